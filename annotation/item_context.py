@@ -12,12 +12,12 @@ from annotation.protocols.base import (
     Conditions,
     Evidence,
     ItemSpec,
-    Listed,
     Payload,
+    PointList,
     Text,
     UnitSpec,
     Variable,
-    Written,
+    WrittenText,
 )
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
@@ -88,8 +88,8 @@ class Row:
     rule: Evidence | None
     evidence: str
     prose: Prose | None
-    listed: Listed | None = None
-    matching: Listed | None = None
+    listed: PointList | None = None
+    matching: PointList | None = None
     free: tuple[Free, ...] = ()
 
     @property
@@ -160,7 +160,9 @@ def _rows(
             name=name,
             text=unit.text,
             heading=_kind(unit.kind) if several and unit.kind != before else "",
-            variables=tuple(_asked(schema, v, known.get(v.name)) for v in schema.of(unit.kind)),
+            variables=tuple(
+                _asked(schema, v, known.get(v.name)) for v in schema.variables_of(unit.kind)
+            ),
             rule=schema.evidence(unit.kind),
             evidence=json.dumps(known.get(EVIDENCE_KEY) or [], ensure_ascii=False),
             prose=_prose(schema, written, spec, known.get(written.name)) if written else None,
@@ -194,7 +196,7 @@ def _json(schema: Schema, conditions: Conditions) -> str:
     return json.dumps(asked) if asked else ""
 
 
-def _prose(schema: Schema, rule: Written, spec: ItemSpec, value: object) -> Prose:
+def _prose(schema: Schema, rule: WrittenText, spec: ItemSpec, value: object) -> Prose:
     known = value if isinstance(value, Mapping) else {}
     cited = known.get("citations") or []
     sources = tuple(

@@ -19,7 +19,11 @@ def reasons(assignment: Assignment, asked: Schema, kinds: Mapping[str, str]) -> 
     if assignment.missing or assignment.status not in ("failed", "declined"):
         return {name: dict(each) for name, each in assignment.missing.items()}
     return {
-        name: {v.name: assignment.reason for v in asked.of(kind) if asked.holds(v.asked_if, {})}
+        name: {
+            v.name: assignment.reason
+            for v in asked.variables_of(kind)
+            if asked.holds(v.asked_if, {})
+        }
         for name, kind in kinds.items()
     }
 

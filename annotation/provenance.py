@@ -88,7 +88,9 @@ class Bases:
 
 
 def _questions(asked: Schema, kind: str) -> list[Any]:
-    words = [[v.name, v.question, dict(v.words), dict(v.asked_if)] for v in asked.of(kind)]
+    words = [
+        [v.name, v.question, dict(v.words), dict(v.asked_if)] for v in asked.variables_of(kind)
+    ]
     return [kind, asked.unit_schema(kind), words]
 
 

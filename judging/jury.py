@@ -390,7 +390,7 @@ class _Answer:
         self.asked.append(name)
         values: dict[str, str] = {}
         quotes: list[dict[str, Any]] = []
-        for variable in self.schema.of(kind):
+        for variable in self.schema.variables_of(kind):
             if not self.schema.holds(variable.asked_if, values):
                 continue
             given = self.heard.votes.get((name, variable.name), [])

@@ -41,7 +41,7 @@ from annotation.models import (
 from annotation.presentation import TURNED, Blinding, blinding_of, ordered_texts, present, schema
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
 from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Door, Problem, RefusedError
+from annotation.protocols.validation import Channel, Problem, RefusedError
 from annotation.provenance import Basis, basis_of
 from audit.recording import record
 
@@ -230,7 +230,7 @@ def opinions(case: Case) -> list[Opinion]:
 
 
 def _opinion(case: Case, name: str, labels: list[Label]) -> Opinion:
-    asked = [variable.name for variable in case.schema.of(case.asked.kind)]
+    asked = [variable.name for variable in case.schema.variables_of(case.asked.kind)]
     given = {label.variable: label.value for label in labels}
     turned: Mapping[str, str] = TURNED if case.blinding.turned else {}
     return Opinion(
@@ -260,7 +260,7 @@ class NotYoursError(Exception):
 
 
 def decide(
-    case: Case, user: User, payload: Payload, circumstances: Circumstances, door: Door
+    case: Case, user: User, payload: Payload, circumstances: Circumstances, channel: Channel
 ) -> Outcome:
     """Makes an answer to a case the Reference's; the payload's comment is the reason.
 
@@ -272,7 +272,7 @@ def decide(
     with transaction.atomic():
         _check_role(case, user)
         assignment = _stored_assignment(case)
-        ready = prepare(assignment, payload, door, case.spec, case.schema)
+        ready = prepare(assignment, payload, channel, case.spec, case.schema)
 
         def check(held: Held) -> None:
             stands = held.current.revision if held.current else 0

@@ -16,19 +16,19 @@ from annotation.people.leases import extend
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import (
-    LONGEST_QUOTE,
-    LONGEST_TEXT,
-    MOST_QUOTES,
+    MAX_OFFSET,
+    MAX_QUOTE,
+    MAX_QUOTES,
+    MAX_TEXT,
     Problem,
     RefusedError,
-    odd_draft,
-    storable,
-    too_long,
-    too_many,
+    describe_too_long,
+    describe_too_many,
+    draft_list_problem,
+    is_storable,
 )
 from datasets.db.prepared import Given, PreparedModels, columns_of
 
-FARTHEST = 2**31 - 1
 LONGEST_FIELD = Span._meta.get_field("field").max_length or 0
 
 
@@ -123,26 +123,26 @@ def _odd(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
         if key == EVIDENCE_KEY:
             if not (isinstance(value, list) and all(map(_is_quote, value))):
                 yield Problem(name, key, "is not a list of {quote, start}")
-            elif len(value) > MOST_QUOTES:
-                yield Problem(name, key, too_many(MOST_QUOTES, "quotes"))
+            elif len(value) > MAX_QUOTES:
+                yield Problem(name, key, describe_too_many(MAX_QUOTES, "quotes"))
         elif isinstance(value, list):
-            if odd := odd_draft(value):
+            if odd := draft_list_problem(value):
                 yield Problem(name, key, odd)
-        elif not all(storable(text) for text in _texts(value)):
-            yield Problem(name, key, "holds a character that no text may hold; take it out")
-        elif any(len(text) > LONGEST_TEXT for text in _texts(value)):
-            yield Problem(name, key, too_long(LONGEST_TEXT))
+        elif not all(is_storable(text) for text in _texts(value)):
+            yield Problem(name, key, "contains a character that cannot be stored; remove it")
+        elif any(len(text) > MAX_TEXT for text in _texts(value)):
+            yield Problem(name, key, describe_too_long(MAX_TEXT))
 
 
 def _is_quote(given: object) -> bool:
     if not isinstance(given, dict) or given.keys() - {"field"} != {"quote", "start"}:
         return False
     quote, start, field = given["quote"], given["start"], given.get("field")
-    if field is not None and not (_is_name(field) and storable(field)):
+    if field is not None and not (_is_name(field) and is_storable(field)):
         return False
-    if not isinstance(quote, str) or len(quote) > LONGEST_QUOTE or not storable(quote):
+    if not isinstance(quote, str) or len(quote) > MAX_QUOTE or not is_storable(quote):
         return False
-    return start is None or (type(start) is int and 0 <= start <= FARTHEST)
+    return start is None or (type(start) is int and 0 <= start <= MAX_OFFSET)
 
 
 def _is_name(field: object) -> bool:

@@ -19,7 +19,7 @@ from annotation.models import Campaign, Item, Label, Rater
 from annotation.presentation import present, shown_texts
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.protocols.validation import Door, Entry, Problem, Quote, RefusedError
+from annotation.protocols.validation import Channel, Entry, Problem, Quote, RefusedError
 from annotation.registry import declared
 from datasets.material import as_row
 from datasets.text import find_quote
@@ -42,7 +42,7 @@ class Located:
 Spans = dict[tuple[str, str], list[Located]]
 
 
-def locate(entries: list[Entry], spec: ItemSpec, door: Door) -> tuple[Spans, list[Problem]]:
+def locate(entries: list[Entry], spec: ItemSpec, channel: Channel) -> tuple[Spans, list[Problem]]:
     """Spans by unit name and variable, and warnings for quotes that stand nowhere.
 
     People's quotes must stand where they say (RefusedError): a page that counts wrongly must not
@@ -54,12 +54,12 @@ def locate(entries: list[Entry], spec: ItemSpec, door: Door) -> tuple[Spans, lis
     problems: list[Problem] = []
     for entry in entries:
         for quote in entry.evidence:
-            found, problem = _find(entry, quote, texts, strict=door in ("page", "api"))
+            found, problem = _find(entry, quote, texts, strict=channel in ("page", "api"))
             problems += [problem] if problem else []
             spans.setdefault((entry.name, quote.variable), []).extend(found)
         problems += _foreign_citations(entry, texts)
-        problems += _misplaced_points(entry, texts, strict=door in ("page", "api"))
-    if problems and door in ("page", "api"):
+        problems += _misplaced_points(entry, texts, strict=channel in ("page", "api"))
+    if problems and channel in ("page", "api"):
         raise RefusedError(problems)
     return spans, problems
 

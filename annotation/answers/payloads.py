@@ -20,11 +20,11 @@ from typing import Any, Protocol
 from annotation.protocols.base import Payload, UnitSpec
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from annotation.protocols.validation import (
-    LONGEST_COMMENT,
+    MAX_COMMENT,
     Problem,
     RefusedError,
-    storable,
-    too_long,
+    describe_too_long,
+    is_storable,
 )
 
 
@@ -90,11 +90,11 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous)
 
 
 def _comment(text: str | None) -> str | None:
-    if text and not storable(text):
-        wrong = "holds a character that no text may hold; take it out"
+    if text and not is_storable(text):
+        wrong = "contains a character that cannot be stored; remove it"
         raise RefusedError([Problem("", "comment", wrong)])
-    if text and len(text) > LONGEST_COMMENT:
-        raise RefusedError([Problem("", "comment", too_long(LONGEST_COMMENT))])
+    if text and len(text) > MAX_COMMENT:
+        raise RefusedError([Problem("", "comment", describe_too_long(MAX_COMMENT))])
     return text if text and text.strip() else None
 
 
@@ -134,7 +134,7 @@ def _fields(schema: Schema, kind: str) -> set[str]:
 
 def _unit(schema: Schema, name: str, unit: UnitSpec, form: FormData, prefix: str) -> dict[str, Any]:
     answer: dict[str, Any] = {
-        v.name: form.get(prefix + v.name) or None for v in schema.of(unit.kind)
+        v.name: form.get(prefix + v.name) or None for v in schema.variables_of(unit.kind)
     }
     if schema.evidence(unit.kind):
         answer[EVIDENCE_KEY] = _json(name, EVIDENCE_KEY, form.get(prefix + EVIDENCE_KEY))

@@ -29,7 +29,7 @@ from annotation.models import Assignment, Draft, Label, Response, Span
 from annotation.presentation import stored_units
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Door, Entry, Problem, RefusedError
+from annotation.protocols.validation import Channel, Entry, Problem, RefusedError
 from audit.models import Event
 from audit.recording import made
 from audit.recording import write as write_events
@@ -122,7 +122,7 @@ class Ready:
 
     assignment: Assignment
     payload: Payload
-    door: Door
+    channel: Channel
     schema: Schema
     refused: RefusedError | None
     checked: Checked
@@ -219,10 +219,10 @@ def _decided(
     if circumstances.lease is not None and held.lease != circumstances.lease:
         raise LostLeaseError
     # Somebody else may have the place by now, and the item would get one answer too many.
-    if ready.door in ("page", "api") and held.status == Status.CANCELLED:
+    if ready.channel in ("page", "api") and held.status == Status.CANCELLED:
         raise LostLeaseError
     answer = Answer(ready.payload, entries, spans, circumstances.details, ready.schema)
-    if held.current and answer.stands_as(held.current, ready.door):
+    if held.current and answer.stands_as(held.current, ready.channel):
         _drop_draft(held)
         return Outcome(held.current, created=False, warnings=doubts)
     _check_conflict(held.current, circumstances)
@@ -244,7 +244,7 @@ def _response(change: _Change) -> tuple[Any, ...]:
         True,
         ready.payload,
         ready.payload.get("comment") or "",
-        ready.door,
+        ready.channel,
         circumstances.key,
         circumstances.created_at or datetime.now(UTC),
         circumstances.basis or ready.basis,
@@ -276,7 +276,7 @@ def _replacing(change: _Change) -> Event:
     before, ready = change.held.current, change.ready
     was = before.payload if before else None
     campaign, of = ready.assignment.item.campaign_id, ("assignment", ready.assignment.pk)
-    return made("answer.changed", campaign, of, was, ready.payload, door=ready.door)
+    return made("answer.changed", campaign, of, was, ready.payload, door=ready.channel)
 
 
 def _numbering(change: _Change, row: Sequence[Any]) -> Event:

@@ -29,7 +29,7 @@ from annotation.prerequisites.grounded_answer import check_action, check_grounds
 from annotation.presentation import asked_units, present, schema
 from annotation.protocols.base import ItemSpec, Payload, UnitSpec
 from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Door, RefusedError, check, check_citations
+from annotation.protocols.validation import Channel, RefusedError, check, check_citations
 from annotation.provenance import basis_of
 
 __all__ = [
@@ -55,7 +55,7 @@ __all__ = [
 def submit(
     assignment: Assignment,
     payload: Payload,
-    door: Door,
+    channel: Channel,
     circumstances: Circumstances | None = None,
     spec: ItemSpec | None = None,
     asked_schema: Schema | None = None,
@@ -67,7 +67,7 @@ def submit(
     """
     spec = spec or present(assignment.item)
     asked_schema = asked_schema or schema(assignment.item.campaign)
-    ready = prepare(assignment, payload, door, spec, asked_schema)
+    ready = prepare(assignment, payload, channel, spec, asked_schema)
     with transaction.atomic():
         return store(ready, circumstances or Circumstances())
 
@@ -89,7 +89,7 @@ def submit_many(answers: Sequence[tuple[Ready, Circumstances]]) -> list[Stands |
 def prepare(
     assignment: Assignment,
     payload: Payload,
-    door: Door,
+    channel: Channel,
     spec: ItemSpec,
     asked_schema: Schema,
     keep_refusal: bool = False,
@@ -102,14 +102,14 @@ def prepare(
     and the `basis` of what was shown spare working them out again.
     """
     asked = asked_units(assignment, spec) if asked is None else asked
-    refused, checked = _tried(assignment, payload, door, spec, asked_schema, asked)
+    refused, checked = _tried(assignment, payload, channel, spec, asked_schema, asked)
     if refused and not keep_refusal:
         raise refused
     # A file tells what was answered, and nothing of what its rater saw.
-    if door != "import" and basis is None:
+    if channel != "import" and basis is None:
         beside = shown_beside(assignment)
         basis = str(basis_of(asked_schema, spec, asked.values(), beside))
-    return Ready(assignment, payload, door, asked_schema, refused, checked, basis)
+    return Ready(assignment, payload, channel, asked_schema, refused, checked, basis)
 
 
 def store(ready: Ready, circumstances: Circumstances, check_fresh: Check | None = None) -> Outcome:
@@ -120,18 +120,18 @@ def store(ready: Ready, circumstances: Circumstances, check_fresh: Check | None 
 def _tried(
     assignment: Assignment,
     payload: Payload,
-    door: Door,
+    channel: Channel,
     spec: ItemSpec,
     asked_schema: Schema,
     asked: Mapping[str, UnitSpec],
 ) -> tuple[RefusedError | None, Checked]:
     """What an answer holds, where its quotes stand, and warnings; or why it is refused."""
     try:
-        entries, warnings = check(asked_schema, asked, payload["units"], door)
-        spans, doubts = locate(entries, spec, door)
-        check_action(assignment, entries, door)
-        check_grounds(asked_schema, spec, entries, door)
-        cited = check_citations(asked_schema, spec, entries, door)
+        entries, warnings = check(asked_schema, asked, payload["units"], channel)
+        spans, doubts = locate(entries, spec, channel)
+        check_action(assignment, entries, channel)
+        check_grounds(asked_schema, spec, entries, channel)
+        cited = check_citations(asked_schema, spec, entries, channel)
     except RefusedError as error:
         return error, ([], {}, ())
     return None, (entries, spans, (*warnings, *doubts, *cited))

@@ -12,7 +12,7 @@ from annotation.answers.evidence import Located, Spans
 from annotation.models import Assignment, Draft, Response, Span
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Door, Entry, Problem
+from annotation.protocols.validation import Channel, Entry, Problem
 
 LONGEST_SECONDS = 7 * 24 * 3600
 """More time on task than this is no time on task."""
@@ -39,11 +39,11 @@ class Answer:
     def detail(self, name: str, variable: str) -> Detail:
         return self.details.get((name, variable), Detail())
 
-    def stands_as(self, current: Response, door: Door) -> bool:
+    def stands_as(self, current: Response, channel: Channel) -> bool:
         """Whether it changes nothing. A file may say in other words what stands."""
         if current.payload == self.payload:
             return True
-        return door == "import" and self._same_labels(current) and self._same_prose(current)
+        return channel == "import" and self._same_labels(current) and self._same_prose(current)
 
     def _same_labels(self, current: Response) -> bool:
         values = {(e.name, v): value for e in self.entries for v, value in e.values.items()}

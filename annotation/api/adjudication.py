@@ -297,7 +297,7 @@ def as_told(case: Case, user: User) -> dict[str, Any]:
         "text": row.text,
         "variables": [asked_shape(each) for each in row.variables],
         "evidence": row.rule,
-        "answer_schema": case.schema.unit_schema(case.asked.kind, placed=True),
+        "answer_schema": case.schema.unit_schema(case.asked.kind, with_field=True),
         "raters": [_opinion(each) for each in opinions(case)],
         "revision": case.revision,
         "decisions": [_decision(case, each, user) for each in case.history],

@@ -173,7 +173,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
                 for row in sheet.rows
             ],
             "first_answer": first_answer_of(assignment),
-            "answer_schema": asked.item_schema(units, placed=True),
+            "answer_schema": asked.item_schema(units, with_field=True),
             "seconds": assignment.seconds,
             "response": answer_of(answer) if answer else None,
             "draft": _draft(assignment, draft) if draft else None,

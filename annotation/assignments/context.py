@@ -93,7 +93,7 @@ def _verdict(judge: str, asked: Schema, labels: list[Label]) -> Verdict:
     payload = labels[0].response.payload["units"].get(unit.name) or {}
     quotes = tuple(_quotes(labels))
     answer = {key: payload[key] for key in asked.keys(unit.kind) if key in payload}
-    answer |= {v.name: None for v in asked.of(unit.kind)}
+    answer |= {v.name: None for v in asked.variables_of(unit.kind)}
     answer |= {label.variable: label.value for label in labels}
     if rule := asked.evidence(unit.kind):
         stands = [q for q in quotes if q.start is not None and rule.covers(q.field)]

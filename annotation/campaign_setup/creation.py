@@ -355,7 +355,7 @@ def _check_options(protocol: Protocol, design: Design) -> None:
         raise DesignError(f"{error}; see the protocol's variables") from error
     idle = {
         "categories": design.categories and asked.variable("category") is None,
-        "sampling": design.sampling in ("own", "shared") and not protocol.drawn,
+        "sampling": design.sampling in ("own", "shared") and not protocol.sampled,
         "passages": design.passages != "all" and "passages" not in protocol.needs,
     }
     if protocol.reading == "answers" and design.passages != "all":

@@ -270,7 +270,7 @@ def draw_units(
 
 def kind_of_draw(design: Design, protocol: Protocol) -> str:
     """How a campaign draws units: see `UnitDraw`."""
-    if not protocol.drawn or design.sampling == "all":
+    if not protocol.sampled or design.sampling == "all":
         return "all"
     if not design.prerequisite:
         return "simple"

@@ -135,7 +135,7 @@ class _Chunk:
         missing = _missing(assignment, asked, units)
         for unit in units:
             told = missing.get(unit.name, {})
-            for variable in asked.of(unit.kind):
+            for variable in asked.variables_of(unit.kind):
                 label = self.labels.get((assignment.pk, unit.pk, variable.name))
                 reason = told.get(variable.name)
                 if label is not None or reason:
@@ -332,7 +332,7 @@ def _unit_lines(campaign: Campaign, items: list[ShownItem]) -> Iterator[Line]:
                 "kind": unit.kind,
                 "query": item.query,
                 "system": item.system,
-                "variables": [v.name for v in asked.of(unit.kind)],
+                "variables": [v.name for v in asked.variables_of(unit.kind)],
                 "texts": texts,
             }
 

@@ -109,7 +109,7 @@ class KnownItems:
                 continue
             code = coerce(value)
             if code is None:
-                wrong = f"{shown(variable)} of unit {shown(key)} is no code"
+                wrong = f"{shown(variable)} of unit {shown(key)} is not a code"
                 raise InputError(response.place, wrong, "write it as text or a whole number")
             yield LabelRow(
                 item=response.item,
@@ -151,7 +151,7 @@ class KnownItems:
             self._refuse(row, f"{unit} may be one of {count}", "give its kind")
         drawn = " or make the campaign with --option sampling=all"
         self._refuse(
-            row, f"{unit} is not asked", f"check key and kind{drawn * self.schema.protocol.drawn}"
+            row, f"{unit} is not asked", f"check key and kind{drawn * self.schema.protocol.sampled}"
         )
 
     def _check_code(self, row: LabelRow, kind: str) -> None:

@@ -228,7 +228,7 @@ class _Finder:
                 yield item, kind, key
 
     def _asks(self, kind: str, asked: set[str]) -> bool:
-        names = {variable.name for variable in self.known.schema.of(kind)}
+        names = {variable.name for variable in self.known.schema.variables_of(kind)}
         return bool(names & asked) if asked else bool(names)
 
     def _refuse(self, said: Said, count: int) -> None:
@@ -270,7 +270,7 @@ class _Rows:
         """With the reasons that the file names; a task that was skipped was declined."""
         reasons = dict(self.said.missing)
         if self.said.declined and not reasons and not self.said.choices:
-            asked = self.known.schema.of(self.kind) if self.kind else ()
+            asked = self.known.schema.variables_of(self.kind) if self.kind else ()
             reasons = {variable.name: "declined" for variable in asked if not variable.asked_if}
         for name, reason in reasons.items():
             if reason not in REASONS:

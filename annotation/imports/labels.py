@@ -16,7 +16,7 @@ from sys import intern
 from typing import Any
 
 from annotation.label_rows import COLUMNS, REASONS, LabelRow, SpanRow
-from annotation.protocols.validation import coerce, storable
+from annotation.protocols.validation import coerce, is_storable
 from annotation.spreadsheet import read_rows
 from datasets.readers.fields import Fields
 from datasets.readers.jsonl import records, records_in, shown
@@ -67,7 +67,7 @@ def _integer(digits: str) -> int:
 
 
 def _check_texts(value: Any) -> None:
-    if isinstance(value, str) and not storable(value):
+    if isinstance(value, str) and not is_storable(value):
         raise ValueError("holds a character that no text may hold")
     if isinstance(value, dict):
         _check_texts([*value.keys(), *value.values()])
@@ -206,7 +206,7 @@ def _value(fields: Fields) -> str | None:
     broken = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
     code = repr(value) if broken else coerce(value)
     if not code:
-        raise InputError(fields.place, "value is no code", "write it as text or a number")
+        raise InputError(fields.place, "value is not a code", "write it as text or a number")
     return code
 
 

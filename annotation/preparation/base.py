@@ -1,12 +1,12 @@
-"""What a preparation step is: its author's task, and what an accepted answer changes.
+"""The definition of a preparation step: its author's task, and how accepted answers are applied.
 
-A step is one folder with `prompt.md` beside it, and one line in the registry. Its author (a judge
-or a person) answers a task, which is a protocol that no list shows to people. Accepted answers
-turn each query of the batch into the query of the next batch. Pure: no Django.
+A step is one folder with a `prompt.md`, and one line in the registry. Its author, a judge or a
+person, answers a task: a protocol that is not offered for campaigns with people. Accepted answers
+turn each query of the batch into the query of the next batch.
 
-The number of a key point is never given to another point, even after the point is gone. A key
-point is called `QUERY:kN` as it was found, and `QUERY:mN` once it was merged. Where points are
-dropped or replaced, the query's meta keeps the highest number of either kind.
+The number of a key point is never reused, even after the point is removed. A key point is called
+`QUERY:kN` when it is extracted, and `QUERY:mN` when it is merged. If points are removed or
+replaced, the query's meta keeps the highest number of each kind.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ from datasets import rows
 from datasets.text import find_quote
 
 PREPARED = "prepared"
+HIGHEST = "numbers_given"
+_NUMBERED = re.compile(r"([km])([0-9]{1,9})")
 JSON = dict[str, Any]
+Kind = Literal["k", "m"]
 
 
 @dataclass(frozen=True)
 class Result:
-    """An accepted answer: the units' answers by kind and key, and the probabilities behind them.
+    """An accepted answer: the units' answers by kind and key.
 
-    `item` is the item's key, `passage` the passage that it is about, if any. `scores` stand by unit
-    key and variable, where a server gave such. `provenance` says who wrote it with which prompt in
-    which run, and who accepted it. `texts` is what it was written from, by field.
+    `item` is the item's key, and `passage` the passage that it is about, if any. `scores` are the
+    probabilities by unit key and variable, if the server returned any. `provenance` names the
+    author, prompt and run, and the person who accepted the answer. `texts` are the texts that the
+    author read, by field.
     """
 
     item: str
@@ -41,28 +45,29 @@ class Result:
     passage: str | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, kind: str) -> dict[str, Mapping[str, Any]]:
-        """The answers to units of a kind, by key."""
+    def answers_of(self, kind: str) -> dict[str, Mapping[str, Any]]:
+        """Return the answers to units of a kind, by key."""
         return {key: answer for (k, key), answer in self.answers.items() if k == kind}
 
 
 Numbers = Mapping[str, float]
 Apply = Callable[[rows.Query, Sequence[Result], Numbers], rows.Query | None]
-Doubts = Callable[[Result], Iterable[str]]
+FindProblems = Callable[[Result], Iterable[str]]
 
 
-def no_doubts(result: Result) -> Iterable[str]:
+def no_problems(result: Result) -> Iterable[str]:
     return ()
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step. Without a `protocol` nobody is asked, and `apply` works by rule alone.
+    """One step. A step without a `protocol` has no author, and `apply` follows a rule.
 
-    `makes` is a line on what it makes of what. `apply(query, results, numbers)` gives the query of
-    the new batch, or None where it is left out. `numbers` are the thresholds with their defaults.
-    `doubts` says what is wrong with an answer beyond its form; such a one cannot be accepted as it
-    is. `options` are the campaign's. `task` is what is declared for this step alone.
+    `makes` describes input and output in a line. `apply(query, results, numbers)` returns the query
+    of the new batch, or None to leave it out. `numbers` are the thresholds with their defaults.
+    `problems` returns messages about an answer whose form is valid. Such an answer cannot be
+    accepted until it is corrected. `options` are those of the campaign. `task` is the protocol, if
+    it belongs to this step alone.
     """
 
     name: str
@@ -72,52 +77,47 @@ class Step:
     protocol: str = ""
     task: Protocol | None = None
     numbers: Numbers = field(default_factory=dict)
-    doubts: Doubts = no_doubts
+    problems: FindProblems = no_problems
     options: tuple[str, ...] = ()
     folder: Path = Path()
 
 
 def instructions(folder: Path) -> str:
-    """What people read of a prompt: its part for the author, without the version and the slots."""
+    """Return the part of a prompt that is shown to people: no version and no placeholders."""
     _, _, text = (folder / "prompt.md").read_text("utf-8").partition("\n")
     return text.partition("\n---\n")[0].strip() + "\n"
 
 
 def with_provenance(meta: rows.Meta | None, step: str, of: Result, **more: Any) -> JSON:
-    """A part's `meta` with where it came from under `prepared`, by step."""
+    """Return the `meta` of a part with its provenance added under `prepared`, by step."""
     before = dict(meta or {})
     steps = {**before.get(PREPARED, {}), step: {**of.provenance}}
     return {**before, **more, PREPARED: steps}
 
 
 def own_words(text: str, evidence: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The text's own words for each quote, without those that stand nowhere; each once."""
+    """Return each quote in the text's own words, once. Quotes not in the text are left out."""
     found = (f for e in evidence for f in find_quote(text, e["quote"], e.get("start")))
     return tuple(dict.fromkeys(f.quote for f in found if f.start is not None))
 
 
-GIVEN = "numbers_given"
-Kind = Literal["k", "m"]
-_NUMBERED = re.compile(r"([km])([0-9]{1,9})")
-
-
 def next_number(query: rows.Query, kind: Kind) -> int:
-    """The first number behind all that key points of this kind have had in the query."""
-    return _given(query).get(kind, 0) + 1
+    """Return the first number that no key point of this kind in the query has had."""
+    return _highest_numbers(query).get(kind, 0) + 1
 
 
-def remembered(before: rows.Query, after: rows.Query) -> rows.Query:
-    """A query after a step, which knows the highest numbers of the points that went with it."""
-    left = _given(after)
-    gone = {kind: number for kind, number in _given(before).items() if number > left.get(kind, 0)}
+def keep_highest_numbers(before: rows.Query, after: rows.Query) -> rows.Query:
+    """Return the query after a step, with the highest numbers of removed points in its meta."""
+    left, earlier = _highest_numbers(after), _highest_numbers(before)
+    gone = {kind: number for kind, number in earlier.items() if number > left.get(kind, 0)}
     if not gone:
         return after
-    return replace(after, meta={**(after.meta or {}), GIVEN: {**_kept(after), **gone}})
+    return replace(after, meta={**(after.meta or {}), HIGHEST: {**_stored_numbers(after), **gone}})
 
 
-def _given(query: rows.Query) -> dict[str, int]:
-    """The highest number of each kind, of points that are there and of those that went."""
-    found = _kept(query)
+def _highest_numbers(query: rows.Query) -> dict[str, int]:
+    """Return the highest number of each kind among present and removed points."""
+    found = _stored_numbers(query)
     for point in query.key_points:
         own = point.id.startswith(f"{query.id}:")
         if own and (numbered := _NUMBERED.fullmatch(point.id, len(query.id) + 1)):
@@ -126,9 +126,9 @@ def _given(query: rows.Query) -> dict[str, int]:
     return found
 
 
-def _kept(query: rows.Query) -> dict[str, int]:
-    """What the meta tells, which may come from a file that somebody wrote by hand."""
-    told = (query.meta or {}).get(GIVEN)
-    if not isinstance(told, Mapping):
+def _stored_numbers(query: rows.Query) -> dict[str, int]:
+    """Return the numbers in the query's meta. A file written by hand may contain anything."""
+    numbers = (query.meta or {}).get(HIGHEST)
+    if not isinstance(numbers, Mapping):
         return {}
-    return {kind: number for kind, number in told.items() if type(number) is int}
+    return {kind: number for kind, number in numbers.items() if type(number) is int}

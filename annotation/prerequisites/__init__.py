@@ -145,7 +145,7 @@ def _check_turn(protocol: Protocol, design: Design) -> None:
 
 
 def _check_strata(protocol: Protocol, design: Design) -> None:
-    shared = protocol.drawn and design.prerequisite and design.sampling in (None, "shared")
+    shared = protocol.sampled and design.prerequisite and design.sampling in (None, "shared")
     if not shared:
         raise DesignError("option strata is for a shared draw with a prerequisite; leave it out")
     if not Rater.objects.filter(name=design.strata, kind=Rater.Kind.JUDGE).exists():

@@ -24,7 +24,7 @@ from annotation.presentation import (
 )
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.schema import Schema
-from annotation.protocols.validation import PASSAGE, Door, Entry, Problem, Prose, RefusedError
+from annotation.protocols.validation import PASSAGE, Channel, Entry, Problem, Prose, RefusedError
 
 
 def ready(campaign: Campaign, rater: Rater) -> Q:
@@ -76,13 +76,13 @@ def shown_beside(assignment: Assignment) -> str:
     return first.text if first else ""
 
 
-def check_action(assignment: Assignment, entries: list[Entry], door: Door) -> None:
+def check_action(assignment: Assignment, entries: list[Entry], channel: Channel) -> None:
     """Whether what is kept is the first answer unchanged, and what is modified another.
 
     Raises RefusedError. A file holds history, and a judge sees no first answer.
     """
     acted = [e for e in entries if e.values.get("action") in ("keep", "modify") and e.written]
-    if not acted or door not in ("page", "api"):
+    if not acted or channel not in ("page", "api"):
         return
     first = first_answer(assignment.item, assignment.rater)
     if first is None:
@@ -97,12 +97,12 @@ def check_action(assignment: Assignment, entries: list[Entry], door: Door) -> No
         raise RefusedError(problems)
 
 
-def check_grounds(asked: Schema, spec: ItemSpec, entries: list[Entry], door: Door) -> None:
+def check_grounds(asked: Schema, spec: ItemSpec, entries: list[Entry], channel: Channel) -> None:
     """Whether nothing is written where no passage is shown: there the answer is a deflection.
 
     Raises RefusedError. A file holds history, and a judge that answers all the same has erred.
     """
-    if asked.protocol.name != "grounded-answer" or door not in ("page", "api"):
+    if asked.protocol.name != "grounded-answer" or channel not in ("page", "api"):
         return
     if any(text.field.startswith(PASSAGE) for text in spec.texts):
         return

@@ -79,7 +79,7 @@ def check_validates(protocol: Protocol, batch: Batch, design: Design) -> None:
     if not Rater.objects.filter(name=judge, kind=Rater.Kind.JUDGE).exists():
         known = "make it with create_judge, or import its labels into a campaign first"
         raise DesignError(f"option validates names judge {judge!r}, which is not there; {known}")
-    if design.prerequisite and protocol.drawn and design.sampling != "all":
+    if design.prerequisite and protocol.sampled and design.sampling != "all":
         drawn = "a judge may not have been asked what is drawn for people; take sampling=all"
         raise DesignError(f"option validates does not go with a prerequisite here: {drawn}")
     if source:

@@ -1,4 +1,10 @@
-"""The registry of protocols by name. A new one is one folder and two lines here."""
+"""The protocols by name. A new protocol is one folder and two lines here.
+
+`base` defines what a protocol declares, and `material` what it may read of a query. Each folder
+declares one protocol, with the texts and units that several of them share in `units`. `schema`
+turns a protocol and a campaign's variables into the form of an answer, and `validation` checks an
+answer against it. Nothing here imports Django or another app.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What a protocol is made of: variables, evidence, units, items. Data, not behaviour.
+"""The classes that declare a protocol: variables, evidence, units, items. Data, not behaviour.
 
 A protocol is one folder: its declaration in `__init__.py`, `guideline.md` for people and judges,
-and `prompt.md` if the generic prompt does not serve. It knows neither Django nor any model. The
-first line of a prompt file is its version, `version: 2`; the prompt itself begins after it.
+and `prompt.md` where the generic prompt does not fit. It imports neither Django nor any database
+model. The first line of a prompt file is its version, `version: 2`, and the prompt itself begins
+after it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Payload = dict[str, Any]
 
 Level = Literal["nominal", "ordinal", "interval"]
 Conditions = Mapping[str, tuple[str, ...]]
-"""Variables of the same unit, and the codes of each that let the condition hold."""
+"""Variables of the same unit, and the codes of each that meet the condition."""
 
 YES_NO = ("yes", "no")
 SHARED_PROMPT = "shared"
@@ -30,9 +31,9 @@ SHARED_PROMPT = "shared"
 class Variable:
     """One measured quantity of one kind of unit.
 
-    `codes` in order of rank; `escapes` are legitimate answers that are no category. `words` are
-    what people read for a code, where the code itself does not read well, `meanings` a sentence for
-    it where it is chosen. `optional` variables are asked only by campaigns that name them.
+    `codes` are in order of rank. `escapes` are legitimate answers that are no category. `words`
+    are shown to people instead of codes that do not read well. `meanings` explain a code in a
+    sentence where it is chosen. Only campaigns that name an `optional` variable ask it.
     """
 
     name: str
@@ -48,15 +49,16 @@ class Variable:
 
     @property
     def answers(self) -> tuple[str, ...]:
+        """Everything that may be chosen: the codes, then the escapes."""
         return self.codes + self.escapes
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Quotes of the text `field` for `variable`, owed where that has the code `owed_if`.
+    """Quotes of the text `field` for `variable`, owed if the variable has the code `owed_if`.
 
-    Where items show `several` texts of the kind, such as `passage:ID`, a quote may name its own;
-    one that names none is looked for in all of them.
+    Where items show `several` texts of the kind, such as `passage:ID`, a quote may name the text
+    that it is from. A quote that names none is looked for in all of them.
     """
 
     variable: str
@@ -65,18 +67,18 @@ class Evidence:
     several: bool = False
 
     def quote(self, words: str, start: int | None, field: str) -> dict[str, str | int | None]:
-        """A quote as it stands in an answer."""
-        placed = {"field": field} if self.several else {}
-        return {"quote": words, "start": start, **placed}
+        """Return a quote in the form that an answer has for it."""
+        source = {"field": field} if self.several else {}
+        return {"quote": words, "start": start, **source}
 
     def covers(self, field: str) -> bool:
-        """Whether a text of this name is one that may be quoted."""
+        """Whether the text of this name may be quoted."""
         return field == self.field or (self.several and field.startswith(f"{self.field}:"))
 
 
 @dataclass(frozen=True)
-class Written:
-    """A text that the rater writes: production, not a label. It may cite passages of the item."""
+class WrittenText:
+    """A text that the rater writes. It is no label. It may cite passages of the item."""
 
     name: str
     kind: str
@@ -85,13 +87,13 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Listed:
-    """Points that the rater writes, each with quotes of the text `field`: production, not a label.
+class PointList:
+    """Points that the rater writes, each with quotes of the text `field`. They are no labels.
 
-    They belong to the unit of `kind`. Units of `match_kind`, if there are such, are matched to them
-    afterwards: where `match` has the code `match_code`, `matches` holds the numbers of such points,
-    from 1. Points that are not `quoted` owe no quote; `verbatim` ones are words of `field`
-    itself, in its order.
+    The points belong to the unit of `kind`. If the item has units of `match_kind`, these are
+    matched to the points afterwards: where the variable `match` has the code `match_code`, the key
+    `matches` contains the numbers of the points, from 1. Points owe quotes only if the list is
+    `quoted`. The points of a `verbatim` list are copied from `field`, in the order of the text.
     """
 
     name: str
@@ -109,10 +111,10 @@ class Listed:
 
 @dataclass(frozen=True)
 class UnitSpec:
-    """What gets a value: a kind and a stable key, and the words that are shown for it.
+    """One unit: a kind, a stable key, and the text that is shown for it.
 
-    `of` are the fields of an answer and of a passage where it joins these: their ids may hold a
-    slash, so that keys are not parted.
+    For a unit that joins a report and a passage, `of` has the fields of both texts. They cannot be
+    read from the key, since the ids may contain a slash.
     """
 
     kind: str
@@ -123,9 +125,9 @@ class UnitSpec:
 
 @dataclass(frozen=True)
 class Text:
-    """A text on show. Spans refer to it by `field`; `facts` are named details beside it.
+    """A text that an item shows. Spans refer to it by `field`. `facts` are named details.
 
-    `suggested` are quotes of it that the batch brought along; they may be wrong, and say so.
+    `suggested` are quotes of it from the batch. They may be wrong, and the page says so.
     """
 
     field: str
@@ -137,7 +139,7 @@ class Text:
 
 @dataclass(frozen=True)
 class ItemSpec:
-    """What a rater sees at once. `report`, `passage` and `key_point` name what it is about."""
+    """One item. `report`, `passage` and `key_point` are the ids of the parts that it is about."""
 
     key: str
     units: tuple[UnitSpec, ...]
@@ -156,13 +158,13 @@ Needs = Literal["questions", "passages", "key_points", "reports"]
 class Protocol:
     """One annotation task.
 
-    `make_items(query, variables)` gives the items of a query with every unit that may be asked;
-    a campaign's sampling may ask fewer. `needs` are the parts of the material that it reads.
-    Unless told otherwise, `drawn` protocols ask a seeded draw of the units of each item, and
-    `shuffled` ones show them in a random order, recorded for each rater. `readings` are what the
-    option `points` makes of it: protocols of the same name, which ask of other points. `earlier`
-    are the declarations of versions before, by version: a campaign keeps that under which it was
-    made.
+    `make_items(query, variables)` returns the items of a query with every unit that may be asked.
+    A campaign's sampling may ask fewer. `needs` are the parts of the material that it reads. Unless
+    the campaign's options say otherwise, `sampled` protocols ask a seeded sample of the units of
+    each item, and `shuffled` protocols show the units in a random order, recorded for each rater.
+    `readings` are protocols of the same name that ask about other points, by the value of the
+    option `points`. `earlier` are the declarations of earlier versions. A campaign keeps the
+    declaration under which it was created.
     """
 
     name: str
@@ -172,9 +174,9 @@ class Protocol:
     make_items: Callable[[material.Query, Sequence[Variable]], Iterable[ItemSpec]]
     needs: tuple[Needs, ...]
     evidence: Evidence | None = None
-    written: Written | None = None
-    listed: Listed | None = None
-    drawn: bool = False
+    written: WrittenText | None = None
+    listed: PointList | None = None
+    sampled: bool = False
     shuffled: bool = False
     folder: Path = Path(__file__).parent
     own_guideline: str = ""
@@ -184,20 +186,20 @@ class Protocol:
 
     @property
     def slug(self) -> str:
-        """Its name, with that of the reading if it is one: no two readings share it."""
+        """The name, followed by that of the reading, if it is one. Unique among all readings."""
         return f"{self.name}-{self.reading}" if self.reading else self.name
 
     def read_as(self, points: str) -> Protocol:
-        """The reading that the option `points` asks for. Raises KeyError for one that is not."""
+        """Return the reading for the option `points`. Raises KeyError if there is none."""
         return self.readings[points] if points else self
 
     def as_of(self, version: str) -> Protocol:
-        """The declaration of a version; this one, where what it declares is no other since."""
+        """Return the declaration of a version: this one, unless an earlier one differs."""
         return self.earlier.get(version, self)
 
     @property
     def guideline(self) -> str:
-        """A campaign's own text where it has one, else the protocol's."""
+        """The campaign's own guideline, if it has one, or the protocol's."""
         return self.own_guideline or (self.folder / "guideline.md").read_text("utf-8")
 
     @property
@@ -206,12 +208,12 @@ class Protocol:
 
     @property
     def prompt_name(self) -> str:
-        """The protocol whose prompt it is, or `shared`."""
+        """The slug of the protocol that the prompt belongs to, or `shared`."""
         return self.slug if self._prompt_folder == self.folder else SHARED_PROMPT
 
     @property
     def prompt_version(self) -> str:
-        """The version in the prompt's file, empty where none is given."""
+        """The version in the prompt's file, or an empty string."""
         return self._versioned_prompt[0]
 
     @property
@@ -229,9 +231,9 @@ class Protocol:
 
 
 def name_units(units: Iterable[UnitSpec]) -> dict[str, UnitSpec]:
-    """Units by their name in a response: the key, or `kind:key` where two kinds share one.
+    """Return units by their name in a response: the key, or `kind:key` where two kinds share it.
 
-    A key that reads like such a name is prefixed too, so that no two units are called the same.
+    A key that reads like `kind:key` is prefixed too, so that no two units have the same name.
     """
     units = list(units)
     keys = Counter(unit.key for unit in units)

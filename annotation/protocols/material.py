@@ -1,7 +1,6 @@
-"""The material that a protocol may look at, as typed shapes of one query.
+"""The parts of a query that a protocol may read, as structural types.
 
-A protocol imports no other app, so it describes what it reads; the rows of a batch match these
-shapes.
+Protocols import no other app. The rows of a batch in `datasets` match these types.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class Reference(Shape):
 
 
 class Query(Shape):
-    """One query; `sentences` of reports are filled in before a protocol sees them."""
+    """One query. The `sentences` of its reports are filled in before a protocol reads it."""
 
     @property
     def id(self) -> str: ...

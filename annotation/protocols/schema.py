@@ -1,7 +1,8 @@
-"""The response schema of a campaign: what an answer to some units must look like.
+"""The response schema of a campaign: the form that an answer must have.
 
-One closed schema serves the page, the API and judges: no unknown keys, no defaults, keyed by unit,
-nullable rather than optional. A campaign chooses its variables; the schema follows.
+One closed schema serves the page, the API and judges. It is keyed by unit, allows no unknown keys
+and no defaults, and has nullable keys instead of optional ones. It follows from the variables that
+the campaign asks.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Any, TypeVar
 from annotation.protocols.base import (
     Conditions,
     Evidence,
-    Listed,
+    PointList,
     Protocol,
     UnitSpec,
     Variable,
-    Written,
+    WrittenText,
 )
 
 EVIDENCE_KEY = "evidence"
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 def _by_kind(find: Callable[[Schema, str], T]) -> Callable[[Schema, str], T]:
-    """Found once for each kind of unit: every answer that is checked asks for it again."""
+    """Cache a method's result by kind of unit, since checking every answer calls it again."""
 
     @wraps(find)
     def found(schema: Schema, kind: str) -> T:
@@ -41,7 +42,7 @@ def _by_kind(find: Callable[[Schema, str], T]) -> Callable[[Schema, str], T]:
 
 
 class UnknownVariableError(ValueError):
-    """A campaign asks for a variable that its protocol does not have."""
+    """The campaign names a variable that its protocol does not have."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Schema:
     variables: tuple[Variable, ...]
 
     @_by_kind
-    def of(self, kind: str) -> tuple[Variable, ...]:
+    def variables_of(self, kind: str) -> tuple[Variable, ...]:
         return tuple(v for v in self.variables if v.kind == kind)
 
     def variable(self, name: str, kind: str | None = None) -> Variable | None:
@@ -61,24 +62,24 @@ class Schema:
 
     @_by_kind
     def evidence(self, kind: str) -> Evidence | None:
-        """The protocol's evidence rule, if its variable is asked of this kind of unit."""
+        """Return the protocol's evidence rule, if its variable is asked of this kind of unit."""
         rule = self.protocol.evidence
-        asked = {v.name for v in self.of(kind)}
+        asked = {v.name for v in self.variables_of(kind)}
         return rule if rule is not None and rule.variable in asked else None
 
     @_by_kind
-    def written(self, kind: str) -> Written | None:
+    def written(self, kind: str) -> WrittenText | None:
         rule = self.protocol.written
-        return rule if rule is not None and rule.kind == kind and self.of(kind) else None
+        return rule if rule is not None and rule.kind == kind and self.variables_of(kind) else None
 
     @_by_kind
-    def listed(self, kind: str) -> Listed | None:
+    def listed(self, kind: str) -> PointList | None:
         rule = self.protocol.listed
-        return rule if rule is not None and rule.kind == kind and self.of(kind) else None
+        return rule if rule is not None and rule.kind == kind and self.variables_of(kind) else None
 
     @_by_kind
-    def matching(self, kind: str) -> Listed | None:
-        """The rule by which units of this kind are matched to a list, if both are asked."""
+    def matching(self, kind: str) -> PointList | None:
+        """Return the list that units of this kind are matched to, if both are asked."""
         rule = self.protocol.listed
         if rule is None or rule.match_kind != kind or self.listed(rule.kind) is None:
             return None
@@ -86,7 +87,7 @@ class Schema:
 
     @_by_kind
     def free_keys(self, kind: str) -> tuple[str, ...]:
-        """The keys of one unit's answer that hold production, and no labels."""
+        """Return the keys of one unit's answer that contain written text instead of labels."""
         written, listed, matching = self.written(kind), self.listed(kind), self.matching(kind)
         return (
             *((written.name,) if written else ()),
@@ -96,24 +97,24 @@ class Schema:
 
     @_by_kind
     def keys(self, kind: str) -> tuple[str, ...]:
-        """The keys of one unit's answer, in the order in which a model fills them in."""
+        """Return the keys of one unit's answer, in the order in which a model fills them in."""
         return (
             *((EVIDENCE_KEY,) if self.evidence(kind) else ()),
-            *(v.name for v in self.of(kind)),
+            *(v.name for v in self.variables_of(kind)),
             *self.free_keys(kind),
         )
 
-    def unit_schema(self, kind: str, placed: bool = False) -> JSON:
-        """The JSON schema of one unit's answer.
+    def unit_schema(self, kind: str, with_field: bool = False) -> JSON:
+        """Return the JSON schema of one unit's answer.
 
-        Where one of several texts may be quoted, `placed` quotes may name theirs. A judge is told
-        no names of texts, so its quotes are looked for in all of them.
+        Where one of several texts may be quoted, quotes `with_field` may name their text. A judge
+        does not get the names of texts, so its quotes are looked for in all of them.
         """
         parts: JSON = {}
         if rule := self.evidence(kind):
-            quote = PLACED_QUOTE if placed and rule.several else QUOTE
+            quote = QUOTE_WITH_FIELD if with_field and rule.several else QUOTE
             parts[EVIDENCE_KEY] = {"type": "array", "items": quote}
-        parts |= {v.name: self._nullable(_codes(v), v.asked_if) for v in self.of(kind)}
+        parts |= {v.name: self._nullable(_codes(v), v.asked_if) for v in self.variables_of(kind)}
         if written := self.written(kind):
             parts[written.name] = self._nullable(WRITTEN, written.asked_if)
         if listed := self.listed(kind):
@@ -122,12 +123,14 @@ class Schema:
             parts[matching.matches] = NUMBERS
         return closed(parts)
 
-    def item_schema(self, units: Mapping[str, UnitSpec], placed: bool = False) -> JSON:
-        """The JSON schema of an answer with one entry per unit name."""
-        return closed({name: self.unit_schema(unit.kind, placed) for name, unit in units.items()})
+    def item_schema(self, units: Mapping[str, UnitSpec], with_field: bool = False) -> JSON:
+        """Return the JSON schema of an answer with one entry per unit name."""
+        return closed(
+            {name: self.unit_schema(unit.kind, with_field) for name, unit in units.items()}
+        )
 
     def holds(self, conditions: Conditions, values: Mapping[str, Any]) -> bool:
-        """Whether conditions hold, given the unit's values; what is not asked counts as met."""
+        """Whether the unit's values meet the conditions. A variable not asked counts as met."""
         return all(values.get(n) in codes for n, codes in self._asked(conditions).items())
 
     def _asked(self, conditions: Conditions) -> Conditions:
@@ -138,11 +141,12 @@ class Schema:
         return frozenset(v.name for v in self.variables)
 
     def _nullable(self, schema: JSON, conditions: Conditions) -> JSON:
-        """The schema, with null where a condition that this campaign asks about may fail."""
+        """Return the schema, nullable if a condition on a variable of this campaign may fail."""
         return {"anyOf": [schema, {"type": "null"}]} if self._asked(conditions) else schema
 
 
 def closed(properties: JSON) -> JSON:
+    """Return the schema of an object with exactly these keys."""
     return {
         "type": "object",
         "properties": properties,
@@ -157,7 +161,7 @@ QUOTE = closed(
         "start": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
     }
 )
-PLACED_QUOTE = closed(
+QUOTE_WITH_FIELD = closed(
     {**QUOTE["properties"], "field": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
 )
 WRITTEN = closed(
@@ -178,10 +182,10 @@ def _codes(variable: Variable) -> JSON:
 def schema_of(
     protocol: Protocol, variables: Sequence[str] = (), categories: Sequence[str] = ()
 ) -> Schema:
-    """The schema that a campaign's options make of a protocol.
+    """Return the schema of a protocol under a campaign's options.
 
-    `variables` names what is asked (none: all that are not optional); `categories` replaces the
-    codes of a variable called `category`. Raises UnknownVariableError.
+    `variables` are the names of the variables to ask: if empty, all that are not optional.
+    `categories` replaces the codes of a variable called `category`. Raises UnknownVariableError.
     """
     known = {v.name for v in protocol.variables}
     if unknown := sorted(set(variables) - known):

@@ -1,7 +1,7 @@
 """Texts and units that several protocols share: dated passages, reports, sentences.
 
-No text that is shown names the system or setting behind a report, or its id, which often contains
-such a name.
+No text names the system or setting behind a report. The report's id is not shown either, since it
+often contains such a name.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from annotation.protocols.base import Text, UnitSpec
 
 OPENING = 80
 OR = " / "
-"""Between the codes of a `use` on which people tie."""
+"""Separates the codes of a `use` on which people tie."""
 USES = {
     "answer-the-question": "Answers the question",
     "related-information": "Related information",
     "outdated": "Outdated",
     "unknown": "Age unknown",
 }
-"""The codes of `use` with what people read for each."""
+"""The codes of `use`, with the words that pages show for them."""
 TOO_LITTLE = ("the writer found", "too little for an answer")
 
 
 def dated_passages(passages: Sequence[material.Passage], used: bool = False) -> Iterator[Text]:
-    """Passages as fields `passage:ID`, with source, date and age where they are known.
+    """Yield passages as fields `passage:ID`, with source, date and age where they are known.
 
-    With `used`, what people called each useful for stands beside them.
+    With `used`, the use that people assigned to each passage is one of its facts.
     """
     for p in passages:
         use = OR.join(USES.get(code, code) for code in p.use.split(OR)) if used and p.use else None
@@ -37,13 +37,13 @@ def dated_passages(passages: Sequence[material.Passage], used: bool = False) -> 
 
 
 def report_texts(reports: Sequence[material.Report]) -> Iterator[Text]:
-    """Reports as fields `report:ID`, under one heading that tells none from another."""
+    """Yield reports as fields `report:ID`, all under the same heading."""
     for report in reports:
         yield Text(f"report:{report.id}", report.text, "Answer")
 
 
 def reference_texts(references: Sequence[material.Reference]) -> Iterator[Text]:
-    """The writer's answers as fields `reference:N`, from 1; a deflection says that it is one."""
+    """Yield the reference answers as fields `reference:N`, from 1. Deflections are marked."""
     for number, reference in enumerate(references, start=1):
         facts = (TOO_LITTLE,) if reference.deflected else ()
         yield Text(f"reference:{number}", reference.text, "Reference answer", facts)
@@ -55,9 +55,10 @@ def passage_units(query: material.Query) -> Iterator[UnitSpec]:
 
 
 def source_units(query: material.Query) -> Iterator[UnitSpec]:
-    """What can be selected of a query's passages: their sentences, keyed `query/passage#1`, from 1.
+    """Yield the units of a query that a rater may select as sources.
 
-    A passage without sentences is one unit, keyed `query/passage`.
+    They are the sentences of its passages, keyed `query/passage#1`, from 1. A passage without
+    sentences is one unit, keyed `query/passage`.
     """
     for unit, passage in zip(passage_units(query), query.passages, strict=True):
         for number, sentence in enumerate(passage.sentences or (), start=1):
@@ -72,7 +73,7 @@ def report_units(query: material.Query) -> Iterator[UnitSpec]:
 
 
 def report_passage_units(query: material.Query) -> Iterator[UnitSpec]:
-    """Each passage beside each report, keyed `report/passage`."""
+    """Yield each pair of a report and a passage, keyed `report/passage`."""
     for report in query.reports:
         for p in query.passages:
             fields = f"report:{report.id}", f"passage:{p.id}"
@@ -81,7 +82,7 @@ def report_passage_units(query: material.Query) -> Iterator[UnitSpec]:
 
 
 def sentence_units(query: material.Query) -> Iterator[UnitSpec]:
-    """The sentences of all reports of a query, keyed `report#1`, from 1."""
+    """Yield the sentences of all reports of a query, keyed `report#1`, from 1."""
     for report in query.reports:
         for number, sentence in enumerate(report.sentences or (), start=1):
             yield UnitSpec("sentence", f"{report.id}#{number}", sentence)
@@ -100,11 +101,11 @@ def passage_key(query: material.Query, passage: material.Passage) -> str:
 
 
 def beside(passage: str, answer: str) -> str:
-    """The words for a passage beside an answer, from those for each."""
+    """Return the text of a unit that joins a passage and an answer."""
     return f"{passage}, for the answer “{answer}”"
 
 
 def opening(text: str) -> str:
-    """The first words of a text, on one line."""
+    """Return the first words of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= OPENING else line[: OPENING - 1].rstrip() + "…"

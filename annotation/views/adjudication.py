@@ -357,7 +357,7 @@ def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
     for each in case.history:
         units = (case.blinding.hidden(each.payload) or {}).get("units", {})
         values: dict[str, str] = next(iter(units.values()), {})
-        asked = [variable.name for variable in case.schema.of(case.asked.kind)]
+        asked = [variable.name for variable in case.schema.variables_of(case.asked.kind)]
         yield {
             "values": [values[name] for name in asked if values.get(name)],
             "reason": each.comment,

@@ -508,7 +508,7 @@ class CampaignForm(TermsForm):
     def _own_fields(self) -> Iterator[tuple[str, forms.Field]]:
         """The options that this protocol heeds."""
         protocol, first = self.protocol, self._before()
-        if protocol.drawn:
+        if protocol.sampled:
             yield (
                 "sampling",
                 forms.ChoiceField(label="Units of an item", choices=SAMPLINGS, required=False),
@@ -542,7 +542,7 @@ class CampaignForm(TermsForm):
                     help_text="An item waits until its query is done there. Roles are that one's.",
                 ),
             )
-        if protocol.drawn and first:
+        if protocol.sampled and first:
             judges = Rater.objects.filter(kind=Rater.Kind.JUDGE).order_by("name")
             names = [(name, name) for name in judges.values_list("name", flat=True)]
             yield (

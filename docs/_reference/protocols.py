@@ -104,7 +104,7 @@ def _told(protocol: Protocol) -> Iterator[str]:
             f"Matched to that list: each {listed.match_kind}, by {code(listed.matches)}, where "
             f"`{listed.match}` is {listed.match_code}."
         )
-    if protocol.drawn:
+    if protocol.sampled:
         yield "Unless told otherwise, a seeded draw of an item's units is asked (`per_passage`)."
     if protocol.shuffled:
         yield "Unless told otherwise, units are shown in a random order, recorded for each rater."

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.models import Campaign, Rater
-from annotation.preparation.base import Result, Step, remembered
+from annotation.preparation.base import Result, Step, keep_highest_numbers
 from datasets.loading import load_batch
 from datasets.material import as_line, batch_rows
 from datasets.models import Batch
@@ -107,7 +107,7 @@ def built_lines(
             built.left_out.append(query.id)
         else:
             built.queries += 1
-            yield as_line(remembered(query, made))
+            yield as_line(keep_highest_numbers(query, made))
 
 
 MOST_QUERIES = 2000

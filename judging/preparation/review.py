@@ -18,7 +18,7 @@ from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.preparation.base import Result, Step
 from annotation.presentation import asked_units, present, schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.validation import Door, RefusedError
+from annotation.protocols.validation import Channel, RefusedError
 from audit.recording import record
 from datasets.rows import InputError, Place
 from judging.models import JudgeCall, Review
@@ -64,11 +64,11 @@ class Written:
         review = self.review
         return review.answer if review is not None and review.answer else self.own
 
-    def problems(self, units: Units, door: Door = "judge") -> list[str]:
+    def problems(self, units: Units, channel: Channel = "judge") -> list[str]:
         """Why an answer cannot become part of a batch, in words; none where it can."""
         asked = schema(self.assignment.item.campaign)
         try:
-            return doubts_about(asked, self.spec, self.units, units, door)
+            return doubts_about(asked, self.spec, self.units, units, channel)
         except RefusedError as error:
             return [str(problem) for problem in error.problems]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.utils.datastructures import MultiValueDict
 
-from annotation.protocols.base import ItemSpec, Listed, Text, UnitSpec, Variable
+from annotation.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from datasets.text import Found, find_in_order, find_quote
 
@@ -51,7 +51,7 @@ class UnitFields:
     unit: UnitSpec
     choices: tuple[Choice, ...]
     written: Point | None = None
-    listed: Listed | None = None
+    listed: PointList | None = None
     points: tuple[Point, ...] = ()
     matches: Point | None = None
     evidence: Point | None = None
@@ -82,7 +82,10 @@ def _fields(
 ) -> UnitFields:
     written, listed = schema.written(unit.kind), schema.listed(unit.kind)
     matching, evidence = schema.matching(unit.kind), schema.evidence(unit.kind)
-    choices = (Choice(f"{place}.{v.name}", v, own.get(v.name) or "") for v in schema.of(unit.kind))
+    choices = (
+        Choice(f"{place}.{v.name}", v, own.get(v.name) or "")
+        for v in schema.variables_of(unit.kind)
+    )
     prose = (own.get(written.name) or {}).get("text", "") if written else ""
     numbers = ", ".join(map(str, own.get(matching.matches) or ())) if matching else ""
     return UnitFields(
@@ -96,7 +99,7 @@ def _fields(
     )
 
 
-def _points(spec: ItemSpec, rule: Listed, place: str, own: Mapping[str, Any]) -> Iterator[Point]:
+def _points(spec: ItemSpec, rule: PointList, place: str, own: Mapping[str, Any]) -> Iterator[Point]:
     points = own.get(rule.name) or ()
     for number, (point, words) in enumerate(zip(points, _words(spec, rule, points), strict=True)):
         name = f"{place}.point.{number}"
@@ -106,7 +109,7 @@ def _points(spec: ItemSpec, rule: Listed, place: str, own: Mapping[str, Any]) ->
         yield Point(f"{place}.point.{number}", "")
 
 
-def _words(spec: ItemSpec, rule: Listed, points: Sequence[Mapping[str, Any]]) -> list[str]:
+def _words(spec: ItemSpec, rule: PointList, points: Sequence[Mapping[str, Any]]) -> list[str]:
     """The points' words; those of the text where they stand in it word for word."""
     words = [point["text"] for point in points]
     if rule.verbatim:
@@ -147,7 +150,7 @@ def _answer(
     if evidence := schema.evidence(unit.kind):
         quotes = form.getlist(f"{place}.evidence.quote")
         given[EVIDENCE_KEY] = _evidence(spec, evidence.field, quotes)
-    for variable in schema.of(unit.kind):
+    for variable in schema.variables_of(unit.kind):
         asked = schema.holds(variable.asked_if, given)
         given[variable.name] = _of(form, f"{place}.{variable.name}") or None if asked else None
     if written := schema.written(unit.kind):
@@ -162,7 +165,7 @@ def _answer(
     return given
 
 
-def _points_in(form: Form, spec: ItemSpec, rule: Listed, place: str) -> Iterator[dict[str, Any]]:
+def _points_in(form: Form, spec: ItemSpec, rule: PointList, place: str) -> Iterator[dict[str, Any]]:
     number = 0
     while (name := f"{place}.point.{number}") in form:
         number += 1
@@ -171,7 +174,7 @@ def _points_in(form: Form, spec: ItemSpec, rule: Listed, place: str) -> Iterator
             yield {"text": text, EVIDENCE_KEY: _evidence(spec, rule.field, quotes)}
 
 
-def _texts_in(given: str, spec: ItemSpec, rule: Listed) -> list[str]:
+def _texts_in(given: str, spec: ItemSpec, rule: PointList) -> list[str]:
     """The point that stands in a field, or the verbatim ones with empty lines between them."""
     if not rule.verbatim:
         return [text] if (text := _lines(given).strip()) else []

@@ -19,7 +19,7 @@ from annotation.preparation.base import Result, Step
 from annotation.presentation import schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Door, RefusedError, check
+from annotation.protocols.validation import Channel, RefusedError, check
 from annotation.registry import STEPS
 from judging.backends.base import Answer, Message, Request
 from judging.prompts.request import Prepared
@@ -29,18 +29,18 @@ _BY_TASK = {step.task.name: step for step in STEPS.values() if step.task is not 
 
 
 def doubts_about(
-    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units, door: Door
+    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units, channel: Channel
 ) -> list[str]:
     """Why an answer to a step's own task cannot become part of a batch; none to any other task.
 
     Raises RefusedError where the form is wrong. People's quotes must stand where they say, as on a
     page; a model's are searched for.
     """
-    entries, _ = check(schema, units, answer, door)
+    entries, _ = check(schema, units, answer, channel)
     step = _BY_TASK.get(schema.protocol.name)
-    if step is None and door == "judge":
+    if step is None and channel == "judge":
         return []
-    _, lost = locate(entries, spec, door)
+    _, lost = locate(entries, spec, channel)
     if step is None:
         return []
     listed = schema.protocol.listed
@@ -50,7 +50,7 @@ def doubts_about(
 
 def _of_step(step: Step, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units) -> list[str]:
     by_unit = {(units[name].kind, units[name].key): each for name, each in answer.items()}
-    return list(step.doubts(Result(spec.key, by_unit, texts=shown_texts(spec))))
+    return list(step.problems(Result(spec.key, by_unit, texts=shown_texts(spec))))
 
 
 MOST_PROBLEMS = 10

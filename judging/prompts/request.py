@@ -246,7 +246,7 @@ def asked_of(schema: Schema, kind: str) -> dict[str, Any]:
     return {
         "variables": tuple(
             AskedVariable(v.name, v.answers, v.level, _asked_only(schema, v.asked_if), v.escapes)
-            for v in schema.of(kind)
+            for v in schema.variables_of(kind)
         ),
         "evidence": (rule.variable, rule.owed_if) if rule else None,
         "written": written.name if written else None,

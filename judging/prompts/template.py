@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from annotation.protocols.base import Conditions, Listed, Text
+from annotation.protocols.base import Conditions, PointList, Text
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from judging.backends.base import AskedUnit, Message
 
@@ -153,7 +153,7 @@ def _keys(schema: Schema, kind: str) -> list[str]:
         form = 'a list of {"quote", "start"}: '
         texts = f"{rule.field}s" if rule.several else rule.field
         lines.append(f"- `{EVIDENCE_KEY}`: {form}quotes of the {texts} for `{rule.variable}`{owed}")
-    for variable in schema.of(kind):
+    for variable in schema.variables_of(kind):
         codes = _listed(variable.answers)
         condition = _condition(schema, variable.asked_if)
         lines.append(f"- `{variable.name}`: {variable.question} {codes}{condition}")
@@ -173,7 +173,7 @@ def _keys(schema: Schema, kind: str) -> list[str]:
     return lines
 
 
-def _list(rule: Listed) -> str:
+def _list(rule: PointList) -> str:
     quotes = (
         f'a list of {{"quote", "start"}} of the {rule.field}' if rule.quoted else "an empty list"
     )

@@ -215,7 +215,7 @@ def _reasons(
     unanswered = row.status in (Status.OPEN, Status.LEASED)
     why = OPEN if unanswered else row.reason or row.status
     for name, kind in kinds.items():
-        yield name, {variable.name: why for variable in asked.of(kind)}
+        yield name, {variable.name: why for variable in asked.variables_of(kind)}
 
 
 def missing_of(campaign: Campaign, judge: Judge) -> dict[str, int]:

@@ -36,7 +36,7 @@ def _unit(asked: Schema, kind: str, texts: dict[str, str]) -> dict[str, Any]:
             {"quote": text[5:14], "start": 5},
             {"quote": text[2:9], "start": 2},
         ]
-    for variable in asked.of(kind):
+    for variable in asked.variables_of(kind):
         held = asked.holds(variable.asked_if, answer)
         answer[variable.name] = variable.codes[0] if held else None
     if written := asked.written(kind):

@@ -8,12 +8,12 @@ import pytest
 
 from annotation.protocols.base import UnitSpec
 from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Door, Entry, RefusedError, check
+from annotation.protocols.validation import Channel, Entry, RefusedError, check
 
-STRICT: tuple[Door, ...] = ("page", "api", "judge")
+STRICT: tuple[Channel, ...] = ("page", "api", "judge")
 
 
-def entry(schema: Schema, units: dict[str, UnitSpec], answer: Any, door: Door = "api") -> Entry:
+def entry(schema: Schema, units: dict[str, UnitSpec], answer: Any, door: Channel = "api") -> Entry:
     name = next(iter(units))
     entries, warnings = check(schema, units, {name: answer}, door)
     assert warnings == []
@@ -21,7 +21,7 @@ def entry(schema: Schema, units: dict[str, UnitSpec], answer: Any, door: Door = 
 
 
 def refused(
-    schema: Schema, units: dict[str, UnitSpec], answer: Any, door: Door = "api"
+    schema: Schema, units: dict[str, UnitSpec], answer: Any, door: Channel = "api"
 ) -> list[str]:
     name = next(iter(units))
     with pytest.raises(RefusedError) as error:

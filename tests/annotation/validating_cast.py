@@ -30,7 +30,7 @@ def plain_answer(assignment: Assignment) -> dict[str, dict[str, Any]]:
     units: dict[str, dict[str, Any]] = {}
     for name, unit in asked_units(assignment, spec).items():
         answer: dict[str, Any] = dict.fromkeys(asked.keys(unit.kind))
-        for variable in asked.of(unit.kind):
+        for variable in asked.variables_of(unit.kind):
             if asked.holds(variable.asked_if, answer):
                 answer[variable.name] = variable.codes[0]
         rule, written = asked.evidence(unit.kind), asked.written(unit.kind)

@@ -165,7 +165,7 @@ def test_a_payload_that_is_no_answer_any_more(cast: Cast) -> None:
     response.save()
     (line,) = found()
     assert line.startswith(f"labels: {cast.at(cast.ben, 'revision 1')}: its payload is no answer")
-    assert "'perhaps' is no code" in line
+    assert "'perhaps' is not a code" in line
 
 
 def test_a_comment_that_is_not_that_of_its_payload(cast: Cast) -> None:

@@ -22,7 +22,7 @@ def units(mine: Assignment, code: int = -1) -> dict[str, Any]:
     """An answer to all that is asked, each variable by one of its codes, named as on the page."""
     asked, named = schema(mine.item.campaign), asked_units(mine, present(mine.item)).values()
     return {
-        f"u{n}": {v.name: v.codes[code] for v in asked.of(unit.kind)}
+        f"u{n}": {v.name: v.codes[code] for v in asked.variables_of(unit.kind)}
         for n, unit in enumerate(named)
     }
 

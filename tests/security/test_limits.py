@@ -15,12 +15,12 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
 from annotation.protocols.schema import schema_of
 from annotation.protocols.validation import (
-    LONGEST_COMMENT,
-    LONGEST_QUOTE,
-    LONGEST_TEXT,
-    MOST_CITATIONS,
-    MOST_QUOTES,
-    Door,
+    MAX_CITATIONS,
+    MAX_COMMENT,
+    MAX_QUOTE,
+    MAX_QUOTES,
+    MAX_TEXT,
+    Channel,
     RefusedError,
     check,
 )
@@ -160,8 +160,8 @@ def test_too_many_fields_are_refused(client: Client, mine: Assignment) -> None:
         '[{"quote": "Zoë", "start": ' + "9" * 4_000 + "}]", '[{"quote": "\\ud800", "start": 0}]',
         '[{"quote": "\\u0000", "start": 0}]', '[{"quote": {"a": 1}, "start": 0}]', '"text"', "{}",
         '[{"quote": "Zoë", "start": true}]', '[{"quote": "Zoë", "start": 0, "__class__": 1}]',
-        json.dumps([{"quote": "Zoë", "start": 0}] * (MOST_QUOTES + 1)),
-        json.dumps([{"quote": "x" * (LONGEST_QUOTE + 1), "start": 0}]),
+        json.dumps([{"quote": "Zoë", "start": 0}] * (MAX_QUOTES + 1)),
+        json.dumps([{"quote": "x" * (MAX_QUOTE + 1), "start": 0}]),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["draft", "submit"])
@@ -178,11 +178,11 @@ def test_evidence_that_is_none_is_refused(
 
 @pytest.mark.parametrize("name", ["draft", "submit"])
 def test_a_comment_has_a_length(client: Client, mine: Assignment, name: str) -> None:
-    form = answers("no", "no", "no", comment="🌉" * (LONGEST_COMMENT + 1))
+    form = answers("no", "no", "no", comment="🌉" * (MAX_COMMENT + 1))
     answer = client.post(page(name, mine), form)
     assert answer.status_code == 422
     assert "longer than 10,000 characters; shorten it" in told(answer)
-    form["comment"] = "🌉" * LONGEST_COMMENT
+    form["comment"] = "🌉" * MAX_COMMENT
     assert client.post(page(name, mine), form).status_code == 200
 
 
@@ -190,7 +190,7 @@ def test_a_draft_holds_only_what_was_asked(client: Client, mine: Assignment) -> 
     for stranger in ("x" * 10_000, "\0", "q:9"):
         answer = client.post(page("draft", mine), answers("no") | {"unit-1": stranger})
         assert answer.status_code == 422
-    long = answers("no") | {"unit-0-answerable": "x" * (LONGEST_TEXT + 1)}
+    long = answers("no") | {"unit-0-answerable": "x" * (MAX_TEXT + 1)}
     assert client.post(page("draft", mine), long).status_code == 422
     assert not Draft.objects.exists()
 
@@ -244,11 +244,11 @@ def test_a_prompt_is_shown_up_to_a_length_and_says_so() -> None:
 PROTOCOL = next(p for p in PROTOCOLS.values() if p.written)
 
 
-def written(text: str, citations: list[str], door: Door) -> str:
+def written(text: str, citations: list[str], door: Channel) -> str:
     """What the check says of a written answer."""
     rule, schema = PROTOCOL.written, schema_of(PROTOCOL)
     assert rule is not None
-    values = {v.name: v.answers[0] for v in schema.of(rule.kind)}
+    values = {v.name: v.answers[0] for v in schema.variables_of(rule.kind)}
     values |= {name: codes[0] for name, codes in rule.asked_if.items()}
     unit = UnitSpec(rule.kind, "u", "?")
     answer = {"u": {**values, rule.name: {"text": text, "citations": citations}}}
@@ -260,14 +260,14 @@ def written(text: str, citations: list[str], door: Door) -> str:
 
 
 @pytest.mark.parametrize("door", ["page", "api", "judge"])
-def test_a_written_answer_has_a_length(door: Door) -> None:
-    assert "longer than 50,000 characters" not in written("x" * LONGEST_TEXT, [], door)
-    assert "longer than 50,000 characters" in written("x" * (LONGEST_TEXT + 1), [], door)
-    assert "more than 200 citations" in written("x", ["p"] * (MOST_CITATIONS + 1), door)
+def test_a_written_answer_has_a_length(door: Channel) -> None:
+    assert "longer than 50,000 characters" not in written("x" * MAX_TEXT, [], door)
+    assert "longer than 50,000 characters" in written("x" * (MAX_TEXT + 1), [], door)
+    assert "more than 200 citations" in written("x", ["p"] * (MAX_CITATIONS + 1), door)
 
 
 def test_what_a_file_brings_is_taken_as_it_was(study: Study) -> None:
-    assert "longer" not in written("x" * (LONGEST_TEXT + 1), ["p"] * 300, "import")
+    assert "longer" not in written("x" * (MAX_TEXT + 1), ["p"] * 300, "import")
 
 
 def test_a_word_of_a_megabyte_is_shown(study: Study, mine: Assignment, client: Client) -> None:

@@ -1,1 +1,1 @@
-"""The preparation steps by name, in their usual order. A new one is a folder and two lines here."""
+"""The preparation steps, one per folder. A new step also needs two lines in the registry."""

@@ -12,7 +12,7 @@ from annotation.protocols.units import report_texts
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
-    """One item for each pair of the query's reports, in the order of the batch."""
+    """Yield one item per pair of the query's reports, in the order of the batch."""
     for first, second in combinations(query.reports, 2):
         key = f"{first.id}/{second.id}"
         yield ItemSpec(

@@ -34,14 +34,17 @@ HERE = Path(__file__).parent
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
-    """One item a query. Passages, and the writer's references, are shown only where something is
-    asked that is held to them: references for eligibility, as GaRAGe does."""
+    """Yield one item per query.
+
+    Passages and references are shown only if a variable is judged against them: references for
+    eligibility, as in GaRAGe.
+    """
     asked = {variable.name for variable in variables}
     return _items(query, variables, query.references if NEEDS_REFERENCES & asked else ())
 
 
 def make_first_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
-    """The same without references."""
+    """Like `make_items`, but without references."""
     return _items(query, variables, ())
 
 
@@ -56,8 +59,8 @@ def _items(
         report_passage_units(query) if "report-passage" in kinds else (),
     )
     units = tuple(unit for unit in possible if unit.kind in kinds)
-    held = NEEDS_PASSAGES & {variable.name for variable in variables}
-    passages = query.passages if held else ()
+    needed = NEEDS_PASSAGES & {variable.name for variable in variables}
+    passages = query.passages if needed else ()
     if query.reports and units:
         beside = (*reference_texts(references), *dated_passages(passages))
         yield ItemSpec(query.id, units, (*beside, *report_texts(query.reports)))
@@ -72,7 +75,7 @@ def _yes_no(name: str, kind: str, question: str) -> Variable:
 
 
 _FOR_ANY = _yes_no("needed_answer", "passage", "Does it matter for an answer?")
-"""As campaigns of the first version have it: once for all answers together."""
+"""The variable of version 1, asked once for all answers together."""
 
 _NOW = Protocol(
     name="answer-rating",

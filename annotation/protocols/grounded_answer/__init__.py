@@ -1,7 +1,7 @@
 """Grounded answers (CLAPnq rounds 1 and 2, GaRAGe): select what helps, then write an answer.
 
-Where a passage has sentences, these are selected, else the passage is. A validation pass asks
-`grounded` about each sentence of the query's reports instead.
+The rater selects sentences of a passage, or the whole passage if it has no sentences. A validation
+pass asks `grounded` about each sentence of the query's reports instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from annotation.protocols.base import (
     Protocol,
     UnitSpec,
     Variable,
-    Written,
+    WrittenText,
     kinds_of,
 )
 from annotation.protocols.units import dated_passages, report_texts, sentence_units, source_units
@@ -33,9 +33,9 @@ DESCRIPTORS = {
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
-    """One item a query, also where no passage is left: its answer is a deflection.
+    """Yield one item per query, even without passages: its answer is then a deflection.
 
-    A writer sees what each passage was called useful for.
+    Writers see the use that people assigned to each passage.
     """
     kinds = kinds_of(variables)
     possible = (*source_units(query), UnitSpec("query", query.id, query.text))
@@ -72,7 +72,7 @@ PROTOCOL = Protocol(
     ),
     make_items=make_items,
     needs=("passages", "reports"),
-    written=Written(
+    written=WrittenText(
         "written",
         "query",
         "The answer",

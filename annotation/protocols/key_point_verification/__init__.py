@@ -1,9 +1,9 @@
 """Key-point verification (Long2RAG): is the point in its source, and does it matter?
 
-With `--option points=answers` the points are those that a report itself makes, and its context
-takes the place of their source: only whether the context supports them is asked. Precision of key
-points rests on that (Long2RAG, section 6.4), and so does GaRAGe's check of claims against the
-passages that ground them.
+With `--option points=answers` the points are those of a report, and its context replaces their
+source. The only question is whether the context supports them. Precision of key points is computed
+from this (Long2RAG, section 6.4), and so is GaRAGe's check of claims against the passages that
+ground them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
-    """One item a key point. A point whose source is not among the passages shown makes none."""
+    """Yield one item per key point whose source is among the passages shown."""
     passages = {p.id: p for p in query.passages}
     for point in query.key_points:
         if source := passages.get(point.passage):
@@ -50,10 +50,11 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 def make_items_of_answers(
     query: material.Query, variables: Sequence[Variable]
 ) -> Iterator[ItemSpec]:
-    """One item a report, with its points, before its context in rank order.
+    """Yield one item per report: its points, and its context in rank order.
 
-    A report without points or context makes none; nor does one of whose context a passage is not
-    beside the query, since what nobody could see there cannot be called absent.
+    Reports without points or without context are left out. So are reports whose context includes a
+    passage that the query does not have, since a rater cannot call a point absent from a text that
+    is not shown.
     """
     passages = {p.id: p for p in query.passages}
     for report in query.reports:
@@ -69,7 +70,7 @@ def make_items_of_answers(
             )
 
 
-_QUERYS = Protocol(
+_OF_QUERIES = Protocol(
     name="key-point-verification",
     version="1",
     title="Key point verification",
@@ -101,14 +102,14 @@ _QUERYS = Protocol(
     evidence=Evidence("grounded", "passage"),
     folder=HERE,
 )
-_ANSWERS = replace(
-    _QUERYS,
+_OF_ANSWERS = replace(
+    _OF_QUERIES,
     title="Points of answers and their context",
-    variables=(replace(_QUERYS.variables[0], question="Do the passages support it?"),),
+    variables=(replace(_OF_QUERIES.variables[0], question="Do the passages support it?"),),
     make_items=make_items_of_answers,
     needs=("passages", "reports"),
     evidence=Evidence("grounded", "passage", several=True),
     folder=HERE / "answers",
     reading="answers",
 )
-PROTOCOL = replace(_QUERYS, readings={_ANSWERS.reading: _ANSWERS})
+PROTOCOL = replace(_OF_QUERIES, readings={_OF_ANSWERS.reading: _OF_ANSWERS})

@@ -1,9 +1,9 @@
 """Key-point writing (the human reference of Long²RAG): list a passage's points, then match.
 
 A person writes a list of the passage's key points without help, and then matches the extracted
-ones to that list. The share of extracted points that are matched is the precision of the
-extraction; the share of the written points that any extracted point is matched to is its recall.
-If nothing was extracted from a passage, only the list is asked for.
+points to that list. The precision of the extraction is the share of extracted points with a match,
+and its recall is the share of written points with a match. If no point was extracted from a
+passage, only the list is asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
     ItemSpec,
-    Listed,
+    PointList,
     Protocol,
     Text,
     UnitSpec,
@@ -26,7 +26,7 @@ from annotation.protocols.units import opening, passage_key
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
-    """One item a passage: the passage itself, then the points that were extracted from it."""
+    """Yield one item per passage: the passage itself, then the points extracted from it."""
     kinds = kinds_of(variables)
     for passage in query.passages:
         key = passage_key(query, passage)
@@ -63,7 +63,7 @@ PROTOCOL = Protocol(
     ),
     make_items=make_items,
     needs=("passages", "key_points"),
-    listed=Listed(
+    listed=PointList(
         "points",
         "passage",
         "The key points of the text",

@@ -1,8 +1,8 @@
 """Question typing (GaRAGe): is the question usable, and what kind of question is it?
 
-GaRAGe's own list of 25 categories is only in its data, which we may not ship, so the default list
-is our own: 24 plain topics and `other`. A campaign whose batch has categories sets them with its
-option `categories`.
+GaRAGe's list of 25 categories is only in its data, which we may not ship. The default list is our
+own: 24 plain topics and `other`. A campaign sets the categories of its batch with the option
+`categories`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 TOPICS = dict(
     line.split(": ", 1) for line in (HERE / "categories.txt").read_text("utf-8").splitlines()
 )
-"""What each category of the default list is about, for people."""
+"""The categories of the default list, with a description for people."""
 CATEGORIES = tuple(TOPICS)
 LET_THROUGH = {"valid": ("yes",), "false_premise": ("no",), "information_seeking": ("yes",)}
 SENSITIVITY = ("static", "slow-changing", "fast-changing")

@@ -45,6 +45,6 @@ PROTOCOL = Protocol(
     make_items=make_items,
     needs=("questions", "passages"),
     evidence=Evidence("rating", "passage"),
-    drawn=True,
+    sampled=True,
     folder=Path(__file__).parent,
 )

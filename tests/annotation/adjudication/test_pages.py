@@ -271,7 +271,7 @@ class TestBlindAnswers:
                 units = name_units(present(item).units)
                 made = Assignment.objects.create(item=item, rater=rater, asked=list(units))
                 answer = {
-                    key: {v.name: v.codes[place] for v in asked.of(unit.kind)}
+                    key: {v.name: v.codes[place] for v in asked.variables_of(unit.kind)}
                     for key, unit in units.items()
                 }
                 submit(made, {"units": answer, "comment": None}, "api")

@@ -49,7 +49,7 @@ def test_a_selected_passage_is_citable(study: Study) -> None:
 @pytest.mark.parametrize("door", ["page", "api"])
 @pytest.mark.parametrize(
     ("cited", "said"),
-    [("p", "is cited, and nothing of it is selected"), ("p2", "is no passage of this item")],
+    [("p", "is cited but nothing in it is selected"), ("p2", "is no passage of this item")],
 )
 def test_the_page_and_the_api_refuse_others_by_name(
     study: Study, door: str, cited: str, said: str
@@ -72,7 +72,7 @@ def test_each_wrong_citation_is_named_once(study: Study) -> None:
 def test_a_file_and_a_judge_are_warned_about(study: Study, door: str) -> None:
     outcome = sent(study, door, ["p"], {})
     assert outcome.created
-    assert ["nothing of it is selected" in str(w) for w in outcome.warnings] == [True]
+    assert ["nothing in it is selected" in str(w) for w in outcome.warnings] == [True]
 
 
 def test_where_nothing_is_selected_every_passage_shown_is_citable(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_unit_that_was_not_asked_is_refused(case, door):
 @EACH_CASE
 def test_a_missing_key_is_refused(case, door):
     for kind, name in first_of_each_kind(case).items():
-        for variable in case.schema.of(kind):
+        for variable in case.schema.variables_of(kind):
             answers = case.answers()
             del answers[name][variable.name]
             assert names_its_unit(door, case, answers, name, variable.name)
@@ -158,7 +158,7 @@ def test_a_key_too_many_is_refused(case, door):
 @EACH_CASE
 def test_an_unknown_code_is_refused(case, door):
     for kind, name in first_of_each_kind(case).items():
-        for variable in case.schema.of(kind):
+        for variable in case.schema.variables_of(kind):
             for wrong in ("perhaps", variable.codes[0].upper() + " ", 7):
                 answers = case.answers()
                 answers[name][variable.name] = wrong
@@ -170,7 +170,7 @@ def test_an_unknown_code_is_refused(case, door):
 @EACH_CASE
 def test_a_boolean_is_no_code(case, door):
     for kind, name in first_of_each_kind(case).items():
-        for variable in case.schema.of(kind):
+        for variable in case.schema.variables_of(kind):
             for wrong in (True, False):
                 answers = case.answers()
                 answers[name][variable.name] = wrong
@@ -182,7 +182,7 @@ def conditional_keys(case: Case) -> list[tuple[str, str, str, tuple[str, ...]]]:
     found = []
     for kind, name in first_of_each_kind(case).items():
         written = case.schema.written(kind)
-        rules = [(v.name, v.asked_if) for v in case.schema.of(kind)]
+        rules = [(v.name, v.asked_if) for v in case.schema.variables_of(kind)]
         rules += [(written.name, written.asked_if)] if written else []
         listed = case.schema.listed(kind)
         rules += [(listed.name, listed.asked_if)] if listed else []
@@ -262,7 +262,7 @@ def test_owed_evidence_is_wanted_where_the_protocol_owes_it(case, door):
 @EACH_CASE
 def test_import_takes_a_part_without_its_evidence(case):
     name, unit = next(iter(case.units.items()))
-    variable = case.schema.of(unit.kind)[0].name
+    variable = case.schema.variables_of(unit.kind)[0].name
     answer = {name: {variable: case.good[unit.kind][variable]}}
     entries, warnings = check(case.schema, case.units, answer, "import")
     assert [(e.name, dict(e.values)) for e in entries] == [(name, answer[name])]
@@ -275,7 +275,7 @@ def test_import_takes_a_part_without_its_evidence(case):
 @pytest.mark.parametrize("mistake", ["unit", "variable", "code", "boolean"])
 def test_import_refuses_what_is_unknown(case, mistake):
     name, unit = next(iter(case.units.items()))
-    variable = case.schema.of(unit.kind)[0].name
+    variable = case.schema.variables_of(unit.kind)[0].name
     answers: dict[str, Answers] = {
         "unit": {"another/🌉#1": {variable: "yes"}},
         "variable": {name: {"surprise": "yes"}},

@@ -37,7 +37,7 @@ from annotation.protocols.validation import (
     RefusedError,
     check,
     passage_of,
-    quote_of,
+    read_quote,
 )
 from annotation.provenance import Bases, Basis, basis_of, guideline_digest
 from annotation.views.answers import key_of, seconds_of, what_changed, whole
@@ -78,7 +78,7 @@ class TestLimits:
         answer = {"q1": {"answerable": "yes", "evidence": quotes}}
         told = problems(lambda: check(COVERAGE, QUESTION, answer, door))
         too_many = count > 200 and door != "import"
-        said = "holds more than 200 quotes; keep those that matter most"
+        said = "contains more than 200 quotes; keep the most important"
         assert told[:1] == ([("q1", "evidence", said)] if too_many else [])
 
     @pytest.mark.every_case
@@ -91,7 +91,7 @@ class TestLimits:
         rule = ANSWERS.protocol.written
         assert rule is not None
         unit, name = {"a": UnitSpec(rule.kind, "a", "?")}, rule.name
-        codes = {v.name: v.answers[0] for v in ANSWERS.of(rule.kind)}
+        codes = {v.name: v.answers[0] for v in ANSWERS.variables_of(rule.kind)}
         codes |= {n: found[0] for n, found in rule.asked_if.items() if n in codes}
         prose = {"text": "x" * length, "citations": ["p"] * citations}
         told = problems(lambda: check(ANSWERS, unit, {"a": {**codes, name: prose}}, door))
@@ -123,14 +123,14 @@ class TestLimits:
             ({"evidence": [{"quote": "x" * 200_000, "start": 1}]}, ""),
             ({"evidence": [{"quote": "x" * 200_001, "start": 1}]}, "is not a list"),
             ({"evidence": [{"quote": "x", "start": 1}] * 200}, ""),
-            ({"evidence": [{"quote": "x", "start": 1}] * 201}, "holds more than 200 quotes"),
+            ({"evidence": [{"quote": "x", "start": 1}] * 201}, "contains more than 200 quotes"),
             ({"evidence": [{"quote": "x", "start": 1}, 1]}, "is not a list"),
             ({"a": None}, ""),
             ({"a": "x" * 50_000}, ""),
             ({"a": "x" * 50_001}, "is longer than 50,000"),
-            ({"a": "x\0"}, "holds a character"),
+            ({"a": "x\0"}, "contains a character"),
             ({"a": {"text": "x" * 50_001, "citations": []}}, "is longer than 50,000"),
-            ({"a": {"text": "x", "citations": ["\ud800"]}}, "holds a character"),
+            ({"a": {"text": "x", "citations": ["\ud800"]}}, "contains a character"),
             ({"a": {"text": "x", "citations": ["x" * 50_001]}}, "is longer than 50,000"),
             ({"a": [1, 2]}, ""),
             ({"a": ["x"]}, "is not a list of"),
@@ -167,7 +167,7 @@ class TestLimits:
         ],
     )
     def test_a_quote(self, given: object, lenient: bool, found: Quote | None) -> None:
-        assert quote_of(given, "v", "f", lenient) == found
+        assert read_quote(given, "v", "f", lenient) == found
 
 
 class TestWhatAPageSends:
@@ -311,7 +311,7 @@ class TestBasis:
 
     def test_questions_are_those_of_the_kinds_of_units_in_any_order(self) -> None:
         words = [[v.name, v.question, dict(v.words), dict(v.asked_if)]
-                 for v in COVERAGE.of("question")]  # fmt: skip
+                 for v in COVERAGE.variables_of("question")]  # fmt: skip
         wanted = self.digest([["question", COVERAGE.unit_schema("question"), words]])
         assert basis_of(COVERAGE, SPEC, SPEC.units).questions == wanted
         assert basis_of(COVERAGE, SPEC, [*SPEC.units] * 2).questions == wanted

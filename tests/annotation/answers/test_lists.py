@@ -15,10 +15,10 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, name_units
 from annotation.protocols.schema import schema_of
 from annotation.protocols.validation import (
-    LONGEST_POINT,
-    MOST_POINTS,
-    MOST_QUOTES,
-    Door,
+    MAX_POINT,
+    MAX_POINTS,
+    MAX_QUOTES,
+    Channel,
     RefusedError,
     check,
 )
@@ -43,7 +43,7 @@ GOOD: dict[str, Any] = {
     "k1": {"matched": "yes", "matches": [1, 2]},
     "k2": {"matched": "no", "matches": []},
 }
-STRICT: tuple[Door, ...] = ("page", "api", "judge")
+STRICT: tuple[Channel, ...] = ("page", "api", "judge")
 
 
 def changed(unit: str, **keys: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def changed(unit: str, **keys: Any) -> dict[str, Any]:
     return answer
 
 
-def problems(answer: dict[str, Any], door: Door = "api") -> list[str]:
+def problems(answer: dict[str, Any], door: Channel = "api") -> list[str]:
     try:
         entries, warnings = check(SCHEMA, UNITS, answer, door)
         _, doubts = locate(entries, SPEC, door)
@@ -63,7 +63,7 @@ def problems(answer: dict[str, Any], door: Door = "api") -> list[str]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("door", [*STRICT, "import"])
-def test_a_good_list_passes_every_door(door: Door) -> None:
+def test_a_good_list_passes_every_door(door: Channel) -> None:
     assert problems(GOOD, door) == []
     entries, _ = check(SCHEMA, UNITS, GOOD, door)
     assert [point.text for point in entries[0].points] == ["Zoë crossed.", "It held."]
@@ -71,7 +71,7 @@ def test_a_good_list_passes_every_door(door: Door) -> None:
 
 
 @pytest.mark.parametrize("door", ["page", "api"])
-def test_a_point_must_quote_the_text_where_it_says_in_code_points(door: Door) -> None:
+def test_a_point_must_quote_the_text_where_it_says_in_code_points(door: Channel) -> None:
     points = deepcopy(GOOD["q/p"]["points"])
     points[1]["evidence"] = [{"quote": "שלום", "start": 26}]
     assert problems(changed("q/p", points=points), door) == [
@@ -99,19 +99,19 @@ WRONG_LISTS: list[tuple[Any, str]] = [
     ([{"text": "x", "evidence": []}], "point 1 has no quote of the passage"),
     (
         [{"text": "x", "evidence": ["It held"]}],
-        "point 1 holds something that is not {quote, start}",
+        "point 1 contains something that is not {quote, start}",
     ),
     ([{"text": "x", "evidence": [{"quote": "It", "start": True}]}], "is not {quote, start}"),
-    ([{"text": "x" * (LONGEST_POINT + 1), "evidence": QUOTED}], "is longer than"),
-    ([{"text": "x", "evidence": QUOTED}] * (MOST_POINTS + 1), "holds more than"),
-    ([{"text": "x", "evidence": QUOTED * (MOST_QUOTES + 1)}], "holds more than"),
+    ([{"text": "x" * (MAX_POINT + 1), "evidence": QUOTED}], "is longer than"),
+    ([{"text": "x", "evidence": QUOTED}] * (MAX_POINTS + 1), "contains more than"),
+    ([{"text": "x", "evidence": QUOTED * (MAX_QUOTES + 1)}], "contains more than"),
 ]
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("door", STRICT)
 @pytest.mark.parametrize(("points", "wrong"), WRONG_LISTS)
-def test_a_wrong_list_is_refused_and_says_why(points: Any, wrong: str, door: Door) -> None:
+def test_a_wrong_list_is_refused_and_says_why(points: Any, wrong: str, door: Channel) -> None:
     found = problems(changed("q/p", points=points), door)
     assert any(wrong in message for message in found)
 
@@ -141,7 +141,7 @@ WRONG_MATCHES: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize("door", STRICT)
 @pytest.mark.parametrize(("code", "matches", "wrong"), WRONG_MATCHES)
 def test_wrong_matches_are_refused_and_say_why(
-    code: str, matches: Any, wrong: str, door: Door
+    code: str, matches: Any, wrong: str, door: Channel
 ) -> None:
     (found,) = problems(changed("k1", matched=code, matches=matches), door)
     assert found.startswith("unit 'k1' matches: ")
@@ -179,11 +179,11 @@ DRAFTS: list[tuple[Any, bool]] = [
     ([{"text": "a\0", "evidence": []}], False),
     ([{"text": "x", "evidence": [{"quote": "\ud800", "start": 3}]}], False),
     ([{"text": "x", "evidence": [{"quote": "It", "start": 2**31}]}], False),
-    ([{"text": "x" * (LONGEST_POINT + 1), "evidence": []}], False),
-    ([{"text": "x", "evidence": []}] * (MOST_POINTS + 1), False),
+    ([{"text": "x" * (MAX_POINT + 1), "evidence": []}], False),
+    ([{"text": "x", "evidence": []}] * (MAX_POINTS + 1), False),
     ([{"other": 1}], False),
     ([[1]], False),
-    ([1] * (MOST_POINTS + 1), False),
+    ([1] * (MAX_POINTS + 1), False),
 ]
 
 

@@ -18,13 +18,13 @@ from annotation.answers.submission import (
     submit,
 )
 from annotation.models import Assignment, Campaign, Draft, Label, Rater, Response, Span
-from annotation.protocols.validation import Door, RefusedError
+from annotation.protocols.validation import Channel, RefusedError
 from tests.annotation.answering import good_answer, person
 from tests.cast import FULL, ROOT, campaign_of, exported
 
 pytestmark = [pytest.mark.usefixtures("batch"), pytest.mark.postgresql]
 
-STRICT: tuple[Door, ...] = ("page", "api")
+STRICT: tuple[Channel, ...] = ("page", "api")
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ from annotation.protocols.base import UnitSpec
 from annotation.registry import DECLARED
 
 KEYS = [f"k{n}" for n in range(10)]
-ALL: Any = SimpleNamespace(drawn=False)
-DRAWN: Any = SimpleNamespace(drawn=True)
+ALL: Any = SimpleNamespace(sampled=False)
+DRAWN: Any = SimpleNamespace(sampled=True)
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
@@ -224,7 +224,7 @@ class TestUnits:
         assert draw_units("i", [], Design(), DRAWN) == []
 
     def test_there_are_protocols_of_both_sorts(self) -> None:
-        assert {each.drawn for each in DECLARED.values()} == {True, False}
+        assert {each.sampled for each in DECLARED.values()} == {True, False}
 
 
 class TestTimeLeft:

@@ -439,7 +439,7 @@ class TestKnownItems:
         [
             ("zz", {}, "item \"zz\" is not in campaign 'c'"),
             ("r1", {"q2_a": {}}, 'unit "q2:a" of item "r1" is not asked'),
-            ("r1", {"q1_a": {"answerable": [1]}}, '"answerable" of unit "q1:a" is no code'),
+            ("r1", {"q1_a": {"answerable": [1]}}, '"answerable" of unit "q1:a" is not a code'),
         ],
     )
     def test_a_response_that_names_what_is_not_there_is_refused(

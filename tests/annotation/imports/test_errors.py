@@ -68,7 +68,7 @@ WRONG: dict[str, tuple[Line, str]] = {
         "campaign 'c': answerable is \"maybe\"; give one of yes, no, invalid",
     ),
     "a code in other letters": (GOOD | {"value": "Yes"}, 'answerable is "Yes"; give one of yes'),
-    "a boolean": (GOOD | {"value": True}, "value is no code; write it as text or a number"),
+    "a boolean": (GOOD | {"value": True}, "value is not a code; write it as text or a number"),
     "a broken number": (
         GOOD | {"value": 0.5},
         "campaign 'c': answerable is \"0.5\"; give one of yes, no, invalid",
@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[Line, str]] = {
         'campaign \'c\': protocol is "rubric-passage", not "report-coverage"; '
         "give a campaign of that protocol, or mend the line",
     ),
-    "an empty value": (GOOD | {"value": ""}, "value is no code"),
+    "an empty value": (GOOD | {"value": ""}, "value is not a code"),
     "no value at all": (without("value"), "a label has a value or a missing reason; give one"),
     "a value and a reason": (
         GOOD | {"missing": "timeout"},
@@ -306,8 +306,8 @@ class TestResponses:
             ({"units": {"🌉": []}}, 'unit "🌉" is no object; write its answer'),
             ({"units": {}}, "the response holds no label; take the line out"),
             ({"units": {"🌉": {"answerable": "maybe"}}}, 'answerable is "maybe"; give one of'),
-            ({"units": {"🌉": {"answerable": True}}}, "is no code; write it as text"),
-            ({"units": {"🌉": {"answerable": ["no"]}}}, "is no code; write it as text"),
+            ({"units": {"🌉": {"answerable": True}}}, "is not a code; write it as text"),
+            ({"units": {"🌉": {"answerable": ["no"]}}}, "is not a code; write it as text"),
             ({"units": {"🌉": {"colour": "red"}}}, 'variable "colour" is not asked'),
             ({"units": {"🌉": {"answerable": "no", "evidence": "x"}}}, "evidence is no list"),
             ({"units": {"🌉": {"answerable": "no", "evidence": [1]}}}, "a quote is a number"),

@@ -39,7 +39,9 @@ def test_a_number_is_its_shortest_text(tmp_path: Path, raw: str, code: str) -> N
 @pytest.mark.every_case
 @pytest.mark.parametrize("raw", ["true", "false", '""', "[1.5]", "{}"])
 def test_what_is_neither_text_nor_a_number_is_refused(tmp_path: Path, raw: str) -> None:
-    with pytest.raises(InputError, match="line 1: value is no code; write it as text or a number"):
+    with pytest.raises(
+        InputError, match="line 1: value is not a code; write it as text or a number"
+    ):
         value_of(tmp_path, raw)
 
 

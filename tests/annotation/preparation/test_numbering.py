@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotation.preparation.base import next_number, remembered
+from annotation.preparation.base import keep_highest_numbers, next_number
 from datasets import rows
 from datasets.material import batch_rows
 from datasets.models import Batch
@@ -38,13 +38,13 @@ def names(query: rows.Query) -> list[str]:
 
 
 def built(step: str, query: rows.Query, *results: Any) -> rows.Query:
-    return remembered(query, applied(step, query, *results))
+    return keep_highest_numbers(query, applied(step, query, *results))
 
 
 def without(query: rows.Query, *lost: str) -> rows.Query:
     """The query as a step leaves it that drops some of its points."""
     kept = tuple(each for each in query.key_points if each.id not in lost)
-    return remembered(query, replace(query, key_points=kept))
+    return keep_highest_numbers(query, replace(query, key_points=kept))
 
 
 def test_the_last_point_leaves_its_number_to_no_other() -> None:
@@ -83,7 +83,7 @@ def test_points_that_are_found_after_a_merging_are_none_of_those_before_it() -> 
 
 def test_where_nothing_went_nothing_is_noted() -> None:
     query = topic(key_points=POINTS)
-    assert remembered(query, query) is query
+    assert keep_highest_numbers(query, query) is query
     assert "numbers_given" not in (built("missed-points", query, found("A")).meta or {})
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotation.models import Response, User
 from annotation.preparation.base import Result
-from annotation.preparation.steps.sentence_splitting import doubts, make_items, parts
+from annotation.preparation.steps.sentence_splitting import make_items, parts, problems
 from annotation.registry import STEPS
 from datasets import rows
 from datasets.material import batch_rows
@@ -95,24 +95,24 @@ class TestItems:
 
 class TestDoubts:
     def test_sentences_that_leave_nothing_over_raise_none(self) -> None:
-        assert list(doubts(split("r1", *ALL))) == []
-        assert list(doubts(split("r1"))) == []
+        assert list(problems(split("r1", *ALL))) == []
+        assert list(problems(split("r1"))) == []
 
     def test_words_that_are_left_over_are_named_with_their_place(self) -> None:
-        assert list(doubts(split("r1", "sank.", "Lee said so."))) == [
-            "no sentence holds what stands before sentence 1: 'It'",
-            "no sentence holds what stands between sentences 1 and 2: 'Dr.'",
-            "no sentence holds what stands behind sentence 2: '🌊'",
+        assert list(problems(split("r1", "sank.", "Lee said so."))) == [
+            "no sentence contains the words before sentence 1: 'It'",
+            "no sentence contains the words between sentences 1 and 2: 'Dr.'",
+            "no sentence contains the words after sentence 2: '🌊'",
         ]
 
     def test_a_sentence_in_other_words_stands_nowhere(self) -> None:
-        assert list(doubts(split("r1", "It sank.", "Dr. Lee told so.", "🌊"))) == [
-            "sentence 2 does not stand in the answer: 'Dr. Lee told so.'",
-            "no sentence holds what stands between sentences 1 and 3: 'Dr. Lee said so.'",
+        assert list(problems(split("r1", "It sank.", "Dr. Lee told so.", "🌊"))) == [
+            "sentence 2 is not in the answer: 'Dr. Lee told so.'",
+            "no sentence contains the words between sentences 1 and 3: 'Dr. Lee said so.'",
         ]
-        assert list(doubts(split("r1", "It burnt."))) == [
-            "sentence 1 does not stand in the answer: 'It burnt.'",
-            f"no sentence holds what stands in the answer: {TEXT!r}",
+        assert list(problems(split("r1", "It burnt."))) == [
+            "sentence 1 is not in the answer: 'It burnt.'",
+            f"no sentence contains the words of the answer: {TEXT!r}",
         ]
 
     @pytest.mark.parametrize(
@@ -124,17 +124,17 @@ class TestDoubts:
         ],
     )
     def test_order_and_overlap(self, texts: tuple[str, ...], number: int) -> None:
-        told = f"sentence {number} stands only before the end of one before it in the answer"
-        assert list(doubts(split("r1", *texts))) == [f"{told}: {texts[number - 1]!r}"]
+        told = f"sentence {number} is not after the sentences before it in the answer"
+        assert list(problems(split("r1", *texts))) == [f"{told}: {texts[number - 1]!r}"]
 
     def test_two_that_changed_places(self) -> None:
-        assert list(doubts(split("r1", ALL[1], "It sank."))) == [
-            "sentence 2 stands only before the end of one before it in the answer: 'It sank.'",
-            "no sentence holds what stands before sentence 1: 'It sank.'",
+        assert list(problems(split("r1", ALL[1], "It sank."))) == [
+            "sentence 2 is not after the sentences before it in the answer: 'It sank.'",
+            "no sentence contains the words before sentence 1: 'It sank.'",
         ]
 
     def test_long_words_are_shortened(self) -> None:
-        (told,) = doubts(split("r1", "One.", text=f"One. {'word ' * 50}"))
+        (told,) = problems(split("r1", "One.", text=f"One. {'word ' * 50}"))
         assert told.endswith(f"sentence 1: '{'word ' * 11}word…'")
 
 
@@ -148,7 +148,7 @@ class TestABatch:
         copied = ('Zoë said: "go" 👩‍👩‍👧.', *MIXED_SENTENCES[1:])
         (report,) = applied(answers(rows.Report("r", MIXED)), split("r", *copied, text=MIXED))
         assert report.sentences == tuple(MIXED_SENTENCES)
-        assert list(doubts(split("r", *copied, text=MIXED))) == []
+        assert list(problems(split("r", *copied, text=MIXED))) == []
 
     def test_an_answer_that_is_one_sentence_is_it_without_blanks_around(self) -> None:
         (report,) = applied(answers(rows.Report("r", " Dr. Lee\r\nsaid so \n")), split("r"))
@@ -229,7 +229,7 @@ class TestTheWholeWay:
     ) -> None:
         load(tmp_path, SOME)
         researcher()
-        again = "no sentence holds what stands between sentences 1 and 2: 'Dr.'"
+        again = "no sentence contains the words between sentences 1 and 2: 'Dr.'"
         table = {again: WROTE["Dr. Lee"], **WROTE, "Dr. Lee": LOST}
         run = prepare(STEP, "documents", author(params=params), table)
         assert (run.done, run.calls) == (2, calls)
@@ -268,8 +268,8 @@ class TestAReview:
     ) -> None:
         shown = client.get(pages[0]).content.decode()
         assert "<mark>It sank.</mark> Dr. <mark>Lee said so.</mark> 🌊" in shown
-        assert "no sentence holds what stands between sentences 1 and 2: &#x27;Dr.&#x27;" in shown
-        assert "no sentence holds what stands behind sentence 2: &#x27;🌊&#x27;" in shown
+        assert "no sentence contains the words between sentences 1 and 2: &#x27;Dr.&#x27;" in shown
+        assert "no sentence contains the words after sentence 2: &#x27;🌊&#x27;" in shown
         assert "One more quote" not in shown
 
     def test_shows_the_answers_own_words_and_takes_them_back_untouched(

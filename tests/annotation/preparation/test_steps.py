@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from annotation.preparation.steps.merging import doubts
+from annotation.preparation.steps.merging import problems
 from annotation.preparation.steps.missed_points import make_items as missed_items
 from annotation.preparation.steps.passages import make_items, pieces
 from annotation.preparation.steps.questions import CRITERIA, DOMAINS, KINDS
@@ -292,14 +292,14 @@ class TestMerging:
         return result("t1", given)
 
     def test_each_point_goes_to_one_and_each_one_comes_from_some(self) -> None:
-        assert list(doubts(self.merged([1], [2], [1]))) == []
-        assert list(doubts(self.merged([1], [2], []))) == [
-            "key point t1:k3 went into no merged point"
+        assert list(problems(self.merged([1], [2], [1]))) == []
+        assert list(problems(self.merged([1], [2], []))) == [
+            "key point t1:k3 is in no merged point"
         ]
-        assert list(doubts(self.merged([1], [2], [1, 2]))) == [
-            "key point t1:k3 went into several merged points: [1, 2]"
+        assert list(problems(self.merged([1], [2], [1, 2]))) == [
+            "key point t1:k3 is in several merged points: [1, 2]"
         ]
-        assert list(doubts(self.merged([1], [1], [1]))) == [
+        assert list(problems(self.merged([1], [1], [1]))) == [
             "merged point 2 comes from no key point"
         ]
 

@@ -67,7 +67,7 @@ REQUEST = {
 NO_REQUEST = {"usable": "no", "request": None, "questions": None}
 MET = dict.fromkeys(("clear", "open_ended", "sourced", "sound", "harmless"), "yes")
 MERGED: Json = {
-    "t1": {"repeats": "yes", "merged": [point("It sank in March 1954."), point("Door")]},
+    "t1": {"repeats": "yes", "merged": [point("It sank in March 1954."), point("Channel")]},
     "t1:k1": {"placed": "yes", "matches": [1]},
     "t1:k2": {"placed": "yes", "matches": [1]},
     "t1:k3": {"placed": "yes", "matches": [2]},

@@ -30,7 +30,7 @@ def form(mine: Assignment, needed: set[str]) -> dict[str, Any]:
     aliases = alias_of(mine)
     for number, name in enumerate(mine.asked):
         fields[f"unit-{number}"] = aliases.get(name, name)
-        for variable in schema(mine.item.campaign).of(kinds[name]):
+        for variable in schema(mine.item.campaign).variables_of(kinds[name]):
             fields[f"unit-{number}-{variable.name}"] = "yes" if name in needed else "no"
     return fields
 

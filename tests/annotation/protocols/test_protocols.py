@@ -161,7 +161,7 @@ def test_a_list_is_written_where_a_passage_holds_points_and_others_are_matched_t
 
 
 def test_only_the_rubric_draws_and_only_what_a_rank_could_sway_is_shuffled():
-    assert [p.name for p in PROTOCOLS.values() if p.drawn] == ["rubric-passage"]
+    assert [p.name for p in PROTOCOLS.values() if p.sampled] == ["rubric-passage"]
     shuffled = [p.name for p in PROTOCOLS.values() if p.shuffled]
     assert set(shuffled) == {"answer-rating", "answer-preference", "grounding-relevance"}
 

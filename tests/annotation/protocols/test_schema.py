@@ -53,7 +53,7 @@ def test_the_json_schema_lists_the_codes_and_null_for_what_may_not_be_asked(case
     for kind in case.good:
         properties = case.schema.unit_schema(kind)["properties"]
         assert tuple(properties) == case.schema.keys(kind) == tuple(case.good[kind])
-        for variable in case.schema.of(kind):
+        for variable in case.schema.variables_of(kind):
             codes = {"type": "string", "enum": [*variable.codes, *variable.escapes]}
             nullable = {"anyOf": [codes, {"type": "null"}]}
             assert properties[variable.name] == (nullable if variable.asked_if else codes)
@@ -64,7 +64,7 @@ def test_the_json_schema_takes_good_answers_and_no_others(case):
     schema = case.schema.item_schema(case.units)
     assert fits(schema, case.answers())
     for kind, name in first_of_each_kind(case).items():
-        for variable in case.schema.of(kind):
+        for variable in case.schema.variables_of(kind):
             for wrong in ("perhaps", True, 3, "" if variable.asked_if else None):
                 answers = case.answers()
                 answers[name][variable.name] = wrong

@@ -9,7 +9,7 @@ import pytest
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol, UnitSpec, Variable, name_units
 from annotation.protocols.schema import schema_of
-from annotation.protocols.validation import Problem, Quote, RefusedError, check, coerce, storable
+from annotation.protocols.validation import Problem, Quote, RefusedError, check, coerce, is_storable
 from tests.annotation.checks import STRICT, entry, refused
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])
@@ -57,7 +57,7 @@ def test_a_number_stands_for_its_code():
 @pytest.mark.parametrize("value", ["Yes", " yes", "yes ", "ja", "", 1, 6, "06"])
 def test_a_code_is_not_guessed(value):
     problems = refused(COVERAGE, QUESTION, {"evidence": [], "answerable": value})
-    shown = f"unit 'q1' answerable: {value!r} is no code; give one of yes, no, invalid"
+    shown = f"unit 'q1' answerable: {value!r} is not a code; give one of yes, no, invalid"
     assert problems == [shown]
 
 
@@ -159,7 +159,7 @@ def test_optional_evidence_may_be_empty_or_given():
 )
 def test_a_quote_is_words_and_a_start(quote):
     problems = refused(COVERAGE, QUESTION, {"evidence": [quote], "answerable": "no"})
-    assert problems == ["unit 'q1' evidence: holds something that is not {quote, start}"]
+    assert problems == ["unit 'q1' evidence: contains something that is not {quote, start}"]
 
 
 @pytest.mark.every_case
@@ -189,7 +189,7 @@ def test_a_foreign_name_is_shown_so_that_it_can_be_printed():
 
 @pytest.mark.parametrize(("text", "kept"), [("a🌉\r\n", True), ("a\0", False), ("\udc00", False)])
 def test_what_no_database_can_hold_is_not_storable(text, kept):
-    assert storable(text) is kept
+    assert is_storable(text) is kept
 
 
 def test_the_same_variable_stands_on_two_kinds_of_unit():

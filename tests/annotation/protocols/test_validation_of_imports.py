@@ -53,14 +53,14 @@ def test_import_takes_evidence_where_the_protocol_asks_for_none():
 def test_import_wants_names_for_the_place_of_a_quote(key):
     answer = {"answerable": "yes", "evidence": [{"quote": "x", "start": 0, key: 5}]}
     assert refused(COVERAGE, QUESTION, answer, "import") == [
-        "unit 'q1' evidence: holds something that is not {quote, start}"
+        "unit 'q1' evidence: contains something that is not {quote, start}"
     ]
 
 
 def test_import_leaves_out_a_label_whose_condition_fails_and_warns():
     entries, warnings = lenient(POINTS, POINT, {"k1": {"grounded": "no", "key": "agree"}})
     assert entries[0].values == {"grounded": "no"}
-    assert warnings == ["unit 'k1' key: is asked only if grounded is yes; its label was left out"]
+    assert warnings == ["unit 'k1' key: is asked only if grounded is yes; its label was skipped"]
 
 
 def test_import_keeps_a_label_whose_condition_it_does_not_hold():

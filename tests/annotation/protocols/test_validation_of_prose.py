@@ -58,10 +58,10 @@ def test_a_written_answer_is_owed_where_it_is_asked(door):
         ({**PROSE, "more": 1}, "is not {text, citations}"),
         ({"text": " \n", "citations": []}, "has no text; write one"),
         ({"text": 5, "citations": []}, "has no text; write one"),
-        ({"text": "x\0", "citations": []}, "holds a character that no text may hold; take it out"),
-        ({"text": "x", "citations": "p"}, "cites something that is no passage id"),
-        ({"text": "x", "citations": [1]}, "cites something that is no passage id"),
-        ({"text": "x", "citations": [""]}, "cites something that is no passage id"),
+        ({"text": "x\0", "citations": []}, "contains a character that cannot be stored; remove it"),
+        ({"text": "x", "citations": "p"}, "cites something that is not a passage id"),
+        ({"text": "x", "citations": [1]}, "cites something that is not a passage id"),
+        ({"text": "x", "citations": [""]}, "cites something that is not a passage id"),
     ],
 )
 def test_a_written_answer_is_text_with_citations(prose, message):

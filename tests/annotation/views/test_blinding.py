@@ -29,7 +29,7 @@ def form(mine: Assignment, **more: Any) -> dict[str, Any]:
     fields: dict[str, Any] = dict(more)
     for number, unit in enumerate(units):
         fields[f"unit-{number}"] = f"u{number}"
-        for variable in asked.of(unit.kind):
+        for variable in asked.variables_of(unit.kind):
             fields[f"unit-{number}-{variable.name}"] = variable.codes[-1]
     return fields
 

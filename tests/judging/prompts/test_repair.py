@@ -46,7 +46,7 @@ def test_what_can_be_read_is_not_repaired(campaign: Campaign) -> None:
     [
         ("The report answers it, so yes.", "the completion is not JSON"),
         ([NO], "the completion is not a JSON object"),
-        (NO | {"answerable": "maybe"}, "'maybe' is no code; give one of yes, no, invalid"),
+        (NO | {"answerable": "maybe"}, "'maybe' is not a code; give one of yes, no, invalid"),
         (NO | {"answerable": "yes"}, "answerable is yes: quote the report for it"),
         ({"answerable": "no"}, "evidence: is missing"),
     ],

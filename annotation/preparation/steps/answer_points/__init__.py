@@ -1,7 +1,7 @@
-"""From answers to the key points that they make, with quotes of the answer (Long²RAG, section 6.4).
+"""Extract the key points of each answer, with quotes from it (Long²RAG, section 6.4).
 
-Precision asks of each point in a generated response whether the retrieved documents support it, so
-an author takes the response apart first. Its points stay with the report.
+Precision is the share of points in a generated answer that the retrieved documents support, so an
+author lists these points first. The points are stored with the report.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
     ItemSpec,
-    Listed,
+    PointList,
     Protocol,
     Text,
     UnitSpec,
@@ -50,9 +50,10 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with the points of its answers; those that brought their own keep them.
+    """Return the query with the points of its answers. Points from the batch are kept.
 
-    An answer that makes no point has an empty list, one that was not accepted has none.
+    An answer that makes no point gets an empty list. If the author's list was not accepted, the
+    answer gets no list.
     """
     accepted = {result.item: result for result in results}
     return replace(query, reports=tuple(_taken_apart(r, accepted) for r in query.reports))
@@ -67,7 +68,7 @@ def _taken_apart(report: rows.Report, accepted: Mapping[str, Result]) -> rows.Re
 
 
 def _points(report: rows.Report, result: Result) -> Iterator[rows.AnswerPoint]:
-    (answer,) = result.of("report").values()
+    (answer,) = result.answers_of("report").values()
     for number, point in enumerate(answer["points"] or (), start=1):
         spans = own_words(report.text, point["evidence"])
         yield rows.AnswerPoint(f"{report.id}:p{number}", point["text"].strip(), spans)
@@ -88,7 +89,7 @@ TASK = Protocol(
     ),
     make_items=make_items,
     needs=("reports",),
-    listed=Listed(
+    listed=PointList(
         "points",
         "report",
         "The points that the answer makes",

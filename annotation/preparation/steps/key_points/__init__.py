@@ -1,4 +1,4 @@
-"""From passages to key points with verbatim spans (Long²RAG)."""
+"""Extract key points with verbatim spans from passages (Long²RAG)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
     ItemSpec,
-    Listed,
+    PointList,
     Protocol,
     Text,
     UnitSpec,
@@ -41,7 +41,7 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with the key points of its passages, in the place of those that it had."""
+    """Return the query with the key points of its passages, replacing earlier key points."""
     return replace(query, key_points=tuple(points_of(query, results, "key-points")))
 
 
@@ -51,11 +51,11 @@ def points_of(
     step: str,
     **more: object,
 ) -> Iterator[rows.KeyPoint]:
-    """The key points of accepted answers, numbered behind all that the query has had."""
+    """Yield the key points of accepted answers, numbered after all that the query has had."""
     texts = {passage.id: passage.text for passage in query.passages}
     numbers = count(next_number(query, "k"))
     for result in results:
-        for answer in result.of("passage").values():
+        for answer in result.answers_of("passage").values():
             for point in answer["points"] or ():
                 yield rows.KeyPoint(
                     f"{query.id}:k{next(numbers)}",
@@ -81,7 +81,7 @@ TASK = Protocol(
     ),
     make_items=make_items,
     needs=("passages",),
-    listed=Listed(
+    listed=PointList(
         "points",
         "passage",
         "The key points of the text",

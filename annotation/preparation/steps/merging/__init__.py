@@ -1,8 +1,8 @@
-"""Merging key points of all passages of a query that say the same (Long²RAG, B22).
+"""Merge key points that say the same, across all passages of a query (Long²RAG, B22).
 
-The author lists the merged points and says, for each given point, which of them it became. Every
-given point must have become exactly one, and every listed point must come from at least one: an
-answer that fails this consistency check is not accepted until it is corrected.
+The author lists the merged points and assigns each original point to one of them. Each original
+point must be assigned to exactly one merged point, and each merged point must have at least one
+original. An answer that fails this check is not accepted until it is corrected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
     ItemSpec,
-    Listed,
+    PointList,
     Protocol,
     UnitSpec,
     Variable,
@@ -42,14 +42,14 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
         yield ItemSpec(query.id, (whole, *key_point_units(query)), ())
 
 
-def doubts(result: Result) -> Iterator[str]:
-    """What is inconsistent: points that went nowhere or to several, and merged ones of none."""
-    went = {key: list(each["matches"]) for key, each in result.of("key-point").items()}
+def problems(result: Result) -> Iterator[str]:
+    """Yield messages about points assigned to none or several, and merged points of none."""
+    went = {key: list(each["matches"]) for key, each in result.answers_of("key-point").items()}
     for key, numbers in went.items():
         if not numbers:
-            yield f"key point {key} went into no merged point"
+            yield f"key point {key} is in no merged point"
         elif len(numbers) > 1:
-            yield f"key point {key} went into several merged points: {numbers}"
+            yield f"key point {key} is in several merged points: {numbers}"
     used = {number for numbers in went.values() for number in numbers}
     for number in range(1, len(_merged(result)) + 1):
         if number not in used:
@@ -57,14 +57,15 @@ def doubts(result: Result) -> Iterator[str]:
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with merged points: each with the passage of its first source, and its spans there.
+    """Return the query with merged points.
 
-    A query with one point or none has nothing to merge, and stays as it is.
+    Each merged point has the passage of its first source, and its spans there. A query with fewer
+    than two points has nothing to merge and does not change.
     """
     if not results:
         return query if len(query.key_points) < 2 else None
     result = results[0]
-    went = {key: each["matches"][0] for key, each in result.of("key-point").items()}
+    went = {key: each["matches"][0] for key, each in result.answers_of("key-point").items()}
     names = (f"{query.id}:m{number}" for number in count(next_number(query, "m")))
     made = (
         _point(name, text, [k for k in query.key_points if went.get(k.id) == place], result)
@@ -74,12 +75,12 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
 
 
 def _merged(result: Result) -> list[str]:
-    answers: Sequence[Mapping[str, Any]] = list(result.of("query").values())
+    answers: Sequence[Mapping[str, Any]] = list(result.answers_of("query").values())
     return [point["text"].strip() for answer in answers for point in answer["merged"] or ()]
 
 
 def _earlier(point: rows.KeyPoint) -> dict[str, Any]:
-    """The sources of a point that was merged before."""
+    """Return the sources of a point that was merged before."""
     meta = point.meta or {}
     return {"sources": meta["sources"]} if "sources" in meta else {}
 
@@ -87,13 +88,13 @@ def _earlier(point: rows.KeyPoint) -> dict[str, Any]:
 def _point(name: str, text: str, sources: Sequence[rows.KeyPoint], of: Result) -> rows.KeyPoint:
     first = sources[0]
     spans = (s for k in sources if k.passage == first.passage for s in k.spans or ())
-    told = [{"id": k.id, "text": k.text, "passage": k.passage, **_earlier(k)} for k in sources]
+    originals = [{"id": k.id, "text": k.text, "passage": k.passage, **_earlier(k)} for k in sources]
     return rows.KeyPoint(
         name,
         text,
         first.passage,
         tuple(dict.fromkeys(spans)),
-        meta=with_provenance(first.meta, "merging", of, sources=told),
+        meta=with_provenance(first.meta, "merging", of, sources=originals),
     )
 
 
@@ -119,7 +120,7 @@ TASK = Protocol(
     ),
     make_items=make_items,
     needs=("key_points",),
-    listed=Listed(
+    listed=PointList(
         "merged",
         "query",
         "The merged points",
@@ -139,5 +140,5 @@ STEP = Step(
     apply,
     TASK.name,
     TASK,
-    doubts=doubts,
+    problems=problems,
 )

@@ -1,8 +1,7 @@
-"""Another round of extraction: what earlier rounds missed in a passage (Long²RAG, B21).
+"""Extract the key points that earlier rounds missed in a passage (Long²RAG, B21).
 
-The paper extracts key points in several rounds. Here each round is a step of its own, from one
-batch to the next, so that it is reviewed like the first. When a round adds nothing, it was the
-last.
+The paper extracts key points in several rounds. Here each round is a step from one batch to the
+next, so that it is reviewed like the first. The last round is the one that adds nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ NONE = "(None so far.)"
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
-    """The passages of the first round, each with the points that were found in it."""
+    """Yield the passages of the first round, each with the points found in it so far."""
     for item in passages_of(query, variables):
         found = [f"- {k.text}" for k in query.key_points if k.passage == item.passage]
         listed = Text("found", "\n".join(found) or NONE, "Points that were found already")
@@ -33,7 +32,7 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with what was missed behind its key points; `rounds` counts the rounds."""
+    """Return the query with the missed points appended. `rounds` in its meta counts rounds."""
     number = int((query.meta or {}).get(ROUNDS, 1)) + 1
     missed = points_of(query, results, "missed-points", round=number)
     meta = {**(query.meta or {}), ROUNDS: number}

@@ -1,8 +1,7 @@
-"""From documents to passages that can be read by themselves (CRUX: about 200 words each).
+"""Write passages that can be read on their own from documents (CRUX: about 200 words each).
 
-A document longer than `LONGEST` words is first cut at the ends of sentences, and each piece is
-asked about separately. A passage's name contains its query and document, since two queries may
-share a passage.
+A document longer than `LONGEST` words is first cut at the ends of sentences, and each piece is an
+item. A passage's id contains its query and document, since two queries may share a document.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
     ItemSpec,
-    Listed,
+    PointList,
     Protocol,
     Text,
     UnitSpec,
@@ -38,10 +37,9 @@ LONGEST = 1024
 
 
 def pieces(text: str, longest: int = LONGEST) -> list[str]:
-    """The text in pieces of at most so many words, whole sentences each, in order.
+    """Cut the text into pieces of whole sentences with at most `longest` words each.
 
-    A sentence that is longer than that is a piece of its own. Nothing but blanks between sentences
-    is lost.
+    A longer sentence is a piece of its own. Only blanks between sentences are lost.
     """
     found, begin, end, words = list[str](), 0, 0, 0
     for start, stop in sentences(text):
@@ -64,13 +62,13 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with its passages instead of the documents; None where there are none."""
+    """Return the query with passages instead of documents, or None if it has no passages."""
     documents = {document.id: document for document in query.passages}
     made: dict[str, list[rows.Passage]] = {}
     for result in results:
         document = documents[result.passage or ""]
         passages = made.setdefault(document.id, [])
-        for answer in result.of("document").values():
+        for answer in result.answers_of("document").values():
             for point in answer["passages"] or ():
                 number = len(passages) + 1
                 passages.append(_passage(query, document, number, point, result))
@@ -115,7 +113,7 @@ TASK = Protocol(
     ),
     make_items=make_items,
     needs=("passages",),
-    listed=Listed(
+    listed=PointList(
         "passages",
         "document",
         "The passages",

@@ -1,7 +1,7 @@
-"""The five criteria that a question should meet, and its kind and domain (Long²RAG, B14).
+"""Filter questions by five criteria, and find their kind and domain (Long²RAG, B14).
 
-The paper keeps a question that meets at least four of its five; `keep` is that number. The
-criteria, their wording and the ten domains are our own: the paper's are in its appendix.
+The paper keeps a question that meets at least four of five criteria, and `keep` is that number. The
+criteria, their wording and the ten domains are our own. The paper's are in its appendix.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with its kind and domain, or None where it meets too few of the criteria."""
-    answered = [(r, a) for r in results for a in r.of("query").values()]
+    """Return the query with its kind and domain, or None if it meets too few criteria."""
+    answered = [(r, a) for r in results for a in r.answers_of("query").values()]
     if not answered:
         return None
     result, answer = answered[0]

@@ -1,8 +1,9 @@
-"""The matrix of ratings, passages against sub-questions, and the filter by it (CRUX, B6 and B7).
+"""Rate every passage for every sub-question, and filter the questions (CRUX, B6 and B7).
 
-The task is the unchanged protocol `rubric-passage`, with every question of every passage asked. A
-question that no passage answers at `eta` is dropped. If some of its ratings are missing and the
-others are below `eta`, the answer is unknown: the question is kept, and its meta says so.
+The task is the protocol `rubric-passage`, with every question asked about every passage. A question
+that no passage answers with a rating of at least `eta` is dropped. If some of its ratings are
+missing and the others are below `eta`, the result is unknown: the question is kept, and its meta
+says so.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ def matrix_of(results: Sequence[Result]) -> Matrix:
     found: Matrix = {}
     for result in results:
         ratings = found.setdefault(result.passage or "", {})
-        ratings |= {key: int(each["rating"]) for key, each in result.of("question").items()}
+        ratings |= {key: int(each["rating"]) for key, each in result.answers_of("question").items()}
     return found
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with the questions that are answered; None where there are none.
+    """Return the query with the questions that are answered, or None if there are none.
 
-    A passage gets its ratings, and `relevant` where they tell: yes where it answers a question, no
-    where it was rated for all and answers none.
+    Each passage gets its ratings. It is `relevant` if it answers a question, and not relevant if
+    it was rated for all questions and answers none. Otherwise `relevant` is None.
     """
     eta, matrix = numbers["eta"], matrix_of(results)
     kept = [q for q in query.questions if _verdict(q.id, query, matrix, eta) is not False]
@@ -46,7 +47,7 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
 
 
 def _verdict(question: str, query: rows.Query, matrix: Matrix, eta: float) -> bool | None:
-    """Whether a passage answers it; None where ratings are missing that might."""
+    """Whether a passage answers the question. None if a missing rating might decide it."""
     ratings = [matrix.get(p.id, {}).get(question) for p in query.passages]
     if any(rating is not None and rating >= eta for rating in ratings):
         return True

@@ -1,6 +1,6 @@
-"""From a reference to the request that it would answer, and to that request's sub-questions (CRUX).
+"""Write the request that a reference would answer, and its sub-questions (CRUX).
 
-A query's first reference is used. The query's previous text is kept in its meta.
+The first reference of a query is used. The previous text of the query is kept in its meta.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
     ItemSpec,
-    Listed,
+    PointList,
     Protocol,
     Text,
     UnitSpec,
     Variable,
-    Written,
+    WrittenText,
 )
 from datasets import rows
 
@@ -41,8 +41,8 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with its request and questions; None where no request could be written."""
-    answered = [(r, a) for r in results for a in r.of("reference").values()]
+    """Return the query with its request and questions, or None if no request could be written."""
+    answered = [(r, a) for r in results for a in r.answers_of("reference").values()]
     if not answered or answered[0][1]["usable"] != "yes":
         return None
     result, answer = answered[0]
@@ -76,8 +76,8 @@ TASK = Protocol(
     ),
     make_items=make_items,
     needs=(),
-    written=Written("request", "reference", "The request", USABLE),
-    listed=Listed("questions", "reference", "The sub-questions", "reference", asked_if=USABLE),
+    written=WrittenText("request", "reference", "The request", USABLE),
+    listed=PointList("questions", "reference", "The sub-questions", "reference", asked_if=USABLE),
     folder=HERE,
     own_guideline=instructions(HERE),
 )

@@ -1,8 +1,8 @@
-"""How likely a key point is one: the probability of yes against no (Long²RAG, B20).
+"""Score key points by the probability of *yes* against *no* (Long²RAG, B20).
 
-p = exp(a) / (exp(a) + exp(b)), with a and b the log probabilities of the two codes; the engine
-computes it if the server gives these. Points below `cut` are dropped. A point without a
-probability does not count as 0: it is kept, with the answer in its meta.
+p = exp(a) / (exp(a) + exp(b)), with a and b the log probabilities of the two codes. The engine
+computes it if the server returns them. Points below `cut` are dropped. A point without a
+probability is kept, with the answer in its meta.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with the scores of its key points, without those below the cut."""
-    found = {key: result for result in results for key in result.of("key-point")}
+    """Return the query with scored key points, without those below the cut."""
+    found = {key: result for result in results for key in result.answers_of("key-point")}
     points = (_scored(point, found.get(point.id)) for point in query.key_points)
     kept = (p for p in points if p.score is None or p.score >= numbers["cut"])
     return replace(
@@ -49,7 +49,7 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
 def _scored(point: rows.KeyPoint, result: Result | None) -> rows.KeyPoint:
     if result is None:
         return point
-    answer = result.of("key-point")[point.id][KEY]
+    answer = result.answers_of("key-point")[point.id][KEY]
     score = result.scores.get((point.id, KEY))
     meta = with_provenance(point.meta, "scoring", result, is_key=answer)
     return replace(point, score=score, meta=meta)

@@ -1,9 +1,9 @@
-"""The sentences of answers, by an author: where the rule of `sentences` errs too often.
+"""Split answers into sentences by an author, for texts where the rule of `sentences` errs often.
 
-The author copies the sentences in order. They may leave out nothing of the answer but blanks, and
-the answer's own words become part of the batch. An answer with more than `MOST` sentences by rule
-is asked about in parts, since one list holds only so much; it is cut at the end of a line, if
-there is one.
+The author copies the sentences in order and may leave out nothing but blanks. The batch gets the
+sentences in the answer's own words. An answer with more than `MOST` sentences by rule is asked
+about in parts, since the length of a list is limited. It is cut at the end of a line where
+possible.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from annotation.protocols import material
 from annotation.protocols.base import (
     YES_NO,
     ItemSpec,
-    Listed,
+    PointList,
     Protocol,
     Text,
     UnitSpec,
@@ -35,9 +35,7 @@ LONGEST_SHOWN = 60
 
 
 def parts(text: str, most: int = MOST) -> list[str]:
-    """The answer in parts of at most so many sentences by rule; nothing but blanks between them
-    is lost.
-    """
+    """Cut the answer into parts of at most `most` sentences by rule, losing only blanks."""
     spans, found = sentences(text), list[str]()
     while spans:
         count = _fitting(text, spans, most)
@@ -47,7 +45,7 @@ def parts(text: str, most: int = MOST) -> list[str]:
 
 
 def _fitting(text: str, spans: Sequence[tuple[int, int]], most: int) -> int:
-    """How many sentences the next part takes: as many as fit, up to the end of a line if it can."""
+    """Return the number of sentences in the next part, ending at the end of a line if possible."""
     if len(spans) <= most:
         return len(spans)
     between = ((n, text[spans[n - 1][1] : spans[n][0]]) for n in range(most, 0, -1))
@@ -55,7 +53,7 @@ def _fitting(text: str, spans: Sequence[tuple[int, int]], most: int) -> int:
 
 
 def keyed_parts(report: material.Report) -> dict[str, str]:
-    """The parts of an answer by the keys of their items; one that is whole has the answer's id."""
+    """Return the parts of an answer by item key. The key of a single part is the answer's id."""
     found = parts(report.text)
     if len(found) < 2:
         return dict.fromkeys((report.id,), found[0]) if found else {}
@@ -75,8 +73,8 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
             )
 
 
-def doubts(result: Result) -> Iterator[str]:
-    """Sentences that do not stand in the answer, in order, and words that stand in none of them."""
+def problems(result: Result) -> Iterator[str]:
+    """Yield messages about sentences that are not in the answer, and words in no sentence."""
     text, words = result.texts[FIELD], _written(result)
     if words is None:
         return
@@ -84,16 +82,16 @@ def doubts(result: Result) -> Iterator[str]:
     for number, (each, place) in enumerate(zip(words, found, strict=True), start=1):
         if place.start is None:
             alone = find_in_order(text, (each,))[0].start is not None
-            why = "stands only before the end of one before it" if alone else "does not stand"
-            yield f"sentence {number} {why} in the answer: {_shown(each)}"
+            why = "is not after the sentences before it" if alone else "is not"
+            yield f"sentence {number} {why} in the answer: {_shorten(each)}"
     for gap in gaps(text, found):
-        yield f"no sentence holds what stands {_where(gap)}: {_shown(gap.words)}"
+        yield f"no sentence contains the words {_describe_position(gap)}: {_shorten(gap.words)}"
 
 
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
-    """The query with the sentences of its answers; those that brought their own keep them.
+    """Return the query with the sentences of its answers. Sentences from the batch are kept.
 
-    An answer of which a part was not accepted is left without sentences.
+    An answer gets no sentences if one of its parts was not accepted.
     """
     accepted = {result.item: result for result in results}
     return replace(query, reports=tuple(_split(report, accepted) for report in query.reports))
@@ -109,7 +107,7 @@ def _split(report: rows.Report, accepted: Mapping[str, Result]) -> rows.Report:
 
 
 def _sentences(text: str, result: Result) -> list[str]:
-    """The sentences in the text's own words."""
+    """Return the sentences in the text's own words."""
     words = _written(result)
     if words is None:
         return [text]
@@ -117,27 +115,27 @@ def _sentences(text: str, result: Result) -> list[str]:
 
 
 def _source(results: Sequence[Result]) -> Result:
-    """The part to tell where an answer's sentences are from: one that people changed, if any."""
+    """Return the part whose provenance applies to the answer: one that people changed, if any."""
     changed = (each for each in results if each.provenance.get("verdict") == "changed")
     return next(changed, results[0])
 
 
 def _written(result: Result) -> list[str] | None:
-    """The sentences as they were written; None where the answer is one sentence."""
-    (answer,) = result.of("report").values()
+    """Return the sentences as the author wrote them, or None if the answer is one sentence."""
+    (answer,) = result.answers_of("report").values()
     points = answer["sentences"]
     return None if points is None else [point["text"] for point in points]
 
 
-def _where(gap: Gap) -> str:
+def _describe_position(gap: Gap) -> str:
     if gap.before is not None and gap.after is not None:
         return f"between sentences {gap.before} and {gap.after}"
     if gap.after is not None:
         return f"before sentence {gap.after}"
-    return f"behind sentence {gap.before}" if gap.before is not None else "in the answer"
+    return f"after sentence {gap.before}" if gap.before is not None else "of the answer"
 
 
-def _shown(words: str) -> str:
+def _shorten(words: str) -> str:
     return repr(words if len(words) <= LONGEST_SHOWN else words[: LONGEST_SHOWN - 1] + "…")
 
 
@@ -156,7 +154,7 @@ TASK = Protocol(
     ),
     make_items=make_items,
     needs=("reports",),
-    listed=Listed(
+    listed=PointList(
         "sentences",
         "report",
         "The sentences, word for word and in order",
@@ -175,5 +173,5 @@ STEP = Step(
     apply,
     TASK.name,
     TASK,
-    doubts=doubts,
+    problems=problems,
 )

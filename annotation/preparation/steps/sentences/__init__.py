@@ -1,7 +1,7 @@
-"""The sentences of answers, by rule: no author is asked.
+"""Split answers into sentences by rule, without an author.
 
-The splitter is the platform's own (`datasets.text.sentences`), which also serves batches that
-bring no sentences. Sentences that a batch brought stay.
+The splitter is `datasets.text.sentences`, which also serves batches without sentences. Sentences
+from the batch are kept.
 """
 
 from __future__ import annotations
