@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from judging import lanes
-from judging.backends.logprobs import KEPT
+from judging.backends.logprobs import STORED_KEY
 from judging.costs import with_last_cost
 from judging.models import ACTIVE, JudgeCall, JudgeRun
 from judging.runs import ledger
@@ -183,7 +183,7 @@ def seconds_in_words(seconds: float | None) -> str:
 def logprob_facts(logprobs: Any) -> dict[str, float | int] | None:
     """Mean and least log probability of the tokens that are stored, and of how many in all."""
     told = logprobs if isinstance(logprobs, Mapping) else {}
-    tokens = told.get(KEPT, told.get("content"))
+    tokens = told.get(STORED_KEY, told.get("content"))
     values = list(_logprobs(tokens))
     if not values:
         return None

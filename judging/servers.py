@@ -13,7 +13,7 @@ from django.conf import settings
 
 from annotation.models import User
 from judging.backends.base import SetupError
-from judging.backends.openai import PUBLIC, base_of
+from judging.backends.openai import PUBLIC_URL, parse_base_url
 from judging.backends.ssrf_guard import check_address
 from judging.models import Judge
 
@@ -49,17 +49,17 @@ def known_servers() -> list[Server]:
 
     Where the operator defined a judge of the same server, it is as trusted as his.
     """
-    found: dict[tuple[str, str], bool] = {(PUBLIC, PUBLIC_KEY): True}
+    found: dict[tuple[str, str], bool] = {(PUBLIC_URL, PUBLIC_KEY): True}
     judges = Judge.objects.filter(backend="openai").order_by("pk")
     for url, key, params in judges.values_list("base_url", "api_key_env", "params"):
-        place = (base_of(url), key)
+        place = (parse_base_url(url), key)
         found[place] = found.get(place, True) and bool(params.get(GUARDED))
     return [Server(*place, guarded) for place, guarded in found.items()]
 
 
 def new_server(url: str, key: str, user: User) -> Server:
     """A server that somebody wrote down in the browser. Raises SetupError."""
-    address = base_of(url)
+    address = parse_base_url(url)
     check_address(url.strip(), settings.TANDEM_JUDGE_HOSTS)
     if key and user.role != User.Role.ADMIN:
         raise SetupError("only an admin brings a new address and a key together; leave the key out")

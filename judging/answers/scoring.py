@@ -16,14 +16,14 @@ from judging.answers.calls import storable_text
 from judging.backends.base import Answer, AskedVariable
 from judging.backends.logprobs import (
     Likelihoods,
+    LocatedToken,
     NoLikelihoodError,
-    Placed,
-    is_kept,
-    kept,
+    is_stored,
     likelihoods_at,
-    place_tokens,
+    locate_tokens,
+    tokens_as_json,
     tokens_at,
-    unplaced,
+    unplaced_as_json,
 )
 from judging.prompts.request import Prepared
 
@@ -67,11 +67,11 @@ def kept_logprobs(prepared: Prepared, answer: Answer, by_unit: bool) -> Any:
     tokens of a text that no database takes as it is, since their places would be others.
     """
     told, text = answer.logprobs, answer.text
-    if not told or is_kept(told) or storable_text(text) != text:
+    if not told or is_stored(told) or storable_text(text) != text:
         return told
     tokens = _placed(answer)
     if isinstance(tokens, NoLikelihoodError):
-        return unplaced(tokens)
+        return unplaced_as_json(tokens)
     units = {unit.name: unit for unit in prepared.request.facts.units}
     places = _places(text, next(iter(units)) if by_unit else None)
     used = {
@@ -81,19 +81,21 @@ def kept_logprobs(prepared: Prepared, answer: Answer, by_unit: bool) -> Any:
         if (name, variable.name) in places
         for token in tokens_at(text, tokens, places[name, variable.name], variable.codes)
     }
-    return kept([token for token in tokens if id(token) in used]) | {"tokens": len(tokens)}
+    return tokens_as_json([token for token in tokens if id(token) in used]) | {
+        "tokens": len(tokens)
+    }
 
 
-def _placed(answer: Answer) -> list[Placed] | NoLikelihoodError:
+def _placed(answer: Answer) -> list[LocatedToken] | NoLikelihoodError:
     try:
-        return place_tokens(answer.text, answer.logprobs)
+        return locate_tokens(answer.text, answer.logprobs)
     except NoLikelihoodError as error:
         return error
 
 
 def _detail(
     text: str,
-    tokens: list[Placed] | NoLikelihoodError,
+    tokens: list[LocatedToken] | NoLikelihoodError,
     span: Span,
     variable: AskedVariable,
     turned: Mapping[str, str],
@@ -174,18 +176,18 @@ def _places(text: str, unit: str | None) -> dict[tuple[str, str], Span]:
     try:
         start = len(text) - len(text.lstrip(_BLANK))
         if unit is not None:
-            return {(unit, key): span for key, span in _plain(text, start)}
+            return {(unit, key): span for key, span in _plain_spans(text, start)}
         return {
             (name, key): span
             for name, (begin, _) in _members(text, start)
             if text[begin] == "{"
-            for key, span in _plain(text, begin)
+            for key, span in _plain_spans(text, begin)
         }
     except (ValueError, IndexError, RecursionError):
         return {}
 
 
-def _plain(text: str, start: int) -> Iterator[tuple[str, Span]]:
+def _plain_spans(text: str, start: int) -> Iterator[tuple[str, Span]]:
     for key, (begin, end) in _members(text, start):
         if text[begin] == '"':
             yield key, (begin + 1, end - 1)

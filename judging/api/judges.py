@@ -38,7 +38,7 @@ from judging.api.serializers import (
     WholeJudgeShape,
 )
 from judging.backends.base import SetupError
-from judging.backends.openai import PUBLIC, base_of
+from judging.backends.openai import PUBLIC_URL, parse_base_url
 from judging.estimate import estimate
 from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
 from judging.judges import JudgeError, define
@@ -136,7 +136,7 @@ def _server(user: User, wanted: dict[str, Any]) -> dict[str, str]:
     """A server that judges ask already, with its key; else a new address."""
     key = wanted.get("api_key_env", "" if "base_url" in wanted else PUBLIC_KEY)
     try:
-        named = Server(base_of(wanted.get("base_url", PUBLIC)), key).name
+        named = Server(parse_base_url(wanted.get("base_url", PUBLIC_URL)), key).name
     except SetupError as error:
         raise RefusedBodyError(NOT_MADE, [problem(str(error), "base_url")]) from error
     if named in {server.name for server in known_servers()}:

@@ -1,4 +1,13 @@
-"""The registry of backends by name. A new one is one module here and one line below."""
+"""Backends: how a judge is asked, with one module for each kind and this registry by name.
+
+`base` defines what a backend is: `Backend`, its `Request` and `Answer`, and the errors of a call.
+`openai` speaks the chat completions protocol, over the HTTP of `openai_transport` and behind
+`ssrf_guard`. `vllm` starts a server (`vllm_server`, under `vllm_watchdog`) and asks it through
+`openai`. `lexical` compares words and needs no model. `scripted` serves tests and benchmarks.
+`capabilities` probes a server before a run, and `logprobs` reads the probability of each code.
+
+To add a backend, add a module here and a line to `BACKENDS`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a backend is: request and answer as plain data, and the ways in which a call can fail.
+"""The interface of a backend: request and answer as plain data, and the errors of a call.
 
-A backend is one module here and one line in the registry. It knows neither Django nor a protocol.
+A backend knows neither Django nor a protocol.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from typing import Any, Literal, Protocol, Self
 
 JSON = dict[str, Any]
 ANY_FORM: JSON = {}
-"""The schema of an answer whose form nobody enforces."""
+"""The schema of an answer whose form is not enforced."""
 Conditions = Mapping[str, tuple[str, ...]]
 SplitSentences = Callable[[str], Sequence[tuple[int, int]]]
 Reason = Literal["unreadable", "refused", "truncated", "filtered", "too-long", "timeout", "error"]
+STARTING = "server-starting"
+"""The state of an error while the server is being started."""
 
 
 class SetupError(ValueError):
-    """A judge's definition that its backend cannot work with."""
+    """The backend cannot work with the judge's definition."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """Of `content` the first `shared` characters are the same in many requests, as a hint."""
+    """A chat message. The first `shared` characters recur in many requests, as a hint."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -32,9 +34,9 @@ class Message:
 
 @dataclass(frozen=True)
 class AskedVariable:
-    """A variable of a unit, null where `asked_if` does not hold of the unit's other values.
+    """A variable of a unit. Its value is null unless `asked_if` holds for the unit's other values.
 
-    `codes` are all that may be answered; `escapes` are those of them that are no category.
+    `codes` are all permitted answers, including the `escapes`.
     """
 
     name: str
@@ -46,14 +48,14 @@ class AskedVariable:
 
 @dataclass(frozen=True)
 class AskedUnit:
-    """A unit, and what its answer holds.
+    """A unit and the fields of its answer.
 
-    `about` is the number of the text that the unit itself is, or is a sentence of; of a passage
-    that is judged beside an answer, `answer` is the number of the latter. `evidence` names the
-    variable that quotes are for, and the code with which they are owed, if any. `written` is the
-    key of a text that is to be written where `written_if` holds, `listed` that of a list of points.
-    `matches` names the key for numbers of such points, and the variable and code with which they
-    are given.
+    `about` is the number of the text that the unit is, or that it is a sentence of. For a passage
+    that is judged beside an answer, `answer` is the answer's number. `evidence` names the variable
+    that quotes support, and the code that requires them, if any. `written` is the key of a text
+    that must be written where `written_if` holds. `listed` is the key of a list of points.
+    `matches` names the key for the numbers of such points, and the variable and code that they
+    belong to.
     """
 
     name: str
@@ -72,7 +74,7 @@ class AskedUnit:
 
 @dataclass(frozen=True)
 class Facts:
-    """The presentation itself, for backends that read no prose."""
+    """The presented item as data, for backends that do not read the prompt."""
 
     query: str
     texts: tuple[str, ...]
@@ -84,8 +86,8 @@ class Facts:
 class Request:
     """One question to a judge: as messages with the JSON schema of the answer, and as facts.
 
-    Where the same is asked several times, `sample` counts from 0; it is added to the seed. In
-    `written` a backend may keep the bytes that it sends, under itself, to make them once.
+    `sample` counts repetitions of the same question from 0. It is added to the seed. A backend
+    may cache the bytes that it sends in `written`, with itself as the key.
     """
 
     messages: tuple[Message, ...]
@@ -97,7 +99,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a judge wrote, verbatim. `status` is HTTP's; `model` is what the server says it ran."""
+    """A judge's reply, verbatim. `status` is the HTTP status; `model` is the server's own claim."""
 
     text: str
     finish_reason: str = "stop"
@@ -110,8 +112,8 @@ class Answer:
 class BackendError(Exception):
     """A call without a usable answer.
 
-    `state` is a short word for what happened, `message` a line for people. `body` is the beginning
-    of what the server sent.
+    `state` is a short code for the error, `message` a line for people. `body` is the beginning of
+    the server's response.
     """
 
     def __init__(
@@ -121,11 +123,11 @@ class BackendError(Exception):
         self.state, self.message, self.status, self.body = state, message, status, body
 
 
-STARTING = "server-starting"
-
-
 class TransientError(BackendError):
-    """Transport failed: worth another attempt. `unreachable` where no connection came about."""
+    """Transport failed, and another attempt may succeed.
+
+    `unreachable` is true if no connection was established.
+    """
 
     def __init__(
         self,
@@ -141,7 +143,7 @@ class TransientError(BackendError):
 
 
 class RateError(BackendError):
-    """The server asks for patience; `wait` in seconds, where it said how long."""
+    """The server limits the rate. `wait` is how many seconds it asked for, if it did."""
 
     def __init__(
         self, message: str, *, wait: float | None, status: int | None = None, body: str = ""
@@ -151,15 +153,15 @@ class RateError(BackendError):
 
 
 class RejectedError(BackendError):
-    """The server will not take this request, however often it is sent."""
+    """The server rejects this request, however often it is sent."""
 
 
 class FatalError(BackendError):
-    """No request to this server can succeed until somebody mends something."""
+    """No request to this server can succeed until a person corrects the setup."""
 
 
 class FinalError(BackendError):
-    """The item has its result, and it is a reason instead of an answer."""
+    """The call is final: its result is a missing reason instead of an answer."""
 
     def __init__(
         self,
@@ -179,8 +181,8 @@ class FinalError(BackendError):
 class Setup:
     """A judge's definition as its backend needs it.
 
-    `listed_hosts` guards the address: only public ones may be asked, and private ones with their
-    port that the operator listed. None where the operator wrote the address himself.
+    `listed_hosts` are the private hosts with ports that the operator listed. All others must be
+    public. None turns the guard off, since the operator entered the address.
     """
 
     model: str = ""
@@ -193,9 +195,9 @@ class Setup:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a probe found out: facts for the manifest, warnings in plain words.
+    """The result of a probe: facts for the manifest, and warnings for people.
 
-    Where `refusal` says something, no run can begin.
+    No run can start if there is a `refusal`.
     """
 
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -204,9 +206,9 @@ class Findings:
 
 
 class Backend(Protocol):
-    """Something that answers requests, in an `async with` block of its own.
+    """An object that answers requests inside its `async with` block.
 
-    `endpoint` is the server that it asks, empty where there is none.
+    `endpoint` is the server that it asks, empty if there is none.
     """
 
     endpoint: str
@@ -216,13 +218,13 @@ class Backend(Protocol):
     async def __aexit__(self, *exc: object) -> None: ...
 
     def identity(self, request: Request) -> JSON:
-        """All that decides the answer, without keys, time limits or concurrency: it is hashed."""
+        """Everything that decides the answer, to be hashed: no keys, timeouts or concurrency."""
         ...
 
     async def ask(self, request: Request) -> Answer:
-        """One attempt. Raises BackendError."""
+        """Make one attempt. Raises BackendError."""
         ...
 
     async def probe(self) -> Findings:
-        """Finds out before a run what the server can do. Raises BackendError."""
+        """Find out before a run what the server can do. Raises BackendError."""
         ...

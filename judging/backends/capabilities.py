@@ -1,9 +1,8 @@
-"""Probing a server before a run: which model answers, log probabilities, support of schemas.
+"""Probe a server before a run: which model answers, log probabilities, support of schemas.
 
-A probe makes at most ten completions. It asks for the list of models, for a label made of words
-that no model would choose by itself, for a long text twice, and a few short questions whose
-answers tell one model from another. Nothing that a server wrote is repeated, except names of
-models.
+A probe makes at most ten completions. It asks for the list of models, for a label out of invented
+words, for a long prompt twice, and a few short questions whose answers distinguish models. Its
+messages repeat nothing that the server wrote, except names of models.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from judging.backends.base import (
     RejectedError,
     Request,
 )
-from judging.backends.logprobs import NoLikelihoodError, likelihoods_at, place_tokens
+from judging.backends.logprobs import NoLikelihoodError, likelihoods_at, locate_tokens
 
-LONGEST_NAME = 100
-TELLING = ("id", "root", "max_model_len", "created")
-SHORT = (
+MAX_NAME_LENGTH = 100
+IDENTITY_KEYS = ("id", "root", "max_model_len", "created")
+SHORT_QUESTIONS = (
     "Continue: one, two, three,",
     "Name a river in Africa.",
     "Write a sentence about snow.",
@@ -39,11 +38,41 @@ SHORT = (
     "Give a word that rhymes with stone.",
 )
 SHORT_TOKENS = 16
-MOST_AT_ONCE = 16
+DEFAULT_CONCURRENCY = 16
+LABELS = ("quorvel", "zimtack", "brundow")
+QUESTION = "What colour is the sky on a clear day? Answer with one word."
+LABEL_SCHEMA: JSON = {
+    "type": "object",
+    "properties": {"word": {"type": "string", "enum": list(LABELS)}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+# Longer than the 1,024 tokens from which hosted servers cache.
+LONG_TEXT = "\n".join(f"Line {n} of this text says nothing of interest." for n in range(150))
+LONG_TOKENS = 2_000
+MAX_NAMES = 5
+
+_CACHING = re.compile(r'^vllm:cache_config_info\{.*enable_prefix_caching="(\w+)"', re.MULTILINE)
+_FATAL_STATUSES = {
+    401: "the server does not accept this key",
+    402: "the account of this key has no credit left",
+    403: "the server forbids this request with this key",
+    429: "the quota of this key is used up",
+}
+_OPTIONAL_PARTS = {
+    ("logprobs", "top_logprobs"): (
+        "the server gives no log probabilities, or not so many; leave out logprobs, or ask for "
+        "fewer"
+    ),
+    ("response_format",): (
+        "the server accepts no JSON schema for its answers, which judges need; choose another "
+        "model or server"
+    ),
+}
 
 
 class Server(Protocol):
-    """What a probe needs of a backend. Every failure has lost the server's words where it must."""
+    """The part of a backend that a probe needs. Its failures are already redacted."""
 
     model: str
     params: Mapping[str, Any]
@@ -52,57 +81,55 @@ class Server(Protocol):
     def body(self, request: Request) -> JSON: ...
 
     async def complete(self, body: JSON) -> tuple[Answer, JSON]:
-        """A chat completion, and the whole of what was sent. Raises BackendError."""
+        """Return a chat completion, and the whole response. Raises BackendError."""
         ...
 
-    async def look(self, path: str) -> str | None:
-        """What stands at a path beside the completions; None where that is refused.
+    async def fetch(self, path: str) -> str | None:
+        """Read a path next to the completions, or return None if the server refuses.
 
-        A path with a slash in front is of the server's root. Raises TransientError where no
-        connection comes about.
+        A path that begins with a slash is under the server's root. Raises TransientError if no
+        connection is established.
         """
         ...
 
 
-async def identity_of(server: Server) -> dict[str, Any]:
-    """Which model under which version answers, without a completion."""
-    models = models_in(await server.look("models"))
-    own = entry_of(models, server.model)
-    found: JSON = {
-        key: own[key] for key in ("id", "root", "max_model_len", "created") if key in own
-    }
-    # vLLM tells the time of the question as that of the model.
+async def fetch_identity(server: Server) -> dict[str, Any]:
+    """Return which model and version answers, without a completion."""
+    models = parse_models(await server.fetch("models"))
+    own = find_model(models, server.model)
+    found: JSON = {key: own[key] for key in IDENTITY_KEYS if key in own}
+    # vLLM gives the time of the request as the model's time of creation.
     if own.get("owned_by") == "vllm":
         found.pop("created", None)
-        found |= {"version": version_in(await server.look("/version"))}
+        found |= {"version": parse_version(await server.fetch("/version"))}
     return {key: value for key, value in found.items() if value is not None}
 
 
-def places_at(server: Server) -> asyncio.Semaphore:
-    """As many places as the judge may have calls under way."""
-    return asyncio.Semaphore(int(server.params.get("concurrency", MOST_AT_ONCE)))
+def call_slots(server: Server) -> asyncio.Semaphore:
+    """Return a semaphore with a slot for each call that the judge may have in flight."""
+    return asyncio.Semaphore(int(server.params.get("concurrency", DEFAULT_CONCURRENCY)))
 
 
 async def short_answers(
-    server: Server, places: asyncio.Semaphore, times: int = 1
+    server: Server, slots: asyncio.Semaphore, times: int = 1
 ) -> list[str] | None:
-    """A hash of each answer to a few questions, by which one model is told from another.
+    """Return a hash of each answer to a few questions, to distinguish models.
 
-    None where one is not answered, or not always alike when it is asked several times: then the
-    answers tell nothing.
+    Return None if a question gets no answer, or different answers when it is repeated.
     """
 
     async def one(question: str) -> str | None:
-        async with places:
+        async with slots:
             return await _short_answer(server, question)
 
-    found = await asyncio.gather(*(one(each) for each in SHORT * times))
-    first, told = found[: len(SHORT)], [answer for answer in found if answer is not None]
-    return told[: len(SHORT)] if list(first) * times == told else None
+    found = await asyncio.gather(*(one(each) for each in SHORT_QUESTIONS * times))
+    first = found[: len(SHORT_QUESTIONS)]
+    answered = [answer for answer in found if answer is not None]
+    return answered[: len(SHORT_QUESTIONS)] if list(first) * times == answered else None
 
 
-def differing(before: Sequence[str], now: Sequence[str] | None) -> int:
-    """How many of the short answers differ. One may: batches move probabilities a little."""
+def count_differences(before: Sequence[str], now: Sequence[str] | None) -> int:
+    """Count the short answers that differ. One may, since batching shifts probabilities a bit."""
     return sum(old != new for old, new in zip(before, now or before, strict=False))
 
 
@@ -125,22 +152,22 @@ async def _short_answer(server: Server, question: str) -> str | None:
     return hashlib.sha256(answer.text.strip().encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def models_in(raw: str | None) -> list[JSON]:
+def parse_models(raw: str | None) -> list[JSON]:
     listed = _object(raw).get("data")
     every = listed if isinstance(listed, list) else []
     return [each for each in every if isinstance(each, dict) and isinstance(each.get("id"), str)]
 
 
-def entry_of(models: Sequence[JSON], name: str) -> JSON:
+def find_model(models: Sequence[JSON], name: str) -> JSON:
     own = next((each for each in models if each["id"] == name), {})
     kinds: dict[str, type] = {"id": str, "root": str, "owned_by": str}
     numbers = dict.fromkeys(("max_model_len", "created"), int)
     return {k: own[k] for k, kind in (kinds | numbers).items() if isinstance(own.get(k), kind)}
 
 
-def version_in(raw: str | None) -> str | None:
+def parse_version(raw: str | None) -> str | None:
     version = _object(raw).get("version")
-    return version[:LONGEST_NAME] if isinstance(version, str) else None
+    return version[:MAX_NAME_LENGTH] if isinstance(version, str) else None
 
 
 def _object(raw: str | None) -> JSON:
@@ -151,112 +178,84 @@ def _object(raw: str | None) -> JSON:
     return found if isinstance(found, dict) else {}
 
 
-WORDS = ("quorvel", "zimtack", "brundow")
-QUESTION = "What colour is the sky on a clear day? Answer with one word."
-NONSENSE: JSON = {
-    "type": "object",
-    "properties": {"word": {"type": "string", "enum": list(WORDS)}},
-    "required": ["word"],
-    "additionalProperties": False,
-}
-# Longer than the 1,024 tokens from which hosted servers cache.
-LONG = "\n".join(f"Line {n} of this text says nothing of interest." for n in range(150))
-LONG_TOKENS = 2_000
-MOST_NAMES = 5
-
-_CACHING = re.compile(r'^vllm:cache_config_info\{.*enable_prefix_caching="(\w+)"', re.MULTILINE)
-_FATAL = {
-    401: "the server lets nobody in with this key",
-    402: "the account of this key has nothing left to spend",
-    403: "the server forbids this key what is asked",
-    429: "the quota of this key is used up",
-}
-_PARTS = {
-    ("logprobs", "top_logprobs"): (
-        "the server gives no log probabilities, or not so many; leave out logprobs, or ask fewer"
-    ),
-    ("response_format",): (
-        "the server takes no JSON schema for its answers, and judges are asked by one; choose "
-        "another model or server"
-    ),
-}
-
-
 async def probe(server: Server) -> Findings:
-    """Raises TransientError where nobody is there, FatalError where nobody is let in."""
+    """Probe a server.
+
+    Raises TransientError if it cannot be reached, and FatalError if it denies access.
+    """
     return await _Probe(server).findings()
 
 
 class _Probe:
     def __init__(self, server: Server) -> None:
-        self.server, self.places = server, places_at(server)
+        self.server, self.slots = server, call_slots(server)
         self.facts: JSON = {}
         self.warnings: list[str] = []
         self.refusal = ""
         self.models: list[JSON] = []
 
     async def findings(self) -> Findings:
-        self.models = models_in(await self.server.look("models"))
-        await self._see_model()
-        await self._see_answers()
+        self.models = parse_models(await self.server.fetch("models"))
+        await self._check_model()
+        await self._check_answers()
         return Findings(self.facts, tuple(self.warnings), self.refusal)
 
-    async def _see_answers(self) -> None:
-        """All that can be asked at once is, for a run waits for it."""
-        short = asyncio.ensure_future(short_answers(self.server, self.places, times=2))
+    async def _check_answers(self) -> None:
+        """Ask as much as possible at once, since a run waits for the result."""
+        short = asyncio.ensure_future(short_answers(self.server, self.slots, times=2))
         try:
-            if not await self._see_constraint():
+            if not await self._check_schema():
                 return
             self.facts["answers"] = await short
             self.facts["repeatable"] = self.facts["answers"] is not None
-            await self._see_cache()
+            await self._check_cache()
         finally:
             short.cancel()
             await asyncio.gather(short, return_exceptions=True)
 
     async def _complete(self, body: JSON) -> tuple[Answer, JSON]:
-        async with self.places:
+        async with self.slots:
             return await self.server.complete(body)
 
-    async def _see_model(self) -> None:
-        own = entry_of(self.models, self.server.model)
+    async def _check_model(self) -> None:
+        own = find_model(self.models, self.server.model)
         if own.get("owned_by") == "vllm":
             self.facts["server"] = "vllm"
-            self.facts["version"] = version_in(await self.server.look("/version"))
+            self.facts["version"] = parse_version(await self.server.fetch("/version"))
         for name in ("root", "max_model_len"):
             if own.get(name) is not None:
                 self.facts[name] = own[name]
         if self.models:
             self.facts["listed"] = bool(own)
 
-    async def _see_constraint(self) -> bool:
-        """Asks as the judge would; whether the server answers at all."""
-        body = self.server.body(_asking(QUESTION, NONSENSE))
+    async def _check_schema(self) -> bool:
+        """Ask as the judge would, and tell whether the server answers at all."""
+        body = self.server.body(_request_for(QUESTION, LABEL_SCHEMA))
         try:
             answer, whole = await self._complete(body)
         except FatalError as error:
             self._refuse(error)
             return False
         except RejectedError as error:
-            self.refusal = await self._what_is_not_taken(body, error)
+            self.refusal = await self._find_rejected_part(body, error)
             return False
         except FinalError as error:
             self._warn_of(error)
             if error.answer is not None:
-                self._see_answer(error.answer, {})
+                self._check_answer(error.answer, {})
             return True
         except BackendError as error:
             self._warn_of(error)
             return False
-        self._see_answer(answer, whole)
-        self._see_label(answer)
+        self._check_answer(answer, whole)
+        self._check_label(answer)
         return True
 
-    def _see_answer(self, answer: Answer, whole: Mapping[str, Any]) -> None:
-        self.facts["model_returned"] = answer.model[:LONGEST_NAME]
+    def _check_answer(self, answer: Answer, whole: Mapping[str, Any]) -> None:
+        self.facts["model_returned"] = answer.model[:MAX_NAME_LENGTH]
         fingerprint = whole.get("system_fingerprint")
         if isinstance(fingerprint, str):
-            self.facts["system_fingerprint"] = fingerprint[:LONGEST_NAME]
+            self.facts["system_fingerprint"] = fingerprint[:MAX_NAME_LENGTH]
         if self.facts.get("listed") is False:
             self.warnings.append(
                 f"the server does not list the model {self.server.model!r}, but answers for it"
@@ -264,66 +263,66 @@ class _Probe:
         if answer.model and not answer.model.startswith(self.server.model):
             self.warnings.append(
                 f"asked for {self.server.model!r}, the server answers as "
-                f"{answer.model[:LONGEST_NAME]!r}"
+                f"{answer.model[:MAX_NAME_LENGTH]!r}"
             )
         self.facts["usage"] = bool(answer.usage)
-        self.facts["cached_tokens_told"] = _cached(answer) is not None
+        self.facts["cached_tokens_told"] = _cached_tokens(answer) is not None
         if not answer.usage:
             self.warnings.append("the server counts no tokens, so costs can only be estimated")
 
-    def _see_label(self, answer: Answer) -> None:
+    def _check_label(self, answer: Answer) -> None:
         try:
-            said = json.loads(answer.text)
+            label = json.loads(answer.text)
         except (ValueError, RecursionError):
-            said = None
-        obeyed = isinstance(said, dict) and said.keys() == {"word"} and said["word"] in WORDS
+            label = None
+        obeyed = isinstance(label, dict) and label.keys() == {"word"} and label["word"] in LABELS
         self.facts["structured_output"] = "obeyed" if obeyed else "ignored"
         if not obeyed:
             self.warnings.append(
                 "the server ignores the schema of the answer: the model may answer in any form, "
-                "and what cannot be read is missing"
+                "and unreadable answers count as missing"
             )
         if self.server.params.get("logprobs"):
-            self._see_probabilities(answer, str(said["word"]) if obeyed else "")
+            self._check_logprobs(answer, str(label["word"]) if obeyed else "")
 
-    def _see_probabilities(self, answer: Answer, word: str) -> None:
+    def _check_logprobs(self, answer: Answer, word: str) -> None:
         try:
-            tokens = place_tokens(answer.text, answer.logprobs)
+            tokens = locate_tokens(answer.text, answer.logprobs)
         except NoLikelihoodError:
             self.facts["logprobs"] = "none"
             self.warnings.append(
                 "the server gives no log probabilities, so there will be no scores; leave out "
-                "logprobs, or ask several samples"
+                "logprobs, or ask for several samples"
             )
             return
         begin = answer.text.rfind(word) if word else -1
         try:
             if begin < 0:
-                raise NoLikelihoodError("there is no label to look at")
-            likely = likelihoods_at(answer.text, tokens, (begin, begin + len(word)), WORDS)
+                raise NoLikelihoodError("the answer contains no label")
+            likely = likelihoods_at(answer.text, tokens, (begin, begin + len(word)), LABELS)
             self.facts["logprobs"] = "renormalised" if likely.masked else "raw"
         except NoLikelihoodError:
             self.facts["logprobs"] = "given"
 
-    async def _see_cache(self) -> None:
-        """Whether the beginning of a text is remembered, by the second of two equal prompts.
+    async def _check_cache(self) -> None:
+        """Send a prompt twice to find out whether the server caches the beginning of prompts.
 
-        Where no answer tells that, only vLLM's own word for it is left.
+        If answers do not report cached tokens, only vLLM's metrics can tell.
         """
         if self.facts.get("server") == "vllm":
-            self._read_metrics(await self.server.look("/metrics") or "")
+            self._read_metrics(await self.server.fetch("/metrics") or "")
         if not self.facts.get("cached_tokens_told"):
             return
         if self.facts.get("max_model_len", LONG_TOKENS) < LONG_TOKENS:
             return
-        body = self.server.body(_asking(f"{LONG}\n\n{QUESTION}", NONSENSE))
+        body = self.server.body(_request_for(f"{LONG_TEXT}\n\n{QUESTION}", LABEL_SCHEMA))
         cached = None
         for _ in range(2):
             try:
                 answer, _ = await self._complete(body)
             except BackendError:
                 return
-            cached = _cached(answer)
+            cached = _cached_tokens(answer)
         self.facts["prefix_cache"] = bool(cached)
 
     def _read_metrics(self, text: str) -> None:
@@ -332,32 +331,34 @@ class _Probe:
             self.facts["prefix_cache"] = enabled[1] == "True"
 
     def _refuse(self, error: FatalError) -> None:
-        """What somebody has to mend. Raises the failure where it is the whole server's."""
+        """Store what a person has to correct. Raises the error if it affects the whole server."""
         model = self.server.model
         if error.status == 404:
-            names = [str(each["id"])[:LONGEST_NAME] for each in self.models][:MOST_NAMES]
-            there = (
+            names = [str(each["id"])[:MAX_NAME_LENGTH] for each in self.models][:MAX_NAMES]
+            remedy = (
                 f"; it has {', '.join(names)}" if names else "; check the base URL and the model"
             )
-            self.refusal = f"the server knows no model {model!r}, or takes no completions{there}"
+            self.refusal = (
+                f"the server does not know the model {model!r}, or offers no completions{remedy}"
+            )
             return
-        if words := _FATAL.get(error.status or 0):
+        if words := _FATAL_STATUSES.get(error.status or 0):
             error.message = f"{words} (status {error.status})"
             if error.status == 401 and self.server.api_key_env:
                 error.message += f"; check the key in {self.server.api_key_env}"
             error.args = (error.message,)
         raise error
 
-    async def _what_is_not_taken(self, body: JSON, error: RejectedError) -> str:
-        """Why a request of this judge is turned down, found by leaving parts of it out."""
-        for keys, words in _PARTS.items():
+    async def _find_rejected_part(self, body: JSON, error: RejectedError) -> str:
+        """Find out why the server rejects this judge's requests, by leaving parts out."""
+        for keys, words in _OPTIONAL_PARTS.items():
             left = {key: value for key, value in body.items() if key not in keys}
-            if left != body and await self._is_taken(left):
+            if left != body and await self._is_accepted(left):
                 return words
         status = f" (status {error.status})" if error.status else ""
-        return f"the server takes no request of this judge{status}; check its model and parameters"
+        return f"the server rejects this judge's requests{status}; check its model and parameters"
 
-    async def _is_taken(self, body: JSON) -> bool:
+    async def _is_accepted(self, body: JSON) -> bool:
         try:
             await self._complete(body)
         except BackendError as error:
@@ -367,17 +368,17 @@ class _Probe:
     def _warn_of(self, error: BackendError) -> None:
         what = f"status {error.status}" if error.status and error.status >= 300 else error.state
         self.warnings.append(
-            f"the server gave the probe no answer that tells anything ({what}), so it is not known "
-            "whether it keeps to a schema"
+            f"the server gave the probe no usable answer ({what}), so it is unknown whether the "
+            "server keeps to a schema"
         )
 
 
-def _asking(question: str, schema: JSON) -> Request:
+def _request_for(question: str, schema: JSON) -> Request:
     return Request((Message("user", question),), schema, Facts("", (), (), unit_by_unit=True))
 
 
-def _cached(answer: Answer) -> int | None:
-    """How many tokens of the prompt were remembered, where the server tells."""
+def _cached_tokens(answer: Answer) -> int | None:
+    """Return how many tokens of the prompt were cached, if the server reports it."""
     details = answer.usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
     return cached if isinstance(cached, int) else None

@@ -1,8 +1,8 @@
-"""A baseline from word overlap: no model, no network. A judge has to beat it.
+"""A baseline from word overlap, without a model or a network. A judge has to beat it.
 
-A unit's share is the part of its content words that occur in the best one or two neighbouring
-sentences of the texts. A yes needs a share of at least `ENOUGH`, an ordered scale is cut into
-equal parts, and any other unit gets its first code.
+A unit's share is the share of its content words that occur in the best sentence, or pair of
+adjacent sentences, of the texts. A *yes* needs a share of at least `MATCH_SHARE`, an ordered scale
+is cut into equal parts, and any other unit gets its first code.
 """
 
 from __future__ import annotations
@@ -30,33 +30,32 @@ from judging.backends.base import (
 _WORD = re.compile(r"\w+")
 _ENDINGS = ("ings", "ing", "ies", "ed", "ly", "s")
 _SHORTEST = 4
-ENOUGH = 0.6
-"""The share of words with which one text is said to stand in another."""
+VERSION = "1"
+MAX_POINTS = 5
+MATCH_SHARE = 0.6
+"""The share of words from which one text counts as contained in another."""
 STOP_WORDS = frozenset((Path(__file__).parent / "stop_words.txt").read_text("utf-8").split())
 
 
 @lru_cache(maxsize=4096)
 def content_words(text: str) -> frozenset[str]:
-    """The set of a text's words without stop words, each cut to a rough stem."""
+    """Return a text's words without stop words, each cut to a rough stem."""
     words = _WORD.findall(text.casefold())
     return frozenset(_stem(word) for word in words if word not in STOP_WORDS)
 
 
 def _stem(word: str) -> str:
-    """The word without one ending, and then without a last e or y."""
+    """Remove one ending, and then a final e or y."""
     ending = next((e for e in _ENDINGS if word.endswith(e) and len(word) >= len(e) + _SHORTEST), "")
     stem = word.removesuffix(ending)
     return stem[:-1] if stem[-1] in "ey" and len(stem) > _SHORTEST else stem
 
 
-MOST = 5
-
-
-def listed_points(query: str, sentences: Sequence[Sequence[str]]) -> list[JSON]:
-    """The sentences that share most words with the query, as points, in reading order."""
-    wanted = content_words(query)
+def list_points(query: str, sentences: Sequence[Sequence[str]]) -> list[JSON]:
+    """Return the sentences that share most words with the query, as points, in reading order."""
+    words = content_words(query)
     every = [sentence.strip() for text in sentences for sentence in text]
-    best = sorted(every, key=lambda sentence: -len(wanted & content_words(sentence)))[:MOST]
+    best = sorted(every, key=lambda sentence: -len(words & content_words(sentence)))[:MAX_POINTS]
     return [
         {"text": sentence, "evidence": [{"quote": sentence, "start": None}]}
         for sentence in every
@@ -65,45 +64,42 @@ def listed_points(query: str, sentences: Sequence[Sequence[str]]) -> list[JSON]:
 
 
 def match_lists(units: Sequence[AskedUnit], answers: Mapping[str, JSON]) -> None:
-    """Matches the units to the list in the same answers; without one their own label stands."""
+    """Match the units to the list in the same answers. Without a list their labels stay."""
     lists = [answers[unit.name][unit.listed] or [] for unit in units if unit.listed]
     for unit in units:
         if unit.matches is None:
             continue
         key, variable, code = unit.matches
         answer = answers[unit.name]
-        answer[key] = _numbers(unit.text, lists[0]) if lists else []
+        answer[key] = _matching_points(unit.text, lists[0]) if lists else []
         if lists:
-            answer[variable] = code if answer[key] else _other(unit, variable, code)
+            answer[variable] = code if answer[key] else _other_code(unit, variable, code)
 
 
-def _numbers(text: str, points: Sequence[JSON]) -> list[int]:
+def _matching_points(text: str, points: Sequence[JSON]) -> list[int]:
     words = content_words(text)
     return [
         number
         for number, point in enumerate(points, start=1)
-        if words and len(words & content_words(point["text"])) / len(words) >= ENOUGH
+        if words and len(words & content_words(point["text"])) / len(words) >= MATCH_SHARE
     ]
 
 
-def _other(unit: AskedUnit, variable: str, code: str) -> str:
+def _other_code(unit: AskedUnit, variable: str, code: str) -> str:
     codes = next(each.codes for each in unit.variables if each.name == variable)
     return next(each for each in codes if each != code)
 
 
-VERSION = "1"
-
-
 @dataclass(frozen=True)
 class Match:
-    """How much of what was looked for stands together, and where."""
+    """The share of the words that occur together in a text, and the sentence with most of them."""
 
     share: float
     quote: str
 
 
 class Lexical:
-    """Answers from the presentation's facts alone; equal requests get equal answers."""
+    """Answers from the request's facts alone. Equal requests get equal answers."""
 
     endpoint = ""
 
@@ -119,7 +115,7 @@ class Lexical:
     def identity(self, request: Request) -> JSON:
         facts = request.facts
         units = [
-            # Without their texts' numbers, masked units of equal words would be one and the same.
+            # Without the numbers of their texts, masked units with equal words would be identical.
             [u.name, u.kind, u.text, [v.name for v in u.variables]]
             + ([u.about, u.answer] if u.answer is not None else [])
             for u in facts.units
@@ -129,14 +125,14 @@ class Lexical:
 
     async def ask(self, request: Request) -> Answer:
         answers = self.answers(request.facts)
-        wanted: Any = next(iter(answers.values())) if request.facts.unit_by_unit else answers
-        return Answer(json.dumps(wanted, ensure_ascii=False), model=f"lexical-{VERSION}")
+        reply: Any = next(iter(answers.values())) if request.facts.unit_by_unit else answers
+        return Answer(json.dumps(reply, ensure_ascii=False), model=f"lexical-{VERSION}")
 
     async def probe(self) -> Findings:
         return Findings()
 
     def answers(self, facts: Facts) -> dict[str, JSON]:
-        """The answer to each unit, by its name."""
+        """Return the answer to each unit by the unit's name."""
         sentences = [self.sentences(text) for text in facts.texts]
         answers = {u.name: self.answer(u, facts, sentences) for u in facts.units}
         match_lists(facts.units, answers)
@@ -149,16 +145,16 @@ class Lexical:
         match = best_match(unit, facts, sentences)
         answer: JSON = {"evidence": []} if unit.evidence else {}
         for variable in unit.variables:
-            asked = _holds(variable.asked_if, answer)
-            answer[variable.name] = _code(variable, unit, match, facts) if asked else None
+            asked = _applies(variable.asked_if, answer)
+            answer[variable.name] = _choose_code(variable, unit, match, facts) if asked else None
         if unit.evidence and _is_quoted(unit.evidence, answer, match):
             answer["evidence"] = [{"quote": match.quote, "start": None}]
         if unit.written:
             prose = {"text": match.quote or facts.query or unit.text, "citations": []}
-            answer[unit.written] = prose if _holds(unit.written_if, answer) else None
+            answer[unit.written] = prose if _applies(unit.written_if, answer) else None
         if unit.listed:
-            points = listed_points(facts.query, sentences)
-            answer[unit.listed] = points if _holds(unit.listed_if, answer) else None
+            points = list_points(facts.query, sentences)
+            answer[unit.listed] = points if _applies(unit.listed_if, answer) else None
         return answer
 
 
@@ -171,49 +167,49 @@ def has_rule(codes: Sequence[str], level: str, kind: str) -> bool:
 
 
 def best_match(unit: AskedUnit, facts: Facts, sentences: Sequence[list[str]]) -> Match:
-    """What the unit's words find in the texts.
+    """Search the texts for the unit's words.
 
-    For a unit that is a text itself, or a sentence of a source, it is what the query finds in it;
-    a sentence of an answer is looked for in the other texts. For a passage beside an answer it is
-    what the answer's best sentence finds in the passage.
+    If the unit is a text, or a sentence of a source, search it for the query's words instead.
+    Search for a sentence of an answer in the other texts. For a passage beside an answer, search
+    the passage for each of the answer's sentences and return the best match.
     """
     if unit.about is None:
-        return _find(unit.text, sentences)
+        return _best_window(unit.text, sentences)
     if unit.answer is not None:
-        found = [_find(said, [sentences[unit.about]]) for said in sentences[unit.answer]]
+        found = [_best_window(each, [sentences[unit.about]]) for each in sentences[unit.answer]]
         return max(found, key=lambda match: match.share, default=Match(0.0, ""))
     if unit.kind == "sentence":
-        return _find(unit.text, [s for n, s in enumerate(sentences) if n != unit.about])
+        return _best_window(unit.text, [s for n, s in enumerate(sentences) if n != unit.about])
     own = [unit.text] if unit.kind.endswith("sentence") else sentences[unit.about]
-    return _find(facts.query, [[" ".join(own)]])
+    return _best_window(facts.query, [[" ".join(own)]])
 
 
-def _find(wanted: str, texts: Sequence[Sequence[str]]) -> Match:
-    """The best sentence, or two that stand side by side where these hold more of the words."""
-    words = content_words(wanted)
+def _best_window(text: str, texts: Sequence[Sequence[str]]) -> Match:
+    """Return the best sentence, or the best two adjacent ones if they contain more of the words."""
+    words = content_words(text)
     best = Match(0.0, next((s for text in texts for s in text), ""))
-    for text in texts:
-        found = [words & content_words(sentence) for sentence in text]
-        for n, sentence in enumerate(text):
-            best = _better(best, len(found[n]), sentence, words)
-        for n in range(len(text) - 1):
+    for sentences in texts:
+        found = [words & content_words(sentence) for sentence in sentences]
+        for n, sentence in enumerate(sentences):
+            best = _better_match(best, len(found[n]), sentence, words)
+        for n in range(len(sentences) - 1):
             together = found[n] | found[n + 1]
-            longer = text[n] if len(found[n]) >= len(found[n + 1]) else text[n + 1]
-            best = _better(best, len(together), longer, words)
+            longer = sentences[n] if len(found[n]) >= len(found[n + 1]) else sentences[n + 1]
+            best = _better_match(best, len(together), longer, words)
     return best
 
 
-def _better(best: Match, found: int, sentence: str, words: frozenset[str]) -> Match:
+def _better_match(best: Match, found: int, sentence: str, words: frozenset[str]) -> Match:
     share = found / len(words) if words else 0.0
     return Match(share, sentence) if share > best.share else best
 
 
-def _code(variable: AskedVariable, unit: AskedUnit, match: Match, facts: Facts) -> str:
+def _choose_code(variable: AskedVariable, unit: AskedUnit, match: Match, facts: Facts) -> str:
     codes = variable.codes
     if not facts.texts:
         return codes[0]
     if "yes" in codes and "no" in codes:
-        return "yes" if match.share >= ENOUGH else "no"
+        return "yes" if match.share >= MATCH_SHARE else "no"
     if variable.level != "nominal":
         return codes[min(int(match.share * len(codes)), len(codes) - 1)]
     if unit.kind == "pair" and len(facts.texts) == 2:
@@ -222,8 +218,8 @@ def _code(variable: AskedVariable, unit: AskedUnit, match: Match, facts: Facts) 
     return codes[0]
 
 
-def _overlap(wanted: str, text: str) -> float:
-    words = content_words(wanted)
+def _overlap(query: str, text: str) -> float:
+    words = content_words(query)
     return len(words & content_words(text)) / len(words) if words else 0.0
 
 
@@ -231,8 +227,8 @@ def _is_quoted(rule: tuple[str, str | None], answer: Mapping[str, Any], match: M
     variable, owed_if = rule
     if not match.quote:
         return False
-    return answer[variable] == owed_if if owed_if else match.share >= ENOUGH
+    return answer[variable] == owed_if if owed_if else match.share >= MATCH_SHARE
 
 
-def _holds(conditions: Conditions, answer: Mapping[str, Any]) -> bool:
+def _applies(conditions: Conditions, answer: Mapping[str, Any]) -> bool:
     return all(answer.get(name) in codes for name, codes in conditions.items())

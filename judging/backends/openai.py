@@ -1,4 +1,4 @@
-"""The backend for any server with OpenAI's chat completions, hosted or local."""
+"""The backend for any server with OpenAI's chat completions API, hosted or local."""
 
 from __future__ import annotations
 
@@ -26,30 +26,38 @@ from judging.backends.base import (
     Setup,
     SetupError,
 )
-from judging.backends.capabilities import identity_of, places_at, probe, short_answers
+from judging.backends.capabilities import call_slots, fetch_identity, probe, short_answers
 from judging.backends.openai_transport import (
     CONNECT_SECONDS,
-    cut_out,
     read_body,
     read_reply,
+    redact_error,
+    redact_key,
     transport_failure,
-    without,
 )
-from judging.backends.ssrf_guard import guard_of
+from judging.backends.ssrf_guard import guard_for
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Digest
 
-KEPT = 64
+PUBLIC_URL = "https://api.openai.com/v1"
+DEFAULT_TIMEOUT = 600.0
+FETCH_SECONDS = 10.0
+# No tokenizer comes close to packing prose this tightly.
+MAX_CHARACTERS_PER_TOKEN = 16
+SENT_PARAMS = ("temperature", "top_p", "seed", "max_tokens")
+CACHE_SIZE = 64
+_VERSION = re.compile(r"/v\d[^/]*(/.*)?$")
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _MESSAGES = '"messages": []'
 Frame = tuple[JSON, str, str]
 
 
 class Bodies:
-    """Writes the bodies of one server's requests; `body` gives the JSON of one.
+    """Encodes the bodies of one server's requests, and caches the parts that recur.
 
-    The bytes are those of `json.dumps` with `ensure_ascii=False`.
+    `body` returns the JSON of a request. The bytes equal those of `json.dumps` with
+    `ensure_ascii=False`.
     """
 
     def __init__(self, body: Callable[[Request], JSON]) -> None:
@@ -57,12 +65,12 @@ class Bodies:
         self._frames: OrderedDict[tuple[int, int], Frame] = OrderedDict()
         self._heads: OrderedDict[tuple[str, ...], tuple[bytes, Digest]] = OrderedDict()
 
-    def written(self, request: Request) -> tuple[bytes, str]:
-        """A request's body, and its SHA-256 in hexadecimal."""
+    def encode(self, request: Request) -> tuple[bytes, str]:
+        """Return a request's body and its SHA-256 in hexadecimal."""
         before, after = self._frame(request)
         *earlier, last = request.messages
         head, begun = self._head(before, earlier, last)
-        # The quotation marks of the part that is its own: the first is the head's.
+        # The head already contains the opening quotation mark.
         own = encode_basestring(last.content[last.shared :])[1:]
         tail = f"{own}}}]{after}".encode()
         digest = begun.copy()
@@ -70,78 +78,69 @@ class Bodies:
         return head + tail, digest.hexdigest()
 
     def _frame(self, request: Request) -> tuple[str, str]:
-        """What stands before and after the messages."""
+        """Return the JSON before and after the messages."""
         key = id(request.schema), request.sample
         frame = self._frames.get(key)
         if frame is None or frame[0] is not request.schema:
             bare = Request((), request.schema, request.facts, request.sample)
-            # Quotation marks within a string are escaped, so nothing else can look like this key.
+            # Quotation marks inside strings are escaped, so only the key itself can match.
             before, _, after = _ENCODER.encode(self._body(bare)).partition(_MESSAGES)
             frame = self._frames[key] = request.schema, before, after
-            _forget(self._frames)
+            _evict(self._frames)
         return frame[1], frame[2]
 
     def _head(self, before: str, earlier: list[Message], last: Message) -> tuple[bytes, Digest]:
-        """The bytes up to the last message's own part, with what was digested of them."""
+        """Return the bytes up to the last message's own part, and their digest."""
         shared = last.content[: last.shared]
         key = before, last.role, shared, *(text for m in earlier for text in (m.role, m.content))
         head = self._heads.get(key)
         if head is None:
-            said = "".join(
+            messages = "".join(
                 f'{{"role": "{m.role}", "content": {encode_basestring(m.content)}}}, '
                 for m in earlier
             )
             open_end = encode_basestring(shared)[:-1]
-            opening = f'{before}"messages": [{said}{{"role": "{last.role}", "content": {open_end}'
-            written = opening.encode()
-            head = self._heads[key] = written, hashlib.sha256(written)
-            _forget(self._heads)
+            last_start = f'{{"role": "{last.role}", "content": {open_end}'
+            data = f'{before}"messages": [{messages}{last_start}'.encode()
+            head = self._heads[key] = data, hashlib.sha256(data)
+            _evict(self._heads)
         return head
 
 
-def _forget(kept: OrderedDict[Any, Any]) -> None:
-    if len(kept) > KEPT:
-        kept.popitem(last=False)
+def _evict(cache: OrderedDict[Any, Any]) -> None:
+    if len(cache) > CACHE_SIZE:
+        cache.popitem(last=False)
 
 
-PUBLIC = "https://api.openai.com/v1"
-
-
-def base_of(written: str) -> str:
-    """The base URL with its version, added where the path names none. Raises SetupError."""
-    url = (written or PUBLIC).strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
+def parse_base_url(text: str) -> str:
+    """Check a base URL and add a version if its path has none. Raises SetupError."""
+    url = (text or PUBLIC_URL).strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 - reading it is what checks it
+        parts.port  # noqa: B018 - reading the port validates it
     except ValueError as error:
-        raise SetupError(f"base URL {written!r} cannot be read; {error}") from error
+        raise SetupError(f"base URL {text!r} cannot be read; {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SetupError(f"base URL {written!r} is not http://HOST or https://HOST; mend it")
+        raise SetupError(
+            f"base URL {text!r} is not of the form http://HOST or https://HOST; correct it"
+        )
     if parts.username is not None or parts.query or parts.fragment:
         raise SetupError(
-            "the base URL holds a user, a query or a fragment; leave it out and give the key by "
-            "its environment variable"
+            "the base URL contains a user, a query or a fragment; remove it, and name the "
+            "environment variable that holds the key"
         )
     versioned = any(re.match(r"v\d", segment) for segment in parts.path.split("/"))
     return url if versioned else f"{url}/v1"
 
 
-DEFAULT_TIMEOUT = 600.0
-LOOK_SECONDS = 10.0
-# No tokenizer packs prose tighter, by far.
-MOST_LETTERS = 16
-_VERSION = re.compile(r"/v\d[^/]*(/.*)?$")
-SENT = ("temperature", "top_p", "seed", "max_tokens")
-
-
 class OpenAICompatible:
-    """One session with one server. No redirects are followed, and no proxy is guessed."""
+    """One session with one server, without redirects and without proxies from the environment."""
 
     def __init__(self, setup: Setup) -> None:
         if not setup.model:
             raise SetupError("the openai backend needs a model; give --model")
-        self.base_url = self.endpoint = base_of(setup.base_url)
-        self.guard = guard_of(self.base_url, setup.listed_hosts)
+        self.base_url = self.endpoint = parse_base_url(setup.base_url)
+        self.guard = guard_for(self.base_url, setup.listed_hosts)
         self.model = setup.model
         self.api_key_env = setup.api_key_env
         self.params: Mapping[str, Any] = {"temperature": 0.0, "seed": 0} | dict(setup.params)
@@ -154,7 +153,7 @@ class OpenAICompatible:
         self._session = aiohttp.ClientSession(
             connector=self.guard.connector(),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # A small packed body may unfold to any size, past the cap on what is read.
+            # A small compressed body could expand past the limit on what is read.
             headers={"Accept-Encoding": "identity"},
             auto_decompress=False,
         )
@@ -165,18 +164,18 @@ class OpenAICompatible:
             await self._session.close()
 
     def identity(self, request: Request) -> JSON:
-        """The address, and a digest of the very bytes that are sent there."""
-        request.written[self], sent = self._bodies.written(request)
+        """Return the address and a digest of the exact bytes that are sent to it."""
+        request.written[self], sent = self._bodies.encode(request)
         return {"endpoint": self.base_url, "sent": sent}
 
-    def written(self, request: Request) -> bytes:
-        """The body as it is sent, made once for each request."""
+    def encode(self, request: Request) -> bytes:
+        """Return the body as it is sent, encoded once for each request."""
         if self not in request.written:
-            request.written[self], _ = self._bodies.written(request)
+            request.written[self], _ = self._bodies.encode(request)
         return request.written[self]
 
     def body(self, request: Request) -> JSON:
-        """The JSON that is sent."""
+        """Return the JSON that is sent."""
         body: JSON = {
             "model": self.model,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],
@@ -184,7 +183,7 @@ class OpenAICompatible:
         if request.schema:
             form = {"name": "answer", "strict": True, "schema": request.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
-        body |= {name: self.params[name] for name in SENT if name in self.params}
+        body |= {name: self.params[name] for name in SENT_PARAMS if name in self.params}
         body["seed"] += request.sample
         if top := self.params.get("logprobs"):
             body |= {"logprobs": True, "top_logprobs": top}
@@ -192,7 +191,7 @@ class OpenAICompatible:
 
     async def ask(self, request: Request) -> Answer:
         self._check_length(request)
-        return (await self._completed(self.written(request)))[0]
+        return (await self._completed(self.encode(request)))[0]
 
     async def probe(self) -> Findings:
         findings = await probe(self)
@@ -200,26 +199,26 @@ class OpenAICompatible:
         return findings
 
     def recall(self, facts: Mapping[str, Any]) -> None:
-        """Takes over what a probe found out before, here or in another process."""
+        """Apply the facts of an earlier probe, made here or in another process."""
         self.context = facts.get("max_model_len")
 
     async def fingerprint(self, answers: bool = False) -> Mapping[str, Any]:
-        """Which model under which version answers; with `answers`, five completions tell more."""
-        found = await identity_of(self)
-        if answers and (said := await short_answers(self, places_at(self))):
-            found["answers"] = said
+        """Return which model and version answers. `answers` adds hashes of five completions."""
+        found = await fetch_identity(self)
+        if answers and (hashes := await short_answers(self, call_slots(self))):
+            found["answers"] = hashes
         return found
 
     async def complete(self, body: JSON) -> tuple[Answer, JSON]:
-        """The answer to any body, and the whole of what was sent. Raises BackendError."""
+        """Return the answer to any body, and the whole response. Raises BackendError."""
         answer, raw = await self._completed(json.dumps(body, ensure_ascii=False).encode())
         return answer, json.loads(raw)
 
-    async def look(self, path: str) -> str | None:
-        """What stands at a path beside the completions, or of the root with a slash in front."""
+    async def fetch(self, path: str) -> str | None:
+        """Read a path next to the completions, or under the root if it begins with a slash."""
         root = _VERSION.sub("", self.base_url) if path.startswith("/") else f"{self.base_url}/"
         try:
-            seconds = min(self.timeout, LOOK_SECONDS)
+            seconds = min(self.timeout, FETCH_SECONDS)
             status, _, raw = await self._exchange("GET", f"{root}{path}", None, seconds)
         except BackendError as error:
             if isinstance(error, FatalError) or getattr(error, "unreachable", False):
@@ -228,11 +227,11 @@ class OpenAICompatible:
         return raw.decode("utf-8", "replace") if status == 200 else None
 
     def _check_length(self, request: Request) -> None:
-        """Turns down what cannot fit in any tokenizer; the rest is for the server to say."""
+        """Reject a prompt that cannot fit with any tokenizer. The server checks the others."""
         length = sum(len(message.content) for message in request.messages)
-        if self.context is not None and length > self.context * MOST_LETTERS:
-            takes = f"the model takes {self.context:,} tokens"
-            raise FinalError("too-long", f"the prompt has {length:,} characters, {takes}")
+        if self.context is not None and length > self.context * MAX_CHARACTERS_PER_TOKEN:
+            limit = f"the model takes {self.context:,} tokens"
+            raise FinalError("too-long", f"the prompt has {length:,} characters, {limit}")
 
     async def _completed(self, data: bytes) -> tuple[Answer, bytes]:
         url = f"{self.base_url}/chat/completions"
@@ -240,43 +239,43 @@ class OpenAICompatible:
         try:
             return read_reply(status, headers, raw), raw
         except BackendError as error:
-            self._silence(error)
+            self._redact(error)
             raise
 
     async def _exchange(
         self, method: str, url: str, data: bytes | None, seconds: float
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers whatever their case, and body. Raises BackendError."""
+        """Return status, headers (in any case) and body. Raises BackendError."""
         if self._session is None:
             raise RuntimeError("ask inside the backend's async with block")
         key = self._key()
         headers = {"Content-Type": "application/json"} if data else {}
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
-        # As a payload of known kind: else one is looked for by the type of the data.
+        # Naming the payload's kind saves aiohttp the search by the type of the data.
         payload = aiohttp.BytesPayload(data) if data else None
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
         try:
             async with self._session.request(
                 method, url, data=payload, headers=headers, allow_redirects=False, timeout=timeout
             ) as response:
-                raw = without(key, await read_body(response))
+                raw = redact_key(key, await read_body(response))
                 return response.status, response.headers, raw
         except BackendError as error:
-            self._silence(error)
+            self._redact(error)
             raise
         except (aiohttp.ClientError, OSError) as error:
             failure = transport_failure(error, seconds)
-            self._silence(failure)
+            self._redact(failure)
             raise failure from error
 
     def _key(self) -> str:
         key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
         if not key.isprintable():
-            wrong = f"the key in {self.api_key_env} holds a line break; give it on one line"
-            raise FatalError("key", wrong)
+            message = f"the key in {self.api_key_env} contains a line break; write it on one line"
+            raise FatalError("key", message)
         return key
 
-    def _silence(self, error: BackendError) -> None:
-        """Takes out of a failure what nobody may read: the key, and a guarded server's words."""
-        cut_out(self._key(), error)
-        self.guard.mute(error)
+    def _redact(self, error: BackendError) -> None:
+        """Remove from a failure what must stay secret: the key, and a guarded server's text."""
+        redact_error(self._key(), error)
+        self.guard.redact(error)

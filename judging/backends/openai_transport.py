@@ -1,6 +1,6 @@
-"""HTTP for judges: sending requests, reading replies, and how long a server asks to be left alone.
+"""HTTP for judges: read bodies and replies, classify failures, and read how long to wait.
 
-Bodies have a size limit, failures have names, and neither an error nor a log contains a key.
+Bodies have a size limit. Neither an error nor a log contains a key.
 """
 
 from __future__ import annotations
@@ -26,34 +26,43 @@ from judging.backends.base import (
     TransientError,
 )
 
-MAX_BODY = 4 * 1024 * 1024
-LEAST_SECRET = 12
-CHUNK = 64 * 1024
+MAX_BODY_BYTES = 4 * 1024 * 1024
+SHORTEST_SECRET = 12
+CHUNK_BYTES = 64 * 1024
+KEPT_BODY = 64 * 1024
 CONNECT_SECONDS = 5.0
+LONGEST_WAIT = 120.0
+_RESETS = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", re.ASCII)
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
+_VAST = re.compile(r"\d[eE]\+?\d{3}")
+_TOO_LONG = ("context_length", "context length", "maximum context", "max_model_len", "too long")
+_FILTERED = ("content_filter", "content management policy")
 
 
 async def read_body(response: aiohttp.ClientResponse) -> bytes:
-    if (length := response.content_length) is not None and length <= MAX_BODY:
+    if (length := response.content_length) is not None and length <= MAX_BODY_BYTES:
         return await response.read()
     raw = bytearray()
-    async for chunk in response.content.iter_chunked(CHUNK):
+    async for chunk in response.content.iter_chunked(CHUNK_BYTES):
         raw += chunk
-        if len(raw) > MAX_BODY:
+        if len(raw) > MAX_BODY_BYTES:
             response.close()
-            beginning = bytes(raw[:CHUNK]).decode("utf-8", "replace")
-            message = f"the server's body is larger than {MAX_BODY // 1024**2} MB"
+            beginning = bytes(raw[:CHUNK_BYTES]).decode("utf-8", "replace")
+            message = f"the server's body is larger than {MAX_BODY_BYTES // 1024**2} MB"
             raise RejectedError("too-large", message, status=response.status, body=beginning)
     return bytes(raw)
 
 
-def without(key: str, raw: bytes) -> bytes:
-    """A body without the key, for servers that repeat it; a word such as `EMPTY` is no secret."""
-    return raw.replace(key.encode(), b"[key]") if len(key) >= LEAST_SECRET else raw
+def redact_key(key: str, raw: bytes) -> bytes:
+    """Remove the key from a body, since some servers repeat it. Short keys are no secret."""
+    return raw.replace(key.encode(), b"[key]") if len(key) >= SHORTEST_SECRET else raw
 
 
 def transport_failure(error: Exception, timeout: float) -> BackendError:
-    """The failure behind an exception of the network; the most particular ones stand first."""
-    said = " ".join(str(error).split())[:200]
+    """Translate an exception of the network into a failure. The order is specific to general."""
+    detail = " ".join(str(error).split())[:200]
     match error:
         case aiohttp.ConnectionTimeoutError():
             message = f"no connection within {CONNECT_SECONDS:g} s"
@@ -61,52 +70,45 @@ def transport_failure(error: Exception, timeout: float) -> BackendError:
         case TimeoutError():
             return TransientError("deadline", f"no answer within {timeout:g} s")
         case aiohttp.InvalidURL():
-            return FatalError("bad-address", f"the address cannot be used: {said}")
+            return FatalError("bad-address", f"the address cannot be used: {detail}")
         case aiohttp.ClientConnectorCertificateError():
-            return FatalError("certificate", f"the server's certificate does not hold: {said}")
+            return FatalError("certificate", f"the server's certificate is not valid: {detail}")
         case aiohttp.ClientConnectorDNSError():
-            return TransientError("dns", f"the host name is not known: {said}", unreachable=True)
+            return TransientError("dns", f"the host name is unknown: {detail}", unreachable=True)
         case aiohttp.ClientSSLError():
-            return TransientError("tls", f"no secure connection: {said}", unreachable=True)
+            return TransientError("tls", f"no secure connection: {detail}", unreachable=True)
         case aiohttp.ClientConnectorError():
-            return TransientError("refused-connection", said, unreachable=True)
+            return TransientError("refused-connection", detail, unreachable=True)
         case aiohttp.ClientPayloadError():
-            return TransientError("broken-body", "the body broke off")
+            return TransientError("broken-body", "the body was cut off")
         case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | OSError():
-            return TransientError("reset", "the connection broke off")
+            return TransientError("reset", "the connection was lost")
         case _:
-            return TransientError("bad-http", f"the answer is not HTTP: {said}")
+            return TransientError("bad-http", f"the response is not HTTP: {detail}")
 
 
-def cut_out(key: str, error: BackendError) -> None:
-    """Takes the key out of a failure, for servers that repeat it."""
+def redact_error(key: str, error: BackendError) -> None:
+    """Remove the key from a failure, since some servers repeat it."""
     if key:
         error.message = error.message.replace(key, "[key]")
         error.body = error.body.replace(key, "[key]")
         error.args = (error.message,)
 
 
-LONGEST = 120.0
-_RESETS = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", re.ASCII)
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
+def parse_retry_wait(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Read the seconds to wait from Retry-After, or else from the x-ratelimit-reset headers.
 
-
-def wait_of(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds to wait, from Retry-After or else the x-ratelimit-reset headers.
-
-    None where nothing is said, or nothing that can be followed: garbage, a time that has passed,
-    or more than `LONGEST` seconds.
+    Return None if no header has a usable value. Values in the past and values above
+    `LONGEST_WAIT` seconds are not usable.
     """
     if "retry-after" in headers:
-        return _followable(_seconds(headers["retry-after"], now))
-    resets = [_followable(_seconds(headers[name], now)) for name in _RESETS if name in headers]
+        return _acceptable_wait(_seconds(headers["retry-after"], now))
+    resets = [_acceptable_wait(_seconds(headers[name], now)) for name in _RESETS if name in headers]
     return max((wait for wait in resets if wait is not None), default=None)
 
 
-def _followable(seconds: float | None) -> float | None:
-    return seconds if seconds is not None and 0 <= seconds <= LONGEST else None
+def _acceptable_wait(seconds: float | None) -> float | None:
+    return seconds if seconds is not None and 0 <= seconds <= LONGEST_WAIT else None
 
 
 def _seconds(text: str, now: datetime) -> float | None:
@@ -134,53 +136,47 @@ def _until(text: str, now: datetime) -> float | None:
         return None
 
 
-KEPT = 64 * 1024
-_VAST = re.compile(r"\d[eE]\+?\d{3}")
-_TOO_LONG = ("context_length", "context length", "maximum context", "max_model_len", "too long")
-_FILTERED = ("content_filter", "content management policy")
-
-
 def read_reply(status: int, headers: Mapping[str, str], raw: bytes) -> Answer:
-    """The answer in a response. Raises BackendError with the beginning of its body."""
+    """Read the answer in a response. Raises BackendError with the beginning of the body."""
     try:
         if 200 <= status < 300:
             return _answer(_completion(raw), status)
         raise _refusal(status, headers, raw)
     except BackendError as error:
         error.status = status
-        error.body = error.body or raw[:KEPT].decode("utf-8", "replace")
+        error.body = error.body or raw[:KEPT_BODY].decode("utf-8", "replace")
         raise
 
 
 def _refusal(status: int, headers: Mapping[str, str], raw: bytes) -> BackendError:
-    said = _said(raw)
-    message = f"the server answered {status}" + (f": {said}" if said else "")
-    if status == 429 and "insufficient_quota" not in said:
-        return RateError(message, wait=wait_of(headers, datetime.now(UTC)))
+    error = _error_text(raw)
+    message = f"the server answered {status}" + (f": {error}" if error else "")
+    if status == 429 and "insufficient_quota" not in error:
+        return RateError(message, wait=parse_retry_wait(headers, datetime.now(UTC)))
     if status == 503 and "retry-after" in headers:
-        return RateError(message, wait=wait_of(headers, datetime.now(UTC)))
+        return RateError(message, wait=parse_retry_wait(headers, datetime.now(UTC)))
     if status in (401, 402, 403, 404, 429) or 300 <= status < 400:
         return FatalError(f"status-{status}", message)
     if status in (408, 409, 425) or status >= 500:
         return TransientError(f"status-{status}", message)
-    if status == 413 or any(words in said.lower() for words in _TOO_LONG):
+    if status == 413 or any(words in error.lower() for words in _TOO_LONG):
         return FinalError("too-long", message)
-    if any(words in said.lower() for words in _FILTERED):
+    if any(words in error.lower() for words in _FILTERED):
         return FinalError("filtered", message)
     return RejectedError(f"status-{status}", message)
 
 
-def _said(raw: bytes) -> str:
-    """The server's own words for an error, with its code, on one line."""
+def _error_text(raw: bytes) -> str:
+    """Return the server's error message and code on one line."""
     try:
-        error = json.loads(raw[:KEPT])
+        error = json.loads(raw[:KEPT_BODY])
     except (ValueError, RecursionError):
         return ""
     error = error.get("error", error) if isinstance(error, dict) else error
     if not isinstance(error, dict):
         return " ".join(str(error).split())[:300]
-    told = [str(error[key]) for key in ("message", "code") if error.get(key) is not None]
-    return " ".join(" ".join(told).split())[:300]
+    parts = [str(error[key]) for key in ("message", "code") if error.get(key) is not None]
+    return " ".join(" ".join(parts).split())[:300]
 
 
 def _completion(raw: bytes) -> JSON:
@@ -201,12 +197,12 @@ def _completion(raw: bytes) -> JSON:
 
 
 def _finite(number: str) -> float | None:
-    """A number that is too large for any becomes null, as no database keeps infinity in JSON."""
+    """Turn a number that overflows into null, since no database stores infinity in JSON."""
     value = float(number)
     return value if math.isfinite(value) else None
 
 
-# Python's own reader takes words for infinity that no JSON has.
+# Python's reader accepts `Infinity` and `NaN`, which are not JSON.
 _PLAIN = json.JSONDecoder(parse_constant=lambda constant: None)
 _FINITE = json.JSONDecoder(parse_constant=lambda constant: None, parse_float=_finite)
 
@@ -234,7 +230,9 @@ def _answer(body: JSON, status: int) -> Answer:
 
 def _check_finish(answer: Answer, written: bool, refused: bool) -> None:
     if answer.finish_reason == "content_filter":
-        raise FinalError("filtered", "the server's content filter stopped it", answer=answer)
+        raise FinalError(
+            "filtered", "the server's content filter stopped the answer", answer=answer
+        )
     if refused:
         raise FinalError("refused", "the model refused", answer=answer)
     if answer.finish_reason == "length":
@@ -244,7 +242,7 @@ def _check_finish(answer: Answer, written: bool, refused: bool) -> None:
 
 
 def _text(content: Any) -> str | None:
-    """The content, which some servers send in parts."""
+    """Return the content as one text, since some servers send it in parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -260,5 +258,5 @@ def _word(value: Any) -> str:
 
 def _error_in(body: JSON) -> str:
     error = body.get("error")
-    told = error.get("message") if isinstance(error, dict) else error
-    return " ".join(str(told).split())[:300] if told else ""
+    message = error.get("message") if isinstance(error, dict) else error
+    return " ".join(str(message).split())[:300] if message else ""

@@ -1,4 +1,4 @@
-"""A judge that gives the answers it is told: a real backend, so that every path runs offline."""
+"""A backend that gives prepared answers, so that every path can run offline."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Script = Callable[[Request], Line] | Mapping[str, Line] | Iterable[Line]
 
 
 class Scripted:
-    """Answers by a function of the request, by unit name, or by a list, one line after another.
+    """Answers from a function of the request, by unit name, or from a list in order.
 
-    A line that is an exception is raised. `asked` holds the requests in their order, `most` the
-    largest number that were under way at once.
+    A line that is an exception is raised. `asked` holds the requests in order. `most` is the
+    largest number of requests in flight at once.
     """
 
     def __init__(self, script: Script, seconds: float = 0.0) -> None:

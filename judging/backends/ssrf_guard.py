@@ -1,8 +1,7 @@
 """The guard against requests to internal servers, for judges that are defined in the browser.
 
-A name is resolved when a connection is made, and may then lead elsewhere than when it was checked.
-So the guard checks each address to which a socket is opened. Hosts that the operator listed may be
-private.
+A name may resolve to another address when a connection is opened than when it was checked. So the
+guard checks the address of each socket. Hosts that the operator listed may be private.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from judging.backends.base import (
 )
 
 PORTS = frozenset({80, 443, 8000, 8080, 8443})
-# Where clouds tell a machine its own secrets. Some of these count as public addresses.
+# Addresses at which clouds serve a machine's secrets. Some count as public addresses.
 METADATA = tuple(
     ip_network(each)
     for each in (
@@ -38,81 +37,81 @@ METADATA = tuple(
         "fd20:ce::/32",
     )
 )
-# An IPv4 address stands in the last 32 bits of these: mapped, translated, NAT64 and compatible.
+# These contain an IPv4 address in their last 32 bits: mapped, translated, NAT64 and compatible.
 _EMBEDDING = tuple(
     IPv6Network(each) for each in ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "::/96")
 )
-# A network's own NAT64 prefix holds the address wherever its operator chose.
+# Under a network's own NAT64 prefix, its operator chooses where the address is.
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 NO_CONNECTION = (
-    "no connection to the server came about; check its address, and that TANDEM_JUDGE_HOSTS lists "
-    "it if it is not public"
+    "no connection to the server; check its address, and that TANDEM_JUDGE_HOSTS lists it if it "
+    "is not public"
 )
 
 Address = IPv4Address | IPv6Address
 
 
 def check_address(url: str, listed: Collection[str]) -> None:
-    """What can be said of an address before anybody is asked. Raises SetupError.
+    """Check an address before any connection. Raises SetupError.
 
     `listed` are the hosts with ports that may be private.
     """
     if any(character <= " " or character > "~" or character == "\\" for character in url):
         raise SetupError(
-            "the base URL holds a blank or a letter that no address has; write a name of other "
-            "letters in its form xn--…"
+            "the base URL contains a blank or a character that no address has; write an "
+            "international name in its form xn--…"
         )
-    host, port = _place(url)
+    host, port = _host_and_port(url)
     if is_listed(url, listed):
         return
     if port not in PORTS:
-        known = ", ".join(map(str, sorted(PORTS)))
+        allowed = ", ".join(map(str, sorted(PORTS)))
         raise SetupError(
-            f"port {port} is not open to judges of the browser, only {known}; the operator may "
-            "list the host with this port in TANDEM_JUDGE_HOSTS"
+            f"judges defined in the browser may use the ports {allowed}, and not {port}; the "
+            "operator may list the host with this port in TANDEM_JUDGE_HOSTS"
         )
     if not _may_be_asked(host):
         raise SetupError(
-            "the base URL is no public address; the operator may list its host and port in "
+            "the base URL is not a public address; the operator may list its host and port in "
             "TANDEM_JUDGE_HOSTS"
         )
 
 
 def is_listed(url: str, listed: Collection[str]) -> bool:
-    """Whether the operator listed the host with this port."""
-    host, port = _place(url)
+    """Tell whether the operator listed the host with this port."""
+    host, port = _host_and_port(url)
     shown = f"[{host}]" if ":" in host else host
     return f"{shown}:{port}" in {each.strip().lower() for each in listed}
 
 
 @dataclass(frozen=True)
 class Guard:
-    """What one server's connections may lead to, and what is told of its failures.
+    """Decides which addresses one server's connections may reach, and what its failures reveal.
 
-    `watched` is false where the operator wrote the address himself, `listed` is true where he
-    listed its host and port.
+    `watched` is false if the operator entered the address, `listed` is true if the operator listed
+    its host and port.
     """
 
     watched: bool
     listed: bool = False
 
     def connector(self) -> aiohttp.TCPConnector:
-        """Connections that are looked at one by one, as they are opened."""
+        """Return a connector that checks each connection as it is opened."""
         if not self.watched:
             return aiohttp.TCPConnector(limit=0)
-        return aiohttp.TCPConnector(limit=0, socket_factory=self._opened)
+        return aiohttp.TCPConnector(limit=0, socket_factory=self._open_socket)
 
-    def _opened(self, info: AddrInfoType) -> socket.socket:
+    def _open_socket(self, info: AddrInfoType) -> socket.socket:
         family, kind, protocol, _, place = info
-        if not _fits(str(place[0]), int(place[1]), self.listed):
+        if not _may_connect(str(place[0]), int(place[1]), self.listed):
             raise OSError(errno.EACCES, "this address may not be asked")
         return socket.socket(family, kind, protocol)
 
-    def mute(self, error: BackendError) -> None:
-        """Takes the server's words out of a failure: nobody shall read or scan a network with it.
+    def redact(self, error: BackendError) -> None:
+        """Remove the server's text from a failure, so that it cannot serve to scan a network.
 
-        Only the class of the status is left, and every way not to be connected looks the same. Of
-        servers that the operator chose all is told.
+        Only the class of the status remains, and all failures to connect look the same. Failures
+        of servers that the operator chose stay as they are.
         """
         if not self.watched or self.listed:
             return
@@ -126,12 +125,12 @@ class Guard:
             if not isinstance(error, FinalError | RateError):
                 error.state = f"status-{kind}"
         elif error.state == "bad-http":
-            error.message = "the answer is not HTTP"
+            error.message = "the response is not HTTP"
         error.args = (error.message,)
 
 
-def guard_of(url: str, listed: Collection[str] | None) -> Guard:
-    """The guard of a server; None for `listed` where it needs none. Raises SetupError."""
+def guard_for(url: str, listed: Collection[str] | None) -> Guard:
+    """Return the guard of a server. `listed` is None if it needs none. Raises SetupError."""
     if listed is None:
         return Guard(watched=False)
     check_address(url, listed)
@@ -139,7 +138,7 @@ def guard_of(url: str, listed: Collection[str] | None) -> Guard:
 
 
 def is_public(written: str) -> bool:
-    """Whether an address is one of the open network, also where it is wrapped into another."""
+    """Tell whether an address is public, also if it is embedded in another address."""
     address = _unwrapped(ip_address(written.partition("%")[0]))
     if address is None or _is_metadata(address) or not address.is_global:
         return False
@@ -147,7 +146,7 @@ def is_public(written: str) -> bool:
     return not (inside or address.is_link_local or getattr(address, "is_site_local", False))
 
 
-def _fits(written: str, port: int, trusted: bool) -> bool:
+def _may_connect(written: str, port: int, trusted: bool) -> bool:
     if trusted:
         address = _unwrapped(ip_address(written.partition("%")[0]))
         return address is not None and not _is_metadata(address)
@@ -155,7 +154,7 @@ def _fits(written: str, port: int, trusted: bool) -> bool:
 
 
 def _unwrapped(address: Address) -> Address | None:
-    """The address that is reached in the end; None where nobody but the network knows it."""
+    """Return the address that is finally reached, or None if only the network knows it."""
     if isinstance(address, IPv4Address):
         return address
     if address in _LOCAL_NAT64 or address.teredo:
@@ -171,22 +170,22 @@ def _is_metadata(address: Address) -> bool:
     return any(address.version == each.version and address in each for each in METADATA)
 
 
-def _place(url: str) -> tuple[str, int]:
-    """Host and port as the client will read them. Raises SetupError."""
+def _host_and_port(url: str) -> tuple[str, int]:
+    """Return host and port as the client will read them. Raises SetupError."""
     try:
         parts = URL(url)
         host, port = parts.host, parts.port
     except ValueError as error:
         raise SetupError("the base URL cannot be read; write it as https://HOST/v1") from error
     if parts.scheme not in ("http", "https") or not host or port is None:
-        raise SetupError("the base URL is not http://HOST or https://HOST; mend it")
+        raise SetupError("the base URL is not of the form http://HOST or https://HOST; correct it")
     if parts.raw_user is not None or parts.raw_password is not None:
-        raise SetupError("the base URL holds a user or a password; leave it out")
+        raise SetupError("the base URL contains a user or a password; remove it")
     return host.lower().rstrip("."), port
 
 
 def _may_be_asked(host: str) -> bool:
-    """What the host's own form tells; a name is looked up only when it is connected to."""
+    """Check the host as written. A name is resolved only when a connection is opened."""
     try:
         return is_public(host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The backend that starts a vLLM server with its judge and stops it afterwards."""
+"""The backend that starts a vLLM server for its judge and stops it afterwards."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from judging.backends.openai import OpenAICompatible
 from judging.backends.vllm_server import (
     KEY_VARIABLE,
     PARAM_FLAGS,
-    PLACING,
+    PLACEMENT_PARAMS,
     POLL_SECONDS,
     SERVERS,
     Server,
+    ServerProcess,
     Settings,
-    Started,
     extra_flags,
-    settings_of,
+    settings_for,
 )
 
-NOWHERE = "http://127.0.0.1:1"
-# Less than any deadline for a call, so that a server that starts again is no call's time-out.
+PLACEHOLDER_URL = "http://127.0.0.1:1"
+# Shorter than any call's deadline, so that a restart of the server is no call's timeout.
 WAIT_SECONDS = 20.0
-# A process that has died hangs up first and is seen to be dead a moment later.
+# A dying process closes its connections a moment before it can be observed as dead.
 NOTICE_SECONDS = 1.0
 
 
 class VLLM:
     """Asks a server that this process starts for it, through the openai backend.
 
-    A server that cannot be started fails every request with the reason. `queues`: it refuses
-    nobody who comes while it is busy, and lets him wait.
+    If the server cannot be started, every request fails with the reason. `queues` says that a
+    busy server queues requests instead of rejecting them.
     """
 
     queues = True
@@ -53,33 +53,37 @@ class VLLM:
         if setup.base_url:
             raise SetupError("the vllm backend starts its own server; leave out --base-url")
         if setup.api_key_env:
-            raise SetupError("the vllm backend makes its own key; leave out --api-key-env")
-        self.settings = settings_of(setup.model, setup.params)
+            raise SetupError("the vllm backend creates its own key; leave out --api-key-env")
+        self.settings = settings_for(setup.model, setup.params)
         self.endpoint = f"vllm:{setup.model}"
         deciding = {
             name: value
             for name, value in setup.params.items()
-            if name in PARAM_FLAGS and name not in PLACING
+            if name in PARAM_FLAGS and name not in PLACEMENT_PARAMS
         }
-        self._own: JSON = {
+        self._server_identity: JSON = {
             "endpoint": self.endpoint,
             "server": {"params": deciding, "flags": list(extra_flags())},
         }
         params = {k: v for k, v in setup.params.items() if k not in PARAM_FLAGS}
-        # Whoever starts the server has written its address: no guard stands before it.
+        # This process starts the server itself, so its address needs no guard.
         self._setup = replace(
-            setup, base_url=NOWHERE, api_key_env=KEY_VARIABLE, params=params, listed_hosts=None
+            setup,
+            base_url=PLACEHOLDER_URL,
+            api_key_env=KEY_VARIABLE,
+            params=params,
+            listed_hosts=None,
         )
         self._inner = self._unconnected = OpenAICompatible(self._setup)
         self._server: Server | None = None
-        self._started: Started | None = None
+        self._started: ServerProcess | None = None
         self._failure: FatalError | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._changing = asyncio.Lock()
+        self._reconnecting = asyncio.Lock()
         self._failure = None
-        self._server = await _taken(self.settings)
+        self._server = await _take_server(self.settings)
         try:
             await self._connect()
         except FatalError as error:
@@ -92,48 +96,48 @@ class VLLM:
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
         if self._server is not None:
-            SERVERS.give_back(self._server)
+            SERVERS.release(self._server)
         self._server = self._started = None
 
     def identity(self, request: Request) -> JSON:
-        """As the openai backend's, with the server's settings instead of where it happens to be."""
-        return self._unconnected.identity(request) | self._own
+        """Like the openai backend's, with the server's settings in place of its address."""
+        return self._unconnected.identity(request) | self._server_identity
 
     def body(self, request: Request) -> JSON:
-        """The JSON that is sent, for whoever writes it to a file instead."""
+        """Return the JSON of a request, for batch files."""
         return self._unconnected.body(request)
 
     async def ask(self, request: Request) -> Answer:
-        started = await self._running()
+        started = await self._running_process()
         try:
             return await self._inner.ask(request)
         except TransientError as error:
-            if error.status is not None or not await _ends(started):
+            if error.status is not None or not await _has_ended(started):
                 raise
-        await self._running()
+        await self._running_process()
         raise TransientError(
-            "server-ended", "vLLM ended in mid-call and was started again", unreachable=True
+            "server-ended", "vLLM ended during the call and was restarted", unreachable=True
         )
 
     async def probe(self) -> Findings:
-        await self._running()
+        await self._running_process()
         found = await self._inner.probe()
         facts = {"served_by": "vllm", "flags": list(self.settings.flags)}
         return replace(found, facts=dict(found.facts) | facts)
 
     def recall(self, facts: Mapping[str, Any]) -> None:
-        """What a probe found out before; the server that is started next is of the same kind."""
+        """Apply the facts of an earlier probe, since the next server has the same settings."""
         self._inner.recall(facts)
 
     async def fingerprint(self, answers: bool = False) -> Mapping[str, Any]:
-        """The openai backend's: which model under which version answers."""
-        await self._running()
+        """Return which model and version answers, as the openai backend does."""
+        await self._running_process()
         return await self._inner.fingerprint(answers)
 
-    async def _running(self) -> Started:
-        """The process to ask, waited for if it is being started again.
+    async def _running_process(self) -> ServerProcess:
+        """Return the process to ask, and wait for it while it restarts.
 
-        Raises FatalError, or TransientError where it takes longer than a call may wait.
+        Raises FatalError, or TransientError if the restart takes longer than a call may wait.
         """
         if self._failure is not None:
             raise self._failure
@@ -145,12 +149,12 @@ class VLLM:
                     await self._reconnect()
             except TimeoutError:
                 raise TransientError(
-                    STARTING, "vLLM ended and is starting again", unreachable=True
+                    STARTING, "vLLM ended and is restarting", unreachable=True
                 ) from None
         return self._started
 
     async def _reconnect(self) -> None:
-        async with self._changing:
+        async with self._reconnecting:
             if self._failure is None and self._started is not None and self._started.ended():
                 try:
                     await self._connect()
@@ -160,27 +164,27 @@ class VLLM:
             raise self._failure
 
     async def _connect(self) -> None:
-        """To the server as it runs now; calls on an older connection come to their own end."""
+        """Connect to the current server process. Calls on an older connection may finish."""
         assert self._server is not None
-        started = await self._server.up()
+        started = await self._server.wait_until_ready()
         inner = OpenAICompatible(replace(self._setup, base_url=started.url))
         inner.context = self._inner.context
         self._inner = await self._stack.enter_async_context(inner)
         self._started = started
 
 
-async def _taken(settings: Settings) -> Server:
-    """The server for these settings; in a thread, since another one may have to be stopped."""
-    taking = asyncio.ensure_future(asyncio.to_thread(SERVERS.take, settings))
+async def _take_server(settings: Settings) -> Server:
+    """Acquire the server for these settings, in a thread because another may have to stop first."""
+    taking = asyncio.ensure_future(asyncio.to_thread(SERVERS.acquire, settings))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:
-        taking.add_done_callback(lambda done: SERVERS.give_back(done.result()))
+        taking.add_done_callback(lambda done: SERVERS.release(done.result()))
         raise
 
 
-async def _ends(started: Started) -> bool:
-    """Whether the process has ended, or does so within a moment."""
+async def _has_ended(started: ServerProcess) -> bool:
+    """Tell whether the process has ended, or ends within `NOTICE_SECONDS`."""
     loop = asyncio.get_running_loop()
     until = loop.time() + NOTICE_SECONDS
     while not started.ended() and loop.time() < until:

@@ -1,8 +1,7 @@
-"""vLLM servers of this process: their command line, start, restart, stop, and why one ended.
+"""vLLM servers of this process: command line, start, restart, stop, and the cause of a failure.
 
-A server outlives the engines that ask it: the same settings find the same server again. Each runs
-under a watchdog (`vllm_watchdog`), which ends it as soon as this process is gone, however it
-ended.
+A server outlives the engines that ask it: equal settings share one server. Each server runs under
+a watchdog (`vllm_watchdog`), which ends it as soon as this process has ended for any reason.
 """
 
 from __future__ import annotations
@@ -31,92 +30,92 @@ import aiohttp
 
 from judging.backends.base import FatalError, SetupError
 
-READ = 256 * 1024
-LONGEST_LINE = 300
+TAIL_BYTES = 256 * 1024
+MAX_LINE_LENGTH = 300
 PORT_TAKEN = re.compile(r"address already in use", re.IGNORECASE)
 
-# The first that is found anywhere in the log is the cause; what stands further up is more certain.
+# The first pattern that matches anywhere in the log names the cause, so certain ones come first.
 _CAUSES = tuple(
     (re.compile(pattern, re.IGNORECASE), words)
     for pattern, words in (
         (
             r"cannot start .*: No such file",
-            "there is no program of that name; install requirements-vllm.txt into an environment "
-            "of its own and set TANDEM_VLLM to the path of its bin/vllm",
+            "no program has that name; install requirements-vllm.txt into an environment of its "
+            "own and set TANDEM_VLLM to the path of its bin/vllm",
         ),
         (
             r"gated repo|access to model .* is restricted|GatedRepoError",
-            "the model is only for those whom its owner lets in; accept its terms where it is "
-            "published and set HF_TOKEN where the judge runs",
+            "the model's owner grants access to it; accept the terms where the model is published "
+            "and set HF_TOKEN where the judge runs",
         ),
         (
             r"not a (local folder|valid model identifier)|RepositoryNotFoundError|"
             r"Repository Not Found|Invalid repository ID|no such file or directory: .*config\.json",
-            "there is no such model; give --model its published name, or the folder it lies in",
+            "the model does not exist; give its published name or its folder as --model",
         ),
         (
             r"RevisionNotFoundError|not a valid git identifier",
-            "the model has no such revision; mend --param revision",
+            "the model has no such revision; correct --param revision",
         ),
         (
             r"OfflineModeIsEnabled|couldn't connect to|LocalEntryNotFoundError|"
             r"Temporary failure in name resolution|Network is unreachable",
-            "the model is not on this machine and could not be fetched; fetch it beforehand, or "
-            "give --model the folder it lies in",
+            "the model is not on this machine and could not be downloaded; download it first, or "
+            "give its folder as --model",
         ),
         (
             r"out of memory|OutOfMemoryError",
-            "the GPU's memory does not hold the model; take a smaller or a quantised one, or "
-            "spread it with --param tensor_parallel",
+            "the model does not fit into the GPU's memory; choose a smaller or quantised model, or "
+            "spread it over GPUs with --param tensor_parallel",
         ),
         (
             r"less than desired GPU memory utilization",
-            "another process holds the GPU's memory; end it, or lower --param gpu_memory",
+            "another process uses the GPU's memory; end it, or lower --param gpu_memory",
         ),
         (
             r"No available memory for the cache blocks|larger than the available KV cache",
-            "the memory beside the weights is too small for one request; lower --param "
-            "max_model_len, raise --param gpu_memory, or spread the model with --param "
+            "the memory left beside the weights is too small for one request; lower --param "
+            "max_model_len, raise --param gpu_memory, or spread the model over GPUs with --param "
             "tensor_parallel",
         ),
         (
             r"greater than the derived max_model_len|max_model_len .*exceed",
-            "the model reads no texts of that length; lower --param max_model_len",
+            "the model cannot read texts of that length; lower --param max_model_len",
         ),
         (
             r"must be divisible by tensor parallel size",
-            "the model's heads cannot be shared out evenly; give --param tensor_parallel another "
-            "number",
+            "the model's heads cannot be divided evenly; choose another --param tensor_parallel",
         ),
         (
             r"world size .*larger than|number of required GPUs exceeds|invalid device ordinal",
-            "there are fewer GPUs than --param tensor_parallel asks for; lower it",
+            "this machine has fewer GPUs than --param tensor_parallel asks for; lower it",
         ),
         (
             r"driver version is insufficient|driver on your system is too old|"
             r"Failed to infer device type|no NVIDIA driver|No CUDA GPUs are available",
-            "no GPU can be used; look at nvidia-smi, or see to a build for CPU",
+            "no GPU can be used; check nvidia-smi, or install the build for CPUs",
         ),
         (
             r"Model architectures? .*not supported",
-            "this version of vLLM does not know the model's architecture; take another model",
+            "this version of vLLM does not support the model's architecture; choose another model",
         ),
         (
             r"Unknown quantization method|quantization method .*(not match|does not match)|"
             r"Cannot find the config file for",
-            "the model is not stored in that quantisation; mend --param quantization",
+            "the model is not stored in that quantisation; correct --param quantization",
         ),
         (
             r"unrecognized arguments|error: argument",
-            "it does not know one of its arguments; mend TANDEM_VLLM_ARGS or the judge's params",
+            "vLLM does not know one of the arguments; correct TANDEM_VLLM_ARGS or the judge's "
+            "params",
         ),
         (
             r"No module named '?vllm|PackageNotFoundError",
-            "its environment is not whole; set it up with python -m scripts.vllm",
+            "vLLM's environment is incomplete; set it up with python -m scripts.vllm",
         ),
         (
             PORT_TAKEN.pattern,
-            "its port was taken by another process meanwhile; try again",
+            "another process took the port in the meantime; try again",
         ),
     )
 )
@@ -124,33 +123,7 @@ _PREFIX = re.compile(r"^(\([^)]*\) *)?((ERROR|CRITICAL|INFO|WARNING) [\d:. -]+(\
 _ERROR = re.compile(r"\b\w*(Error|Exception|error): +\S")
 _OUTER = re.compile(r"initialization failed|See root cause|died unexpectedly", re.IGNORECASE)
 
-
-def tail_of(log: Path) -> str:
-    """The end of a log; empty where there is none."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - READ))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def cause_of(text: str) -> str:
-    """What is wrong and the mend, with the line that tells it; empty where nothing does."""
-    said = _telling_line(text)
-    told = next((words for pattern, words in _CAUSES if pattern.search(text)), "")
-    return "; it said: ".join(part for part in (told, said) if part)
-
-
-def _telling_line(text: str) -> str:
-    """The first line that names an error, but for those that only pass on another's."""
-    lines = [_PREFIX.sub("", line.strip(), count=1).strip() for line in text.splitlines()]
-    errors = [line for line in lines if _ERROR.search(line)]
-    root = [line for line in errors if not _OUTER.search(line)]
-    return (root or errors or [""])[0][:LONGEST_LINE]
-
-
-PROGRAM, EXTRA = "TANDEM_VLLM", "TANDEM_VLLM_ARGS"
+PROGRAM_VARIABLE, EXTRA_VARIABLE = "TANDEM_VLLM", "TANDEM_VLLM_ARGS"
 PARAM_FLAGS = {
     "max_model_len": "--max-model-len",
     "tensor_parallel": "--tensor-parallel-size",
@@ -159,11 +132,11 @@ PARAM_FLAGS = {
     "dtype": "--dtype",
     "revision": "--revision",
 }
-# Where a server's weights lie is nothing that its answers are meant to hang on.
-PLACING = ("tensor_parallel", "gpu_memory")
-# Without the first a model can spend its whole answer on blanks inside the JSON; the second tells
-# what the prefix cache served. The log would otherwise grow by a line for each call.
-ALWAYS = (
+# Answers are not meant to depend on where a server's weights are.
+PLACEMENT_PARAMS = ("tensor_parallel", "gpu_memory")
+# Without the first flag a model can spend its whole answer on blanks inside the JSON. The second
+# reports what the prefix cache served. The last keeps a line for each call out of the log.
+DEFAULT_FLAGS = (
     "--structured-outputs-config",
     json.dumps({"backend": "xgrammar", "disable_any_whitespace": True}),
     "--enable-prompt-tokens-details",
@@ -171,8 +144,8 @@ ALWAYS = (
     "--seed=0",
     "--uvicorn-log-level=warning",
 )
-# A server that runs a model has no use for our secrets, and our packages would hide its own.
-KEPT_BACK = (
+# A model server does not need Tandem's secrets, and Tandem's packages would hide its own.
+WITHHELD_VARIABLES = (
     "SECRET_KEY",
     "DATABASE_URL",
     "CELERY_BROKER_URL",
@@ -181,98 +154,124 @@ KEPT_BACK = (
     "PYTHONPATH",
     "PYTHONHOME",
 )
-JUDGES_KEYS = ("OPENAI_API_KEY", "TANDEM_KEY_")
-# Flags stand in manifests, and every user of the machine may read them.
+KEY_PREFIXES = ("OPENAI_API_KEY", "TANDEM_KEY_")
+# Flags are listed in manifests, and every user of the machine can read them.
 SECRET_FLAGS = ("--api-key", "--hf-token")
+
+WATCHDOG = Path(__file__).with_name("vllm_watchdog.py")
+# The servers accept only this key, so that no other user of the machine can use them.
+KEY_VARIABLE = "TANDEM_VLLM_KEY"
+POLL_SECONDS = 0.2
+SILENCE_SECONDS = 15 * 60.0
+IDLE_SECONDS = 10 * 60.0
+STOP_SECONDS = 25.0
+MAX_RESTARTS, RESTART_WINDOW_SECONDS = 3, 60 * 60.0
+MAX_PORTS = 3
+Clock = Callable[[], float]
+
+
+def read_tail(log: Path) -> str:
+    """Return the end of a log, empty if the log does not exist."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def explain_log(text: str) -> str:
+    """Return the cause of a failure, the remedy, and the log's error line. Empty if unknown."""
+    line = _error_line(text)
+    cause = next((words for pattern, words in _CAUSES if pattern.search(text)), "")
+    return "; its log says: ".join(part for part in (cause, line) if part)
+
+
+def _error_line(text: str) -> str:
+    """Return the first line that names an error, unless it only passes on another error."""
+    lines = [_PREFIX.sub("", line.strip(), count=1).strip() for line in text.splitlines()]
+    errors = [line for line in lines if _ERROR.search(line)]
+    root = [line for line in errors if not _OUTER.search(line)]
+    return (root or errors or [""])[0][:MAX_LINE_LENGTH]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What makes two judges share a server: the program, the model, and all flags but the port."""
+    """The program, the model and all flags except the port. Equal settings share a server."""
 
     program: str
     model: str
     flags: tuple[str, ...]
 
     def command(self, port: int) -> list[str]:
-        """A model in a folder is found from anywhere, under the name that the judge has for it."""
+        """Return the command line. A model in a folder keeps the name that its judge uses."""
         path = Path(self.model)
         model = str(path.resolve()) if path.is_dir() else self.model
         where = ("--host=127.0.0.1", f"--port={port}", f"--served-model-name={self.model}")
         return [self.program, "serve", model, *where, *self.flags]
 
 
-def settings_of(model: str, params: Mapping[str, Any]) -> Settings:
-    """Raises SetupError."""
+def settings_for(model: str, params: Mapping[str, Any]) -> Settings:
+    """Read the settings from a judge's model and params. Raises SetupError."""
     if not model:
         raise SetupError("the vllm backend needs a model; give --model")
     if model.startswith("-"):
         raise SetupError(f"model {model!r} begins with a dash; give a model's name or its folder")
-    given = [f"{flag}={params[name]}" for name, flag in PARAM_FLAGS.items() if name in params]
-    return Settings(_program(), model, (*ALWAYS, *given, *extra_flags()))
+    flags = [f"{flag}={params[name]}" for name, flag in PARAM_FLAGS.items() if name in params]
+    return Settings(_program(), model, (*DEFAULT_FLAGS, *flags, *extra_flags()))
 
 
 def _program() -> str:
-    """A path is made whole, as the server starts in another folder; a name is looked up there."""
-    given = os.environ.get(PROGRAM, "").strip() or "vllm"
-    return str(Path(given).absolute()) if "/" in given else given
+    """Return the program. A path becomes absolute because the server starts in another folder."""
+    program = os.environ.get(PROGRAM_VARIABLE, "").strip() or "vllm"
+    return str(Path(program).absolute()) if "/" in program else program
 
 
 def extra_flags() -> tuple[str, ...]:
-    """The operator's own, which come last and so win. Raises SetupError."""
+    """Return the operator's flags, which come last and so override. Raises SetupError."""
     try:
-        flags = tuple(shlex.split(os.environ.get(EXTRA, "")))
+        flags = tuple(shlex.split(os.environ.get(EXTRA_VARIABLE, "")))
     except ValueError as error:
-        raise SetupError(f"{EXTRA} cannot be read ({error}); mend its quotes") from error
+        raise SetupError(
+            f"{EXTRA_VARIABLE} cannot be read ({error}); correct its quotation marks"
+        ) from error
     for flag in (each.partition("=")[0].replace("_", "-") for each in flags):
         if flag in SECRET_FLAGS:
             raise SetupError(
-                f"{EXTRA} has a secret behind {flag}; give a model hub's token as HF_TOKEN, and no "
-                "key, for the server has one of its own"
+                f"{EXTRA_VARIABLE} contains a secret after {flag}; set a model hub's token as "
+                "HF_TOKEN, and give no key, since the server has its own"
             )
     return flags
 
 
 def environment(key: str) -> dict[str, str]:
-    """The server's environment. The key is not in its command, which every user may read."""
+    """Return the server's environment with the key, which its public command must not contain."""
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name not in KEPT_BACK and not name.startswith(JUDGES_KEYS)
+        if name not in WITHHELD_VARIABLES and not name.startswith(KEY_PREFIXES)
     }
     return kept | {"VLLM_API_KEY": key, "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 
 
-GUARD = Path(__file__).with_name("vllm_watchdog.py")
-# Its servers take this key only, so that nobody else on the machine can use them.
-KEY_VARIABLE = "TANDEM_VLLM_KEY"
-POLL_SECONDS = 0.2
-SILENT_SECONDS = 15 * 60.0
-IDLE_SECONDS = 10 * 60.0
-STOP_SECONDS = 25.0
-MOST_RESTARTS, WITHIN_SECONDS = 3, 60 * 60.0
-PORTS_TRIED = 3
-Clock = Callable[[], float]
-
-
-class Started:
+class ServerProcess:
     """One process of a server, from its start to its end."""
 
     def __init__(self, settings: Settings) -> None:
         self.port = _free_port()
-        # An empty folder: our package `datasets` would hide the library of that name from vLLM.
+        # In any other folder Tandem's `datasets` could hide the library of that name from vLLM.
         self.folder = Path(tempfile.mkdtemp(prefix="tandem-vllm-"))
         self.log = self.folder / "vllm.log"
         self.ready = False
         with self.log.open("wb") as log:
-            self.guard = subprocess.Popen(
-                [sys.executable, "-I", str(GUARD), *settings.command(self.port)],
+            self.watchdog = subprocess.Popen(
+                [sys.executable, "-I", str(WATCHDOG), *settings.command(self.port)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
                 env=environment(os.environ.setdefault(KEY_VARIABLE, secrets.token_urlsafe(32))),
-                start_new_session=True,  # an interrupt in the terminal is for us only
+                start_new_session=True,  # an interrupt in the terminal must not reach the server
             )
 
     @property
@@ -280,26 +279,26 @@ class Started:
         return f"http://127.0.0.1:{self.port}"
 
     def ended(self) -> bool:
-        return self.guard.poll() is not None
+        return self.watchdog.poll() is not None
 
-    def let_go(self) -> None:
-        """Closes the pipe: the guard stops the server."""
-        if self.guard.stdin is not None:
+    def close_pipe(self) -> None:
+        """Close the pipe, upon which the watchdog stops the server."""
+        if self.watchdog.stdin is not None:
             with suppress(OSError):
-                self.guard.stdin.close()
+                self.watchdog.stdin.close()
 
     def stop(self) -> None:
-        """Stops the server and waits for its end. The log goes too."""
-        self.let_go()
+        """Stop the server, wait for its end and remove its log."""
+        self.close_pipe()
         try:
-            self.guard.wait(STOP_SECONDS)
+            self.watchdog.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self.guard.kill()
-            self.guard.wait()
+            self.watchdog.kill()
+            self.watchdog.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     async def healthy(self) -> bool:
-        """Whether it answers that it can be asked."""
+        """Tell whether the server reports that it is ready."""
         timeout = aiohttp.ClientTimeout(total=5.0)
         try:
             async with (
@@ -312,47 +311,49 @@ class Started:
 
 
 class Server:
-    """A server that is started again when it has died. Safe to use from several threads."""
+    """A server that is restarted after it has died. Safe to use from several threads."""
 
     def __init__(self, settings: Settings, clock: Clock = time.monotonic) -> None:
         self.settings, self.clock = settings, clock
         self.users = 0
         self._lock = threading.Lock()
-        self._started: Started | None = None
+        self._started: ServerProcess | None = None
         self._restarts: list[float] = []
         self._ports = 0
 
-    def current(self) -> Started:
-        """The process that runs, or a new one. Raises FatalError where another is of no use."""
+    def current(self) -> ServerProcess:
+        """Return the running process, or a new one. Raises FatalError if a restart is futile."""
         with self._lock:
             if self._started is not None and self._started.ended():
-                self._look_at(self._started)
+                self._handle_end(self._started)
             if self._started is None:
-                self._started = Started(self.settings)
+                self._started = ServerProcess(self.settings)
             return self._started
 
-    def _look_at(self, ended: Started) -> None:
-        """Forgets a process that has ended, and counts how often that came."""
+    def _handle_end(self, ended: ServerProcess) -> None:
+        """Forget a process that has ended, and count how often this happened."""
         self._started = None
-        text = tail_of(ended.log)
+        text = read_tail(ended.log)
         if not ended.ready:
             self._ports += 1
-            if PORT_TAKEN.search(text) and self._ports < PORTS_TRIED:
+            if PORT_TAKEN.search(text) and self._ports < MAX_PORTS:
                 return
             self._ports = 0
-            raise FatalError("vllm-start", _told("vLLM did not start", ended, text))
+            raise FatalError("vllm-start", _describe_failure("vLLM did not start", ended, text))
         now = self.clock()
-        self._restarts = [at for at in self._restarts if now - at < WITHIN_SECONDS] + [now]
-        if len(self._restarts) > MOST_RESTARTS:
+        self._restarts = [at for at in self._restarts if now - at < RESTART_WINDOW_SECONDS] + [now]
+        if len(self._restarts) > MAX_RESTARTS:
             times = len(self._restarts)
             self._restarts = []
-            raise FatalError("vllm-ended", _told(f"vLLM ended {times} times", ended, text))
+            raise FatalError(
+                "vllm-ended", _describe_failure(f"vLLM ended {times} times", ended, text)
+            )
 
-    async def up(self) -> Started:
-        """Waits until the server can be asked. Raises FatalError.
+    async def wait_until_ready(self) -> ServerProcess:
+        """Wait until the server is ready. Raises FatalError.
 
-        There is no limit but for a log in which nothing is written any more: fetching and loading
-        weights may take an hour, and says so all the while.
+        The only limit is on how long the log stays unchanged, since downloading and loading
+        weights may take an hour but keeps writing to the log.
         """
         size, since = -1, self.clock()
         while not (started := self.current()).ready:
@@ -362,11 +363,13 @@ class Server:
                 break
             if (grown := _size(started.log)) != size:
                 size, since = grown, self.clock()
-            elif self.clock() - since > SILENT_SECONDS:
-                text = tail_of(started.log)
+            elif self.clock() - since > SILENCE_SECONDS:
+                text = read_tail(started.log)
                 await asyncio.to_thread(self.stop)
-                minutes = f"{SILENT_SECONDS / 60:.0f} minutes"
-                raise FatalError("vllm-start", _told(f"vLLM was silent for {minutes}", None, text))
+                minutes = f"{SILENCE_SECONDS / 60:.0f} minutes"
+                raise FatalError(
+                    "vllm-start", _describe_failure(f"vLLM was silent for {minutes}", None, text)
+                )
             await asyncio.sleep(POLL_SECONDS)
         return started
 
@@ -377,15 +380,16 @@ class Server:
                 self._started = None
 
     def forget(self) -> None:
-        """In a forked process: the server is its parent's, who must be the only one to hold on."""
+        """In a forked process, close the pipe, since only the parent owns the server."""
         if self._started is not None:
-            self._started.let_go()
+            self._started.close_pipe()
             self._started = None
 
 
 class Servers:
-    """The servers of this process by their settings. One that nobody asks is stopped after a while,
-    and at once where its GPU is needed for another.
+    """The servers of this process by their settings.
+
+    An unused server is stopped after `idle_seconds`, or at once if another server needs its GPU.
     """
 
     def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
@@ -394,8 +398,11 @@ class Servers:
         self._servers: dict[Settings, Server] = {}
         self._timers: dict[Settings, threading.Timer] = {}
 
-    def take(self, settings: Settings) -> Server:
-        """The server for these settings, to be given back; it may take seconds to stop others."""
+    def acquire(self, settings: Settings) -> Server:
+        """Return the server for these settings, and stop unused ones, which may take seconds.
+
+        The caller releases the server.
+        """
         with self._lock:
             if timer := self._timers.pop(settings, None):
                 timer.cancel()
@@ -405,7 +412,7 @@ class Servers:
                 self._stop_idle(other)
             return server
 
-    def give_back(self, server: Server) -> None:
+    def release(self, server: Server) -> None:
         with self._lock:
             server.users -= 1
             if server.users == 0 and server.settings in self._servers:
@@ -431,7 +438,7 @@ class Servers:
             server.stop()
 
     def forget(self) -> None:
-        """In a forked process."""
+        """In a forked process, drop the parent's servers."""
         self._lock = threading.RLock()
         for server in self._servers.values():
             server.forget()
@@ -444,9 +451,9 @@ atexit.register(SERVERS.stop_all)
 os.register_at_fork(after_in_child=SERVERS.forget)
 
 
-def _told(what: str, ended: Started | None, text: str) -> str:
-    code = f" (exit code {ended.guard.returncode})" if ended else ""
-    cause = cause_of(text)
+def _describe_failure(what: str, ended: ServerProcess | None, text: str) -> str:
+    code = f" (exit code {ended.watchdog.returncode})" if ended else ""
+    cause = explain_log(text)
     where = f"; its log is {ended.log}" if ended else ""
     return f"{what}{code}" + (f": {cause}" if cause else "") + where
 

@@ -1,8 +1,8 @@
-"""Runs a command in a process group of its own, and ends the group when the parent is gone.
+"""Run a command in a process group of its own, and end the group when the parent is gone.
 
-It is a program by itself (`python vllm_watchdog.py COMMAND…`) that imports nothing of ours, so
-that it is small and starts at once. Its standard input is a pipe that only its parent holds: the
-end of the pipe is the signal to stop, and it also comes from a parent that was killed. `vllm
+This is a separate program (`python vllm_watchdog.py COMMAND…`) that imports nothing from Tandem,
+so that it is small and starts at once. Its standard input is a pipe that only its parent holds.
+The end of the pipe is the signal to stop, and the pipe also ends if the parent is killed. `vllm
 serve` starts processes of its own, which would otherwise outlive it.
 """
 
@@ -28,7 +28,7 @@ def main(command: list[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda n, frame: stopped.append(n))
     try:
-        # The pipe must not go on to the command: a server that reads it would take the word away.
+        # The command must not inherit the pipe, or it could read the signal to stop.
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_us
         )
@@ -42,19 +42,19 @@ def main(command: list[str]) -> int:
 
 
 def _end_with_us() -> None:
-    """Where the kernel is Linux, the command is told to end when this process is killed."""
+    """On Linux, have the kernel end the command when this process is killed."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _pipe_ended() -> bool:
-    """Waits a moment for the end of standard input; a signal or a dead child cuts no wait short."""
+    """Wait a moment for the end of standard input. Signals and dead children do not interrupt."""
     readable, _, _ = select.select([0], [], [], TICK_SECONDS)
     return bool(readable) and os.read(0, 1024) == b""
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Asks the command to end, and kills what is left of its group."""
+    """Ask the command to end, and kill what is left of its group."""
     if child.poll() is None:
         child.terminate()
         until = time.monotonic() + GRACE_SECONDS

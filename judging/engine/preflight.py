@@ -17,7 +17,7 @@ from asgiref.sync import async_to_sync
 
 from judging.answers.calls import storable
 from judging.backends.base import Backend, BackendError, FatalError, Findings, RejectedError
-from judging.backends.capabilities import differing
+from judging.backends.capabilities import count_differences
 from judging.engine import RENEW_SECONDS, Control, Ending, in_database
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import lifecycle
@@ -105,7 +105,7 @@ def _other_fingerprint(
     if different:
         name = different[0]
         return f"the server's {name} was {before[name]} when the run began and is {now[name]} now"
-    if answers and differing(answers, now.get("answers")) >= OTHER_ANSWERS:
+    if answers and count_differences(answers, now.get("answers")) >= OTHER_ANSWERS:
         return "the server answers otherwise than when the run began, under the same name"
     return ""
 

@@ -17,7 +17,7 @@ from annotation.protocols import PROTOCOLS
 from datasets.access import role_required
 from judging.access import BLIND, READERS, person, runs_of
 from judging.backends.base import SetupError
-from judging.backends.openai import base_of
+from judging.backends.openai import parse_base_url
 from judging.display import shown, standing_of, with_clock
 from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
 from judging.judges import JudgeError, define
@@ -88,7 +88,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
 def _like(judge: Judge) -> dict[str, Any]:
     known = {name: judge.params[name] for name in PARAM_HELP if name in judge.params}
     networked = judge.backend == "openai"
-    server = Server(base_of(judge.base_url), judge.api_key_env).name if networked else NEW
+    server = Server(parse_base_url(judge.base_url), judge.api_key_env).name if networked else NEW
     return {
         "name": f"{judge.rater.name} 2"[:150],
         "backend": judge.backend,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from judging.backends.vllm_server import KEY_VARIABLE, SERVERS, Started
+from judging.backends.vllm_server import KEY_VARIABLE, SERVERS, ServerProcess
 from judging.judges import Definition, define, read_params
 from judging.lanes import backend_of
 from judging.models import Judge
@@ -38,17 +38,17 @@ def start(rater: Judge) -> None:
     asyncio.run(inside())
 
 
-def started() -> Started:
+def started() -> ServerProcess:
     (server,) = SERVERS._servers.values()
     return server.current()
 
 
 def kill() -> None:
     """The server and all that it started, without a chance to tidy up."""
-    guard = started().guard
-    children = Path(f"/proc/{guard.pid}/task/{guard.pid}/children").read_text("utf-8").split()
+    watchdog = started().watchdog
+    children = Path(f"/proc/{watchdog.pid}/task/{watchdog.pid}/children").read_text("utf-8").split()
     os.killpg(int(children[0]), signal.SIGKILL)
-    guard.wait(PATIENCE)
+    watchdog.wait(PATIENCE)
 
 
 def counter(name: str) -> float:

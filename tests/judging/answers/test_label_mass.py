@@ -58,7 +58,7 @@ def body_for(campaign: Campaign, rater: Judge) -> dict[str, Any]:
     backend = backend_of(rater)
     preparer = Preparer(campaign, rater, read_prompt(prompt_of(rater, campaign)), backend)
     row = rows_of(campaign, rater).select_related("item__campaign", "item__query")[0]
-    sent = backend.written(preparer.prepare(row).request)  # type: ignore[attr-defined]
+    sent = backend.encode(preparer.prepare(row).request)  # type: ignore[attr-defined]
     return dict(json.loads(sent))
 
 

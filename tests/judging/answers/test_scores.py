@@ -11,7 +11,7 @@ from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec, UnitSpec
 from judging.answers.scoring import details_of, kept_logprobs, scored
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
-from judging.backends.logprobs import KEPT, Likelihoods, NoLikelihoodError
+from judging.backends.logprobs import STORED_KEY, Likelihoods, NoLikelihoodError
 from judging.prompts.request import Prepared
 from tests.judging.answers.test_scoring import GROUNDED, KEY, logprobs_of, prepared
 
@@ -172,5 +172,5 @@ def test_of_two_labels_the_one_that_is_there_is_kept() -> None:
     pieces = ('{"grounded": "', ("yes", {"yes": 0.5, "no": 0.25}), '"}')
     answer = Answer('{"grounded": "yes"}', logprobs=logprobs_of(*pieces))
     kept = kept_logprobs(prepared(KEY, GROUNDED), answer, by_unit=True)
-    assert [entry["token"] for entry in kept[KEPT]] == ["yes"]
+    assert [entry["token"] for entry in kept[STORED_KEY]] == ["yes"]
     assert kept["tokens"] == 3

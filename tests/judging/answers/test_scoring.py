@@ -14,7 +14,7 @@ from annotation.models import Assignment, Campaign, Label, Response
 from annotation.protocols.base import ItemSpec, UnitSpec
 from judging.answers.scoring import details_of, kept_logprobs
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
-from judging.backends.logprobs import KEPT
+from judging.backends.logprobs import STORED_KEY
 from judging.engine.worker import work
 from judging.models import Judge, JudgeCall
 from judging.prompts.request import Prepared
@@ -495,7 +495,7 @@ def test_a_run_stores_the_tokens_of_labels_and_a_run_that_died_scores_from_them(
     before = list(labels.values_list("unit", "value", "score", "meta"))
     for told in JudgeCall.objects.values_list("logprobs", flat=True):
         assert told is not None
-        assert len(told[KEPT]) == 3 < told["tokens"]
+        assert len(told[STORED_KEY]) == 3 < told["tokens"]
     Response.objects.all().delete()
     Assignment.objects.update(status="open")
     calls = JudgeCall.objects.count()

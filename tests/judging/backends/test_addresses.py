@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from judging.backends.base import SetupError
-from judging.backends.openai import PUBLIC, base_of
-from judging.backends.openai_transport import wait_of
+from judging.backends.openai import PUBLIC_URL, parse_base_url
+from judging.backends.openai_transport import parse_retry_wait
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("written", "base"),
     [
-        ("", PUBLIC),
+        ("", PUBLIC_URL),
         ("http://127.0.0.1:8000", "http://127.0.0.1:8000/v1"),
         ("http://127.0.0.1:8000/v1/", "http://127.0.0.1:8000/v1"),
         ("https://h/llm", "https://h/llm/v1"),
@@ -26,7 +26,7 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
     ],
 )
 def test_a_version_is_added_where_there_is_none(written: str, base: str) -> None:
-    assert base_of(written) == base
+    assert parse_base_url(written) == base
 
 
 @pytest.mark.every_case
@@ -36,7 +36,7 @@ def test_a_version_is_added_where_there_is_none(written: str, base: str) -> None
 )
 def test_what_is_no_address_is_refused(written: str) -> None:
     with pytest.raises(SetupError):
-        base_of(written)
+        parse_base_url(written)
 
 
 @pytest.mark.every_case
@@ -60,4 +60,4 @@ def test_what_is_no_address_is_refused(written: str) -> None:
     ],
 )
 def test_every_form_of_a_wait_is_read(headers: dict[str, str], wait: float | None) -> None:
-    assert wait_of(headers, NOW) == wait
+    assert parse_retry_wait(headers, NOW) == wait

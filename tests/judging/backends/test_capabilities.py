@@ -18,7 +18,7 @@ from judging.backends.base import (
     Setup,
     TransientError,
 )
-from judging.backends.capabilities import SHORT, differing
+from judging.backends.capabilities import SHORT_QUESTIONS, count_differences
 from judging.backends.openai import OpenAICompatible
 from tests.fake_openai.server import Behaviour, FakeOpenAI
 from tests.judging.backends.test_openai import serving
@@ -42,7 +42,7 @@ def test_a_server_that_can_all_of_it_gets_no_warning() -> None:
     findings = probed(server, logprobs=20)
     assert (findings.warnings, findings.refusal) == ((), "")
     facts = dict(findings.facts)
-    assert len(facts.pop("answers")) == len(SHORT)
+    assert len(facts.pop("answers")) == len(SHORT_QUESTIONS)
     assert facts == {
         "server": "vllm",
         "version": "0.32.0",
@@ -65,8 +65,8 @@ def test_a_probe_takes_at_most_twenty_calls() -> None:
     usual = FakeOpenAI(Behaviour(prefix_cache=16))
     probed(worst, logprobs=20)
     probed(usual)
-    assert worst.calls <= 3 + 2 * len(SHORT)
-    assert usual.calls == 3 + 2 * len(SHORT)
+    assert worst.calls <= 3 + 2 * len(SHORT_QUESTIONS)
+    assert usual.calls == 3 + 2 * len(SHORT_QUESTIONS)
 
 
 def test_a_schema_that_is_ignored_is_warned_of() -> None:
@@ -107,13 +107,13 @@ def test_a_server_that_never_says_the_same_has_no_fingerprint() -> None:
     server = FakeOpenAI(Behaviour(faults={"other-json": 0.5}))
     findings = probed(server)
     assert (findings.facts["answers"], findings.facts["repeatable"]) == (None, False)
-    assert differing(["a"], None) == 0
+    assert count_differences(["a"], None) == 0
 
 
 def test_a_short_context_is_not_filled_with_a_long_text() -> None:
     server = FakeOpenAI(Behaviour(context=500, prefix_cache=16))
     probed(server)
-    assert server.outcomes == {"ok": 1 + 2 * len(SHORT)}
+    assert server.outcomes == {"ok": 1 + 2 * len(SHORT_QUESTIONS)}
 
 
 def test_other_weights_under_the_same_name_give_other_answers() -> None:
@@ -121,8 +121,8 @@ def test_other_weights_under_the_same_name_give_other_answers() -> None:
         probed(FakeOpenAI(Behaviour(weights=weights))).facts["answers"]
         for weights in ("a", "a", "b")
     )
-    assert differing(first, same) == 0
-    assert differing(first, other) == len(SHORT)
+    assert count_differences(first, same) == 0
+    assert count_differences(first, other) == len(SHORT_QUESTIONS)
 
 
 def test_a_fingerprint_tells_the_version_and_costs_no_completion() -> None:
@@ -142,9 +142,9 @@ def test_a_fingerprint_tells_the_version_and_costs_no_completion() -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("401", r"lets nobody in with this key \(status 401\); check the key in TANDEM_TEST_KEY"),
-        ("403", r"forbids this key what is asked \(status 403\)"),
-        ("402", r"nothing left to spend \(status 402\)"),
+        ("401", r"does not accept this key \(status 401\); check the key in TANDEM_TEST_KEY"),
+        ("403", r"forbids this request with this key \(status 403\)"),
+        ("402", r"has no credit left \(status 402\)"),
         ("quota", r"quota of this key is used up \(status 429\)"),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_server_that_lets_nobody_in_is_told_in_plain_words(fault: str, words: 
 
 def test_a_model_that_is_not_there_is_refused_with_those_that_are() -> None:
     findings = probed(FakeOpenAI(Behaviour(model="qwen")))
-    assert "no model 'fake-judge'" in findings.refusal
+    assert "does not know the model 'fake-judge'" in findings.refusal
     assert "it has qwen" in findings.refusal
 
 
@@ -177,7 +177,7 @@ def test_what_a_server_turns_down_is_named() -> None:
     takes_nothing = FakeOpenAI(Behaviour(faults={"400": 1.0}))
     assert "no JSON schema" in probed(takes_no_schema).refusal
     assert "no log probabilities" in probed(takes_no_logprobs, logprobs=20).refusal
-    assert "takes no request of this judge (status 400)" in probed(takes_nothing).refusal
+    assert "rejects this judge's requests (status 400)" in probed(takes_nothing).refusal
 
 
 @pytest.mark.every_case
@@ -187,7 +187,7 @@ def test_what_a_server_turns_down_is_named() -> None:
 def test_a_moment_of_trouble_is_a_warning(fault: str) -> None:
     findings = probed(FakeOpenAI(Behaviour(faults={fault: 1.0})))
     assert not findings.refusal
-    assert "not known whether it keeps to a schema" in findings.warnings[0]
+    assert "unknown whether the server keeps to a schema" in findings.warnings[0]
 
 
 def test_a_server_that_counts_no_tokens_is_warned_of() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from judging.backends.logprobs import (
     Likelihoods,
+    LocatedToken,
     NoLikelihoodError,
-    Placed,
     likelihoods_at,
-    place_tokens,
+    locate_tokens,
     tokens_at,
 )
 from tests.judging.answers.test_scoring import Piece, entry, logprobs_of
@@ -24,9 +24,9 @@ TIES = ("first", "second", "tie-good", "tie-bad")
 BEFORE = '{"grounded": "'
 
 
-def placed(*pieces: Piece) -> tuple[str, list[Placed]]:
+def placed(*pieces: Piece) -> tuple[str, list[LocatedToken]]:
     text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
-    return text, place_tokens(text, logprobs_of(*pieces))
+    return text, locate_tokens(text, logprobs_of(*pieces))
 
 
 def likely(code: str, *pieces: Piece, codes: tuple[str, ...] = YES_NO) -> Likelihoods:
@@ -211,7 +211,7 @@ def test_a_token_that_ends_inside_a_character_of_the_code_is_told() -> None:
     raw = "né".encode()
     content = [entry(BEFORE, 1.0), entry("n\ufffd", 0.5, raw[:2]), entry("\ufffd", 0.5, raw[2:])]
     text = BEFORE + 'né"}'
-    tokens = place_tokens(text, {"content": [*content, entry('"}', 1.0)]})
+    tokens = locate_tokens(text, {"content": [*content, entry('"}', 1.0)]})
     at = len(BEFORE)
     with pytest.raises(NoLikelihoodError, match="ends inside a character of the code"):
         likelihoods_at(text, tokens, (at, at + 2), ("né", "no", "ni"))

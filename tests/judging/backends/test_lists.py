@@ -11,7 +11,7 @@ import pytest
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
-from judging.backends.lexical import Lexical, listed_points, match_lists
+from judging.backends.lexical import Lexical, list_points, match_lists
 from judging.prompts.template import answer_words
 
 TEXT = "It rained. The ferry sank in March. All slept. The harbour was closed."
@@ -42,9 +42,7 @@ def answers(query: str, *units: AskedUnit, unit_by_unit: bool = False) -> dict[s
 
 
 def test_points_are_the_texts_sentences_word_for_word() -> None:
-    points = listed_points(
-        "When did the ferry sink?", [["It rained.", " The ferry sank in March."]]
-    )
+    points = list_points("When did the ferry sink?", [["It rained.", " The ferry sank in March."]])
     assert points[1] == {
         "text": "The ferry sank in March.",
         "evidence": [{"quote": "The ferry sank in March.", "start": None}],
@@ -53,7 +51,7 @@ def test_points_are_the_texts_sentences_word_for_word() -> None:
 
 def test_a_long_text_gives_the_sentences_nearest_to_the_query_in_reading_order() -> None:
     sentences = [f"Line {n} of nothing." for n in range(20)] + ["The ferry sank.", "A ferry."]
-    points = listed_points("ferry sank", [sentences])
+    points = list_points("ferry sank", [sentences])
     assert len(points) == 5
     assert [each["text"] for each in points[-2:]] == ["The ferry sank.", "A ferry."]
 

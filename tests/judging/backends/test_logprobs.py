@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from judging.backends.logprobs import (
-    KEPT,
+    STORED_KEY,
     NoLikelihoodError,
-    is_kept,
-    kept,
-    place_tokens,
-    token_of,
-    unplaced,
+    is_stored,
+    locate_tokens,
+    parse_token,
+    tokens_as_json,
+    unplaced_as_json,
 )
 
 pytestmark = pytest.mark.every_case
@@ -27,7 +27,7 @@ def told(*words: str) -> dict[str, Any]:
 
 
 def starts(text: str, logprobs: Any) -> list[tuple[int, str]]:
-    return [(start, entry["token"]) for start, _, entry in place_tokens(text, logprobs)]
+    return [(start, entry["token"]) for start, _, entry in locate_tokens(text, logprobs)]
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_no_more_is_passed_over_than_there_were_broken_tokens(
     text: str, words: Sequence[str]
 ) -> None:
     with pytest.raises(NoLikelihoodError, match="do not make up the answer"):
-        place_tokens(text, told(*words))
+        locate_tokens(text, told(*words))
 
 
 @pytest.mark.parametrize("raw", [[300], [-1], ["a"], [None], "ab", 7, None])
 def test_bytes_that_are_none_are_those_of_the_word(raw: Any) -> None:
     entry = {"token": "é", "logprob": -0.5, "bytes": raw}
-    assert place_tokens("éa", {"content": [entry, {"token": "a"}]}) == [
+    assert locate_tokens("éa", {"content": [entry, {"token": "a"}]}) == [
         (0, "é".encode(), entry),
         (2, b"a", {"token": "a"}),
     ]
@@ -97,11 +97,11 @@ def test_a_log_probability_is_a_number_that_is_at_most_0_and_is_kept_as_finite(
 ) -> None:
     top = {"token": "no", "logprob": logprob}
     entry = {"token": "yes", "logprob": logprob, "top_logprobs": [top]}
-    token = token_of(b"yes", entry)
+    token = parse_token(b"yes", entry)
     assert [word for word, _ in token.listed] == ["yes", "no"]
     for found in (token.logprob, *(each for _, each in token.listed)):
         assert math.isnan(found) if number is None else found == number
-    (plain,) = kept([(4, b"yes", entry)])[KEPT]
+    (plain,) = tokens_as_json([(4, b"yes", entry)])[STORED_KEY]
     assert plain == {
         "start": 4, "token": "yes", "logprob": stored,
         "top_logprobs": [{"token": "no", "logprob": stored}],
@@ -113,23 +113,23 @@ def test_a_log_probability_is_a_number_that_is_at_most_0_and_is_kept_as_finite(
 def test_what_is_listed_and_no_token_is_left_out(odd: Any) -> None:
     top = {"token": "no", "logprob": -2.0, "bytes": [110, 111]}
     entry = {"token": "yes", "logprob": -0.5, "top_logprobs": [odd, top]}
-    assert token_of(b"yes", entry).listed == (("yes", -0.5), ("no", -2.0))
-    (plain,) = kept([(0, b"yes", entry)])[KEPT]
+    assert parse_token(b"yes", entry).listed == (("yes", -0.5), ("no", -2.0))
+    (plain,) = tokens_as_json([(0, b"yes", entry)])[STORED_KEY]
     assert plain["top_logprobs"] == [{"token": "no", "logprob": -2.0}]
 
 
 @pytest.mark.parametrize("tops", [None, {}, "no", 7])
 def test_without_a_list_a_token_stands_alone(tops: Any) -> None:
     entry = {"token": "yes", "logprob": -0.5, "top_logprobs": tops}
-    assert token_of(b"yes", entry).listed == (("yes", -0.5),)
-    assert kept([(0, b"yes", entry)])[KEPT][0]["top_logprobs"] == []
+    assert parse_token(b"yes", entry).listed == (("yes", -0.5),)
+    assert tokens_as_json([(0, b"yes", entry)])[STORED_KEY][0]["top_logprobs"] == []
 
 
 def test_a_token_that_is_listed_twice_has_its_first_number() -> None:
     tops = [{"token": "yes", "logprob": -9.0}, {"token": "no", "logprob": -2.0},
             {"token": "no", "logprob": -1.0}]  # fmt: skip
     entry = {"token": "yes", "logprob": -0.5, "top_logprobs": tops}
-    assert token_of(b"yes", entry).listed == (("yes", -0.5), ("no", -2.0))
+    assert parse_token(b"yes", entry).listed == (("yes", -0.5), ("no", -2.0))
 
 
 def test_what_is_kept_is_read_back_in_its_place() -> None:
@@ -137,19 +137,19 @@ def test_what_is_kept_is_read_back_in_its_place() -> None:
     content = [{"token": "\ufffd", "logprob": -0.5, "bytes": list(bridge[:2])},
                {"token": "\ufffd", "logprob": -0.5, "bytes": list(bridge[2:])},
                {"token": "a", "logprob": -0.5, "bytes": [97], "more": 1}]  # fmt: skip
-    came = place_tokens("🌉a", {"content": content})
-    stored = kept(came)
-    assert is_kept(stored)
-    assert not is_kept({"content": content})
-    assert not is_kept([KEPT])
-    assert [(start, raw) for start, raw, _ in place_tokens("other", stored)] == [
+    came = locate_tokens("🌉a", {"content": content})
+    stored = tokens_as_json(came)
+    assert is_stored(stored)
+    assert not is_stored({"content": content})
+    assert not is_stored([STORED_KEY])
+    assert [(start, raw) for start, raw, _ in locate_tokens("other", stored)] == [
         (0, bridge[:2]), (2, bridge[2:]), (4, b"a"),
     ]  # fmt: skip
-    assert stored[KEPT][2] == {"start": 4, "token": "a", "logprob": -0.5, "top_logprobs": []}
+    assert stored[STORED_KEY][2] == {"start": 4, "token": "a", "logprob": -0.5, "top_logprobs": []}
 
 
 def test_tokens_that_had_no_places_say_again_why() -> None:
-    stored = unplaced(NoLikelihoodError("the server's tokens cannot be read"))
-    assert is_kept(stored)
+    stored = unplaced_as_json(NoLikelihoodError("the server's tokens cannot be read"))
+    assert is_stored(stored)
     with pytest.raises(NoLikelihoodError, match="the server's tokens cannot be read"):
-        place_tokens("abc", stored)
+        locate_tokens("abc", stored)

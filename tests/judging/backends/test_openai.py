@@ -127,7 +127,9 @@ def test_the_key_is_read_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_key_of_several_lines_is_refused_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TANDEM_TEST_KEY", f"{KEY}\n{KEY}")
-    with pytest.raises(FatalError, match="the key in TANDEM_TEST_KEY holds a line break") as caught:
+    with pytest.raises(
+        FatalError, match="the key in TANDEM_TEST_KEY contains a line break"
+    ) as caught:
         ask(FakeOpenAI(Behaviour()))
     assert KEY not in str(caught.value)
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from judging.backends.base import JSON, Facts, Message, Request
-from judging.backends.openai import KEPT, Bodies
+from judging.backends.openai import CACHE_SIZE, Bodies
 
 SCHEMA: JSON = {"type": "object", "properties": {'"messages": []': {"type": "string"}}}
 ODD = 'q"uo\\te \n\t\x01 é 🌉 قديم {x}'
@@ -32,13 +32,13 @@ def asked(text: str, shared: int, *earlier: Message, sample: int = 0) -> Request
 @pytest.mark.parametrize("shared", range(len(ODD) + 1))
 def test_parts_are_written_as_the_whole(shared: int) -> None:
     request = asked(ODD, shared, Message("system", ODD), Message("assistant", ODD))
-    written, digest = Bodies(body).written(request)
+    written, digest = Bodies(body).encode(request)
     assert written == json.dumps(body(request), ensure_ascii=False).encode()
     assert digest == hashlib.sha256(written).hexdigest()
 
 
 def test_what_is_kept_is_never_taken_for_another() -> None:
     bodies = Bodies(body)
-    for n in [*range(2 * KEPT), *range(2 * KEPT)]:
+    for n in [*range(2 * CACHE_SIZE), *range(2 * CACHE_SIZE)]:
         request = asked(f"{n} is shared, {ODD}", n % 9, Message("system", f"{n % 3}"), sample=n % 5)
-        assert json.loads(bodies.written(request)[0]) == body(request)
+        assert json.loads(bodies.encode(request)[0]) == body(request)

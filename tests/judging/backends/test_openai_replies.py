@@ -16,7 +16,7 @@ from judging.backends.base import (
     RejectedError,
     TransientError,
 )
-from judging.backends.openai_transport import KEPT, read_reply
+from judging.backends.openai_transport import KEPT_BODY, read_reply
 
 pytestmark = pytest.mark.every_case
 
@@ -142,7 +142,7 @@ def test_the_servers_own_words_are_told_on_one_line(given: object, said: str) ->
 
 
 def test_of_a_body_only_the_beginning_is_kept() -> None:
-    assert error_of(b"z" * (KEPT + 5), 500).body == "z" * KEPT
+    assert error_of(b"z" * (KEPT_BODY + 5), 500).body == "z" * KEPT_BODY
     assert error_of(b"\xffz", 500).body == "\ufffdz"
 
 

@@ -23,7 +23,7 @@ from judging.backends.base import (
     TransientError,
 )
 from judging.backends.openai import OpenAICompatible
-from judging.backends.ssrf_guard import NO_CONNECTION, Guard, check_address, guard_of, is_public
+from judging.backends.ssrf_guard import NO_CONNECTION, Guard, check_address, guard_for, is_public
 
 PRIVATE = (
     "127.0.0.1", "10.0.0.1", "172.16.3.4", "192.168.0.1", "100.64.0.1", "0.0.0.0", "224.0.0.1",
@@ -68,7 +68,7 @@ def test_a_bad_address_is_refused_before_anybody_is_asked(url: str) -> None:
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "http://8.8.8.8:8000", "http://a.b."])
 def test_an_address_that_may_be_public_passes(url: str) -> None:
     check_address(url, ())
-    assert guard_of(url, ()) == Guard(watched=True, listed=False)
+    assert guard_for(url, ()) == Guard(watched=True, listed=False)
 
 
 @pytest.mark.every_case
@@ -77,7 +77,7 @@ def test_an_address_that_may_be_public_passes(url: str) -> None:
 )
 def test_a_host_that_the_operator_listed_is_taken_with_its_port_alone(url: str) -> None:
     listed = ("Vllm:9000", "[fd00::5]:8000", "10.0.0.1:80")
-    assert guard_of(url, listed).listed
+    assert guard_for(url, listed).listed
     with pytest.raises(SetupError):
         check_address("http://vllm:9001", listed)
     with pytest.raises(SetupError):
@@ -86,21 +86,21 @@ def test_a_host_that_the_operator_listed_is_taken_with_its_port_alone(url: str) 
 
 def opens(guard: Guard, address: str, port: int) -> bool:
     try:
-        guard._opened((socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))).close()
+        guard._open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))).close()
     except OSError:
         return False
     return True
 
 
 def test_each_connection_is_looked_at_again_so_a_name_cannot_lead_elsewhere_later() -> None:
-    guard = guard_of("http://rebinding.example:8000", ())
+    guard = guard_for("http://rebinding.example:8000", ())
     assert opens(guard, "8.8.8.8", 8000)
     assert not opens(guard, "127.0.0.1", 8000)
     assert not opens(guard, "8.8.8.8", 22)
 
 
 def test_a_listed_name_may_lead_inside_but_never_to_a_cloud_s_secrets() -> None:
-    guard = guard_of("http://vllm:9000", ("vllm:9000",))
+    guard = guard_for("http://vllm:9000", ("vllm:9000",))
     assert opens(guard, "10.0.0.1", 9000)
     assert not opens(guard, "169.254.169.254", 9000)
 
@@ -190,7 +190,7 @@ def test_of_an_address_that_the_operator_listed_all_is_told() -> None:
 
 
 def told(error: BackendError) -> tuple[str, str, str, int | None]:
-    guard_of("https://example.org", ()).mute(error)
+    guard_for("https://example.org", ()).redact(error)
     return error.state, str(error), error.body, error.status
 
 
@@ -219,4 +219,4 @@ def test_a_model_s_own_end_is_told_as_it_is() -> None:
 
 
 def test_an_address_of_the_operator_is_trusted() -> None:
-    assert guard_of("http://127.0.0.1:9", None) == Guard(watched=False)
+    assert guard_for("http://127.0.0.1:9", None) == Guard(watched=False)

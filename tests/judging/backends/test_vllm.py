@@ -21,7 +21,7 @@ from judging.backends import vllm as module
 from judging.backends import vllm_server
 from judging.backends.base import FatalError, FinalError, Setup, SetupError, TransientError
 from judging.backends.vllm import VLLM
-from judging.backends.vllm_server import MOST_RESTARTS, Servers, cause_of
+from judging.backends.vllm_server import MAX_RESTARTS, Servers, explain_log
 from judging.servers import KEY_PREFIX, PUBLIC_KEY
 from tests.cast import ROOT
 from tests.fake_openai.running import Running
@@ -221,7 +221,7 @@ def test_at_the_end_nothing_of_the_server_is_left(vllm: Fake) -> None:
 
 def test_a_server_that_does_not_start_fails_its_calls_with_the_mend(vllm: Fake) -> None:
     vllm.tell(says="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB")
-    with pytest.raises(FatalError, match=r"did not start .*exit code 1.*smaller or a quantised"):
+    with pytest.raises(FatalError, match=r"did not start .*exit code 1.*smaller or quantised"):
         ask()
     assert len(vllm.starts()) == 1
     until(vllm.gone, "its other processes are gone too")
@@ -266,11 +266,11 @@ def test_a_server_that_dies_in_mid_call_is_started_again(vllm: Fake) -> None:
     assert len(vllm.starts()) == 2
 
 
-@pytest.mark.parametrize("most", [1, pytest.param(MOST_RESTARTS, marks=pytest.mark.long)])
+@pytest.mark.parametrize("most", [1, pytest.param(MAX_RESTARTS, marks=pytest.mark.long)])
 def test_a_server_that_dies_again_and_again_ends_the_run(
     vllm: Fake, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(vllm_server, "MOST_RESTARTS", most)
+    monkeypatch.setattr(vllm_server, "MAX_RESTARTS", most)
     vllm.tell(dies=0)
 
     async def inside() -> list[BaseException]:
@@ -400,7 +400,7 @@ def test_a_secret_among_the_flags_is_refused_since_manifests_tell_them(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TANDEM_VLLM_ARGS", f"--enforce-eager {given}")
-    with pytest.raises(SetupError, match="has a secret") as caught:
+    with pytest.raises(SetupError, match="contains a secret") as caught:
         VLLM(Setup(MODEL))
     assert "abc" not in str(caught.value)
 
@@ -408,7 +408,10 @@ def test_a_secret_among_the_flags_is_refused_since_manifests_tell_them(
 @pytest.mark.parametrize(
     ("line", "mend"),
     [
-        ("OSError: x/y is not a local folder and is not a valid model identifier", "no such model"),
+        (
+            "OSError: x/y is not a local folder and is not a valid model identifier",
+            "model does not exist",
+        ),
         ("huggingface_hub.errors.GatedRepoError: 403 Client Error.", "HF_TOKEN"),
         ("ValueError: Free memory on device cuda:0 (1/24 GiB) on startup is less than desired GPU "
          "memory utilization (0.9, 21 GiB).", "another process holds"),
@@ -418,11 +421,11 @@ def test_a_secret_among_the_flags_is_refused_since_manifests_tell_them(
         ("RuntimeError: Failed to infer device type", "no GPU can be used"),
         ("vllm serve: error: unrecognized arguments: --wrong", "TANDEM_VLLM_ARGS"),
         ("OSError: [Errno 98] error while attempting to bind on address: address already in use",
-         "its port was taken"),
+         "another process took the port"),
     ],
 )  # fmt: skip
 def test_the_log_s_words_become_a_cause_with_its_mend(line: str, mend: str) -> None:
-    assert mend in cause_of(f"INFO 11-22 00:07:29 [a.py:1] starting\n{line}\nbye\n")
+    assert mend in explain_log(f"INFO 11-22 00:07:29 [a.py:1] starting\n{line}\nbye\n")
 
 
 def test_the_line_that_is_shown_is_the_root_of_the_failure() -> None:
@@ -430,7 +433,7 @@ def test_the_line_that_is_shown_is_the_root_of_the_failure() -> None:
         "(EngineCore pid=7) ERROR 11-22 00:07:29 [core.py:12] ValueError: the root\n"
         "(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above.\n"
     )
-    assert cause_of(log) == "ValueError: the root"
+    assert explain_log(log) == "ValueError: the root"
 
 
 @pytest.mark.processes
@@ -459,6 +462,6 @@ def test_a_run_whose_server_does_not_start_says_why_and_goes_on_another_time(
     process = house.start("manage.py", *run)
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert "a smaller or a quantised one" in said
+    assert "a smaller or quantised one" in said
     house.manage(*run)
     assert each_once(house)

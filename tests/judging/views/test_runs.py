@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, User, rater_of
 from judging.backends.base import Answer, FinalError
-from judging.backends.logprobs import KEPT
+from judging.backends.logprobs import STORED_KEY
 from judging.display import (
     Progress,
     Standing,
@@ -439,7 +439,7 @@ def test_times_and_probabilities_are_told_in_plain_figures() -> None:
     assert logprob_facts({"content": [{"logprob": -1.0}, {"logprob": -3.0}, "odd"]}) == {
         "stored": 2, "tokens": 2, "mean": -2.0, "least": -3.0,
     }  # fmt: skip
-    assert logprob_facts({KEPT: [{"logprob": -1.0}], "tokens": 512}) == {
+    assert logprob_facts({STORED_KEY: [{"logprob": -1.0}], "tokens": 512}) == {
         "stored": 1, "tokens": 512, "mean": -1.0, "least": -1.0,
     }  # fmt: skip
     assert logprob_facts(None) is None
