@@ -8,128 +8,25 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from analysis.data.selection import (
-    BOOTSTRAPS,
-    KINDS,
-    LEAST_WIDTH,
-    MOST_RESAMPLES,
-    PAIRS,
-    REFERENCES,
-    ChoiceError,
-    Choices,
-    Offered,
-    read_stratum,
-)
+from analysis.data.selection import KINDS, ChoiceError, Choices, Offered, read_stratum
 from analysis.statistics.pairwise import CROWD
+from datasets.option_fields import Several, form_fields
+from datasets.options import options_of, values_of
 
+OPTIONS = options_of(Choices)
 KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}
 
 
-class Several(forms.MultipleChoiceField):
-    """Boxes of which none means all; whether a choice is there `Offered` says."""
-
-    widget = forms.CheckboxSelectMultiple
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, **kwargs)
-
-    def valid_value(self, value: str) -> bool:
-        return True
-
-
-def _whole(wrong: str) -> dict[str, str]:
-    return dict.fromkeys(("invalid", "min_value", "max_value"), wrong)
-
-
 class ChoicesForm(forms.Form):
-    """What the address of a report says; `choices` once it is valid. Nothing given is the default.
-
-    An address may leave everything out, so that no field is required.
-    """
-
-    variable = Several(label="Variables")
-    rater = Several(label="Raters", help_text="Judges stay where none is chosen here or below.")
-    judge = Several(label="Judges")
-    stratum = Several(label="Only items of")
-    seed = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=2**31 - 1,
-        error_messages=_whole("The seed is a whole number, at least 0."),
-        help_text="Of the resampling.",
-    )
-    resamples = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=MOST_RESAMPLES,
-        error_messages=_whole(
-            f"Resamples are a whole number from 1 to {MOST_RESAMPLES}; the command makes more."
-        ),
-        help_text=(
-            f"At most {MOST_RESAMPLES} here; the command makes more. "
-            "Empty: 10000 below 30 queries, else 2000; frozen reports have 10000."
-        ),
-    )
-    epsilon = forms.FloatField(
-        required=False,
-        min_value=0,
-        max_value=1,
-        error_messages=_whole("Epsilon is a number from 0 to 1."),
-        help_text="Of the alternative annotator test. Choose it before you look.",
-    )
-    width = forms.FloatField(
-        label="Interval to plan for",
-        required=False,
-        min_value=LEAST_WIDTH,
-        max_value=1,
-        error_messages=_whole(f"The width is a number from {LEAST_WIDTH} to 1."),
-        help_text="How wide an interval may be: what it takes is told.",
-    )
-    threshold = forms.FloatField(
-        label="Cut ratings at",
-        required=False,
-        error_messages=_whole("The threshold is a number."),
-        help_text="Empty: all cuts are shown.",
-    )
-    reference = forms.ChoiceField(
-        label="Hold judges against",
-        required=False,
-        choices=[
-            ("majority", "people's majority"),
-            ("adjudicated", "adjudicators' decisions, too"),
-        ],
-        error_messages={"invalid_choice": f"The reference is {' or '.join(REFERENCES)}."},
-        help_text="What an adjudicator decided is the Reference.",
-    )
-    pairs = forms.ChoiceField(
-        label="Pairs of more than 30 people",
-        required=False,
-        choices=[
-            ("distribution", "how their agreement is distributed"),
-            ("all", "one by one, too, where they share 30 units"),
-        ],
-        error_messages={"invalid_choice": f"Pairs are {' or '.join(PAIRS)}."},
-        help_text="The pairs of up to 30 people are always shown.",
-    )
-    bootstrap = forms.ChoiceField(
-        label="Draw anew",
-        required=False,
-        choices=[("queries", "queries"), ("two-way", "queries and raters")],
-        error_messages={"invalid_choice": f"The bootstrap is {' or '.join(BOOTSTRAPS)}."},
-        help_text="With raters, intervals hold for other people too; roughly, where there are few.",
-    )
-    assisted = forms.BooleanField(
-        label="Count labels that were made with a judge's verdict in view like all others",
-        required=False,
-    )
+    """A report's options from an address; `choices` once the form is valid."""
 
     def __init__(self, data: QueryDict, offered: Offered) -> None:
-        defaults = Choices()
         filled = data.copy()
-        for name in ("seed", "epsilon", "width", "reference", "pairs", "bootstrap"):
-            if not filled.get(name):
-                filled[name] = str(getattr(defaults, name))
+        for option in OPTIONS:
+            if option.default not in (None, (), False) and not filled.get(option.name):
+                filled[option.name] = str(option.default)
         super().__init__(filled, auto_id="choose-%s")
+        self.fields.update(form_fields(OPTIONS))
         self.given = data
         self.offered = offered
         self._offer()
@@ -164,21 +61,7 @@ class ChoicesForm(forms.Form):
         return data
 
     def _check(self, data: Mapping[str, Any]) -> None:
-        self.choices = Choices(
-            seed=data["seed"],
-            resamples=data["resamples"],
-            epsilon=data["epsilon"],
-            width=data["width"],
-            reference=data["reference"],
-            pairs=data["pairs"],
-            bootstrap=data["bootstrap"],
-            assisted=data["assisted"],
-            threshold=data["threshold"],
-            variables=tuple(filter(None, data["variable"])),
-            raters=tuple(filter(None, data["rater"])),
-            judges=tuple(filter(None, data["judge"])),
-            strata=tuple(map(read_stratum, filter(None, data["stratum"]))),
-        )
+        self.choices = Choices.of_values(values_of(OPTIONS, data))
         try:
             self.offered.check(self.choices)
         except ChoiceError as error:

@@ -10,76 +10,33 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.api.reports import LARGEST, LONGEST
-from analysis.data.selection import MOST_RESAMPLES, Choices
 from analysis.evaluation.selection import (
+    CHOSEN,
+    SHOWN,
     Asked,
+    MeasuresChoices,
+    MeasuresOptionError,
     Shown,
+    asked_of,
     computed_measures,
-    options_over_the_web,
-    passages_called,
-    points_called,
+    read_pairs,
     shown_of,
-    slices_called,
 )
-from analysis.measures.base import PRESETS, Options
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign, User
 from audit.recording import record_export
 from datasets.api.base import READERS, Resource, Strict, described
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
-
-SEVERAL = {"measure": "measures", "evaluator": "evaluators", "system": "systems", "cut": "cuts"}
-
-
-def _several(words: str) -> serializers.ListField:
-    return serializers.ListField(
-        child=serializers.CharField(max_length=LONGEST), default=list, help_text=words
-    )
+from datasets.option_fields import serializer_fields
+from datasets.options import values_of
 
 
 class MeasuresParameters(Strict):
-    preset = serializers.ChoiceField(
-        tuple(PRESETS), default="tandem", help_text="what one paper chose"
-    )
-    option = _several("another choice as K=V, such as eta=5; may be given several times")
-    passages = serializers.CharField(
-        max_length=LONGEST,
-        default="",
-        allow_blank=True,
-        help_text="RATER@CAMPAIGN: whose ratings of passages say which sub-questions count",
-    )
-    points = serializers.CharField(
-        max_length=LONGEST,
-        default="",
-        allow_blank=True,
-        help_text="for key-point-recall: the campaign of key-point-verification with "
-        "points=answers whose labels give KPP and KPF",
-    )
-    slices = _several(
-        "a campaign of question-typing or grounding-relevance over the same batch, by whose labels "
-        "the queries are sliced; may be given several times"
-    )
-    seed = serializers.IntegerField(
-        min_value=0, max_value=LARGEST, default=0, help_text="of the resampling"
-    )
-    resamples = serializers.IntegerField(
-        min_value=1,
-        max_value=MOST_RESAMPLES,
-        default=None,
-        help_text="how many; else 10,000 below 30 queries, and 2,000; the command makes more",
-    )
-    measure = _several("show only this measure; may be given several times, as the next three")
-    evaluator = _several("only this leaderboard: people, a rater, texts or people+JUDGE")
-    system = _several("only this system; it was compared with all others")
-    cut = _several("only this cut of rankings, such as @10, or whole")
-    order = serializers.CharField(
-        max_length=LONGEST,
-        default="",
-        allow_blank=True,
-        help_text="a measure by which systems stand, the highest first; -NAME for the lowest",
-    )
+    """The options of the measures."""
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**super().get_fields(), **serializer_fields((*CHOSEN, *SHOWN))}
 
 
 class MeasuresShape(serializers.Serializer[Any]):
@@ -156,10 +113,9 @@ class CampaignMeasures(Resource):
         user = person(request)
         campaign = get_object_or_404(visible_studies(user), pk=pk)
         check_blind(user, campaign)
-        several = {to: tuple(self.chosen[name]) for name, to in SEVERAL.items()}
         asked = _asked(user, campaign, self.chosen)
         try:
-            shown = Shown(**several, order=self.chosen["order"])
+            shown = Shown(**values_of(SHOWN, self.chosen))
             found = shown_of(computed_measures(campaign, asked), shown)
         except ValueError as error:
             raise serializers.ValidationError({"measure": str(error)}) from error
@@ -169,31 +125,10 @@ class CampaignMeasures(Resource):
 
 def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> Asked:
     """Raises ValidationError for an option, and for campaigns that are not offered."""
-    choices = Choices(seed=chosen["seed"], resamples=chosen["resamples"])
+    given = MeasuresChoices(**values_of(CHOSEN, chosen))
     try:
-        options = _options(chosen["preset"], chosen["option"])
+        return asked_of(user, campaign, given, read_pairs(given.option))
+    except MeasuresOptionError as error:
+        raise serializers.ValidationError({error.name: str(error)}) from error
     except ValueError as error:
         raise serializers.ValidationError({"option": str(error)}) from error
-    try:
-        passages = passages_called(user, campaign, chosen["passages"])
-    except ValueError as error:
-        raise serializers.ValidationError({"passages": str(error)}) from error
-    try:
-        slices = slices_called(user, campaign, chosen["slices"])
-    except ValueError as error:
-        raise serializers.ValidationError({"slices": str(error)}) from error
-    try:
-        points = points_called(user, campaign, chosen["points"])
-    except ValueError as error:
-        raise serializers.ValidationError({"points": str(error)}) from error
-    return Asked(chosen["preset"], options, choices, passages, slices, points)
-
-
-def _options(preset: str, given: list[str]) -> Options:
-    pairs = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise ValueError(f"{each!r} is not K=V, such as eta=5")
-        pairs[name] = value
-    return options_over_the_web(preset, pairs)

@@ -18,14 +18,7 @@ from rest_framework.response import Response
 from analysis.campaigns.cache import computed_report
 from analysis.campaigns.frames import campaign_offers, campaign_strata
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import (
-    LEAST_WIDTH,
-    MOST_RESAMPLES,
-    REFERENCES,
-    ChoiceError,
-    Choices,
-    read_stratum,
-)
+from analysis.data.selection import ChoiceError, Choices
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from analysis.models import FrozenReport
 from annotation.api.access import check_blind, person, visible_studies
@@ -35,7 +28,6 @@ from audit.recording import record_export
 from datasets.api.base import (
     READERS,
     List,
-    Number,
     PageParameters,
     Resource,
     Strict,
@@ -48,49 +40,17 @@ from datasets.api.concurrency import came_before, done_once, keyed
 from datasets.api.errors import RefusedBodyError, StandingError, problem
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.throttling import PerReport
+from datasets.option_fields import LARGEST, serializer_fields
+from datasets.options import options_of, values_of
 
-LONGEST = 300
-LARGEST = 2**31 - 1
-NAMES = {"variable": "variables", "rater": "raters", "judge": "judges"}
-"""Parameters of several names, and the choices that they make."""
-
-
-def _several(words: str) -> serializers.ListField:
-    """A choice that an address may state several times."""
-    return serializers.ListField(
-        child=serializers.CharField(max_length=LONGEST), default=list, help_text=words
-    )
+OPTIONS = options_of(Choices)
 
 
 class ReportParameters(Strict):
-    seed = serializers.IntegerField(
-        min_value=0, max_value=LARGEST, default=0, help_text="of the resampling"
-    )
-    resamples = serializers.IntegerField(
-        min_value=1,
-        max_value=MOST_RESAMPLES,
-        default=None,
-        help_text="how many; else 10,000 below 30 queries, and 2,000; the command makes more",
-    )
-    epsilon = Number(
-        min_value=0, max_value=1, default=0.2, help_text="of the alternative annotator test"
-    )
-    assisted = serializers.BooleanField(
-        default=False, help_text="take labels made with a judge's verdict in view like all others"
-    )
-    width = Number(
-        min_value=LEAST_WIDTH, max_value=1, default=0.1, help_text="of intervals that plans aim at"
-    )
-    reference = serializers.ChoiceField(
-        REFERENCES,
-        default="majority",
-        help_text="hold judges against adjudicators' decisions, too",
-    )
-    threshold = Number(required=False, help_text="show only the cut of ratings at this one")
-    variable = _several("only this variable; may be given several times, as the next three")
-    rater = _several("only this rater, or all of a kind: human, judge or reference")
-    judge = _several("of the judges only this one")
-    stratum = _several("only items of it, as NAME:VALUE, such as system:bm25")
+    """The options of a report."""
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**super().get_fields(), **serializer_fields(OPTIONS)}
 
 
 class RaterShape(serializers.Serializer[Any]):
@@ -187,7 +147,7 @@ class CampaignReport(Resource):
     def get(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
         check_blind(person(request), campaign)
-        choices = choices_of(self.chosen)
+        choices = _choices(self.chosen)
         offered_check(campaign, choices)
         found = campaign_report(campaign, choices)
         record_export(request, pk, "report", "json")
@@ -202,11 +162,8 @@ def offered_check(campaign: Campaign, choices: Choices) -> None:
         raise serializers.ValidationError(dict(error.problems)) from error
 
 
-def choices_of(chosen: Mapping[str, Any]) -> Choices:
-    """The same choices as an address of the report's page makes."""
-    plain = {name: value for name, value in chosen.items() if name not in {*NAMES, "stratum"}}
-    named: dict[str, Any] = {choice: tuple(chosen[name]) for name, choice in NAMES.items()}
-    return Choices(**plain, **named, strata=tuple(map(read_stratum, chosen["stratum"])))
+def _choices(chosen: Mapping[str, Any]) -> Choices:
+    return Choices.of_values(values_of(OPTIONS, chosen))
 
 
 CHANGED = "labels came since you read this report; read it again, and freeze that"
@@ -295,7 +252,7 @@ class FrozenReports(List):
         wanted = checked(NewFrozenShape, request.data)
         campaign = _campaign(request, wanted.pop("campaign"))
         check_blind(person(request), campaign)
-        inputs, choices = wanted.pop("inputs"), as_frozen(choices_of(wanted))
+        inputs, choices = wanted.pop("inputs"), as_frozen(_choices(wanted))
         offered_check(campaign, choices)
         if not came_before(request):
             # Before the transaction of the key, since it may take seconds; then it is at hand.

@@ -19,10 +19,7 @@ Strata = Mapping[str, Mapping[str, str]]
 KINDS = ("human", "judge", "reference")
 Reference = Literal["majority", "adjudicated"]
 Pairs = Literal["distribution", "all"]
-PAIRS: tuple[Pairs, ...] = ("distribution", "all")
-REFERENCES: tuple[Reference, ...] = ("majority", "adjudicated")
-Drawn = Literal["queries", "two-way"]
-BOOTSTRAPS: tuple[Drawn, ...] = ("queries", "two-way")
+Bootstraps = Literal["queries", "two-way"]
 LEAST_WIDTH = 0.001
 MOST_RESAMPLES = RESAMPLES_OF_FEW
 """What a page makes at most, and what a frozen report is made with."""
@@ -38,35 +35,157 @@ class ChoiceError(ValueError):
         self.problems = problems
 
 
+def about(help: str, **rest: Any) -> dict[str, Any]:
+    """The metadata of a field, by which `datasets.options` reads it as a declared option."""
+    return {"help": help, **rest}
+
+
+SEED = {
+    "help": "of the resampling",
+    "hint": "Of the resampling.",
+    "least": 0,
+    "metavar": "S",
+}
+RESAMPLES = {
+    "help": "how many; else 10,000 below 30 queries, and 2,000; the command takes more",
+    "hint": (
+        f"At most {MOST_RESAMPLES} here; the command takes more. "
+        "Empty: 10000 below 30 queries, else 2000; frozen reports have 10000."
+    ),
+    "least": 1,
+    "most": MOST_RESAMPLES,
+    "metavar": "N",
+}
+
+
 @dataclass(frozen=True)
 class Choices:
-    """All choices. Empty tuples take everything.
+    """The options of a report, declared once for its form, API, command and documentation.
 
-    `assisted` takes labels that were made with a judge's verdict in view like all others. `raters`
-    are names or kinds, and hold for judges only where one of them, or their kind, is named;
-    `judges` are names, and come before that. `strata` are pairs of a stratum and its value: one of
-    the values given for each stratum. `threshold` is the only cut of ratings that is shown, `width`
-    that of an interval that a plan aims at. With the `reference` adjudicated, judges are held
-    against adjudicators' decisions, too. `check` has other libraries compute figures again however
-    many labels there are. `pairs` says whether those of more than 30 people are told one by one
-    where they share enough units. Without a number of `resamples` it goes by the queries:
-    `resamples_of`. The `bootstrap` draws queries, or queries and raters where it can.
+    Empty tuples take everything. `raters` apply to judges only where a judge or the kind is named
+    among them; `judges` take precedence. `strata` are pairs of a stratum and its value, and a unit
+    has to have one of the values given for each stratum. `resamples_of` gives the number of
+    resamples where there is None.
     """
 
-    seed: int = 0
-    resamples: int | None = None
-    epsilon: float = 0.2
-    assisted: bool = False
-    threshold: float | None = None
-    variables: tuple[str, ...] = ()
-    raters: tuple[str, ...] = ()
-    judges: tuple[str, ...] = ()
-    strata: tuple[tuple[str, str], ...] = ()
-    width: float = 0.1
-    reference: Reference = "majority"
-    check: bool = False
-    pairs: Pairs = "distribution"
-    bootstrap: Drawn = "queries"
+    seed: int = field(default=0, metadata=SEED)
+    resamples: int | None = field(default=None, metadata=RESAMPLES)
+    epsilon: float = field(
+        default=0.2,
+        metadata=about(
+            "of the alternative annotator test",
+            hint="Of the alternative annotator test. Choose it before you look.",
+            least=0,
+            most=1,
+        ),
+    )
+    assisted: bool = field(
+        default=False,
+        metadata=about(
+            "count labels that were given with a judge's label in view like all others",
+            label="Count labels that were given with a judge's label in view like all others",
+        ),
+    )
+    threshold: float | None = field(
+        default=None,
+        metadata=about(
+            "show only the cut of ratings at T",
+            label="Cut ratings at",
+            hint="Empty: all cuts are shown.",
+            metavar="T",
+        ),
+    )
+    variables: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            "only this variable; may be given several times, as the next three",
+            name="variable",
+            label="Variables",
+            metavar="NAME",
+        ),
+    )
+    raters: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            "only this rater, or all of a kind: human, judge or reference; judges stay where "
+            "none is named",
+            name="rater",
+            label="Raters",
+            hint="Judges stay where none is chosen here or below.",
+            metavar="NAME",
+        ),
+    )
+    judges: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            "of the judges only this one",
+            name="judge",
+            label="Judges",
+            metavar="NAME",
+        ),
+    )
+    strata: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=about(
+            "only items with it, as NAME:VALUE, such as system:bm25 or length:short",
+            name="stratum",
+            label="Only items with",
+            metavar="NAME:VALUE",
+        ),
+    )
+    width: float = field(
+        default=0.1,
+        metadata=about(
+            "of an interval that a plan aims at",
+            label="Interval to plan for",
+            hint="How wide an interval may be; the report says what it takes.",
+            least=LEAST_WIDTH,
+            most=1,
+        ),
+    )
+    reference: Reference = field(
+        default="majority",
+        metadata=about(
+            "compare judges with people's majority, or with adjudicators' decisions, too",
+            label="Compare judges with",
+            hint="What an adjudicator decided is the Reference.",
+            values={"majority": "people's majority", "adjudicated": "adjudicators' decisions, too"},
+        ),
+    )
+    check: bool = field(
+        default=False,
+        metadata=about(
+            "have other libraries compute the figures again, from 100,000 labels on too",
+            faces=("command",),
+        ),
+    )
+    pairs: Pairs = field(
+        default="distribution",
+        metadata=about(
+            "above 30 people: the distribution of the agreement of pairs, or also all pairs that "
+            "share at least 30 units",
+            label="Pairs of more than 30 people",
+            hint="The pairs of up to 30 people are always shown.",
+            values={
+                "distribution": "the distribution of their agreement",
+                "all": "one by one, too, where they share 30 units",
+            },
+        ),
+    )
+    bootstrap: Bootstraps = field(
+        default="queries",
+        metadata=about(
+            "resample queries, or queries and raters, so that intervals hold for other people, too",
+            label="Resample",
+            hint="With raters, intervals hold for other people too; roughly, where there are few.",
+            values={"queries": "queries", "two-way": "queries and raters"},
+        ),
+    )
+
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any]) -> Choices:
+        """The options from values by field, with strata as texts NAME:VALUE."""
+        return cls(**{**values, "strata": tuple(map(read_stratum, values["strata"]))})
 
     def as_json(self) -> JSON:
         """The choices as the report states them; seed and resamples stand beside them there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -12,17 +12,18 @@ from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 
 from analysis.campaigns.cache import state_of
-from analysis.data.selection import MOST_RESAMPLES, Choices
+from analysis.data.selection import RESAMPLES, SEED, Choices, about
 from analysis.evaluation.answers import RECALL, VERIFICATION
 from analysis.evaluation.build import JSON, measures_report
 from analysis.evaluation.slicing import SLICING
-from analysis.forms import Several
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.base import PRESETS, Options
 from annotation.access import is_blind
 from annotation.models import Campaign, Rater, Response, User
 from annotation.people.membership import readable
 from annotation.registry import declared
+from datasets.option_fields import Several, form_fields
+from datasets.options import options_of, values_of
 
 MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
 PEOPLE = "people"
@@ -45,6 +46,114 @@ class Asked:
     passages: tuple[str, Campaign] | None = None
     slices: tuple[Campaign, ...] = ()
     points: Campaign | None = None
+
+
+TITLES = {
+    "tandem": "Tandem's defaults",
+    "crux": "CRUX",
+    "long2rag": "Long²RAG",
+    "garage": "GaRAGe",
+    "clapnq": "CLAPnq",
+}
+
+
+@dataclass(frozen=True)
+class MeasuresChoices:
+    """What the measures are computed from, declared once for form, API, command and documentation.
+
+    `option` changes an option of `analysis.measures.base.Options`; a page has a field for each.
+    """
+
+    preset: str = field(
+        default="tandem",
+        metadata=about(
+            "what one paper chose",
+            hint="What one paper chose, where the papers leave a choice open.",
+            values=TITLES,
+        ),
+    )
+    option: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            "another choice, as K=V, such as eta=5; may be given several times",
+            metavar="K=V",
+            faces=("command", "api"),
+        ),
+    )
+    passages: str = field(
+        default="",
+        metadata=about(
+            "for report-coverage: whose ratings of passages say which sub-questions count, as "
+            "RATER@CAMPAIGN; people for people together",
+            label="Count only sub-questions that passages answer",
+            hint="By whose ratings of passages.",
+            metavar="RATER@CAMPAIGN",
+        ),
+    )
+    points: str = field(
+        default="",
+        metadata=about(
+            "for key-point-recall: the campaign of key-point-verification with points=answers over "
+            "the same batch whose labels give KPP and KPF",
+            label="Points of answers",
+            hint="The campaign in which they are compared with their context: for KPP and KPF.",
+            metavar="CAMPAIGN",
+        ),
+    )
+    slices: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            "a campaign of question-typing or grounding-relevance over the same batch, by whose "
+            "labels the queries are sliced; may be given several times",
+            label="Slice by the labels from",
+            metavar="CAMPAIGN",
+        ),
+    )
+    seed: int = field(default=0, metadata=SEED)
+    resamples: int | None = field(default=None, metadata=RESAMPLES)
+
+
+class MeasuresOptionError(ValueError):
+    """An option of the measures with a value that it does not take. `name` is the option's."""
+
+    def __init__(self, name: str, error: Exception | str) -> None:
+        super().__init__(str(error))
+        self.name = name
+
+
+def asked_of(
+    user: User, campaign: Campaign, given: MeasuresChoices, changes: Mapping[str, str]
+) -> Asked:
+    """The options as a page or the API may take them, with names resolved for this account.
+
+    `changes` are options of the measures as words. Raises MeasuresOptionError.
+    """
+
+    def resolved(name: str, get: Callable[[], Any]) -> Any:
+        try:
+            return get()
+        except ValueError as error:
+            raise MeasuresOptionError(name, error) from error
+
+    return Asked(
+        given.preset,
+        resolved("option", lambda: options_over_the_web(given.preset, changes)),
+        Choices(seed=given.seed, resamples=given.resamples),
+        resolved("passages", lambda: passages_called(user, campaign, given.passages)),
+        resolved("slices", lambda: slices_called(user, campaign, given.slices)),
+        resolved("points", lambda: points_called(user, campaign, given.points)),
+    )
+
+
+def read_pairs(given: Iterable[str]) -> dict[str, str]:
+    """Options given as K=V. Raises ValueError."""
+    pairs = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise ValueError(f"{each!r} is not K=V, such as eta=5")
+        pairs[name] = value
+    return pairs
 
 
 def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
@@ -188,11 +297,41 @@ class Shown:
     Tests and letters stay those of all systems: what is hidden was compared all the same.
     """
 
-    measures: tuple[str, ...] = ()
-    evaluators: tuple[str, ...] = ()
-    systems: tuple[str, ...] = ()
-    cuts: tuple[str, ...] = ()
-    order: str = ""
+    measures: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            "show only this measure; may be given several times, as the next three",
+            name="measure",
+            label="Measures",
+        ),
+    )
+    evaluators: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            "only this system ranking: people, a rater, texts or people+JUDGE",
+            name="evaluator",
+            label="Evaluators",
+        ),
+    )
+    systems: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            "only this system; it was compared with all others", name="system", label="Systems"
+        ),
+    )
+    cuts: tuple[str, ...] = field(
+        default=(),
+        metadata=about(
+            "only this cut of rankings, such as @10, or whole", name="cut", label="Cuts of rankings"
+        ),
+    )
+    order: str = field(
+        default="",
+        metadata=about("the measure by which systems are sorted, highest first; -NAME for lowest"),
+    )
+
+
+CHOSEN, SHOWN = options_of(MeasuresChoices), options_of(Shown)
 
 
 @dataclass
@@ -302,66 +441,32 @@ def _ordered(rows: JSON, order: str, board: JSON) -> JSON:
     return {system: rows[system] for system in sorted(rows, key=place)}
 
 
-TITLES = {
-    "tandem": "Tandem's defaults",
-    "crux": "CRUX",
-    "long2rag": "Long²RAG",
-    "garage": "GaRAGe",
-    "clapnq": "CLAPnq",
-}
-SEVERAL = {"measure": "measures", "evaluator": "evaluators", "system": "systems", "cut": "cuts"}
-"""What is shown, and the name under which `Shown` has it."""
-
-
 class MeasuresForm(forms.Form):
-    """What the address says: `asked` and `shown` once it is valid. Nothing given is the default."""
-
-    preset = forms.ChoiceField(
-        required=False,
-        choices=list(TITLES.items()),
-        help_text="What one paper chose, where the papers leave a choice open.",
-        error_messages={"invalid_choice": f"A preset is one of {', '.join(PRESETS)}."},
-    )
-    passages = forms.ChoiceField(
-        label="Count only sub-questions that passages answer",
-        required=False,
-        help_text="By whose ratings of passages.",
-    )
-    points = forms.ChoiceField(
-        label="Points of answers",
-        required=False,
-        help_text="The campaign in which they are held against their context: for KPP and KPF.",
-    )
-    slices = Several(label="Slice by the labels of")
-    seed = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
-    resamples = forms.IntegerField(required=False, min_value=1, max_value=MOST_RESAMPLES)
-    measure = Several(label="Measures")
-    evaluator = Several(label="Evaluators")
-    system = Several(label="Systems")
-    cut = Several(label="Cuts of rankings")
-    order = forms.CharField(required=False, max_length=200)
+    """The options of the measures from an address; `asked` and `shown` once the form is valid."""
 
     def __init__(self, data: QueryDict, user: User, campaign: Campaign) -> None:
         super().__init__(data, auto_id="choose-%s")
+        self.fields.update(form_fields((*CHOSEN, *SHOWN)))
         self.user, self.campaign, self.given = user, campaign, data
         preset = data.get("preset", "")
         own = PRESETS.get(preset, PRESETS["tandem"])
         for each in fields(Options):
             if each.name in NAMES:
                 self.fields[each.name] = _field(each.name, getattr(own, each.name), each.metadata)
-        offered = [(name, name) for name in passages_offered(user, campaign)]
-        self.has_passages = bool(offered)
-        passages = self.fields["passages"]
-        assert isinstance(passages, forms.ChoiceField)
-        passages.choices = [("", "all count"), *offered]
-        supported = [(name, name) for name in points_offered(user, campaign)]
-        self.has_points = bool(supported)
-        points = self.fields["points"]
-        assert isinstance(points, forms.ChoiceField)
-        points.choices = [("", "none: KPP and KPF have no value"), *supported]
+        passages, points = passages_offered(user, campaign), points_offered(user, campaign)
+        self.has_passages, self.has_points = bool(passages), bool(points)
+        self._offer("passages", "all count", passages)
+        self._offer("points", "none: KPP and KPF have no value", points)
         slices = self.fields["slices"]
         assert isinstance(slices, Several)
         slices.choices = [(name, name) for name in slices_offered(user, campaign)]
+
+    def _offer(self, name: str, none: str, offered: Iterable[str]) -> None:
+        field = self.fields[name]
+        choices = [("", none), *((each, each) for each in offered)]
+        self.fields[name] = forms.ChoiceField(
+            label=field.label, help_text=field.help_text, required=False, choices=choices
+        )
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -375,20 +480,14 @@ class MeasuresForm(forms.Form):
         return data
 
     def _check(self, data: dict[str, Any]) -> None:
-        preset = data["preset"] or "tandem"
-        given = {name: data[name] for name in NAMES if data[name]}
-        choices = Choices(seed=data["seed"] or 0, resamples=data["resamples"])
+        changes = {name: data[name] for name in NAMES if data[name]}
         try:
-            options = options_over_the_web(preset, given)
-            passages = passages_called(self.user, self.campaign, data["passages"])
-            slices = slices_called(self.user, self.campaign, data["slices"])
-            points = points_called(self.user, self.campaign, data["points"])
-        except ValueError as error:
+            given = MeasuresChoices(**values_of(CHOSEN, data))
+            self.asked = asked_of(self.user, self.campaign, given, changes)
+        except MeasuresOptionError as error:
             self.add_error(None, _sentence(str(error)))
             return
-        self.asked = Asked(preset, options, choices, passages, slices, points)
-        several = {to: tuple(filter(None, data[name])) for name, to in SEVERAL.items()}
-        self.shown = Shown(**several, order=data["order"])
+        self.shown = Shown(**values_of(SHOWN, data))
 
     def options(self) -> list[forms.BoundField]:
         return [self[name] for name in NAMES]

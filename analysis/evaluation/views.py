@@ -21,7 +21,7 @@ from analysis.evaluation.rendering import (
     title_of,
 )
 from analysis.evaluation.selection import (
-    SEVERAL,
+    SHOWN,
     MeasuresForm,
     Offered,
     Shown,
@@ -41,12 +41,6 @@ from judging.access import blind_page, person
 
 JSON = dict[str, Any]
 ELSEWHERE = ("Leaderboards", "Options")
-TITLES = {
-    "measure": "Measures",
-    "evaluator": "Evaluators",
-    "system": "Systems",
-    "cut": "Cuts of rankings",
-}
 
 
 @dataclass(frozen=True)
@@ -110,15 +104,17 @@ def _address(query: QueryDict, **changed: str) -> str:
 def filters(offered: Offered, shown: Shown, query: QueryDict) -> JSON:
     """What may be shown alone, and what of the address stays as it is meanwhile."""
     made = []
-    for name, to in SEVERAL.items():
-        there, chosen = getattr(offered, to), getattr(shown, to)
+    for option in SHOWN:
+        if option.kind != "several":
+            continue
+        there, chosen = getattr(offered, option.field), getattr(shown, option.field)
         if len(there) > 1:
             boxes = [(value, value in chosen) for value in there]
-            made.append(Filter(name, TITLES[name], boxes))
+            made.append(Filter(option.name, option.label, boxes))
     kept = [
         (name, value)
         for name, values in query.lists()
-        if name not in (*SEVERAL, "order")
+        if name not in {option.name for option in SHOWN}
         for value in values
         if value
     ]

@@ -25,7 +25,7 @@ def is_of_files(arguments: list[str]) -> bool:
 
 def report_files(arguments: list[str]) -> int:
     """The exit status of the report of files."""
-    from analysis.arguments import OptionError, choices_of, levels_of
+    from analysis.arguments import OptionError, levels_of, read_choices
     from analysis.data.selection import ChoiceError
     from analysis.formats import FORMATS
     from analysis.labels_file.frames import UnknownLevelError
@@ -35,7 +35,7 @@ def report_files(arguments: list[str]) -> int:
     options = vars(parser().parse_args(arguments))
     paths = [*options["paths"], *(options["labels"] or ())]
     try:
-        levels, choices = levels_of(options["level"]), choices_of(options)
+        levels, choices = levels_of(options["level"]), read_choices(options)
         report = labels_report(paths, levels, choices)
         text = FORMATS[options["format"]].render(report)
         if options["output"]:

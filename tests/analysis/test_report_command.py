@@ -52,7 +52,7 @@ def test_the_width_that_plans_aim_at_is_said_and_used() -> None:
     found = report("--width", "0.3")
     assert found["choices"]["width"] == 0.3
     assert found["variables"]["answerable"]["planning"]["width"] == 0.3
-    with pytest.raises(CommandError, match=r"--width is a number from 0\.001 to 1; mend it"):
+    with pytest.raises(CommandError, match=r"--width must be a number from 0\.001 to 1\."):
         report("--width", "0")
 
 

@@ -102,7 +102,7 @@ class TestWithoutDjango:
         ("options", "error"),
         [
             ((), "cannot be read"),
-            (("--epsilon", "2"), "--epsilon is a number from 0 to 1"),
+            (("--epsilon", "2"), "--epsilon must be a number from 0 to 1"),
             (("--level", "x"), "is not VARIABLE=nominal"),
         ],
     )

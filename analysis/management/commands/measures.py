@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 from analysis.data.selection import Choices
 from analysis.evaluation.build import JSON, measures_report
 from analysis.evaluation.rendering import FORMATS, with_slices
+from analysis.evaluation.selection import CHOSEN, read_pairs
 from analysis.evaluation.trec import trec_archive
 from analysis.measures import coverage
 from analysis.measures.answers.refusals import refusal_list
@@ -18,6 +19,8 @@ from analysis.measures.base import IR_MEASURES, PRESETS, Options, tokenizer
 from annotation.management.base import campaign_called, print_lines, write_file, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
+from datasets.options import add_arguments as add_declared
+from datasets.options import check_bounds
 
 
 class Command(BaseCommand):
@@ -25,36 +28,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True)
-        parser.add_argument(
-            "--preset", choices=list(PRESETS), default="tandem", help="what one paper chose"
-        )
-        parser.add_argument(
-            "--option",
-            action="append",
-            default=[],
-            metavar="K=V",
-            help="another choice, such as eta=5",
-        )
-        parser.add_argument(
-            "--passages",
-            metavar="RATER@CAMPAIGN",
-            help="for report-coverage: whose ratings of passages say which sub-questions count; "
-            "people for people together",
-        )
-        parser.add_argument(
-            "--points",
-            metavar="CAMPAIGN",
-            help="for key-point-recall: the campaign of key-point-verification with points=answers "
-            "over the same batch whose labels give KPP and KPF",
-        )
-        parser.add_argument(
-            "--slices",
-            action="append",
-            default=[],
-            metavar="CAMPAIGN",
-            help="a campaign of question-typing or grounding-relevance over the same batch, by "
-            "whose labels the queries are sliced",
-        )
+        add_declared(parser, CHOSEN)
         parser.add_argument(
             "--show-slices",
             action="store_true",
@@ -68,14 +42,12 @@ class Command(BaseCommand):
             metavar="F",
             help="also writes a ZIP archive of runs and qrels for trec_eval and ir_measures",
         )
-        parser.add_argument("--seed", type=int, default=0, metavar="S")
-        parser.add_argument(
-            "--resamples", type=int, metavar="N", help="else 10,000 below 30 queries, and 2,000"
-        )
 
     def run(self, **options: Any) -> None:
-        if (options["resamples"] is not None and options["resamples"] < 1) or options["seed"] < 0:
-            raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
+        try:
+            check_bounds(CHOSEN, options)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
         campaign = campaign_called(options["campaign"])
         chosen = options_of(options["preset"], options["option"])
         choices = Choices(seed=options["seed"], resamples=options["resamples"])
@@ -101,9 +73,9 @@ class Command(BaseCommand):
             print_lines(self.stdout, [text])
 
 
-def passages_of(given: str | None) -> tuple[str, Campaign] | None:
+def passages_of(given: str) -> tuple[str, Campaign] | None:
     """A rater and the campaign that holds its ratings of passages."""
-    if given is None:
+    if not given:
         return None
     rater, at, name = given.rpartition("@")
     if not at or not rater:
@@ -123,14 +95,8 @@ def check_sliced(report: JSON, names: list[str]) -> None:
 
 def options_of(preset: str, given: list[str]) -> Options:
     """A preset's options, changed by those given as K=V."""
-    pairs = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise CommandError(f"--option {each!r} is not K=V, such as eta=5.")
-        pairs[name] = value
     try:
-        chosen = PRESETS[preset].changed(pairs)
+        chosen = PRESETS[preset].changed(read_pairs(given))
         tokenizer(chosen.tokenizer)
         refusal_list(chosen.refusals)
         if chosen.alpha_ndcg == IR_MEASURES:

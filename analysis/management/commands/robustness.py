@@ -11,11 +11,14 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import transaction
 
+from analysis.data.selection import Choices
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import Resampling, sheet
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
+from datasets.options import add_arguments as add_declared
+from datasets.options import check_bounds, options_of
 from judging.backends.base import SetupError
 from judging.estimate import estimate
 from judging.jury import judges_of
@@ -27,6 +30,9 @@ from judging.robustness.effects import warning_of
 from judging.robustness.trials import TrialError, possible_kinds, trials_of
 from judging.runs import ledger
 from judging.runs.ledger import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE, draw_for, plan_trial
+
+RESAMPLING = options_of(Choices)[:2]
+"""Seed and resamples; the seed has a meaning of its own here."""
 
 
 class Command(BaseCommand):
@@ -64,13 +70,13 @@ class Command(BaseCommand):
         )
         parser.add_argument("--format", choices=("md", "json"), default="md")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
-        parser.add_argument(
-            "--resamples", type=int, metavar="N", help="else 10,000 below 30 queries, and 2,000"
-        )
+        add_declared(parser, RESAMPLING[1:])
 
     def run(self, **options: Any) -> None:
-        if (options["resamples"] is not None and options["resamples"] < 1) or options["seed"] < 0:
-            raise CommandError("--resamples is at least 1 and --seed at least 0; mend them.")
+        try:
+            check_bounds(RESAMPLING, options)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
         if options["items"] is not None and options["items"] < 1:
             raise CommandError("--items is not above 0; give a number of items.")
         campaign = campaign_called(options["campaign"])

@@ -106,13 +106,13 @@ def test_an_address_says_every_choice() -> None:
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("seed=-1", "The seed is a whole number, at least 0."),
-        ("resamples=0", "Resamples are a whole number from 1 to 10000"),
-        ("resamples=10001", "the command makes more"),
-        ("epsilon=2", "Epsilon is a number from 0 to 1."),
-        ("epsilon=nan", "Epsilon is a number from 0 to 1."),
-        ("width=0", "The width is a number from 0.001 to 1."),
-        ("threshold=high", "The threshold is a number."),
+        ("seed=-1", "Seed must be a whole number of at least 0."),
+        ("resamples=0", "Resamples must be a whole number from 1 to 10000."),
+        ("resamples=10001", "Resamples must be a whole number from 1 to 10000."),
+        ("epsilon=2", "Epsilon must be a number from 0 to 1."),
+        ("epsilon=nan", "Epsilon must be a number from 0 to 1."),
+        ("width=0", "Interval to plan for must be a number from 0.001 to 1."),
+        ("threshold=high", "Cut ratings at must be a number."),
         ("rater=zoe", "There is no rater 'zoe'"),
         ("varaible=rating", "There is no choice 'varaible'"),
     ],
@@ -209,7 +209,7 @@ def test_a_wrong_choice_computes_nothing_and_is_told_everywhere(labelled: Campai
     for address in ("/", "/body/", ".json"):
         answer = client.get(f"{start}{address}?epsilon=7")
         assert answer.status_code == 422
-        assert "Epsilon is a number from 0 to 1." in answer.content.decode()
+        assert "Epsilon must be a number from 0 to 1." in answer.content.decode()
     assert "hx-get" not in client.get(f"{start}/?epsilon=7").content.decode()
 
 

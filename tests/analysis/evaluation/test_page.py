@@ -111,7 +111,7 @@ def test_the_board_is_ordered_and_filtered_by_the_address(campaign: Campaign) ->
         ("eta=x", "cannot be"),
         ("tokenizer=file:secret.json", "no choice"),
         ("refusals=file:secret.toml", "secret.toml"),
-        ("preset=mine", "A preset is one of"),
+        ("preset=mine", "Preset must be tandem or"),
         ("samples=100000", "at most 200"),
         ("cuts=1,2,3,4,5,6,7", "at most 6 numbers"),
         ("passages=ada@elsewhere", "ada@elsewhere"),

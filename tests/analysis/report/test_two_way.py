@@ -99,7 +99,7 @@ def test_it_stands_in_the_address_of_the_page() -> None:
     assert form.choices.bootstrap == "two-way"
     assert ChoicesForm(QueryDict(""), Offered()).is_valid()
     wrong = ChoicesForm(QueryDict("bootstrap=raters"), Offered())
-    assert wrong.problems() == ["The bootstrap is queries or two-way."]
+    assert wrong.problems() == ["Resample must be queries or two-way."]
 
 
 def test_the_command_knows_no_other(tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""Form fields and serializer fields of declared options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from rest_framework import serializers
+
+from datasets.api.base import Number
+from datasets.options import Option
+
+Field = serializers.Field[Any, Any, Any, Any]
+LARGEST = 2**31 - 1
+LONGEST = 300
+
+
+class Several(forms.MultipleChoiceField):
+    """Boxes of which none means all; the reader of the options checks which values exist."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+
+    def valid_value(self, value: str) -> bool:
+        return True
+
+
+def form_fields(options: Iterable[Option]) -> dict[str, forms.Field]:
+    """The fields of a page's form. None is required, since an address may leave everything out."""
+    return {option.name: _form_field(option) for option in options if "page" in option.faces}
+
+
+def _form_field(option: Option) -> forms.Field:
+    about: dict[str, Any] = {"label": option.label, "help_text": option.hint}
+    if option.kind == "several":
+        return Several(**about)
+    about["required"] = False
+    if option.kind == "flag":
+        return forms.BooleanField(**about)
+    wrong = f"{option.label} {option.rule}."
+    if option.values:
+        errors = {"invalid_choice": wrong}
+        return forms.ChoiceField(
+            choices=list(option.values.items()), error_messages=errors, **about
+        )
+    if option.kind == "text":
+        return forms.CharField(max_length=LONGEST, **about)
+    errors = dict.fromkeys(("invalid", "min_value", "max_value"), wrong)
+    if option.kind == "number":
+        return forms.FloatField(
+            min_value=option.least, max_value=option.most, error_messages=errors, **about
+        )
+    return forms.IntegerField(
+        min_value=None if option.least is None else int(option.least),
+        max_value=LARGEST if option.most is None else int(option.most),
+        error_messages=errors,
+        **about,
+    )
+
+
+def serializer_fields(
+    options: Iterable[Option],
+) -> dict[str, Field]:
+    """The fields of a closed serializer, for the parameters of an address or for a body."""
+    return {option.name: _serializer_field(option) for option in options if "api" in option.faces}
+
+
+def _serializer_field(option: Option) -> Field:
+    about: dict[str, Any] = {"help_text": option.help}
+    if option.kind == "several":
+        each = serializers.CharField(max_length=LONGEST)
+        return serializers.ListField(child=each, default=list, **about)
+    about["default"] = option.default
+    if option.kind == "flag":
+        return serializers.BooleanField(**about)
+    if option.values:
+        return serializers.ChoiceField(tuple(option.values), **about)
+    if option.kind == "text":
+        return serializers.CharField(max_length=LONGEST, allow_blank=True, **about)
+    if option.kind == "number":
+        return Number(min_value=option.least, max_value=option.most, **about)
+    return serializers.IntegerField(
+        min_value=None if option.least is None else int(option.least),
+        max_value=LARGEST if option.most is None else int(option.most),
+        **about,
+    )

@@ -1,0 +1,162 @@
+"""Options declared once, as the fields of a dataclass, and their form as arguments of a command.
+
+A field's metadata declares its option; `datasets.option_fields` derives form fields and serializer
+fields from the same declaration. Keys of the metadata, all but `help` optional:
+
+- `name`: the option's name in commands, addresses and the API, if it is not the field's.
+- `help`: what the option does, for commands, the API and the documentation.
+- `label`, `hint`: what a page says instead of the name and of `help`.
+- `least`, `most`: the bounds of a number; a command takes more than `most`, since nobody waits.
+- `values`: the values of a choice, with a page's words for each.
+- `metavar`: the word for the value in a command's usage.
+- `faces`: where the option exists, if it is not everywhere: some of `FACES`.
+"""
+
+from __future__ import annotations
+
+import math
+from argparse import ArgumentParser
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+Kind = Literal["flag", "whole", "number", "choice", "several", "text"]
+FACES = ("command", "page", "api")
+NUMBERS = {"whole": int, "number": float}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option as it is declared. `field` is its name in the dataclass."""
+
+    name: str
+    field: str
+    kind: Kind
+    default: Any
+    is_optional: bool
+    help: str
+    label: str
+    hint: str
+    least: float | None
+    most: float | None
+    values: Mapping[str, str]
+    metavar: str | None
+    faces: tuple[str, ...]
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def rule(self) -> str:
+        """What a value has to be, as the end of a sentence."""
+        if self.values:
+            return f"must be {' or '.join(self.values)}"
+        what = "a whole number" if self.kind == "whole" else "a number"
+        if self.least is None:
+            return f"must be {what}"
+        if self.most is None:
+            return f"must be {what} of at least {self.least:g}"
+        return f"must be {what} from {self.least:g} to {self.most:g}"
+
+
+@cache
+def options_of(declaration: type) -> tuple[Option, ...]:
+    """The options that the fields of a dataclass declare, in their order."""
+    hints = get_type_hints(declaration)
+    return tuple(
+        _option(each.name, hints[each.name], each.default, each.metadata)
+        for each in fields(declaration)
+        if "help" in each.metadata
+    )
+
+
+def _option(field: str, hint: Any, default: Any, about: Mapping[str, Any]) -> Option:
+    types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    (plain,) = (each for each in types if each is not NoneType)
+    values = about.get("values") or {each: each for each in _literals(plain)}
+    name = about.get("name", field)
+    return Option(
+        name=name,
+        field=field,
+        kind=_kind(plain, bool(values)),
+        default=None if default is MISSING else default,
+        is_optional=len(types) > 1,
+        help=about["help"],
+        label=about.get("label", name.replace("_", " ").capitalize()),
+        hint=about.get("hint", ""),
+        least=about.get("least"),
+        most=about.get("most"),
+        values=values,
+        metavar=about.get("metavar"),
+        faces=about.get("faces", FACES),
+    )
+
+
+def _literals(hint: Any) -> tuple[str, ...]:
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def _kind(hint: Any, has_values: bool) -> Kind:
+    if has_values:
+        return "choice"
+    if hint is bool:
+        return "flag"
+    if hint is int:
+        return "whole"
+    if hint is float:
+        return "number"
+    return "text" if hint is str else "several"
+
+
+def add_arguments(parser: ArgumentParser, options: Iterable[Option]) -> None:
+    """Adds the options that commands have to a parser."""
+    for option in options:
+        if "command" not in option.faces:
+            continue
+        if option.kind == "flag":
+            parser.add_argument(option.flag, action="store_true", help=option.help)
+            continue
+        about: dict[str, Any] = {"default": option.default, "help": option.help}
+        if option.values:
+            about["choices"] = tuple(option.values)
+        if option.kind in NUMBERS:
+            about["type"] = NUMBERS[option.kind]
+        if option.kind == "several":
+            about |= {"action": "append", "default": []}
+        if option.metavar:
+            about["metavar"] = option.metavar
+        parser.add_argument(option.flag, **about)
+
+
+def values_of(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The dataclass's arguments by field, from values by option name. Lists become tuples.
+
+    An option that is not given, or is empty on a page, keeps its default.
+    """
+    found: dict[str, Any] = {}
+    for option in options:
+        value = given.get(option.name)
+        if option.kind == "several":
+            found[option.field] = tuple(each for each in value or () if each)
+        else:
+            found[option.field] = option.default if value in (None, "") else value
+    return found
+
+
+def check_bounds(options: Iterable[Option], given: Mapping[str, Any]) -> None:
+    """Checks the numbers that a command was given; it has no upper bound on whole numbers.
+
+    Raises ValueError.
+    """
+    for option in options:
+        value = given.get(option.name)
+        if option.kind not in NUMBERS or value is None:
+            continue
+        low = -math.inf if option.least is None else option.least
+        high = math.inf if option.most is None or option.kind == "whole" else option.most
+        if not math.isfinite(value) or not low <= value <= high:
+            bounded = replace(option, most=None) if option.kind == "whole" else option
+            raise ValueError(f"{option.flag} {bounded.rule}.")
