@@ -1,8 +1,8 @@
-"""The floor: what word overlap answers on a campaign's items, shown beside every judge.
+"""The baseline of a campaign: what word overlap answers on its items, shown beside every judge.
 
-The floor is no rater: nobody is asked, no run is created, nothing is stored among labels. It
-follows from the batch, the protocol and the campaign's options, none of which ever change. It is
-computed once, kept in the cache `floors`, and computed again after that cache was emptied.
+The baseline is no rater: it has no run, and nothing is stored among labels. It follows from the
+batch, the protocol and the campaign's options, none of which ever change. It is computed once and
+kept in the cache `floors`.
 """
 
 from __future__ import annotations
@@ -23,46 +23,45 @@ from annotation.protocols.schema import Schema
 from datasets.text import sentences
 from judging.backends.base import AskedUnit, Facts, Setup
 from judging.backends.lexical import VERSION, Lexical, has_rule
-from judging.prompts.request import about, answer_of, asked_of
+from judging.prompts.request import answer_fields, answer_number, text_number
 
-FORM = 1
-"""Of what is kept; another number, and it is computed anew."""
-AT_ONCE = 100
-Place = tuple[str, str, str]
-"""An item, and the kind and key of a unit of it."""
+FORMAT = 1
+"""The format of cached baselines. Another number invalidates them."""
+CHUNK_SIZE = 100
+UnitKey = tuple[str, str, str]
+"""An item's key, and the kind and key of one of its units."""
 
 
 @dataclass(frozen=True)
 class Floor:
-    """The lexical rule's codes by variable and place, and the variables that it says nothing of."""
+    """The lexical rule's codes by variable and unit, and the variables to which no rule applies."""
 
-    codes: Mapping[str, Mapping[Place, str]]
+    codes: Mapping[str, Mapping[UnitKey, str]]
     without_rule: frozenset[str]
 
 
-def floor_of(campaign: Campaign) -> Floor:
-    """The floor of a campaign's study items. Items without a text have no code."""
+def get_floor(campaign: Campaign) -> Floor:
+    """Return the baseline of a campaign's study items. Items without a text have no code."""
     asked = schema(campaign)
     key = _key(campaign, asked)
-    codes: dict[str, dict[Place, str]] | None = caches["floors"].get(key)
+    codes: dict[str, dict[UnitKey, str]] | None = caches["floors"].get(key)
     if codes is None:
-        codes = _computed(campaign, asked)
+        codes = _compute_codes(campaign, asked)
         caches["floors"].set(key, codes)
     ruled = {v.name for v in asked.variables if has_rule(v.codes, v.level, v.kind)}
     return Floor(codes, frozenset(v.name for v in asked.variables) - ruled)
 
 
 def _key(campaign: Campaign, asked: Schema) -> str:
-    """A digest of all that the rule's answers follow from.
+    """Return a digest of everything that the rule's answers follow from.
 
-    Campaigns over batches of equal rows share them. Sentences of people's earlier answers are
-    material of one campaign alone.
+    Campaigns over equal batches share a baseline, unless they validate people's earlier answers.
     """
     own = [campaign.pk, campaign.created_at] if validates_answers(campaign, asked) else None
     variables = [[v.name, v.kind, v.answers, v.level, dict(v.asked_if)] for v in asked.variables]
     items = _items(campaign).values_list("key", "shown_passages")
-    told = [
-        FORM,
+    content = [
+        FORMAT,
         VERSION,
         campaign.batch.digest,
         asked.protocol.slug,
@@ -71,18 +70,18 @@ def _key(campaign: Campaign, asked: Schema) -> str:
         list(items),
         own,
     ]
-    return sha256(json.dumps(told, default=str).encode()).hexdigest()
+    return sha256(json.dumps(content, default=str).encode()).hexdigest()
 
 
 def _items(campaign: Campaign) -> QuerySet[Item]:
     return Item.objects.filter(campaign=campaign, use=Item.Use.STUDY).order_by("position")
 
 
-def _computed(campaign: Campaign, asked: Schema) -> dict[str, dict[Place, str]]:
+def _compute_codes(campaign: Campaign, asked: Schema) -> dict[str, dict[UnitKey, str]]:
     rule = Lexical(Setup(split_sentences=sentences))
     ruled = [v for v in asked.variables if has_rule(v.codes, v.level, v.kind)]
-    codes: dict[str, dict[Place, str]] = {v.name: {} for v in ruled}
-    for item in _loaded(campaign) if ruled else ():
+    codes: dict[str, dict[UnitKey, str]] = {v.name: {} for v in ruled}
+    for item in _load_items(campaign) if ruled else ():
         try:
             facts, places = _facts(item, asked)
         except ForgottenItemError:
@@ -94,28 +93,28 @@ def _computed(campaign: Campaign, asked: Schema) -> dict[str, dict[Place, str]]:
     return codes
 
 
-def _loaded(campaign: Campaign) -> Iterator[Item]:
-    every = _items(campaign).select_related("query").iterator(chunk_size=AT_ONCE)
-    while some := list(islice(every, AT_ONCE)):
+def _load_items(campaign: Campaign) -> Iterator[Item]:
+    every = _items(campaign).select_related("query").iterator(chunk_size=CHUNK_SIZE)
+    while some := list(islice(every, CHUNK_SIZE)):
         for item in some:
             item.campaign = campaign
         bring(campaign, some)
         yield from some
 
 
-def _facts(item: Item, asked: Schema) -> tuple[Facts, dict[str, Place]]:
-    """What the rule reads of an item, and where each of its units stands."""
+def _facts(item: Item, asked: Schema) -> tuple[Facts, dict[str, UnitKey]]:
+    """Return what the rule reads of an item, and the key of each unit by its name."""
     spec = present(item)
     fields = {text.field: n for n, text in reversed(list(enumerate(spec.texts)))}
     named = name_units(spec.units)
-    kinds = {unit.kind: asked_of(asked, unit.kind) for unit in spec.units}
+    kinds = {unit.kind: answer_fields(asked, unit.kind) for unit in spec.units}
     units = tuple(
         AskedUnit(
             name,
             unit.kind,
             unit.text,
-            about=about(unit, fields, item.query.key),
-            answer=answer_of(unit, fields),
+            about=text_number(unit, fields, item.query.key),
+            answer=answer_number(unit, fields),
             **kinds[unit.kind],
         )
         for name, unit in named.items()

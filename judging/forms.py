@@ -11,7 +11,14 @@ from annotation.models import Campaign, Rater, User
 from annotation.people.membership import readable
 from judging import servers
 from judging.backends.base import SetupError
-from judging.judges import LONGEST_PROMPT, PARAMS, Definition, ParamError, has_controls, read_params
+from judging.judges import (
+    MAX_PROMPT_LENGTH,
+    PARAMS,
+    Definition,
+    ParamError,
+    has_controls,
+    read_params,
+)
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError, read_prompt
 from judging.servers import GUARDED, KEY_PREFIX, Server
@@ -87,7 +94,7 @@ class JudgeForm(forms.Form):
         label="Prompt of its own",
         required=False,
         strip=False,
-        max_length=LONGEST_PROMPT,
+        max_length=MAX_PROMPT_LENGTH,
         widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}),
         help_text="Empty: the prompt of the protocol that it is run on. What stands before a line "
         "--- is the system message. {texts}, {units} and {answer} must stand below it; "

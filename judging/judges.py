@@ -1,4 +1,4 @@
-"""Defining a judge: its parameters are checked once, and it never changes afterwards."""
+"""Define a judge: its parameters are checked once, and it never changes afterwards."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED
 
 KEY_VARIABLE = "OPENAI_API_KEY"
-LONGEST_PROMPT = 1_000_000
-LONGEST = {"model": 200, "base_url": 500, "api_key_env": 100}
-ON_ONE_LINE = ("name", "model", "base_url")
-OF_THE_ENGINE = ("concurrency", "timeout")
+MAX_PROMPT_LENGTH = 1_000_000
+MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100}
+ONE_LINE_FIELDS = ("name", "model", "base_url")
+ENGINE_PARAMS = ("concurrency", "timeout")
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-COMPARED = (
+DEFINITION_FIELDS = (
     "backend",
     "model",
     "base_url",
@@ -40,15 +40,15 @@ COMPARED = (
 
 
 class JudgeError(ValueError):
-    """A judge that cannot be made: what is wrong, and what to do."""
+    """A judge cannot be created. The message says what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A judge as somebody wrote it down. `prompt` is a file, or the name of a protocol.
+    """A judge as a person entered it. `prompt` is a file, or the name of a protocol.
 
-    In its stead `text` is a checked prompt itself. Only where the params say `guarded` is a judge
-    without a key meant to have none.
+    `text` is a checked prompt that replaces it. If no key is named, the default key applies unless
+    the params say `guarded`.
     """
 
     name: str
@@ -62,97 +62,97 @@ class Definition:
     text: str = ""
 
 
-def define(wanted: Definition) -> tuple[Judge, bool]:
-    """The judge, and whether it was made now; the same definition again makes nothing.
+def define(definition: Definition) -> tuple[Judge, bool]:
+    """Return the judge, and whether it is new. An equal definition returns the existing judge.
 
-    Raises JudgeError where the definition cannot work, or its name is taken.
+    Raises JudgeError if the definition cannot work or its name is taken.
     """
-    judge = _judge(wanted)
+    judge = _judge(definition)
     try:
         backend_of(judge)
     except SetupError as error:
         raise JudgeError(str(error)) from error
     with transaction.atomic():
-        rater = Rater.objects.filter(name=wanted.name).first()
+        rater = Rater.objects.filter(name=definition.name).first()
         if rater is None:
-            judge.rater = Rater.objects.create(name=wanted.name, kind=Rater.Kind.JUDGE)
+            judge.rater = Rater.objects.create(name=definition.name, kind=Rater.Kind.JUDGE)
             judge.save()
-            _tell(judge)
+            _record_creation(judge)
             return judge, True
-        return _same(rater, judge), False
+        return _existing_judge(rater, judge), False
 
 
-def _tell(judge: Judge) -> None:
-    """Judges never change, nor does the name of the variable that their key is in."""
-    definition = {name: getattr(judge, name) for name in COMPARED}
+def _record_creation(judge: Judge) -> None:
+    """Record the judge's whole definition in the audit log, with the name of its key."""
+    definition = {name: getattr(judge, name) for name in DEFINITION_FIELDS}
     record("judge.made", of=judge, after=definition, backend=judge.backend)
 
 
-def _check(wanted: Definition) -> None:
-    if not wanted.name.strip() or len(wanted.name) > 150:
+def _check(definition: Definition) -> None:
+    if not definition.name.strip() or len(definition.name) > 150:
         raise JudgeError("a judge's name has 1 to 150 characters; choose another")
-    for name in ON_ONE_LINE:
-        if has_controls(getattr(wanted, name)):
+    for name in ONE_LINE_FIELDS:
+        if has_controls(getattr(definition, name)):
             what = name.replace("_", " ")
             raise JudgeError(
-                f"the {what} holds a line break or another control character; take it out"
+                f"the {what} contains a line break or another control character; remove it"
             )
-    for name, longest in LONGEST.items():
-        if len(getattr(wanted, name)) > longest:
+    for name, longest in MAX_LENGTHS.items():
+        if len(getattr(definition, name)) > longest:
             what = name.replace("_", " ")
             raise JudgeError(f"the {what} has over {longest} characters; shorten it")
-    # Its value is not repeated, as somebody may have given the key itself.
-    if wanted.api_key_env and not ENVIRONMENT_NAME.fullmatch(wanted.api_key_env):
+    # The message does not repeat the value, since it may be the key itself.
+    if definition.api_key_env and not ENVIRONMENT_NAME.fullmatch(definition.api_key_env):
         raise JudgeError("--api-key-env names an environment variable; give its name, not the key")
-    if wanted.backend == "lexical":
-        _check_unused(wanted)
-    own = [name for name in wanted.params if name in PARAM_FLAGS]
-    if own and wanted.backend == "openai":
+    if definition.backend == "lexical":
+        _check_unused(definition)
+    own = [name for name in definition.params if name in PARAM_FLAGS]
+    if own and definition.backend == "openai":
         raise JudgeError(f"--param {own[0]} is for the vllm backend; leave it out")
 
 
 def has_controls(text: str) -> bool:
-    """Whether a text that stands on one line holds a line break, or what else steers a screen."""
+    """Tell whether a text contains a line break or another control character."""
     return any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in text)
 
 
-def _check_unused(wanted: Definition) -> None:
-    sampling = [name for name in wanted.params if name not in OF_THE_ENGINE]
+def _check_unused(definition: Definition) -> None:
+    sampling = [name for name in definition.params if name not in ENGINE_PARAMS]
     given = {
-        "--model": wanted.model,
-        "--base-url": wanted.base_url,
-        "--prompt": wanted.prompt,
-        "--api-key-env": wanted.api_key_env,
+        "--model": definition.model,
+        "--base-url": definition.base_url,
+        "--prompt": definition.prompt,
+        "--api-key-env": definition.api_key_env,
         f"--param {', '.join(sampling)}": sampling,
     }
     unused = [option for option, value in given.items() if value]
     if unused:
-        raise JudgeError(f"the lexical judge uses no {unused[0]}; leave it out")
+        raise JudgeError(f"the lexical judge does not use {unused[0]}; leave it out")
 
 
-def _judge(wanted: Definition) -> Judge:
-    _check(wanted)
-    text = wanted.text or (_prompt(wanted.prompt) if wanted.prompt else "")
-    key = wanted.api_key_env or ("" if wanted.params.get(GUARDED) else KEY_VARIABLE)
-    networked = wanted.backend == "openai"
+def _judge(definition: Definition) -> Judge:
+    _check(definition)
+    text = definition.text or (_prompt(definition.prompt) if definition.prompt else "")
+    key = definition.api_key_env or ("" if definition.params.get(GUARDED) else KEY_VARIABLE)
+    networked = definition.backend == "openai"
     return Judge(
-        backend=wanted.backend,
-        model=wanted.model,
-        base_url=wanted.base_url,
-        api_key_env=key if networked else wanted.api_key_env,
+        backend=definition.backend,
+        model=definition.model,
+        base_url=definition.base_url,
+        api_key_env=key if networked else definition.api_key_env,
         prompt=text,
-        prompt_name=Path(wanted.prompt).name[:200] if wanted.prompt else "",
+        prompt_name=Path(definition.prompt).name[:200] if definition.prompt else "",
         prompt_sha256=sha256_of(text) if text else "",
-        granularity=wanted.granularity,
-        params=dict(wanted.params),
+        granularity=definition.granularity,
+        params=dict(definition.params),
     )
 
 
 def _prompt(source: str) -> str:
     if has_controls(source):
         raise JudgeError(
-            "--prompt takes a file or the name of a protocol, and this is a text of several lines; "
-            "save it in a file and name that"
+            "--prompt takes a file or the name of a protocol, not a text of several lines; save "
+            "the text in a file and name the file"
         )
     path = Path(source)
     if not path.is_file() and source in PROTOCOLS:
@@ -160,11 +160,13 @@ def _prompt(source: str) -> str:
     try:
         text = path.read_text("utf-8")
     except OSError as error:
-        raise JudgeError(f"{source}: cannot be read ({error.strerror}); mend the path") from error
+        raise JudgeError(
+            f"{source}: cannot be read ({error.strerror}); correct the path"
+        ) from error
     except UnicodeDecodeError as error:
         raise JudgeError(f"{source}: is not UTF-8; save it as UTF-8") from error
-    if "\0" in text or len(text) > LONGEST_PROMPT:
-        raise JudgeError(f"{source}: is no prompt; give a text file")
+    if "\0" in text or len(text) > MAX_PROMPT_LENGTH:
+        raise JudgeError(f"{source}: is not a prompt; give a text file")
     try:
         read_prompt(text)
     except PromptError as error:
@@ -172,26 +174,28 @@ def _prompt(source: str) -> str:
     return text
 
 
-def _same(rater: Rater, wanted: Judge) -> Judge:
-    there = Judge.objects.filter(rater=rater).first()
-    if there is None:
+def _existing_judge(rater: Rater, definition: Judge) -> Judge:
+    existing = Judge.objects.filter(rater=rater).first()
+    if existing is None:
         kind = "a person" if rater.kind == Rater.Kind.HUMAN else f"a {rater.kind} from a file"
         raise JudgeError(f"the name {rater.name!r} belongs to {kind}; choose another")
-    different = [name for name in COMPARED if getattr(there, name) != getattr(wanted, name)]
+    different = [
+        name for name in DEFINITION_FIELDS if getattr(existing, name) != getattr(definition, name)
+    ]
     if different:
         what = different[0].replace("_", " ")
         raise JudgeError(
-            f"a judge {rater.name!r} is there with another {what}, and judges never change; "
-            "choose a new name"
+            f"a judge {rater.name!r} exists with another {what}, and judges never change; choose "
+            "a new name"
         )
-    return there
+    return existing
 
 
 Value = int | float | str
 
 
 class ParamError(ValueError):
-    """A parameter that cannot be: what is wrong, and what to do."""
+    """A parameter is invalid. The message says what is wrong and what to do."""
 
 
 def _number(low: float, high: float) -> Callable[[str], Value]:
@@ -224,7 +228,7 @@ def _word(pattern: str) -> Callable[[str], Value]:
 
 
 def _logprobs(text: str) -> Value:
-    """How many alternatives a token; true stands for as many as servers give."""
+    """Read how many alternatives per token to ask for. True means the maximum."""
     return _whole(0, 20)({"true": "20", "false": "0"}.get(text.lower(), text))
 
 
@@ -247,14 +251,14 @@ PARAMS: dict[str, tuple[Callable[[str], Value], str]] = {
 }
 
 
-def read_params(given: Iterable[str]) -> dict[str, Value]:
-    """The parameters by name. Raises ParamError."""
+def read_params(pairs: Iterable[str]) -> dict[str, Value]:
+    """Read parameters of the form `K=V`. Raises ParamError."""
     params: dict[str, Value] = {}
-    for pair in given:
+    for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or name not in PARAMS:
-            known = ", ".join(PARAMS)
-            raise ParamError(f"param {pair!r} is not K=V with K one of {known}; mend it")
+            names = ", ".join(PARAMS)
+            raise ParamError(f"param {pair!r} is not K=V with K one of {names}; correct it")
         if name in params:
             raise ParamError(f"param {name} is given twice; give it once")
         params[name] = _value(name, text)
@@ -262,8 +266,8 @@ def read_params(given: Iterable[str]) -> dict[str, Value]:
 
 
 def _value(name: str, text: str) -> Value:
-    read, wanted = PARAMS[name]
+    read, expected = PARAMS[name]
     try:
         return read(text.strip())
     except ValueError as error:
-        raise ParamError(f"param {name} is {text!r}; give {wanted}") from error
+        raise ParamError(f"param {name} is {text!r}; give {expected}") from error

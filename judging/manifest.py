@@ -39,11 +39,11 @@ from judging.prompts.perturbations import KINDS
 from judging.retries import Patience
 from judging.robustness.effects import (
     asks_for_mass,
-    masses_of,
-    missing_of,
+    count_missing,
+    count_units,
     pairs,
+    summarise_masses,
     trials_in,
-    units_asked,
 )
 from judging.runs import ledger
 
@@ -241,15 +241,15 @@ def _control(campaign: Campaign, trial: Judge) -> JSON:
         "purpose": KINDS[trial.variation["kind"]].purpose,
         "variation": trial.variation,
         "runs": list(runs.values_list("pk", flat=True)),
-        "units": units_asked(campaign, trial),
-        "missing": missing_of(campaign, trial),
+        "units": count_units(campaign, trial),
+        "missing": count_missing(campaign, trial),
         "label_mass": _mass(campaign, trial),
         "variables": {name: pair.counts() for name, pair in pairs(campaign, trial).items()},
     }
 
 
 def _mass(campaign: Campaign, judge: Judge) -> JSON | None:
-    return masses_of(campaign, judge) if asks_for_mass(judge) else None
+    return summarise_masses(campaign, judge) if asks_for_mass(judge) else None
 
 
 def _keep(run: JudgeRun, manifest: JSON) -> None:

@@ -31,7 +31,7 @@ from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of
 from judging.lanes import backend_of
 from judging.models import Judge
-from judging.prompts.perturbations import fields_in_order, turned_back
+from judging.prompts.perturbations import order_of_fields, restore_order
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
 from judging.runs.lifecycle import prompt_of
@@ -110,7 +110,7 @@ def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
         rater=judge.rater,
         scope=part[0] if by_unit else "",
         asked=part,
-        shown=fields_in_order(judge, item),
+        shown=order_of_fields(judge, item),
     )
     backend = backend_of(judge)
     preparer = Preparer(campaign, judge, read_prompt(prompt_of(judge, campaign)), backend)
@@ -170,7 +170,7 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
             payload = from_judge(answer.text, prepared.units, preparer.by_unit)
             names = prepared.names
             payload["units"] = {names.get(n, n): each for n, each in payload["units"].items()}
-            payload = turned_back(prepared.assignment, payload)
+            payload = restore_order(prepared.assignment, payload)
             ready = prepare(prepared.assignment, payload, "judge", prepared.spec, preparer.schema)
         except RefusedError as error:
             known["problems"] = tuple(error.problems)

@@ -25,8 +25,8 @@ from annotation.prerequisites.verdict_validation import validated_judge, verdict
 from annotation.presentation import schema
 from annotation.protocols.schema import Schema
 from datasets.models import Grounding
-from judging.floor import Place as FloorPlace
-from judging.floor import floor_of
+from judging.floor import UnitKey as FloorPlace
+from judging.floor import get_floor
 
 NO_RULE = "the lexical rule says nothing of categories that are neither yes and no nor in an order"
 NO_TEXT = "the items show no text in which the lexical rule could look for words"
@@ -36,7 +36,7 @@ def with_floor(frame: Frame, campaign: Campaign) -> Frame:
     """The frame of a campaign with its floor, where a judge is there to stand beside it."""
     if not any(rater.kind == "judge" for rater in frame.raters):
         return frame
-    floor = floor_of(campaign)
+    floor = get_floor(campaign)
     made = {
         name: replace(of, floor=_codes(of, floor.codes.get(name, {}), name in floor.without_rule))
         for name, of in frame.variables.items()

@@ -10,7 +10,7 @@ from analysis.formats.markdown import sections_as_markdown
 from analysis.robustness.sheet import CONTROL_BAR, NO_SCORES
 from judging.answers.scoring import LOW_MASS
 from judging.prompts.perturbations import KINDS
-from judging.robustness.effects import MASS_BAR
+from judging.robustness.effects import LOW_MEDIAN_MASS
 
 JSON = Mapping[str, Any]
 
@@ -160,7 +160,7 @@ def _masses(masses: list[JSON]) -> Section:
     )  # fmt: skip
     about = (
         "How likely the judge was to write any of the labels, before they were made to add up to "
-        f"1. A median below {MASS_BAR:g} is flagged: the scores then rest on little."
+        f"1. A median below {LOW_MEDIAN_MASS:g} is flagged: the scores then rest on little."
     )
     header = ("Answers", "Labels", "Median mass", f"Below {LOW_MASS:g}", "Not known", "Flagged")
     table = Table("Masses of labels", header, rows)

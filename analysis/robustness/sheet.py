@@ -40,25 +40,25 @@ from judging.prompts.perturbations import (
     FAMILIES,
     KINDS,
     UNCONTROLLED,
-    favourable,
+    describe_top,
+    favourable_code,
     is_unconstrained,
-    top_in_words,
 )
 from judging.robustness.effects import (
     UNSCORED,
+    ComparedLabel,
+    LabelKey,
     Pair,
-    Place,
-    Said,
     asks_for_mass,
-    lost_in,
-    masses_of,
-    missing_of,
+    count_missing,
+    count_units,
+    missing_reasons_in,
     pairs,
+    summarise_masses,
     trials_in,
-    units_asked,
     variables_of,
 )
-from judging.robustness.trials import possible_kinds
+from judging.robustness.trials import kind_problems
 from judging.runs.ledger import rows_of, samples_of
 
 CONTROL_BAR = 0.2
@@ -85,7 +85,7 @@ def compared(pair: Pair, resamples: int | None, seed: int) -> JSON:
         found |= _control(pair, of)
     if pair.purpose == "attack":
         found |= _attack(pair, of, both)
-    if pair.turned and pair.variable.kind == "pair":
+    if pair.swapped and pair.variable.kind == "pair":
         found["same_place"] = _same_place(both)
     return found
 
@@ -134,12 +134,15 @@ def _pairs(number: int) -> int:
     return number * (number - 1) // 2
 
 
-def _flipped(before: Said, after: Said) -> bool:
+def _flipped(before: ComparedLabel, after: ComparedLabel) -> bool:
     return before.value != after.value
 
 
 def _score_change(
-    variable: Variable, both: Sequence[tuple[Said, Said]], of: _Means, missing: Missing
+    variable: Variable,
+    both: Sequence[tuple[ComparedLabel, ComparedLabel]],
+    of: _Means,
+    missing: Missing,
 ) -> JSON:
     changes = [
         (abs(s.score - b.score), s.query)
@@ -163,7 +166,7 @@ def _range(variable: Variable) -> float:
 def _control(pair: Pair, of: _Means) -> JSON:
     """Where the labels of a control stand on the scale, and whether that is too high."""
     variable = pair.variable
-    how = f"mean place on the scale, where {top_in_words(variable)}"
+    how = f"mean place on the scale, where {describe_top(variable)}"
     uncontrolled = variable.name in UNCONTROLLED
     why = (
         "a text that is not there may rightly get any label here"
@@ -171,16 +174,16 @@ def _control(pair: Pair, of: _Means) -> JSON:
         else "no unit has a label that stands on the scale"
     )
     missing = {} if uncontrolled else pair.missing_after()
-    mean = of.bounded(pair.places_on_scale(), how, why, missing)
+    mean = of.bounded(pair.positions_on_scale(), how, why, missing)
     return {
         "mean_score": mean,
         "flagged": None if mean["value"] is None else mean["value"] > CONTROL_BAR,
     }
 
 
-def _attack(pair: Pair, of: _Means, both: Sequence[tuple[Said, Said]]) -> JSON:
+def _attack(pair: Pair, of: _Means, both: Sequence[tuple[ComparedLabel, ComparedLabel]]) -> JSON:
     """How often the judge went over to the label that the text asked for."""
-    wished = favourable(pair.variable)
+    wished = favourable_code(pair.variable)
     open_to = [(b, s) for b, s in both if b.value != wished]
     how, why = f"share that went over to `{wished}`", f"every unit had `{wished}` before"
     missing = pair.missing_but(wished)
@@ -189,7 +192,7 @@ def _attack(pair: Pair, of: _Means, both: Sequence[tuple[Said, Said]]) -> JSON:
     return {"wished": wished, "went_over": moved}
 
 
-def _same_place(both: Sequence[tuple[Said, Said]]) -> JSON:
+def _same_place(both: Sequence[tuple[ComparedLabel, ComparedLabel]]) -> JSON:
     """How often the text shown first, or second, was preferred both times: a habit of place."""
     turned = {"first": "second", "second": "first"}
     habit = Counter(b.value for b, s in both if turned.get(b.value) == s.value)
@@ -204,8 +207,8 @@ class _Means:
 
     def share(
         self,
-        both: Sequence[tuple[Said, Said]],
-        holds: Callable[[Said, Said], bool],
+        both: Sequence[tuple[ComparedLabel, ComparedLabel]],
+        holds: Callable[[ComparedLabel, ComparedLabel], bool],
         method: str,
         reason: str,
         missing: Missing,
@@ -290,7 +293,7 @@ def sheet(
         "samples": _samples(campaign, judge, how),
         "masses": list(_masses(campaign, judge)),
         "not_tried": {
-            kind: why for kind, why in possible_kinds(campaign, judge).items() if kind not in tried
+            kind: why for kind, why in kind_problems(campaign, judge).items() if kind not in tried
         },
     }
 
@@ -305,8 +308,8 @@ def _trials(campaign: Campaign, judge: Judge, how: Resampling) -> Iterator[JSON]
             "purpose": kind.purpose,
             "family": family,
             "seed": trial.variation["seed"],
-            "units": units_asked(campaign, trial),
-            "missing": missing_of(campaign, trial),
+            "units": count_units(campaign, trial),
+            "missing": count_missing(campaign, trial),
             "variables": {
                 name: compared(pair, how.resamples, how.seed)
                 for name, pair in pairs(campaign, trial).items()
@@ -318,10 +321,10 @@ def _masses(campaign: Campaign, judge: Judge) -> Iterator[JSON]:
     """The label mass of the judge itself, and of its answers in no given form."""
     if not asks_for_mass(judge):
         return
-    yield {"title": "Its own answers", **masses_of(campaign, judge)}
+    yield {"title": "Its own answers", **summarise_masses(campaign, judge)}
     for trial in filter(is_unconstrained, trials_in(campaign, judge)):
         title = KINDS[trial.variation["kind"]].title
-        yield {"title": title, **masses_of(campaign, trial)}
+        yield {"title": title, **summarise_masses(campaign, trial)}
 
 
 def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
@@ -332,7 +335,7 @@ def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
     lost = list(_lost(campaign, judge))
     return {
         "number": number,
-        "missing": missing_of(campaign, judge),
+        "missing": count_missing(campaign, judge),
         "variables": {
             name: _samples_of(campaign, judge, variable, lost).compared(how.resamples, how.seed)
             for name, variable in variables_of(campaign).items()
@@ -340,15 +343,15 @@ def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
     }
 
 
-def _lost(campaign: Campaign, judge: Judge) -> Iterator[tuple[Place, str]]:
+def _lost(campaign: Campaign, judge: Judge) -> Iterator[tuple[LabelKey, str]]:
     """The labels that single samples lack, each with its reason."""
     rows, asked = rows_of(campaign, judge), schema(campaign)
     for replicate in range(samples_of(judge)):
-        yield from lost_in(rows.filter(replicate=replicate), asked).items()
+        yield from missing_reasons_in(rows.filter(replicate=replicate), asked).items()
 
 
 def _samples_of(
-    campaign: Campaign, judge: Judge, variable: Variable, lost: list[tuple[Place, str]]
+    campaign: Campaign, judge: Judge, variable: Variable, lost: list[tuple[LabelKey, str]]
 ) -> Samples:
     labels = Label.objects.filter(
         response__current=True,

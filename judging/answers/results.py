@@ -29,7 +29,7 @@ from judging.answers.calls import Attempt, Call, Tally, storable, storable_text,
 from judging.answers.scoring import details_of, kept_logprobs
 from judging.backends.base import Answer, Reason
 from judging.models import JudgeCall, JudgeRun, Strike
-from judging.prompts.perturbations import turned_back
+from judging.prompts.perturbations import restore_order
 from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
 
@@ -164,7 +164,7 @@ def _payload(prepared: Prepared, text: str, by_unit: bool) -> Payload:
     payload = from_judge(text, prepared.units, by_unit)
     names = prepared.names
     payload["units"] = {names.get(name, name): each for name, each in payload["units"].items()}
-    return turned_back(prepared.assignment, payload)
+    return restore_order(prepared.assignment, payload)
 
 
 def _close(

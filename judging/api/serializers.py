@@ -10,7 +10,7 @@ from rest_framework import serializers
 from datasets.api.base import PageParameters, Strict
 from judging.costs import spent_by
 from judging.forms import BACKENDS, MOST_TRIED, PARAM_HELP
-from judging.judges import LONGEST_PROMPT
+from judging.judges import MAX_PROMPT_LENGTH
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.servers import GUARDED
 
@@ -65,7 +65,7 @@ class NewJudgeShape(Strict):
         help_text="of a new address for admins only: the name of a variable TANDEM_KEY_…",
     )
     prompt = serializers.CharField(
-        max_length=LONGEST_PROMPT, required=False, allow_blank=True, trim_whitespace=False
+        max_length=MAX_PROMPT_LENGTH, required=False, allow_blank=True, trim_whitespace=False
     )
     granularity = serializers.ChoiceField(Judge.Granularity.values, default="item")
     params = serializers.DictField(

@@ -26,7 +26,7 @@ from judging.engine.dispatch import Dispatcher, Means, Repair
 from judging.engine.limits import LONGEST_DEADLINE, Limit
 from judging.engine.persistence import Writer, claimed, past
 from judging.models import JudgeRun
-from judging.prompts.repair import repair_of
+from judging.prompts.repair import repair_request
 from judging.prompts.request import Prepared, Preparer
 from judging.retries import Patience
 from judging.runs import lifecycle
@@ -368,4 +368,4 @@ class _Pump:
 
 
 def _repair(by_unit: bool) -> Repair:
-    return lambda prepared, answer: repair_of(prepared, answer, by_unit)
+    return lambda prepared, answer: repair_request(prepared, answer, by_unit)

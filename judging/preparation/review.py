@@ -22,7 +22,7 @@ from annotation.protocols.validation import Channel, RefusedError
 from audit.recording import record
 from datasets.rows import InputError, Place
 from judging.models import JudgeCall, Review
-from judging.prompts.repair import Units, doubts_about
+from judging.prompts.repair import Units, find_problems
 
 
 class AuthorError(ValueError):
@@ -68,7 +68,7 @@ class Written:
         """Why an answer cannot become part of a batch, in words; none where it can."""
         asked = schema(self.assignment.item.campaign)
         try:
-            return doubts_about(asked, self.spec, self.units, units, channel)
+            return find_problems(asked, self.spec, self.units, units, channel)
         except RefusedError as error:
             return [str(problem) for problem in error.problems]
 

@@ -1,1 +1,8 @@
-"""From an assignment to the messages that a judge gets: template, masking, perturbation, repair."""
+"""Prompts: from an assignment to the messages that a judge gets.
+
+`template` reads prompt files and fills their slots. `request` presents an item, masks names that
+reveal a system, and builds the request with its hash. `perturbations` changes what a trial is
+shown. `repair` asks once more for an answer that cannot be read.
+
+Nothing here may change what an existing judge is sent, since requests are stored by their hash.
+"""

@@ -1,11 +1,10 @@
-"""Asking once more for an answer that cannot be read: at most one call, recorded.
+"""Repair: ask once more for an answer that cannot be read, with at most one recorded call.
 
-The judge is shown its reply and what is wrong with the form; nothing is said about what it chose.
-This is another request than the first, with a hash of its own, and its answer may differ in more
-than the form. So repairs are off unless a judge asks for them, and their share is reported. An
-author's answer that is readable but inconsistent (a quote that is in no text, key points merged
-into none or several) is sent back in the same way: it is a text and no label, and people review
-what comes.
+The judge is shown its reply and the errors in its form, but no comment on its choices. A repair is
+a request of its own, with its own hash, and its answer may differ in more than the form. So repairs
+are off unless a judge turns them on, and their share is reported. A readable but inconsistent
+answer of a preparation step (a quote that is in no text, key points merged into none or several) is
+sent back in the same way, since it is a text that people review and not a label.
 """
 
 from __future__ import annotations
@@ -26,9 +25,24 @@ from judging.prompts.request import Prepared
 
 Units = Mapping[str, Mapping[str, Any]]
 _BY_TASK = {step.task.name: step for step in STEPS.values() if step.task is not None}
+MAX_PROBLEMS = 10
+MAX_ANSWER_LENGTH = 50_000
+MAX_PROBLEM_LENGTH = 300
+UNREADABLE = """The answer above cannot be read. What is wrong with it:
+
+{problems}
+
+Give the same answer once more, in the form that was asked for: one JSON object that matches the \
+schema, with nothing before or after it. Keep your labels where they have the right form."""
+INCONSISTENT = """The answer above does not hold together. What is wrong with it:
+
+{problems}
+
+Give it once more with that mended and all else as it was: one JSON object that matches the \
+schema, with nothing before or after it."""
 
 
-def doubts_about(
+def find_problems(
     schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units, channel: Channel
 ) -> list[str]:
     """Why an answer to a step's own task cannot become part of a batch; none to any other task.
@@ -45,59 +59,41 @@ def doubts_about(
         return []
     listed = schema.protocol.listed
     quotes = [str(problem) for problem in lost] if listed is not None and listed.quoted else []
-    return [*quotes, *_of_step(step, spec, units, answer)]
+    return [*quotes, *_step_problems(step, spec, units, answer)]
 
 
-def _of_step(step: Step, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units) -> list[str]:
+def _step_problems(
+    step: Step, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units
+) -> list[str]:
     by_unit = {(units[name].kind, units[name].key): each for name, each in answer.items()}
     return list(step.problems(Result(spec.key, by_unit, texts=shown_texts(spec))))
 
 
-MOST_PROBLEMS = 10
-LONGEST_ANSWER = 50_000
-LONGEST_PROBLEM = 300
-WORDS = """The answer above cannot be read. What is wrong with it:
-
-{problems}
-
-Give the same answer once more, in the form that was asked for: one JSON object that matches the \
-schema, with nothing before or after it. Keep your labels where they have the right form."""
-INCONSISTENT = """The answer above does not hold together. What is wrong with it:
-
-{problems}
-
-Give it once more with that mended and all else as it was: one JSON object that matches the \
-schema, with nothing before or after it."""
-
-
-def repair_of(prepared: Prepared, answer: Answer, by_unit: bool) -> Request | None:
-    """The request that asks for a mended form; None where the answer can be read as it is.
-
-    None too for an answer that is far longer than any that was asked for, and for none at all.
-    """
-    if not 0 < len(answer.text) <= LONGEST_ANSWER:
+def repair_request(prepared: Prepared, answer: Answer, by_unit: bool) -> Request | None:
+    """Build the request for a repair. None if the answer is readable, empty or far too long."""
+    if not 0 < len(answer.text) <= MAX_ANSWER_LENGTH:
         return None
-    words, problems = problems_of(prepared, answer.text, by_unit)
+    words, problems = _describe_problems(prepared, answer.text, by_unit)
     if not problems:
         return None
     first = prepared.request
-    told = "\n".join(f"- {problem[:LONGEST_PROBLEM]}" for problem in problems[:MOST_PROBLEMS])
-    again = Message("user", words.replace("{problems}", told))
+    lines = "\n".join(f"- {problem[:MAX_PROBLEM_LENGTH]}" for problem in problems[:MAX_PROBLEMS])
+    again = Message("user", words.replace("{problems}", lines))
     messages = (*first.messages, Message("assistant", answer.text), again)
     return Request(messages, first.schema, first.facts, first.sample)
 
 
-def can_be_read(prepared: Prepared, text: str, by_unit: bool) -> bool:
-    """Whether an answer has the form that was asked for, whatever else is wrong with it."""
-    words, _ = problems_of(prepared, text, by_unit)
-    return words != WORDS
+def is_readable(prepared: Prepared, text: str, by_unit: bool) -> bool:
+    """Tell whether an answer has the requested form, regardless of other problems."""
+    words, _ = _describe_problems(prepared, text, by_unit)
+    return words != UNREADABLE
 
 
-def problems_of(prepared: Prepared, text: str, by_unit: bool) -> tuple[str, list[str]]:
-    """The words of a repair, and what is wrong with an answer; nothing where it can stand."""
+def _describe_problems(prepared: Prepared, text: str, by_unit: bool) -> tuple[str, list[str]]:
+    """Return the template of a repair and the problems of an answer, none if it is acceptable."""
     asked = schema(prepared.assignment.item.campaign)
     try:
         units = from_judge(text, prepared.units, by_unit)["units"]
-        return INCONSISTENT, doubts_about(asked, prepared.spec, prepared.units, units, "judge")
+        return INCONSISTENT, find_problems(asked, prepared.spec, prepared.units, units, "judge")
     except RefusedError as error:
-        return WORDS, [str(problem) for problem in error.problems]
+        return UNREADABLE, [str(problem) for problem in error.problems]

@@ -1,4 +1,4 @@
-"""From an assignment to a request: its presentation, masked, in the words of its prompt."""
+"""Build the request of an assignment: present the item, mask names, fill in the prompt."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from judging.backends.base import (
     Request,
 )
 from judging.models import Judge
-from judging.prompts.perturbations import in_order, is_unconstrained, varied
+from judging.prompts.perturbations import apply_perturbation, is_unconstrained, reorder_texts
 from judging.prompts.template import (
     NO_PASSAGES,
     NO_TEXTS,
     Prompt,
-    answer_words,
+    describe_answer,
+    describe_query,
+    describe_texts,
+    describe_units,
     fill,
-    query_words,
-    texts_words,
-    units_words,
 )
 
-KEPT_ITEMS = 64
+CACHED_ITEMS = 64
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _FIELDS = {
     "report": "report",
@@ -55,12 +55,12 @@ NAMED_BY_REPORT = ("report", "sentence", "report-passage", "pair", "key-point")
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request with what is needed to take its answer in.
+    """A request with everything needed to store its answer.
 
-    `units` are under the names that the judge is told; `names` leads from these to the real ones.
-    `basis` are the digests of what it is given to (`annotation.basis`). `late` says how often it
-    was not answered in time in this run, by pumps before, `refused_for` for how many seconds a busy
-    server has refused it while others were answered.
+    `units` has the names that the judge is shown, and `names` maps these to the real names.
+    `basis` has the digests of what the judge is shown (`annotation.provenance`). `late` counts
+    how often the request timed out earlier in this run. `refused_for` says for how many seconds a
+    busy server rejected it while answering others.
     """
 
     assignment: Assignment
@@ -75,13 +75,13 @@ class Prepared:
 
     @property
     def asked(self) -> dict[str, UnitSpec]:
-        """The units that are asked, under their real names."""
-        return {self.names[told]: unit for told, unit in self.units.items()}
+        """The units that are asked, by their real names."""
+        return {self.names[name]: unit for name, unit in self.units.items()}
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """An item as it is stored and as this judge is shown it, with what its requests share."""
+class _PresentedItem:
+    """An item as it is stored and as this judge is shown it, with the parts its requests share."""
 
     spec: ItemSpec
     shown: ItemSpec
@@ -93,7 +93,7 @@ class _Seen:
 
 
 class Preparer:
-    """Makes the requests of one judge over one campaign; remembers the items it saw last."""
+    """Builds the requests of one judge over one campaign, and caches the latest items."""
 
     def __init__(self, campaign: Campaign, judge: Judge, prompt: Prompt, backend: Backend) -> None:
         self.campaign, self.judge = campaign, judge
@@ -107,45 +107,46 @@ class Preparer:
         grounded = "passages" in self.schema.protocol.needs
         self.without_texts = NO_PASSAGES if grounded else NO_TEXTS
         self._secrets: Mapping[int, frozenset[str]] = {}
-        self._seen: OrderedDict[tuple[int, tuple[str, ...]], _Seen] = OrderedDict()
-        self._asked_of = cache(partial(asked_of, self.schema))
+        self._cache: OrderedDict[tuple[int, tuple[str, ...]], _PresentedItem] = OrderedDict()
+        self._answer_fields = cache(partial(answer_fields, self.schema))
         self._unit_schema = cache(self.schema.unit_schema)
         self._answer_words: dict[tuple[str, ...], str] = {}
 
     def prepare_all(self, assignments: Sequence[Assignment]) -> list[Prepared]:
-        """The same for several, with fewer questions to the database."""
-        items = {row.item_id: row.item for row in assignments if not self._knows(row)}
+        """Prepare several assignments with fewer database queries."""
+        items = {row.item_id: row.item for row in assignments if not self._is_cached(row)}
         bring(self.campaign, items.values())
         self._secrets = _secrets({item.query_id for item in items.values()})
         return [self.prepare(assignment) for assignment in assignments]
 
     def prepare(self, assignment: Assignment) -> Prepared:
-        seen = self._look_at(assignment)
-        asked = {name: seen.named[name] for name in assignment.asked}
-        told = masked(asked, seen.secrets)
-        units = {told[name]: unit for name, unit in asked.items()}
-        request = self._request(assignment, seen, units)
-        names = {masked_name: name for name, masked_name in told.items()}
+        """Build the request of an assignment."""
+        shown_item = self._presented(assignment)
+        asked = {name: shown_item.named[name] for name in assignment.asked}
+        masked = mask_names(asked, shown_item.secrets)
+        units = {masked[name]: unit for name, unit in asked.items()}
+        request = self._request(assignment, shown_item, units)
+        names = {masked_name: name for name, masked_name in masked.items()}
         digest = request_hash(self.backend, request)
-        basis = str(self.bases.of(seen.shown, asked.values()))
-        return Prepared(assignment, seen.spec, units, names, request, digest, basis)
+        basis = str(self.bases.of(shown_item.shown, asked.values()))
+        return Prepared(assignment, shown_item.spec, units, names, request, digest, basis)
 
-    def _knows(self, assignment: Assignment) -> bool:
-        return (assignment.item_id, tuple(assignment.shown)) in self._seen
+    def _is_cached(self, assignment: Assignment) -> bool:
+        return (assignment.item_id, tuple(assignment.shown)) in self._cache
 
-    def _look_at(self, assignment: Assignment) -> _Seen:
+    def _presented(self, assignment: Assignment) -> _PresentedItem:
         key = assignment.item_id, tuple(assignment.shown)
-        if key not in self._seen:
-            self._seen[key] = self._new(assignment)
-            if len(self._seen) > KEPT_ITEMS:
-                self._seen.popitem(last=False)
-        return self._seen[key]
+        if key not in self._cache:
+            self._cache[key] = self._present(assignment)
+            if len(self._cache) > CACHED_ITEMS:
+                self._cache.popitem(last=False)
+        return self._cache[key]
 
-    def _new(self, assignment: Assignment) -> _Seen:
+    def _present(self, assignment: Assignment) -> _PresentedItem:
         item = assignment.item
         spec = present(item)
-        shown = in_order(assignment, varied(self.judge, spec, item))
-        return _Seen(
+        shown = reorder_texts(assignment, apply_perturbation(self.judge, spec, item))
+        return _PresentedItem(
             spec=spec,
             shown=shown,
             named=name_units(shown.units),
@@ -153,8 +154,8 @@ class Preparer:
             texts=tuple(text.text for text in shown.texts),
             words={
                 "guideline": self.guideline,
-                "texts": texts_words(shown.texts, self.without_texts),
-                "query": query_words(item.query.text, item.query.asked_at),
+                "texts": describe_texts(shown.texts, self.without_texts),
+                "query": describe_query(item.query.text, item.query.asked_at),
             },
             places={text.field: n for n, text in reversed(list(enumerate(shown.texts)))},
         )
@@ -165,7 +166,7 @@ class Preparer:
         return self._secrets[query]
 
     def _request(
-        self, assignment: Assignment, seen: _Seen, units: Mapping[str, UnitSpec]
+        self, assignment: Assignment, shown_item: _PresentedItem, units: Mapping[str, UnitSpec]
     ) -> Request:
         query = assignment.item.query
         asked = tuple(
@@ -173,58 +174,60 @@ class Preparer:
                 name=name,
                 kind=unit.kind,
                 text=unit.text,
-                about=about(unit, seen.places, query.key),
-                answer=answer_of(unit, seen.places),
-                **self._asked_of(unit.kind),
+                about=text_number(unit, shown_item.places, query.key),
+                answer=answer_number(unit, shown_item.places),
+                **self._answer_fields(unit.kind),
             )
             for name, unit in units.items()
         )
         values = {
-            **seen.words,
-            "units": units_words(asked),
-            "answer": self._answered_by(asked),
+            **shown_item.words,
+            "units": describe_units(asked),
+            "answer": self._describe_answer(asked),
         }
-        form = ANY_FORM if self.unconstrained else self._form(units)
-        facts = Facts(query.text, seen.texts, asked, self.by_unit)
+        form = ANY_FORM if self.unconstrained else self._answer_schema(units)
+        facts = Facts(query.text, shown_item.texts, asked, self.by_unit)
         return Request(fill(self.prompt, values), form, facts, assignment.replicate)
 
-    def _form(self, units: Mapping[str, UnitSpec]) -> JSON:
+    def _answer_schema(self, units: Mapping[str, UnitSpec]) -> JSON:
         if self.by_unit:
             return self._unit_schema(next(iter(units.values())).kind)
         return self.schema.item_schema(units)
 
-    def _answered_by(self, asked: tuple[AskedUnit, ...]) -> str:
-        """What is said of the answer, which is the same for the same kinds of units."""
+    def _describe_answer(self, asked: tuple[AskedUnit, ...]) -> str:
+        """Describe the answer, once for each combination of kinds of units."""
         kinds = tuple(dict.fromkeys(unit.kind for unit in asked))
         if kinds not in self._answer_words:
-            self._answer_words[kinds] = answer_words(self.schema, asked, self.by_unit)
+            self._answer_words[kinds] = describe_answer(self.schema, asked, self.by_unit)
         return self._answer_words[kinds]
 
 
 def request_hash(backend: Backend, request: Request) -> str:
-    """SHA-256 of the canonical JSON of all that decides the answer, in hexadecimal."""
+    """Return the SHA-256 of the canonical JSON of all that decides the answer, in hexadecimal."""
     canonical = _CANONICAL.encode(backend.identity(request))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def masked(units: Mapping[str, UnitSpec], secrets: frozenset[str]) -> dict[str, str]:
-    """The name that the judge is told for each unit: its own, or a number where it tells too much.
+def mask_names(units: Mapping[str, UnitSpec], secrets: frozenset[str]) -> dict[str, str]:
+    """Return the name that the judge is shown for each unit.
 
-    Ids of reports often hold the name of the system that wrote them. Then all units of the item
-    are numbered, so that no number can be the key of another.
+    Keys of reports often contain the name of the system that wrote them. If any does, all units of
+    the item are numbered, so that no number can equal another unit's key.
     """
-    telling = any(
+    revealing = any(
         secret in name.casefold()
         for name, unit in units.items()
         if unit.kind in NAMED_BY_REPORT
         for secret in secrets
     )
     numbers = [f"{unit.kind} {n}" for n, unit in enumerate(units.values(), start=1)]
-    return {name: number if telling else name for name, number in zip(units, numbers, strict=True)}
+    return {
+        name: number if revealing else name for name, number in zip(units, numbers, strict=True)
+    }
 
 
 def _secrets(queries: Collection[int]) -> dict[int, frozenset[str]]:
-    """What would tell, by query, which systems wrote its reports."""
+    """Return, by query, the words that would reveal which systems wrote its reports."""
     found: dict[int, set[str]] = {query: set() for query in queries}
     for query, *words in _systems.rows(queries=list(queries)) if queries else ():
         found[query].update(word.casefold() for word in words if word)
@@ -239,8 +242,8 @@ def _system_query() -> QuerySet[Report, tuple[int, str | None, str | None]]:
 _systems = PreparedQuery(_system_query)
 
 
-def asked_of(schema: Schema, kind: str) -> dict[str, Any]:
-    """What is asked of every unit of a kind, as fields of `AskedUnit`."""
+def answer_fields(schema: Schema, kind: str) -> dict[str, Any]:
+    """Return the fields of `AskedUnit` that all units of a kind share."""
     rule, written = schema.evidence(kind), schema.written(kind)
     listed, matching = schema.listed(kind), schema.matching(kind)
     return {
@@ -262,8 +265,8 @@ def _asked_only(schema: Schema, conditions: Conditions) -> Conditions:
     return {name: codes for name, codes in conditions.items() if name in asked}
 
 
-def about(unit: UnitSpec, places: Mapping[str, int], query: str) -> int | None:
-    """The number of the text, from 0, that a unit is or is a sentence of; or of its passage."""
+def text_number(unit: UnitSpec, places: Mapping[str, int], query: str) -> int | None:
+    """Return the number, from 0, of the text that contains a unit, or of the unit's passage."""
     if unit.of:
         return places.get(unit.of[1])
     field = _FIELDS.get(unit.kind)
@@ -272,6 +275,6 @@ def about(unit: UnitSpec, places: Mapping[str, int], query: str) -> int | None:
     return min((places[name] for name in names if name in places), default=None)
 
 
-def answer_of(unit: UnitSpec, places: Mapping[str, int]) -> int | None:
-    """The number of the answer, from 0, beside which a unit's passage is judged."""
+def answer_number(unit: UnitSpec, places: Mapping[str, int]) -> int | None:
+    """Return the number, from 0, of the answer beside which a unit's passage is judged."""
     return places.get(unit.of[0]) if unit.of else None

@@ -1,10 +1,10 @@
-"""Prompt files, their slots, and the words in which texts, units and the answer are described.
+"""Prompt files, their slots, and the description of texts, units and the answer in a prompt.
 
-A prompt is text with fixed slots, and no code. The part before the first line `---` is the system
-message, the rest the user's. Slots are filled in one pass, so nothing in a text is ever read as a
-slot. Nothing here names a system, a setting, a run or another rater. Ids of texts, which often
-contain such a name, are left out: texts are numbered. Material is between delimiters or in JSON
-strings, so that it cannot pass for words of the prompt.
+A prompt is text with fixed slots, without code. The part before the first line `---` is the system
+message, the rest is the user's message. Slots are filled in one pass, so that a text cannot contain
+a slot. Nothing here names a system, a setting, a run or another rater. Texts are numbered, since
+their keys often contain such a name. Material is between delimiters or in JSON strings, so that it
+cannot pass for a part of the prompt.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from judging.backends.base import AskedUnit, Message
 
 SLOTS = ("guideline", "texts", "query", "units", "answer")
-NEEDED = ("texts", "units", "answer")
-OWN = ("units", "answer")
+REQUIRED_SLOTS = ("texts", "units", "answer")
+UNIT_SLOTS = ("units", "answer")
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _BREAK = re.compile(r"^---[ \t]*$", re.MULTILINE)
 NONCE_LENGTH = 16
 
 
 class PromptError(ValueError):
-    """A prompt that cannot be filled in: what is wrong, and what to do."""
+    """A prompt cannot be filled in. The message says what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The two parts of a checked prompt; `sha256` is of the whole text as it was written."""
+    """The two parts of a checked prompt, and the SHA-256 of the whole text as it was written."""
 
     system: str
     user: str
@@ -42,23 +42,23 @@ class Prompt:
 
     @cached_property
     def parts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The two parts cut at their slots: words and names of slots by turns."""
+        """The two parts split at their slots, with text and slot names alternating."""
         return tuple(_SLOT.split(self.system)), tuple(_SLOT.split(self.user))
 
 
 def read_prompt(text: str) -> Prompt:
-    """Checks a prompt's slots and takes it apart. Raises PromptError."""
+    """Check a prompt's slots and split it into its parts. Raises PromptError."""
     slots = set(_SLOT.findall(text))
     if unknown := sorted(slots - set(SLOTS)):
-        known = ", ".join(f"{{{name}}}" for name in SLOTS)
-        raise PromptError(f"{{{unknown[0]}}} is no slot; the slots are {known}")
+        slots_list = ", ".join(f"{{{name}}}" for name in SLOTS)
+        raise PromptError(f"{{{unknown[0]}}} is no slot; the slots are {slots_list}")
     parts = _BREAK.split(text, maxsplit=1)
     system, user = parts if len(parts) == 2 else ("", text)
-    for name in NEEDED:
+    for name in REQUIRED_SLOTS:
         if name not in slots:
-            raise PromptError(f"the slot {{{name}}} is missing; put it where it belongs")
+            raise PromptError(f"the slot {{{name}}} is missing; add it")
         if name not in _SLOT.findall(user):
-            raise PromptError(f"the slot {{{name}}} stands before the line ---; move it below")
+            raise PromptError(f"the slot {{{name}}} is before the line ---; move it below")
     return Prompt(system.strip(), user.strip(), sha256_of(text))
 
 
@@ -67,23 +67,23 @@ def sha256_of(text: str) -> str:
 
 
 def fill(prompt: Prompt, values: Mapping[str, str]) -> tuple[Message, ...]:
-    """The messages, with each slot replaced by its value; an empty system part is left out."""
-    system, user = (_filled(part, values) for part in prompt.parts)
-    # What stands before the first slot of a unit's own is shared by all requests of an item.
-    own = min(prompt.parts[1].index(slot) for slot in OWN)
+    """Return the messages with each slot replaced by its value, without an empty system part."""
+    system, user = (_fill_part(part, values) for part in prompt.parts)
+    # All requests of an item share the text before the first slot that depends on the unit.
+    own = min(prompt.parts[1].index(slot) for slot in UNIT_SLOTS)
     asked = Message("user", "".join(user), sum(map(len, user[:own])))
     opening = "".join(system)
     return (Message("system", opening), asked) if opening else (asked,)
 
 
-def _filled(part: Sequence[str], values: Mapping[str, str]) -> list[str]:
+def _fill_part(part: Sequence[str], values: Mapping[str, str]) -> list[str]:
     return [values[each] if n % 2 else each for n, each in enumerate(part)]
 
 
 def fenced(text: str) -> str:
-    """A text between delimiters that it cannot forge: they carry a hash of the text itself.
+    """Put a text between delimiters that it cannot forge, since they contain the text's hash.
 
-    The same text always gets the same delimiters, so that equal beginnings of prompts stay equal.
+    Equal texts get equal delimiters, so that equal beginnings of prompts stay equal.
     """
     nonce = _nonce(text)
     return f"[begin {nonce}]\n{text}\n[end {nonce}]"
@@ -96,57 +96,64 @@ def _nonce(text: str) -> str:
     return nonce
 
 
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 NO_TEXTS = "(There are no texts. Judge from the query alone.)"
 NO_PASSAGES = "(There is no relevant passage, and so nothing to answer from.)"
 
 
-def texts_words(texts: Sequence[Text], otherwise: str = NO_TEXTS) -> str:
-    """All texts, numbered from 1; what to say `otherwise`, where there are none."""
-    return "\n\n".join(_text(n, text) for n, text in enumerate(texts, start=1)) or otherwise
+def describe_texts(texts: Sequence[Text], otherwise: str = NO_TEXTS) -> str:
+    """List all texts, numbered from 1. Return `otherwise` if there are none."""
+    return (
+        "\n\n".join(_describe_text(n, text) for n, text in enumerate(texts, start=1)) or otherwise
+    )
 
 
-def _text(number: int, text: Text) -> str:
-    facts = "".join(f"; {name}: {_string(value)}" for name, value in text.facts)
-    lines = [f"Text {number}: {_string(text.heading)}{facts}", fenced(text.text)]
+def _describe_text(number: int, text: Text) -> str:
+    facts = "".join(f"; {name}: {_quote(value)}" for name, value in text.facts)
+    lines = [f"Text {number}: {_quote(text.heading)}{facts}", fenced(text.text)]
     if text.suggested:
-        quotes = ", ".join(map(_string, text.suggested))
+        quotes = ", ".join(map(_quote, text.suggested))
         lines.append(f"Places that came with it, which may be wrong: {quotes}")
     return "\n".join(lines)
 
 
-def query_words(query: str, asked_at: str | None) -> str:
-    return fenced(query) + (f"\nIt was asked on {_string(asked_at)}." if asked_at else "")
+def describe_query(query: str, asked_at: str | None) -> str:
+    return fenced(query) + (f"\nIt was asked on {_quote(asked_at)}." if asked_at else "")
 
 
-def units_words(units: Iterable[AskedUnit]) -> str:
-    """One line a unit: its key and its words, and the text that it is or stands in.
+def describe_units(units: Iterable[AskedUnit]) -> str:
+    """Write a line for each unit: its key, its wording and the number of the text it belongs to.
 
-    Of a passage beside an answer it is both texts, the passage first.
+    A passage beside an answer has both numbers, the passage first.
     """
-    return "\n".join(_unit(unit) for unit in units)
+    return "\n".join(_describe_unit(unit) for unit in units)
 
 
-def _unit(unit: AskedUnit) -> str:
+def _describe_unit(unit: AskedUnit) -> str:
     place = f" (text {unit.about + 1})" if unit.about is not None else ""
     if unit.about is not None and unit.answer is not None:
         place = f" (texts {unit.about + 1} and {unit.answer + 1})"
-    return f"- {_string(unit.name)}: {unit.kind} {_string(unit.text)}{place}"
+    return f"- {_quote(unit.name)}: {unit.kind} {_quote(unit.text)}{place}"
 
 
-def answer_words(schema: Schema, units: Sequence[AskedUnit], unit_by_unit: bool) -> str:
-    """What the JSON object holds, for each kind of unit that is asked."""
+def describe_answer(schema: Schema, units: Sequence[AskedUnit], unit_by_unit: bool) -> str:
+    """Describe the JSON object for each kind of unit that is asked."""
     kinds = dict.fromkeys(unit.kind for unit in units)
     if unit_by_unit:
         opening = "Answer with one object for the unit below, with these keys:"
-        return "\n".join([opening, *(line for kind in kinds for line in _keys(schema, kind))])
+        return "\n".join(
+            [opening, *(line for kind in kinds for line in _describe_keys(schema, kind))]
+        )
     lines = ["Answer with one object with an entry under the key of each unit."]
     for kind in kinds:
-        lines += [f"For a {kind}, the entry is an object with these keys:", *_keys(schema, kind)]
+        lines += [
+            f"For a {kind}, the entry is an object with these keys:",
+            *_describe_keys(schema, kind),
+        ]
     return "\n".join(lines)
 
 
-def _keys(schema: Schema, kind: str) -> list[str]:
+def _describe_keys(schema: Schema, kind: str) -> list[str]:
     lines = []
     if rule := schema.evidence(kind):
         owed = f", owed where `{rule.variable}` is {rule.owed_if}" if rule.owed_if else ""
@@ -154,17 +161,17 @@ def _keys(schema: Schema, kind: str) -> list[str]:
         texts = f"{rule.field}s" if rule.several else rule.field
         lines.append(f"- `{EVIDENCE_KEY}`: {form}quotes of the {texts} for `{rule.variable}`{owed}")
     for variable in schema.variables_of(kind):
-        codes = _listed(variable.answers)
-        condition = _condition(schema, variable.asked_if)
+        codes = _join_codes(variable.answers)
+        condition = _describe_condition(schema, variable.asked_if)
         lines.append(f"- `{variable.name}`: {variable.question} {codes}{condition}")
     if written := schema.written(kind):
-        condition = _condition(schema, written.asked_if)
+        condition = _describe_condition(schema, written.asked_if)
         lines.append(
             f"- `{written.name}`: {written.question}, as its text and an empty "
             f"list of citations{condition}"
         )
     if listed := schema.listed(kind):
-        lines.append(_list(listed) + _condition(schema, listed.asked_if))
+        lines.append(_describe_list(listed) + _describe_condition(schema, listed.asked_if))
     if matching := schema.matching(kind):
         lines.append(
             f"- `{matching.matches}`: the numbers, from 1, of those {matching.name} of your list "
@@ -173,30 +180,30 @@ def _keys(schema: Schema, kind: str) -> list[str]:
     return lines
 
 
-def _list(rule: PointList) -> str:
+def _describe_list(rule: PointList) -> str:
     quotes = (
         f'a list of {{"quote", "start"}} of the {rule.field}' if rule.quoted else "an empty list"
     )
-    # A list that owes no quotes is made of the units themselves, with them in view.
+    # A list without quotes is made from the units themselves, so the units stay in view.
     hidden = rule.match_kind if rule.quoted else ""
     first = f"; write it before you look at any {hidden}" if hidden else ""
     form = 'a list of {"text", "evidence"}, each with its words and'
     return f"- `{rule.name}`: {rule.question}, {form} {quotes}{first}"
 
 
-def _condition(schema: Schema, conditions: Conditions) -> str:
+def _describe_condition(schema: Schema, conditions: Conditions) -> str:
     asked = {v.name for v in schema.variables}
     held = {name: codes for name, codes in conditions.items() if name in asked}
-    return f"; null unless {_joined(held)}" if held else ""
+    return f"; null unless {_join_conditions(held)}" if held else ""
 
 
-def _joined(conditions: Mapping[str, tuple[str, ...]]) -> str:
-    return " and ".join(f"`{name}` is {_listed(codes)}" for name, codes in conditions.items())
+def _join_conditions(conditions: Mapping[str, tuple[str, ...]]) -> str:
+    return " and ".join(f"`{name}` is {_join_codes(codes)}" for name, codes in conditions.items())
 
 
-def _listed(codes: Sequence[str]) -> str:
+def _join_codes(codes: Sequence[str]) -> str:
     return codes[0] if len(codes) == 1 else f"{', '.join(codes[:-1])} or {codes[-1]}"
 
 
-def _string(words: str) -> str:
-    return _quoted(" ".join(words.split()))
+def _quote(words: str) -> str:
+    return _encode(" ".join(words.split()))

@@ -1,10 +1,10 @@
-"""What a perturbation did to a judge's labels, as counts; and label mass.
+"""The effects of a perturbation on a judge's labels, as counts, and label mass.
 
-Counts only, as a run's manifest holds them; `analysis.robustness.sheet` computes rates with
-intervals from the same pairs. Label mass is how likely a judge was, at the place of a label, to
-write any label at all. If it is small, the model preferred to say something else, and scores rest
-on little. A server that enforces the form of an answer may return probabilities of labels alone;
-then label mass can only be taken from answers without an enforced form.
+A run's manifest stores these counts. `analysis.robustness.sheet` computes rates with intervals from
+the same pairs. Label mass is the probability that a judge writes any label at all at the position
+of a label. If it is small, the model preferred other text, and its scores are unreliable. A server
+that enforces the form of an answer may return probabilities of labels alone. Then label mass can
+only be computed from answers without an enforced form.
 """
 
 from __future__ import annotations
@@ -24,124 +24,133 @@ from annotation.protocols.base import Variable
 from annotation.protocols.schema import Schema
 from judging.answers.scoring import LOW_MASS
 from judging.models import Judge
-from judging.prompts.perturbations import KINDS, UNCONTROLLED, Purpose, favourable, share_of_best
+from judging.prompts.perturbations import (
+    KINDS,
+    UNCONTROLLED,
+    Purpose,
+    favourable_code,
+    position_on_scale,
+)
 from judging.runs.ledger import rows_of
 
 JSON = dict[str, Any]
 Status = Assignment.Status
 OPEN, UNSCORED = "open", "no score"
+LOW_MEDIAN_MASS = 0.9
 
 
-class Said(NamedTuple):
-    """A label as far as trials compare it; `query` is a primary key."""
+class ComparedLabel(NamedTuple):
+    """The parts of a label that trials compare. `query` is a primary key."""
 
     value: str
     score: float | None
     query: int
 
 
-class Place(NamedTuple):
-    """What a label is of: a unit's primary key and kind, and the variable."""
+class LabelKey(NamedTuple):
+    """What a label belongs to: a unit's primary key and kind, and the variable."""
 
     unit: int
     kind: str
     variable: str
 
 
-Labels = Mapping[Place, Said]
-Lost = Mapping[Place, str]
-"""Why there is no label at a place."""
+Labels = Mapping[LabelKey, ComparedLabel]
+Reasons = Mapping[LabelKey, str]
+"""Missing reasons by label key."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One variable under both conditions: the labels of the judge, and those of the trial.
+    """One variable's labels from the judge and from the trial.
 
-    `turned` where the trial was shown pairs the other way round. `lost` are the places where the
-    trial was asked and has no label, `lost_before` those of the judge.
+    `swapped` is true if the trial was shown pairs in the other order. `reasons` are the missing
+    reasons of the trial, `reasons_before` those of the judge.
     """
 
     variable: Variable
     purpose: Purpose
     base: Labels
     trial: Labels
-    turned: bool = False
-    lost: Lost = field(default_factory=dict)
-    lost_before: Lost = field(default_factory=dict)
+    swapped: bool = False
+    reasons: Reasons = field(default_factory=dict)
+    reasons_before: Reasons = field(default_factory=dict)
 
-    def both(self) -> list[tuple[Said, Said]]:
-        """The labels of the judge and of the trial, where both gave one."""
+    def both(self) -> list[tuple[ComparedLabel, ComparedLabel]]:
+        """Return the judge's and the trial's label where both gave one."""
         return [
-            (self.base[place], said)
-            for place, said in self.trial.items()
-            if self.is_of(place) and place in self.base
+            (self.base[key], label)
+            for key, label in self.trial.items()
+            if self.includes(key) and key in self.base
         ]
 
-    def is_of(self, place: Place) -> bool:
+    def includes(self, place: LabelKey) -> bool:
         return (place.kind, place.variable) == (self.variable.kind, self.variable.name)
 
     def missing(self) -> dict[str, int]:
-        """How many labels one of the two lacks, by reason; those of the judge as `before: …`.
+        """Count missing labels by reason, with those of the judge as `before: …`.
 
-        What need not be asked, because another label said so, is not missing.
+        A label that another label made unnecessary is not missing.
         """
-        before = {place: f"before: {why}" for place, why in self.lost_before.items()}
-        return _counted(why for place, why in {**before, **self.lost}.items() if self._owed(place))
-
-    def missing_after(self) -> dict[str, int]:
-        """How many labels the trial lacks, whether the judge had them or not."""
-        return _counted(why for place, why in self.lost.items() if self._owed(place))
-
-    def missing_but(self, label: str) -> dict[str, int]:
-        """How many labels the trial lacks where the judge gave another one than this."""
-        return _counted(
-            why
-            for place, why in self.lost.items()
-            if self._owed(place) and place in self.base and self.base[place].value != label
+        before = {place: f"before: {why}" for place, why in self.reasons_before.items()}
+        return _count(
+            why for place, why in {**before, **self.reasons}.items() if self._is_owed(place)
         )
 
-    def _owed(self, place: Place) -> bool:
+    def missing_after(self) -> dict[str, int]:
+        """Count the trial's missing labels by reason, regardless of the judge's labels."""
+        return _count(why for place, why in self.reasons.items() if self._is_owed(place))
+
+    def missing_but(self, label: str) -> dict[str, int]:
+        """Count the trial's missing labels by reason where the judge gave another label."""
+        return _count(
+            why
+            for place, why in self.reasons.items()
+            if self._is_owed(place) and place in self.base and self.base[place].value != label
+        )
+
+    def _is_owed(self, place: LabelKey) -> bool:
         asked = not self.variable.asked_if or place in self.base or place in self.trial
-        return self.is_of(place) and asked and not (place in self.base and place in self.trial)
+        return self.includes(place) and asked and not (place in self.base and place in self.trial)
 
-    def places_on_scale(self) -> list[tuple[float, int]]:
-        """Where each label of a control stands, from 0 to 1, with its query.
+    def positions_on_scale(self) -> list[tuple[float, int]]:
+        """Return the position from 0 to 1 of each label of a control, with its query.
 
-        All labels of the trial count, whether the judge gave the unit one before or not.
+        All labels of the trial count, regardless of the judge's labels.
         """
         if self.variable.name in UNCONTROLLED:
             return []
         found = (
-            (share_of_best(self.variable, said.value), said.query)
-            for place, said in self.trial.items()
-            if self.is_of(place)
+            (position_on_scale(self.variable, label.value), label.query)
+            for key, label in self.trial.items()
+            if self.includes(key)
         )
         return [(share, query) for share, query in found if share is not None]
 
     def counts(self) -> JSON:
-        """What the pair comes to, in numbers that need no resampling."""
-        both, wished = self.both(), favourable(self.variable)
+        """Return the counts for the manifest, which need no resampling."""
+        both, wished = self.both(), favourable_code(self.variable)
         found: JSON = {
             "compared": len(both),
             "flipped": sum(before.value != after.value for before, after in both),
             "missing": self.missing(),
         }
         if self.purpose == "control":
-            places = [share for share, _ in self.places_on_scale()]
-            mean = round(sum(places) / len(places), 9) if places else None
-            found |= {"on_scale": len(places), "mean_score": mean, "missing": self.missing_after()}
+            shares = [share for share, _ in self.positions_on_scale()]
+            mean = round(sum(shares) / len(shares), 9) if shares else None
+            found |= {"on_scale": len(shares), "mean_score": mean, "missing": self.missing_after()}
         if self.purpose == "attack":
             moved = [after.value == wished for before, after in both if before.value != wished]
             found |= {"wished": wished, "open_to_it": len(moved), "went_over": sum(moved)}
         return found
 
 
-def _counted(reasons: Iterator[str]) -> dict[str, int]:
+def _count(reasons: Iterator[str]) -> dict[str, int]:
     return dict(sorted(Counter(reasons).items()))
 
 
 def pairs(campaign: Campaign, trial: Judge) -> dict[str, Pair]:
-    """What a trial said beside what its judge said of the same items, by variable.
+    """Pair a trial's labels with its judge's labels on the same items, by variable.
 
     Raises ValueError for a judge that is no trial.
     """
@@ -152,27 +161,29 @@ def pairs(campaign: Campaign, trial: Judge) -> dict[str, Pair]:
     before = rows_of(campaign, trial.base).filter(replicate=0, status=Status.DONE, item__in=items)
     asked = schema(campaign)
     kind = trial.variation["kind"]
-    base, said = said_by(campaign, trial.base, items), said_by(campaign, trial)
-    lost, lost_before = lost_in(rows, asked), lost_in(before, asked)
+    base, said = labels_by(campaign, trial.base, items), labels_by(campaign, trial)
+    lost, reasons_before = missing_reasons_in(rows, asked), missing_reasons_in(before, asked)
     return {
-        name: Pair(variable, KINDS[kind].purpose, base, said, kind == "swapped", lost, lost_before)
+        name: Pair(
+            variable, KINDS[kind].purpose, base, said, kind == "swapped", lost, reasons_before
+        )
         for name, variable in variables_of(campaign).items()
     }
 
 
 def variables_of(campaign: Campaign) -> dict[str, Variable]:
-    """The variables of a campaign; one that is asked of two kinds of units stands once for each."""
+    """Return the variables of a campaign by name, once for each kind of unit that they apply to."""
     variables = schema(campaign).variables
     times = Counter(variable.name for variable in variables)
     return {v.name if times[v.name] == 1 else f"{v.name} of {v.kind}": v for v in variables}
 
 
-def said_by(
+def labels_by(
     campaign: Campaign, judge: Judge, items: QuerySet[Any, Any] | None = None
-) -> dict[Place, Said]:
-    """The current labels of a judge or a trial; of a judge that is asked often, its first ones.
+) -> dict[LabelKey, ComparedLabel]:
+    """Return the current labels of a judge or a trial, from its first sample only.
 
-    With `items`, a query of their primary keys, of these alone.
+    `items` is a query of primary keys that restricts the labels to these items.
     """
     labels = Label.objects.filter(
         response__current=True,
@@ -184,31 +195,34 @@ def said_by(
         labels = labels.filter(response__assignment__item__in=items)
     columns = ("unit", "unit__kind", "variable", "value", "score", "unit__item__query")
     return {
-        Place(unit, kind, variable): Said(value, score, query)
+        LabelKey(unit, kind, variable): ComparedLabel(value, score, query)
         for unit, kind, variable, value, score, query in labels.values_list(*columns).iterator(5000)
     }
 
 
-def lost_in(rows: QuerySet[Assignment], asked: Schema) -> dict[Place, str]:
-    """Why labels are not there, of rows that are closed without them or are still `open`."""
+def missing_reasons_in(rows: QuerySet[Assignment], asked: Schema) -> dict[LabelKey, str]:
+    """Return the missing reasons of assignments that are closed without labels or still `open`."""
     lacking = rows.exclude(status=Status.DONE, missing={}).order_by()
     units: dict[tuple[int, str], tuple[int, str]] = {}
     of_items = Unit.objects.filter(item__in=lacking.values("item")).order_by()
     for item, name, unit, kind in of_items.values_list("item", "name", "pk", "kind"):
         units[item, name] = unit, kind
-    found: dict[Place, str] = {}
+    found: dict[LabelKey, str] = {}
     for row in lacking:
         there = {name: units[row.item_id, name] for name in row.asked}
         for name, each in _reasons(row, asked, {n: kind for n, (_, kind) in there.items()}):
             unit, kind = there[name]
-            found |= {Place(unit, kind, variable): why for variable, why in each.items()}
+            found |= {LabelKey(unit, kind, variable): why for variable, why in each.items()}
     return found
 
 
 def _reasons(
     row: Assignment, asked: Schema, kinds: Mapping[str, str]
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """By unit. A row without any answer lacks all, as nobody knows what would have been asked."""
+    """Yield missing reasons by unit.
+
+    Without any answer all labels are missing, since conditions cannot be evaluated.
+    """
     if row.missing or row.status == Status.DONE:
         yield from reasons(row, asked, kinds).items()
         return
@@ -218,8 +232,8 @@ def _reasons(
         yield name, {variable.name: why for variable in asked.variables_of(kind)}
 
 
-def missing_of(campaign: Campaign, judge: Judge) -> dict[str, int]:
-    """How many units have no answer, by reason; those that are still to be asked as `open`."""
+def count_missing(campaign: Campaign, judge: Judge) -> dict[str, int]:
+    """Count units without an answer by reason, with those not yet asked as `open`."""
     counted: Counter[str] = Counter()
     rows = rows_of(campaign, judge).exclude(status=Status.DONE)
     for status, reason, asked in rows.values_list("status", "reason", "asked"):
@@ -228,7 +242,7 @@ def missing_of(campaign: Campaign, judge: Judge) -> dict[str, int]:
 
 
 def trials_in(campaign: Campaign, base: Judge) -> list[Judge]:
-    """The trials of a judge that were asked anything in a campaign, in the order of their kinds."""
+    """Return the trials of a judge with assignments in a campaign, in the order of their kinds."""
     order = list(KINDS)
     asked = Assignment.objects.filter(item__campaign=campaign, rater__judge__base=base)
     trials = Judge.objects.filter(rater__in=asked.order_by().values("rater"), base=base)
@@ -236,23 +250,20 @@ def trials_in(campaign: Campaign, base: Judge) -> list[Judge]:
     return sorted(found, key=lambda each: order.index(each.variation["kind"]))
 
 
-def units_asked(campaign: Campaign, judge: Judge) -> int:
+def count_units(campaign: Campaign, judge: Judge) -> int:
     return sum(map(len, rows_of(campaign, judge).values_list("asked", flat=True)))
 
 
-MASS_BAR = 0.9
-
-
 def asks_for_mass(judge: Judge) -> bool:
-    """Whether a judge asks for the probabilities that the mass is the sum of."""
+    """Tell whether a judge asks for the log probabilities that label mass needs."""
     return bool(judge.params.get("logprobs"))
 
 
-def masses_of(campaign: Campaign, judge: Judge) -> JSON:
-    """Median mass over the current labels of a judge, and how many are `low`: below one half.
+def summarise_masses(campaign: Campaign, judge: Judge) -> JSON:
+    """Return the median mass over a judge's current labels, and the number of low ones.
 
-    `n` labels have a mass, of others `unknown` says by reason why not. Without any the median is
-    null. It is `flagged` where the median is below 0.9; null where that is not known.
+    `n` labels have a mass; `unknown` counts the others by reason. A mass below one half is `low`. A
+    median below 0.9 is `flagged`. Without any mass the median and the flag are null.
     """
     labels = Label.objects.filter(
         response__current=True,
@@ -266,24 +277,25 @@ def masses_of(campaign: Campaign, judge: Judge) -> JSON:
         if (mass := found.get("mass")) is not None:
             masses.append(mass)
         else:
-            told = found.get("mass_unknown") or found.get("unscored")
-            unknown[told or "the server gave no log probabilities"] += 1
+            reason = found.get("mass_unknown") or found.get("unscored")
+            unknown[reason or "the server gave no log probabilities"] += 1
     middle = round(median(masses), 9) if masses else None
     return {
         "n": len(masses),
         "median": middle,
         "low": sum(mass < LOW_MASS for mass in masses),
         "unknown": dict(sorted(unknown.items())),
-        "flagged": None if middle is None else middle < MASS_BAR,
+        "flagged": None if middle is None else middle < LOW_MEDIAN_MASS,
     }
 
 
-def warning_of(masses: JSON) -> str:
-    """What to say where the mass is low; empty where it is not, or is not known."""
+def mass_warning(masses: JSON) -> str:
+    """Return a warning if the mass is low, else an empty string."""
     if not masses["flagged"]:
         return ""
     return (
         f"the label mass is low: half of {masses['n']:,} labels had less than "
         f"{masses['median']:.2f}, and {masses['low']:,} less than {LOW_MASS}. The model would "
-        "often have said something else than a label: take its scores with care, or mend the prompt"
+        "often have written something other than a label: treat its scores with care, or improve "
+        "the prompt"
     )

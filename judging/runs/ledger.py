@@ -41,7 +41,7 @@ from datasets.db.prepared import (
 )
 from datasets.models import Query
 from judging.models import Judge, JudgeCall, JudgeRun, Strike
-from judging.prompts.perturbations import fields_in_order, is_unconstrained
+from judging.prompts.perturbations import is_unconstrained, order_of_fields
 
 Status = Assignment.Status
 _COLUMNS = ("id", "item_id", "rater_id", "replicate", "scope", "asked", "shown", "attempts")
@@ -372,7 +372,7 @@ def plan_trial(campaign: Campaign, trial: Judge, draw: Draw) -> int:
 def _shown(row: Assignment, campaign: Campaign, trial: Judge) -> list[str]:
     """The fields of the texts in the order of this trial; none where it is the item's own."""
     row.item.campaign = campaign
-    return fields_in_order(trial, row.item, row.shown)
+    return order_of_fields(trial, row.item, row.shown)
 
 
 def samples_of(judge: Judge) -> int:

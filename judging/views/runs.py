@@ -33,10 +33,10 @@ from judging.forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.lanes import backend_of
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.prompts.repair import can_be_read
+from judging.prompts.repair import is_readable
 from judging.prompts.request import Preparer
 from judging.prompts.template import PromptError, read_prompt
-from judging.robustness.effects import warning_of
+from judging.robustness.effects import mass_warning
 from judging.runs import lifecycle as runs
 from judging.runs.comparison import compared
 from judging.runs.lifecycle import prompt_of
@@ -118,7 +118,7 @@ def _context(found: JudgeRun) -> dict[str, Any]:
         "run": found,
         "progress": progress,
         "warnings": found.manifest.get("warnings") or [],
-        "low_mass": warning_of(masses) if masses else "",
+        "low_mass": mass_warning(masses) if masses else "",
         "left": seconds_in_words(progress.left),
         "per_minute": round(progress.rate * 60, 1) if progress.rate else None,
     }
@@ -253,7 +253,7 @@ def _is_readable(call: JudgeCall) -> bool:
         prepared = preparer.prepare(call.assignment)
     except LOST:
         return True
-    return can_be_read(prepared, call.completion or "", preparer.by_unit)
+    return is_readable(prepared, call.completion or "", preparer.by_unit)
 
 
 def _labels(call: JudgeCall) -> list[dict[str, Any]]:

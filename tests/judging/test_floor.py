@@ -13,7 +13,7 @@ from annotation.models import Assignment, Campaign, Label, Rater, Response
 from annotation.protocols import PROTOCOLS
 from judging import floor
 from judging.backends.lexical import Lexical
-from judging.floor import Place, floor_of
+from judging.floor import UnitKey, get_floor
 from judging.models import Judge, JudgeCall, JudgeRun
 from tests.judging.cast import campaign_of, command, judge
 
@@ -27,11 +27,11 @@ def emptied() -> Iterator[None]:
     caches["floors"].clear()
 
 
-def said_by_judge(campaign: Campaign) -> dict[str, dict[Place, str]]:
+def said_by_judge(campaign: Campaign) -> dict[str, dict[UnitKey, str]]:
     """The labels of a lexical judge that labels the campaign, by variable."""
     judge("words")
     command("run_judge", "--campaign", campaign.name, "--judge", "words")
-    found: dict[str, dict[Place, str]] = {}
+    found: dict[str, dict[UnitKey, str]] = {}
     columns = ("variable", "unit__item__key", "unit__kind", "unit__key", "value")
     for variable, item, kind, unit, value in Label.objects.values_list(*columns):
         found.setdefault(variable, {})[item, kind, unit] = value
@@ -42,7 +42,7 @@ def said_by_judge(campaign: Campaign) -> dict[str, dict[Place, str]]:
 @pytest.mark.parametrize("protocol", [p for p in PROTOCOLS if PROTOCOLS[p].variables])
 def test_it_says_what_a_lexical_judge_says(protocol: str, tmp_path: Path) -> None:
     campaign = campaign_of(tmp_path, protocol)
-    found = floor_of(campaign)
+    found = get_floor(campaign)
     judged = said_by_judge(campaign)
     for variable, codes in found.codes.items():
         if codes:
@@ -53,19 +53,19 @@ def test_it_says_what_a_lexical_judge_says(protocol: str, tmp_path: Path) -> Non
 
 
 def test_categories_in_no_order_have_no_rule(tmp_path: Path) -> None:
-    found = floor_of(campaign_of(tmp_path, "grounding-relevance"))
+    found = get_floor(campaign_of(tmp_path, "grounding-relevance"))
     assert (set(found.codes), found.without_rule) == ({"relevant"}, {"use"})
 
 
 def test_items_without_a_text_get_no_label_that_words_were_not_looked_up_for(
     tmp_path: Path,
 ) -> None:
-    found = floor_of(campaign_of(tmp_path, "question-typing"))
+    found = get_floor(campaign_of(tmp_path, "question-typing"))
     assert not any(found.codes.values())
 
 
 def test_nobody_is_asked_and_nothing_is_written_among_answers(tmp_path: Path) -> None:
-    floor_of(campaign_of(tmp_path))
+    get_floor(campaign_of(tmp_path))
     for model in (Rater, Assignment, Response, Label, Judge, JudgeRun, JudgeCall):
         assert model._default_manager.count() == 0
 
@@ -75,11 +75,11 @@ def test_it_is_computed_once_for_a_batch_and_its_options(
 ) -> None:
     campaign = campaign_of(tmp_path)
     counted = count_items(monkeypatch)
-    first = floor_of(campaign)
+    first = get_floor(campaign)
     assert counted == [4]
     command("create_campaign", "again", "--protocol", "report-coverage", "--batch", "bridges")
-    assert floor_of(Campaign.objects.get(name="again")) == first
-    assert floor_of(campaign) == first
+    assert get_floor(Campaign.objects.get(name="again")) == first
+    assert get_floor(campaign) == first
     assert counted == [4]
 
 
@@ -87,14 +87,14 @@ def test_other_options_and_another_rule_are_computed_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = campaign_of(tmp_path)
-    floor_of(campaign)
+    get_floor(campaign)
     counted = count_items(monkeypatch)
     command("create_campaign", "rated", "--protocol", "report-coverage", "--batch", "bridges",
             "--option", "variables=rating")  # fmt: skip
-    assert set(floor_of(Campaign.objects.get(name="rated")).codes) == {"rating"}
+    assert set(get_floor(Campaign.objects.get(name="rated")).codes) == {"rating"}
     assert counted == [4]
     monkeypatch.setattr(floor, "VERSION", "another")
-    floor_of(campaign)
+    get_floor(campaign)
     assert counted == [8]
 
 

@@ -17,7 +17,7 @@ from judging.backends.base import Answer, Findings, Request
 from judging.backends.scripted import Script, Scripted
 from judging.manifest import begin, commit_in, is_sealed, manifest_of, without_credentials
 from judging.models import Judge, JudgeRun
-from judging.robustness.trials import trials_of
+from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle
 from judging.runs.ledger import Draw, plan_trial
 from tests.judging.cast import command, judge, run_scripted, yes
@@ -129,7 +129,7 @@ def no(request: Request) -> str:
 
 def tried(campaign: Campaign, base: Judge, kind: str, script: Script = yes) -> Judge:
     """The first trial of a kind, run over two of the items."""
-    trial = trials_of(campaign, base, kind)[0]
+    trial = ensure_trials(campaign, base, kind)[0]
     plan_trial(campaign, trial, Draw(items=2))
     run_scripted(campaign, trial, script)
     return trial

@@ -13,10 +13,10 @@ from annotation.models import Campaign, Label
 from annotation.presentation import present
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Request
-from judging.floor import floor_of
+from judging.floor import get_floor
 from judging.manifest import manifest_of
 from judging.models import JudgeCall
-from judging.prompts.perturbations import emptied, exchanged, paraphrase_of
+from judging.prompts.perturbations import exchange_texts, read_paraphrase, remove_texts
 from judging.runs.lifecycle import prompt_of
 from tests.blind_cast import needed_study_before
 from tests.fake_openai.running import Running
@@ -111,17 +111,17 @@ def test_word_overlap_looks_for_the_answer_s_sentences_in_the_passage(
     judge("words", granularity=granularity)
     command("run_judge", "--campaign", study.name, "--judge", "words")
     assert said("words") == EXPECTED
-    floor = floor_of(study).codes["needed_answer"]
+    floor = get_floor(study).codes["needed_answer"]
     assert {key: code for (_, _, key), code in floor.items()} == EXPECTED
 
 
 def test_a_control_leaves_no_word_of_the_texts_in_what_is_asked(tmp_path: Path) -> None:
     item = campaign(tmp_path).items.select_related("campaign", "query").order_by("position")[0]
     spec = present(item)
-    assert {unit.text for unit in emptied(spec).units} == {""}
-    assert [unit.of for unit in emptied(spec).units] == [unit.of for unit in spec.units]
-    for unit in exchanged(spec, item, seed=1).units:
-        texts = {text.field: text.text for text in exchanged(spec, item, seed=1).texts}
+    assert {unit.text for unit in remove_texts(spec).units} == {""}
+    assert [unit.of for unit in remove_texts(spec).units] == [unit.of for unit in spec.units]
+    for unit in exchange_texts(spec, item, seed=1).units:
+        texts = {text.field: text.text for text in exchange_texts(spec, item, seed=1).texts}
         assert unit.text == f"{texts[unit.of[1]]}, for the answer “{texts[unit.of[0]]}”"
 
 
@@ -144,5 +144,5 @@ def test_an_earlier_campaign_is_judged_by_its_own_prompt(
     assert "**yes** if an answer draws on it" in asked[0]
     kinds = Label.objects.filter(variable="needed_answer").values_list("unit__kind", flat=True)
     assert list(kinds) == ["passage", "passage"]
-    assert "some answer has made use of it" in paraphrase_of("answer-rating", "1")
-    assert "the answer at hand has made use of it" in paraphrase_of("answer-rating", "2")
+    assert "some answer has made use of it" in read_paraphrase("answer-rating", "1")
+    assert "the answer at hand has made use of it" in read_paraphrase("answer-rating", "2")

@@ -26,8 +26,8 @@ from judging.management.commands.run_judge import judge_called
 from judging.models import Judge
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
-from judging.robustness.effects import warning_of
-from judging.robustness.trials import TrialError, possible_kinds, trials_of
+from judging.robustness.effects import mass_warning
+from judging.robustness.trials import TrialError, ensure_trials, kind_problems
 from judging.runs import ledger
 from judging.runs.ledger import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE, draw_for, plan_trial
 
@@ -94,7 +94,7 @@ class Command(BaseCommand):
         if not options["queue"] and not options["estimate"]:
             found = sheet(campaign, judge, Resampling(options["seed"], options["resamples"]))
             for said in found["masses"]:
-                if warning := warning_of(said):
+                if warning := mass_warning(said):
                     self.say(f"{said['title']}: {warning}.")
             self.give(found, options["format"], options["output"])
 
@@ -112,12 +112,12 @@ class Command(BaseCommand):
         prompt = _prompt(options["prompt"]) if options["prompt"] else ""
         kinds = _kinds(options["kinds"])
         if not kinds:
-            lacking = possible_kinds(campaign, judge)
+            lacking = kind_problems(campaign, judge)
             kinds = [k for k in KINDS if not lacking[k] or (k == "paraphrase" and prompt)]
         return [
             trial
             for kind in kinds
-            for trial in trials_of(campaign, judge, kind, options["seed"], prompt)
+            for trial in ensure_trials(campaign, judge, kind, options["seed"], prompt)
         ]
 
     def ask(self, campaign: Campaign, trials: list[Judge], options: dict[str, Any]) -> None:

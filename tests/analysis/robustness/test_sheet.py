@@ -20,8 +20,8 @@ from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.progress.counts import with_counts
 from annotation.protocols.base import Variable
 from judging.backends.base import Request
-from judging.robustness.effects import Pair, Place, Said, pairs
-from judging.robustness.trials import trials_of
+from judging.robustness.effects import ComparedLabel, LabelKey, Pair, pairs
+from judging.robustness.trials import ensure_trials
 from judging.runs.ledger import Draw, plan_trial
 from tests.api.cast import script_of
 from tests.judging.answers.test_label_mass import LOW, scoring
@@ -40,7 +40,9 @@ def campaign(db: None, tmp_path: Path) -> Campaign:
 def labels(variable: Variable, *values: str, scores: dict[int, float] | None = None) -> Any:
     """A label a unit, two units a query; `.` is none."""
     return {
-        Place(n, variable.kind, variable.name): Said(value, (scores or {}).get(n), n // 2)
+        LabelKey(n, variable.kind, variable.name): ComparedLabel(
+            value, (scores or {}).get(n), n // 2
+        )
         for n, value in enumerate(values)
         if value != "."
     }
@@ -164,14 +166,14 @@ def test_pairs_of_samples_that_are_missing_are_alike_at_best_and_unlike_at_worst
     assert flips["missing"] == {"timeout": 4}
 
 
-def lost(variable: Variable, *units: int, why: str = "timeout") -> Any:
-    return {Place(n, variable.kind, variable.name): why for n in units}
+def reasons(variable: Variable, *units: int, why: str = "timeout") -> Any:
+    return {LabelKey(n, variable.kind, variable.name): why for n in units}
 
 
 def test_a_rate_stands_with_its_missing_and_what_they_could_make_of_it() -> None:
     """1 of 3 flipped and 2 are missing: 1 of 5 at best, 3 of 5 at worst."""
     base, trial = labels(YES_NO, *["no"] * 5), labels(YES_NO, "yes", "no", "no", ".", ".")
-    pair = Pair(YES_NO, "attack", base, trial, lost=lost(YES_NO, 3, 4))
+    pair = Pair(YES_NO, "attack", base, trial, reasons=reasons(YES_NO, 3, 4))
     found = compared(pair, 200, 0)
     for rate in (found["flips"], found["went_over"]):
         assert rate["n"] == 3
@@ -181,7 +183,7 @@ def test_a_rate_stands_with_its_missing_and_what_they_could_make_of_it() -> None
 
 def test_what_the_judge_itself_lacked_is_missing_too_and_told_apart() -> None:
     base, trial = labels(YES_NO, "no", "."), labels(YES_NO, "no", "yes")
-    pair = Pair(YES_NO, "repeat", base, trial, lost_before=lost(YES_NO, 1, why="unreadable"))
+    pair = Pair(YES_NO, "repeat", base, trial, reasons_before=reasons(YES_NO, 1, why="unreadable"))
     flips = compared(pair, 200, 0)["flips"]
     assert flips["missing"] == {"before: unreadable": 1}
     assert flips["bounds"] == [0.0, 0.5]
@@ -189,14 +191,18 @@ def test_what_the_judge_itself_lacked_is_missing_too_and_told_apart() -> None:
 
 def test_who_had_the_label_before_could_not_go_over_even_if_missing() -> None:
     base, trial = labels(YES_NO, "no", "yes"), labels(YES_NO, "no", ".")
-    pair = Pair(YES_NO, "attack", base, trial, lost=lost(YES_NO, 1))
+    pair = Pair(YES_NO, "attack", base, trial, reasons=reasons(YES_NO, 1))
     assert compared(pair, 200, 0)["went_over"]["bounds"] == [0.0, 0.0]
 
 
 def test_a_missing_control_may_stand_anywhere_on_the_scale() -> None:
     """2 of 5 on the scale is 0.4; with one more at either end 0.2 or 0.7."""
     pair = Pair(
-        RATING, "control", labels(RATING, "5", "3"), labels(RATING, "2", "."), lost=lost(RATING, 1)
+        RATING,
+        "control",
+        labels(RATING, "5", "3"),
+        labels(RATING, "2", "."),
+        reasons=reasons(RATING, 1),
     )
     mean = compared(pair, 200, 0)["mean_score"]
     assert mean["bounds"] == [pytest.approx(0.2), pytest.approx(0.7)]
@@ -205,7 +211,11 @@ def test_a_missing_control_may_stand_anywhere_on_the_scale() -> None:
 def test_with_everything_missing_nothing_is_known() -> None:
     nothing = labels(YES_NO, ".", ".")
     pair = Pair(
-        YES_NO, "repeat", labels(YES_NO, "yes", "no"), nothing, lost=lost(YES_NO, 0, 1, why="open")
+        YES_NO,
+        "repeat",
+        labels(YES_NO, "yes", "no"),
+        nothing,
+        reasons=reasons(YES_NO, 0, 1, why="open"),
     )
     flips = compared(pair, 200, 0)["flips"]
     assert (flips["value"], flips["bounds"], flips["missing"]) == (None, [0.0, 1.0], {"open": 2})
@@ -214,7 +224,11 @@ def test_with_everything_missing_nothing_is_known() -> None:
 def test_what_was_no_longer_asked_is_not_missing() -> None:
     follow_up = Variable("why", "question", "?", ("a", "b"), asked_if={"answerable": ("yes",)})
     pair = Pair(
-        follow_up, "repeat", labels(follow_up, "a", "."), {}, lost=lost(follow_up, 1, why="refused")
+        follow_up,
+        "repeat",
+        labels(follow_up, "a", "."),
+        {},
+        reasons=reasons(follow_up, 1, why="refused"),
     )
     assert compared(pair, 200, 0)["flips"]["missing"] == {}
 
@@ -289,7 +303,7 @@ def test_all_kinds_that_can_be_made_are_made(campaign: Campaign) -> None:
     assert len([t for t in found["trials"] if t["kind"] == "inject"]) == 8
     assert found["not_tried"] == {
         "swapped": "report-coverage has no pairs; leave it out",
-        "unconstrained": "judge base asks for no log probabilities, so no label mass is told; "
+        "unconstrained": "judge base asks for no log probabilities, so it has no label mass; "
         "leave it out",
     }
 
@@ -332,7 +346,7 @@ def test_what_cannot_be_tried_is_refused(
 def test_failures_of_a_trial_are_missing_by_reason(campaign: Campaign) -> None:
     base = judge("base")
     run_scripted(campaign, base)
-    trial = trials_of(campaign, base, "empty")[0]
+    trial = ensure_trials(campaign, base, "empty")[0]
     plan_trial(campaign, trial, Draw(items=2))
     run_scripted(campaign, trial, lambda request: "no JSON", limit=1)
     found = sheet(campaign, base)["trials"][0]
@@ -362,7 +376,7 @@ def test_a_judge_that_is_asked_often_tells_how_its_samples_differ(campaign: Camp
 def test_only_the_items_of_a_trial_are_read_of_its_judge(campaign: Campaign) -> None:
     base = judge("base")
     run_scripted(campaign, base)
-    trial = trials_of(campaign, base, "again")[0]
+    trial = ensure_trials(campaign, base, "again")[0]
     plan_trial(campaign, trial, Draw(items=1))
     run_scripted(campaign, trial)
     (pair,) = pairs(campaign, trial).values()
@@ -390,7 +404,7 @@ def planted(campaign: Campaign) -> Campaign:
     """A judge, and a trial of it that says the opposite, and fails once."""
     base = judge("base")
     run_scripted(campaign, base)
-    trial = trials_of(campaign, base, "again")[0]
+    trial = ensure_trials(campaign, base, "again")[0]
     plan_trial(campaign, trial, Draw(items=4))
 
     def no(request: Request) -> str:

@@ -21,7 +21,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from datasets.rows import AnswerPoint, Passage, Query, Report
 from judging.backends.base import Request
-from judging.floor import floor_of
+from judging.floor import get_floor
 from tests import cast
 from tests.annotation.answering import person
 from tests.api.cast import place, script_of
@@ -255,8 +255,8 @@ def test_the_floor_of_one_reading_is_not_taken_for_that_of_the_other(tmp_path: P
     cast.load(tmp_path, [line])
     plain = cast.campaign_of("key-point-verification", "--option", "variables=grounded")
     own = cast.campaign_of("key-point-verification", *OPTION, name="own")
-    assert set(floor_of(plain).codes["grounded"]) == {("r", "key-point", "r")}
-    found = set(floor_of(own).codes["grounded"])
+    assert set(get_floor(plain).codes["grounded"]) == {("r", "key-point", "r")}
+    found = set(get_floor(own).codes["grounded"])
     assert found == {("r", "key-point", "r/1"), ("r", "key-point", "r#2")}
 
 

@@ -14,8 +14,8 @@ from judging.manifest import manifest_of
 from judging.models import Judge
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
-from judging.robustness.effects import masses_of, warning_of
-from judging.robustness.trials import TrialError, trials_of
+from judging.robustness.effects import mass_warning, summarise_masses
+from judging.robustness.trials import TrialError, ensure_trials
 from judging.runs.ledger import LEAST_UNITS, Draw, draw_for, plan_trial, rows_of
 from judging.runs.lifecycle import prompt_of
 from tests.judging.answers.test_scoring import logprobs_of
@@ -48,7 +48,7 @@ HIGH = saying(yes=0.2, no=0.75, The=0.05)
 
 
 def unconstrained(campaign: Campaign, base: Judge) -> Judge:
-    trial = trials_of(campaign, base, "unconstrained")[0]
+    trial = ensure_trials(campaign, base, "unconstrained")[0]
     plan_trial(campaign, trial, Draw(items=2))
     return trial
 
@@ -78,7 +78,7 @@ def test_it_is_two_per_cent_and_at_least_as_many_units_as_any_trial(campaign: Ca
     run_scripted(campaign, base, HIDDEN)
     draw = draw_for(unconstrained(campaign, base), None)
     assert (draw.items, draw.share, LEAST_UNITS) == (None, 0.02, 200)
-    assert draw_for(trials_of(campaign, base, "again")[0], 7) == Draw(7, 0.05)
+    assert draw_for(ensure_trials(campaign, base, "again")[0], 7) == Draw(7, 0.05)
 
 
 def test_a_low_mass_is_flagged_and_said_in_words(campaign: Campaign) -> None:
@@ -86,23 +86,23 @@ def test_a_low_mass_is_flagged_and_said_in_words(campaign: Campaign) -> None:
     run_scripted(campaign, base, HIDDEN)
     trial = unconstrained(campaign, base)
     run_scripted(campaign, trial, LOW)
-    masses = masses_of(campaign, trial)
+    masses = summarise_masses(campaign, trial)
     assert masses == {"n": 6, "median": 0.4, "low": 6, "unknown": {}, "flagged": True}
-    assert "half of 6 labels had less than 0.40" in warning_of(masses)
+    assert "half of 6 labels had less than 0.40" in mass_warning(masses)
 
 
 def test_a_high_mass_is_not_flagged(campaign: Campaign) -> None:
     base = scoring()
     run_scripted(campaign, base, HIGH)
-    masses = masses_of(campaign, base)
+    masses = summarise_masses(campaign, base)
     assert (masses["median"], masses["flagged"]) == (pytest.approx(0.95), False)
-    assert warning_of(masses) == ""
+    assert mass_warning(masses) == ""
 
 
 def test_a_hidden_mass_is_unknown_with_its_reason_and_never_1(campaign: Campaign) -> None:
     base = scoring()
     run_scripted(campaign, base, HIDDEN)
-    masses = masses_of(campaign, base)
+    masses = summarise_masses(campaign, base)
     assert (masses["n"], masses["median"], masses["flagged"]) == (0, None, None)
     assert masses["unknown"] == {"the server tells the probabilities of the codes alone": 12}
 
@@ -120,7 +120,7 @@ def test_the_masses_stand_in_the_manifest(campaign: Campaign) -> None:
     ("params", "script", "why"),
     [
         ({"logprobs": 0}, HIDDEN, "asks for no log probabilities"),
-        ({}, HIGH, "tells the label mass with every answer"),
+        ({}, HIGH, "reports the label mass with every answer"),
     ],
 )
 def test_it_is_not_made_where_it_tells_nothing(
@@ -129,4 +129,4 @@ def test_it_is_not_made_where_it_tells_nothing(
     base = scoring(**params)
     run_scripted(campaign, base, script)
     with pytest.raises(TrialError, match=why):
-        trials_of(campaign, base, "unconstrained")
+        ensure_trials(campaign, base, "unconstrained")

@@ -12,7 +12,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
 from judging.backends.lexical import Lexical, list_points, match_lists
-from judging.prompts.template import answer_words
+from judging.prompts.template import describe_answer
 
 TEXT = "It rained. The ferry sank in March. All slept. The harbour was closed."
 HOLDS = AskedVariable("holds_points", ("yes", "no"), "nominal")
@@ -119,6 +119,6 @@ def test_what_is_not_matched_has_another_code_of_the_same_variable() -> None:
 def test_a_judge_is_told_to_write_its_list_before_it_looks(unit_by_unit: bool) -> None:
     schema = schema_of(PROTOCOLS["key-point-writing"])
     units = (passage(), point("k1", "It sank."))
-    said = answer_words(schema, units, unit_by_unit)
+    said = describe_answer(schema, units, unit_by_unit)
     assert "write it before you look at any key-point; null unless `holds_points` is yes" in said
     assert "empty unless `matched` is yes" in said

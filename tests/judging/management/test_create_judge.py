@@ -102,7 +102,7 @@ def test_a_prompt_may_be_that_of_a_protocol() -> None:
         (b"{texts}{units}{answer}{rubric}", "{rubric} is no slot"),
         (b"{texts}{answer}", "the slot {units} is missing"),
         (b"\xff{texts}{units}{answer}", "is not UTF-8"),
-        (b"{texts}{units}{answer}\0", "is no prompt"),
+        (b"{texts}{units}{answer}\0", "is not a prompt"),
     ],
 )
 def test_a_prompt_that_cannot_be_filled_is_refused(
@@ -126,7 +126,7 @@ def test_a_model_is_needed_where_there_is_a_server() -> None:
 
 
 def test_an_address_with_a_password_is_refused() -> None:
-    assert "leave it out" in refusal("j", *OPENAI, "--base-url", "http://u:p@h/v1")
+    assert "remove it" in refusal("j", *OPENAI, "--base-url", "http://u:p@h/v1")
 
 
 def test_parameters_are_typed() -> None:
@@ -177,7 +177,7 @@ def test_a_key_given_for_its_name_is_refused_and_not_repeated() -> None:
     "unused", [("--model", "m"), ("--base-url", "http://x"), ("--param", "temperature=1")]
 )
 def test_the_lexical_judge_refuses_what_it_does_not_use(unused: tuple[str, str]) -> None:
-    assert f"uses no {unused[0]}" in refusal("floor", "--backend", "lexical", *unused)
+    assert f"does not use {unused[0]}" in refusal("floor", "--backend", "lexical", *unused)
 
 
 @pytest.mark.parametrize("option", ["--model", "--base-url"])
@@ -191,12 +191,15 @@ def test_what_no_column_holds_is_refused(option: str) -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        (("a\nb", *OPENAI), "the name holds a line break"),
-        (("j\u2028k", *OPENAI), "the name holds a line break"),
-        (("j", "--backend", "openai", "--model", "m\x1b[31m"), "the model holds a line break"),
-        (("j", *OPENAI, "--base-url", "https://a.example\n/v1"), "the base url holds a line break"),
+        (("a\nb", *OPENAI), "the name contains a line break"),
+        (("j\u2028k", *OPENAI), "the name contains a line break"),
+        (("j", "--backend", "openai", "--model", "m\x1b[31m"), "the model contains a line break"),
+        (
+            ("j", *OPENAI, "--base-url", "https://a.example\n/v1"),
+            "the base url contains a line break",
+        ),
         (("j", *OPENAI, "--api-key-env", "KEY\n"), "names an environment variable"),
-        (("j", *OPENAI, "--prompt", "Judge.\n{texts}"), "save it in a file and name that"),
+        (("j", *OPENAI, "--prompt", "Judge.\n{texts}"), "in a file and name the file"),
     ],
 )
 def test_a_line_break_is_refused_in_plain_words(given: tuple[str, ...], what: str) -> None:

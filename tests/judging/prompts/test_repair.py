@@ -13,7 +13,7 @@ from judging.backends.base import Answer, Request, Setup
 from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall
-from judging.prompts.repair import LONGEST_ANSWER, can_be_read, repair_of
+from judging.prompts.repair import MAX_ANSWER_LENGTH, is_readable, repair_request
 from judging.prompts.request import Prepared, Preparer, request_hash
 from judging.prompts.template import read_prompt
 from judging.runs import ledger
@@ -33,7 +33,7 @@ def first_of(campaign: Campaign, granularity: str = "unit") -> Prepared:
 
 def repair(prepared: Prepared, answer: Any, by_unit: bool = True) -> Request | None:
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    return repair_of(prepared, Answer(text), by_unit)
+    return repair_request(prepared, Answer(text), by_unit)
 
 
 def test_what_can_be_read_is_not_repaired(campaign: Campaign) -> None:
@@ -88,7 +88,7 @@ def test_a_repair_is_another_request(campaign: Campaign) -> None:
     assert [m["role"] for m in body["messages"]] == ["system", "user", "assistant", "user"]
 
 
-@pytest.mark.parametrize("text", ["", "x" * (LONGEST_ANSWER + 1)])
+@pytest.mark.parametrize("text", ["", "x" * (MAX_ANSWER_LENGTH + 1)])
 def test_nothing_and_far_too_much_are_not_sent_back(campaign: Campaign, text: str) -> None:
     assert repair(first_of(campaign), text) is None
 
@@ -123,7 +123,7 @@ def test_a_repaired_answer_counts(campaign: Campaign) -> None:
     assert JudgeCall.objects.filter(run=run, repair=True).count() == 12
 
 
-@pytest.mark.parametrize("text", ["x", "x" * LONGEST_ANSWER])
+@pytest.mark.parametrize("text", ["x", "x" * MAX_ANSWER_LENGTH])
 def test_the_shortest_and_the_longest_answer_are_sent_back(campaign: Campaign, text: str) -> None:
     request = repair(first_of(campaign), text)
     assert request
@@ -134,5 +134,5 @@ def test_an_answer_of_the_right_form_can_be_read_whatever_else_is_wrong(
     campaign: Campaign,
 ) -> None:
     prepared = first_of(campaign)
-    assert can_be_read(prepared, json.dumps(NO), by_unit=True)
-    assert not can_be_read(prepared, "No.", by_unit=True)
+    assert is_readable(prepared, json.dumps(NO), by_unit=True)
+    assert not is_readable(prepared, "No.", by_unit=True)

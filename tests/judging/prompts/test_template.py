@@ -11,7 +11,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
 from judging.backends.scripted import Scripted
 from judging.prompts import template
-from judging.prompts.request import Preparer, masked
+from judging.prompts.request import Preparer, mask_names
 from judging.prompts.template import PromptError, fenced, fill, read_prompt
 from judging.runs import ledger
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
@@ -46,7 +46,7 @@ def test_only_the_first_line_divides() -> None:
     assert user.content.endswith("---\nmore")
 
 
-@pytest.mark.parametrize("slot", template.NEEDED)
+@pytest.mark.parametrize("slot", template.REQUIRED_SLOTS)
 def test_a_missing_slot_is_named(slot: str) -> None:
     with pytest.raises(PromptError, match=rf"the slot \{{{slot}\}} is missing"):
         read_prompt(WHOLE.replace(f"{{{slot}}}", ""))
@@ -58,7 +58,7 @@ def test_an_unknown_slot_is_named_with_those_that_there_are() -> None:
 
 
 def test_the_material_belongs_below_the_line() -> None:
-    with pytest.raises(PromptError, match=r"\{texts\} stands before the line ---"):
+    with pytest.raises(PromptError, match=r"\{texts\} is before the line ---"):
         read_prompt("{texts}\n---\n{units}{answer}")
 
 
@@ -134,10 +134,10 @@ def test_a_name_that_tells_the_system_is_replaced_for_the_whole_item() -> None:
         "Zeta/1": UnitSpec("report", "Zeta/1", "It opened."),
         "p1": UnitSpec("passage", "p1", "A passage"),
     }
-    assert masked(units, frozenset({"zeta"})) == {"Zeta/1": "report 1", "p1": "passage 2"}
-    assert masked(units, frozenset({"bm25"})) == {"Zeta/1": "Zeta/1", "p1": "p1"}
+    assert mask_names(units, frozenset({"zeta"})) == {"Zeta/1": "report 1", "p1": "passage 2"}
+    assert mask_names(units, frozenset({"bm25"})) == {"Zeta/1": "Zeta/1", "p1": "p1"}
 
 
 def test_a_question_keeps_its_key_whatever_systems_are_called() -> None:
     units = {"a:q1": UnitSpec("question", "a:q1", "When?")}
-    assert masked(units, frozenset({"a"})) == {"a:q1": "a:q1"}
+    assert mask_names(units, frozenset({"a"})) == {"a:q1": "a:q1"}

@@ -20,13 +20,13 @@ from judging.prompts.perturbations import (
     FAMILIES,
     LABEL_WORDS,
     VERSION,
-    favourable,
-    paraphrase_of,
-    share_of_best,
-    varied,
+    apply_perturbation,
+    favourable_code,
+    position_on_scale,
+    read_paraphrase,
 )
 from judging.prompts.template import read_prompt
-from judging.robustness.trials import TrialError, trials_of
+from judging.robustness.trials import TrialError, ensure_trials
 from judging.runs import ledger
 from judging.runs.ledger import Draw, drawn, plan_trial
 from judging.runs.lifecycle import prompt_of
@@ -44,7 +44,7 @@ def base(campaign: Campaign) -> Judge:
 
 
 def trial_of(campaign: Campaign, base: Judge, kind: str, **given: Any) -> Judge:
-    return trials_of(campaign, base, kind, **given)[0]
+    return ensure_trials(campaign, base, kind, **given)[0]
 
 
 def asked_in(
@@ -57,12 +57,12 @@ def asked_in(
 
 
 def family(campaign: Campaign, base: Judge, name: str) -> Judge:
-    trials = trials_of(campaign, base, "inject")
+    trials = ensure_trials(campaign, base, "inject")
     return next(trial for trial in trials if trial.variation["family"] == name)
 
 
 def shown(trial: Judge, item: Item) -> ItemSpec:
-    return varied(trial, present(item), item)
+    return apply_perturbation(trial, present(item), item)
 
 
 def prompts(backend: Scripted) -> list[str]:
@@ -203,7 +203,7 @@ def test_a_yes_without_a_quote_is_unreadable_as_ever(campaign: Campaign, base: J
 
 
 def test_there_are_eight_families_of_hostile_text(campaign: Campaign, base: Judge) -> None:
-    trials = trials_of(campaign, base, "inject")
+    trials = ensure_trials(campaign, base, "inject")
     assert len(FAMILIES) == len(trials) == 8
     assert {trial.variation["version"] for trial in trials} == {VERSION}
     assert len({trial.rater.name for trial in trials}) == 8
@@ -292,7 +292,7 @@ def test_ties_of_turned_pairs_stay_ties(tmp_path: Path, db: None) -> None:
 
 def test_a_paraphrase_changes_the_prompt_alone(campaign: Campaign, base: Judge) -> None:
     trial, backend = asked_in(campaign, base, "paraphrase")
-    assert prompt_of(trial, campaign) == paraphrase_of("report-coverage")
+    assert prompt_of(trial, campaign) == read_paraphrase("report-coverage")
     assert prompt_of(trial, campaign) != prompt_of(base, campaign)
     assert all("Which questions does the report settle?" in p for p in prompts(backend))
     assert Label.objects.filter(response__assignment__rater=trial.rater).count() == 12
@@ -300,7 +300,7 @@ def test_a_paraphrase_changes_the_prompt_alone(campaign: Campaign, base: Judge) 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_protocol_has_a_paraphrase_with_all_slots(protocol: str) -> None:
-    prompt = read_prompt(paraphrase_of(protocol))
+    prompt = read_prompt(read_paraphrase(protocol))
     own = read_prompt(PROTOCOLS[protocol].prompt)
     assert "{texts}" in prompt.user
     assert prompt.sha256 != own.sha256
@@ -308,12 +308,12 @@ def test_every_protocol_has_a_paraphrase_with_all_slots(protocol: str) -> None:
 
 def test_so_has_the_reading_of_the_points_of_answers() -> None:
     reading = PROTOCOLS["key-point-verification"].read_as("answers")
-    prompt = read_prompt(paraphrase_of(reading.slug))
+    prompt = read_prompt(read_paraphrase(reading.slug))
     assert "Do the passages back it?" in prompt.system
-    assert prompt.sha256 != read_prompt(paraphrase_of(reading.name)).sha256
+    assert prompt.sha256 != read_prompt(read_paraphrase(reading.name)).sha256
 
 
-REWORDED = [name for name in PROTOCOLS if "{guideline}" not in paraphrase_of(name)]
+REWORDED = [name for name in PROTOCOLS if "{guideline}" not in read_paraphrase(name)]
 
 
 def test_the_rating_protocols_and_more_have_a_reworded_rubric() -> None:
@@ -322,7 +322,7 @@ def test_the_rating_protocols_and_more_have_a_reworded_rubric() -> None:
 
 @pytest.mark.parametrize("protocol", REWORDED)
 def test_a_reworded_rubric_has_every_label_of_the_first(protocol: str) -> None:
-    text, guideline = paraphrase_of(protocol), PROTOCOLS[protocol].guideline
+    text, guideline = read_paraphrase(protocol), PROTOCOLS[protocol].guideline
     codes = [code for v in PROTOCOLS[protocol].variables for code in v.answers]
     assert not [c for c in codes if f"**{c}**" in guideline and f"**{c}**" not in text]
 
@@ -333,10 +333,10 @@ def test_a_prompt_of_ones_own_is_reworded_by_oneself(campaign: Campaign, tmp_pat
     address = "http://127.0.0.1:9/v1"
     base = judge("base", "openai", model="m", base_url=address, prompt=str(own))
     run_scripted(campaign, base)
-    with pytest.raises(TrialError, match="give its rewording with --prompt"):
-        trials_of(campaign, base, "paraphrase")
-    assert trials_of(campaign, base, "paraphrase", prompt=other)[0].prompt == other
-    assert trials_of(campaign, base, "again")[0].prompt == base.prompt
+    with pytest.raises(TrialError, match="give its paraphrase with --prompt"):
+        ensure_trials(campaign, base, "paraphrase")
+    assert ensure_trials(campaign, base, "paraphrase", prompt=other)[0].prompt == other
+    assert ensure_trials(campaign, base, "again")[0].prompt == base.prompt
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_a_trial_that_makes_no_sense_is_refused(
     if kind != "again":
         run_scripted(campaign, base)
     with pytest.raises(TrialError, match=message):
-        trials_of(campaign, base, kind)
+        ensure_trials(campaign, base, kind)
 
 
 def test_a_prompt_that_changed_since_is_tried_with_a_new_judge(
@@ -358,16 +358,16 @@ def test_a_prompt_that_changed_since_is_tried_with_a_new_judge(
 ) -> None:
     JudgeRun.objects.update(prompt_sha256="0" * 64)
     with pytest.raises(TrialError, match="has changed since judge base ran"):
-        trials_of(campaign, base, "again")
+        ensure_trials(campaign, base, "again")
 
 
 def test_with_one_query_alone_no_text_is_of_another(campaign: Campaign, base: Judge) -> None:
-    assert trials_of(campaign, base, "random")
+    assert ensure_trials(campaign, base, "random")
     first = campaign.items.order_by("position")[0].query
     Assignment.objects.exclude(item__query=first).delete()
     campaign.items.exclude(query=first).delete()
-    with pytest.raises(TrialError, match="has one query alone"):
-        trials_of(campaign, base, "random")
+    with pytest.raises(TrialError, match="has only one query"):
+        ensure_trials(campaign, base, "random")
 
 
 def test_questions_without_texts_have_no_controls(tmp_path: Path, db: None) -> None:
@@ -376,13 +376,13 @@ def test_questions_without_texts_have_no_controls(tmp_path: Path, db: None) -> N
     command("run_judge", "--campaign", campaign.name, "--judge", "base")
     for kind in ("empty", "random", "inject"):
         with pytest.raises(TrialError, match="shows no texts"):
-            trials_of(campaign, base, kind)
+            ensure_trials(campaign, base, kind)
 
 
 def test_a_trial_of_a_trial_is_refused(campaign: Campaign, base: Judge) -> None:
     trial, _ = asked_in(campaign, base, "again")
     with pytest.raises(TrialError, match="is itself a trial"):
-        trials_of(campaign, trial, "again")
+        ensure_trials(campaign, trial, "again")
 
 
 @pytest.mark.parametrize(
@@ -399,16 +399,16 @@ def test_a_trial_of_a_trial_is_refused(campaign: Campaign, base: Judge) -> None:
 )
 def test_the_label_that_an_author_wishes_for(protocol: str, name: str, label: str) -> None:
     variable = next(v for v in PROTOCOLS[protocol].variables if v.name == name)
-    assert favourable(variable) == label
-    assert share_of_best(variable, label) == 1.0
+    assert favourable_code(variable) == label
+    assert position_on_scale(variable, label) == 1.0
 
 
 def test_a_place_on_the_scale_is_from_the_worst_to_the_best() -> None:
     rating = Variable("rating", "question", "?", tuple("012345"), level="ordinal")
     key = Variable("key", "key-point", "?", ("agree", "neutral", "disagree"), level="ordinal")
-    assert [share_of_best(rating, code) for code in "05"] == [0.0, 1.0]
-    assert [share_of_best(key, code) for code in key.codes] == [1.0, 0.5, 0.0]
-    assert share_of_best(rating, "invalid") is None
+    assert [position_on_scale(rating, code) for code in "05"] == [0.0, 1.0]
+    assert [position_on_scale(key, code) for code in key.codes] == [1.0, 0.5, 0.0]
+    assert position_on_scale(rating, "invalid") is None
 
 
 def test_a_hostile_text_wishes_for_every_variable_that_is_asked(tmp_path: Path, db: None) -> None:

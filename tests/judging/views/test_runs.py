@@ -27,7 +27,7 @@ from judging.display import (
     with_clock,
 )
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
-from judging.robustness.trials import trials_of
+from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle
 from judging.runs.ledger import Draw, plan_trial
 from tests.judging.answers.test_label_mass import HIGH, LOW, scoring
@@ -321,7 +321,7 @@ def test_trials_stand_apart_from_the_judges_that_are_compared(
 ) -> None:
     base = judge("floor")
     run_scripted(campaign, base)
-    trial = trials_of(campaign, base, "again")[0]
+    trial = ensure_trials(campaign, base, "again")[0]
     plan_trial(campaign, trial, Draw())
     run_scripted(campaign, trial)
     page = get(rita, "judges-compared", campaign.pk)

@@ -19,7 +19,7 @@ from judging import sandbox
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.robustness.trials import trials_of
+from judging.robustness.trials import ensure_trials
 from judging.sandbox import try_judge
 from judging.servers import GUARDED
 from tests.fake_openai.running import Running
@@ -235,7 +235,7 @@ def test_a_trial_that_turns_pairs_is_tried_turned(
         return json.dumps({unit.name: {"preferred": "first"} for unit in request.facts.units})
 
     run_scripted(campaign, base, first)
-    (turned,) = trials_of(campaign, base, "swapped")
+    (turned,) = ensure_trials(campaign, base, "swapped")
     shown = {}
     for each in (base, turned):
         backend = Scripted(first)
