@@ -61,25 +61,34 @@ def _form_field(option: Option) -> forms.Field:
     )
 
 
-def serializer_fields(
-    options: Iterable[Option],
-) -> dict[str, Field]:
-    """The fields of a closed serializer, for the parameters of an address or for a body."""
-    return {option.name: _serializer_field(option) for option in options if "api" in option.faces}
+def serializer_fields(options: Iterable[Option], has_defaults: bool = True) -> dict[str, Field]:
+    """The fields of a closed serializer, for the parameters of an address or for a body.
+
+    An option that is left out has its default, or is left out of the values if there are none.
+    """
+    return {
+        option.name: _serializer_field(option, has_defaults)
+        for option in options
+        if "api" in option.faces
+    }
 
 
-def _serializer_field(option: Option) -> Field:
+def _serializer_field(option: Option, has_default: bool) -> Field:
     about: dict[str, Any] = {"help_text": option.help}
+    if has_default:
+        about["default"] = list if option.kind == "several" else option.default
+    else:
+        about["required"] = False
     if option.kind == "several":
-        each = serializers.CharField(max_length=LONGEST)
-        return serializers.ListField(child=each, default=list, **about)
-    about["default"] = option.default
+        return serializers.ListField(child=serializers.CharField(max_length=LONGEST), **about)
     if option.kind == "flag":
         return serializers.BooleanField(**about)
     if option.values:
         return serializers.ChoiceField(tuple(option.values), **about)
     if option.kind == "text":
-        return serializers.CharField(max_length=LONGEST, allow_blank=True, **about)
+        return serializers.CharField(
+            max_length=LONGEST, allow_blank=has_default, trim_whitespace=False, **about
+        )
     if option.kind == "number":
         return Number(min_value=option.least, max_value=option.most, **about)
     return serializers.IntegerField(

@@ -18,16 +18,7 @@ from annotation.api.access import check_blind, person, visible_campaigns, visibl
 from annotation.api.serializers import CampaignParameters, CampaignShape
 from annotation.campaign_setup.creation import Made, create_once
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, AssumptionError, Assumptions, rehearse
-from annotation.campaigns.design import (
-    GATES,
-    ITEM_ORDERS,
-    ORDERS,
-    POINTS,
-    SAMPLINGS,
-    Design,
-    DesignError,
-    design_of,
-)
+from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import query_line, query_rows, unit_line, unit_rows
 from annotation.campaigns.settings import Terms, change, read_deadline
 from annotation.imports.gold import keep_known
@@ -57,6 +48,8 @@ from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import ANY, MANAGE, READ
 from datasets.api.throttling import PerReport
 from datasets.models import Batch
+from datasets.option_fields import serializer_fields
+from datasets.options import options_of
 from datasets.rows import InputError, Place
 
 MOST_KNOWN = 5_000
@@ -103,42 +96,17 @@ class TermsShape(Strict):
     )
 
 
-class OptionsShape(Strict):
+class OptionsSerializer(Strict):
     """The options of `create_campaign --option`."""
 
-    variables = serializers.ListField(child=Word(), required=False, allow_empty=False)
-    categories = serializers.ListField(child=Word(), required=False, allow_empty=False)
-    sampling = serializers.ChoiceField(SAMPLINGS, required=False)
-    per_passage = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
-    order = serializers.ChoiceField(ORDERS, required=False)
-    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
-    passages = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="all, relevant or relevant:CAMPAIGN"
-    )
-    prerequisite = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="the campaign that comes first, by name"
-    )
-    strata = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="the judge whose labels part a shared draw"
-    )
-    validates = serializers.CharField(
-        required=False,
-        trim_whitespace=False,
-        help_text="JUDGE or JUDGE@CAMPAIGN: its verdicts show",
-    )
-    gate = serializers.ChoiceField(GATES, required=False)
-    points = serializers.ChoiceField(
-        POINTS, required=False, help_text="answers: of the points that reports themselves make"
-    )
-    development = Number(
-        required=False, min_value=0, max_value=1, help_text="the share of queries to tune on"
-    )
-    audit = Number(
-        required=False, min_value=0, max_value=1, help_text="the share of queries kept aside"
-    )
-    items = serializers.ChoiceField(
-        ITEM_ORDERS, required=False, help_text="in which order a person gets them"
-    )
+    def get_fields(self) -> dict[str, Any]:
+        fields = serializer_fields(options_of(Design), has_defaults=False)
+        for name in ("variables", "categories"):
+            words = serializers.ListField(
+                child=Word(), required=False, allow_empty=False, help_text=fields[name].help_text
+            )
+            fields[name] = words
+        return {**super().get_fields(), **fields}
 
 
 class NewCampaignShape(TermsShape):
@@ -154,7 +122,7 @@ class NewCampaignShape(TermsShape):
     human_share = Number(
         min_value=0, max_value=1, default=1.0, help_text="the share of queries people are asked"
     )
-    options = OptionsShape(required=False)
+    options = OptionsSerializer(required=False)
 
 
 class AssumptionsShape(Strict):
@@ -441,10 +409,13 @@ def terms_from(wanted: dict[str, Any]) -> Terms:
 
 
 def design_from(wanted: dict[str, Any]) -> Design:
-    """The design, by way of the command's own arguments, so that both refuse the same."""
-    options = wanted.get("options", {})
-    pairs = [f"{k}={','.join(v) if isinstance(v, list) else v}" for k, v in options.items()]
-    return design_of(wanted["raters_per_item"], wanted["overlap"], wanted["human_share"], pairs)
+    """Raises DesignError."""
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in wanted.get("options", {}).items()
+    }
+    shares = (wanted["raters_per_item"], wanted["overlap"], wanted["human_share"])
+    return Design(*shares, **options)
 
 
 MOST_ITEMS = 20_000

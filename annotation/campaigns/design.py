@@ -2,68 +2,138 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from datasets.options import Option, options_of
 
 
 class DesignError(ValueError):
     """A design that cannot be: what is wrong, and what to do."""
 
 
-SAMPLINGS = ("own", "shared", "all")
-ORDERS = ("fixed", "random")
-ITEM_ORDERS = ("fixed", "random", "blocked")
-GATES = ("gap",)
-POINTS = ("answers",)
-CHOICES = {
-    "sampling": SAMPLINGS,
-    "order": ORDERS,
-    "gate": GATES,
-    "items": ITEM_ORDERS,
-    "points": POINTS,
-}
+Sampling = Literal["own", "shared", "all"]
+Order = Literal["fixed", "random"]
+ItemOrder = Literal["fixed", "random", "blocked"]
+Gate = Literal["gap"]
+Points = Literal["answers"]
 LONGEST_CODE = 255
+LARGEST = 2**31 - 1
+NAMES = ("prerequisite", "strata", "validates")
+NO_LIST = "is a list such as a,b,c without repeats; mend it"
+
+
+def _about(help: str, **rest: Any) -> dict[str, Any]:
+    return {"help": help, **rest}
 
 
 @dataclass(frozen=True)
 class Design:
-    """The design of a campaign. Shares are in (0, 1]; `passages` is all or relevant[:CAMPAIGN].
+    """The design of a campaign. Raises DesignError.
 
-    `sampling` shared asks every rater the same `per_passage` drawn units of an item, own draws
-    them for each rater, all asks every unit; None leaves it to the protocol. So does None for
-    `order`. `prerequisite` names the campaign that comes first, and `strata` the judge of it whose
-    labels a shared draw heeds instead of those of most people. `validates` is JUDGE or
-    JUDGE@CAMPAIGN: people see that judge's verdicts and confirm or correct them.
-    `points` answers asks of the points that reports themselves make, instead of the query's.
-    `gate` gap lets only answers into a second round whose selected sentences leave a gap.
-    `development` and `audit` are the shares of queries with that role, drawn apart among those that
-    people are asked and the others; all the rest is for evaluation. `items` says in which order a
-    person gets the items: the batch's, a random one for each person, or all of a query together,
-    the queries at random.
+    All fields but the first three are the campaign's options, declared once for command, API and
+    documentation. None leaves `sampling` and `order` to the protocol.
     """
 
     raters_per_item: int = 1
     overlap: float = 1.0
     human_share: float = 1.0
-    seed: int = 0
-    variables: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    sampling: str | None = None
-    per_passage: int = 2
-    order: str | None = None
-    passages: str = "all"
-    prerequisite: str = ""
-    strata: str = ""
-    validates: str = ""
-    gate: str | None = None
-    points: str | None = None
-    development: float = 0.0
-    audit: float = 0.0
-    items: str = "fixed"
+    seed: int = field(
+        default=0,
+        metadata=_about("of every random sample of the campaign", least=0, most=LARGEST),
+    )
+    variables: tuple[str, ...] = field(
+        default=(),
+        metadata=_about("which of the protocol's variables are asked, such as `answerable,rating`"),
+    )
+    categories: tuple[str, ...] = field(
+        default=(), metadata=_about("the codes of `category` in `question-typing`")
+    )
+    sampling: Sampling | None = field(
+        default=None,
+        metadata=_about(
+            "`shared`: every rater is asked the same sampled units; `own`: each rater is asked a "
+            "sample of what that rater answered in the prerequisite; `all`: every unit"
+        ),
+    )
+    per_passage: int = field(
+        default=2,
+        metadata=_about(
+            "how many units of an item are sampled under `shared` and `own`", least=1, most=LARGEST
+        ),
+    )
+    order: Order | None = field(
+        default=None, metadata=_about("the order in which units appear: `fixed` or `random`")
+    )
+    passages: str = field(
+        default="all",
+        metadata=_about(
+            "`all`, `relevant` (by the batch) or `relevant:CAMPAIGN` (by that campaign's people)"
+        ),
+    )
+    prerequisite: str = field(
+        default="",
+        metadata=_about(
+            "the campaign that comes first; an item waits until its query is done there"
+        ),
+    )
+    strata: str = field(
+        default="",
+        metadata=_about(
+            "the judge of the prerequisite whose labels stratify a shared sample, instead of those "
+            "of most people"
+        ),
+    )
+    validates: str = field(
+        default="",
+        metadata=_about(
+            "`JUDGE` or `JUDGE@CAMPAIGN`: people see that judge's labels and confirm or correct "
+            "them; an item waits for its judge's label"
+        ),
+    )
+    gate: Gate | None = field(
+        default=None,
+        metadata=_about(
+            "`gap`: a second round of `grounded-answer` takes only first answers with two or more "
+            "selected sentences that do not all follow each other"
+        ),
+    )
+    points: Points | None = field(
+        default=None,
+        metadata=_about(
+            "`answers`: `key-point-verification` asks whether the points that reports themselves "
+            "make are supported by the context of each"
+        ),
+    )
+    development: float = field(
+        default=0.0,
+        metadata=_about(
+            "the share of queries on which prompts and examples may be tuned; they stay out of "
+            "every figure that takes judges and people together",
+            least=0,
+            most=1,
+        ),
+    )
+    audit: float = field(
+        default=0.0,
+        metadata=_about(
+            "the share of queries that are kept for a later look, out of these figures too",
+            least=0,
+            most=1,
+        ),
+    )
+    items: ItemOrder = field(
+        default="fixed",
+        metadata=_about(
+            "the order in which a person gets the items: `fixed`, as in the batch; `random`, "
+            "another one for each person; `blocked`, all of a query together, the queries at random"
+        ),
+    )
 
     def __post_init__(self) -> None:
+        for option in options_of(Design):
+            _check(option, getattr(self, option.field))
         if not 1 <= self.raters_per_item <= 1000:
             raise DesignError("raters per item is not from 1 to 1000; give another number")
         if not self.per_passage:
@@ -81,23 +151,29 @@ class Design:
 
     def options(self) -> dict[str, Any]:
         """The options as they are stored with the campaign."""
-        return {name: value for name, value in asdict(self).items() if name in _OPTIONS}
+        return {option.name: getattr(self, option.field) for option in options_of(Design)}
 
 
 def design_of(
-    raters_per_item: int, overlap: float, human_share: float, options: Sequence[str]
+    raters_per_item: int, overlap: float, human_share: float, pairs: Sequence[str]
 ) -> Design:
     """A design from a command's arguments; options are K=V. Raises DesignError."""
-    pairs: dict[str, Any] = {}
-    for option in options:
-        name, equals, value = option.partition("=")
-        if not equals or name not in _OPTIONS:
-            known = ", ".join(sorted(_OPTIONS))
-            raise DesignError(f"option {option!r} is not K=V with K one of {known}; mend it")
-        if name in pairs:
+    return Design(raters_per_item, overlap, human_share, **read_pairs(pairs))
+
+
+def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
+    """The values of options that are given as K=V. Raises DesignError."""
+    options = {option.name: option for option in options_of(Design)}
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or name not in options:
+            known = ", ".join(sorted(options))
+            raise DesignError(f"option {pair!r} is not K=V with K one of {known}; mend it")
+        if name in found:
             raise DesignError(f"option {name} is given twice; keep one")
-        pairs[name] = _OPTIONS[name](name, value)
-    return Design(raters_per_item, overlap, human_share, **pairs)
+        found[name] = _read(options[name], value)
+    return found
 
 
 def stored_design(options: Mapping[str, Any], **columns: Any) -> Design:
@@ -105,60 +181,45 @@ def stored_design(options: Mapping[str, Any], **columns: Any) -> Design:
     return Design(**columns, **{**options, **lists})
 
 
-def _words(name: str, value: str) -> tuple[str, ...]:
-    words = tuple(word.strip() for word in value.split(",") if word.strip())
-    if not words or len(set(words)) < len(words) or max(map(len, words)) > LONGEST_CODE:
-        raise DesignError(f"option {name} is a list such as a,b,c without repeats; mend it")
-    return words
-
-
-def _number(name: str, value: str) -> int:
-    if not value.isdecimal() or int(value) >= 2**31:
-        raise DesignError(f"option {name} is a whole number; {value!r} is none")
-    return int(value)
-
-
-def _one_of(name: str, value: str) -> str:
-    allowed = CHOICES[name]
-    if value not in allowed:
-        raise DesignError(f"option {name} is one of {', '.join(allowed)}; {value!r} is none")
+def _read(option: Option, value: str) -> Any:
+    """A value of an option as its text says. Raises DesignError."""
+    if option.kind == "several":
+        words = tuple(word.strip() for word in value.split(",") if word.strip())
+        if not words:
+            raise DesignError(f"option {option.name} {NO_LIST}")
+        return words
+    if option.kind == "whole":
+        if not value.isdecimal() or int(value) > LARGEST:
+            raise DesignError(f"option {option.name} is a whole number; {value!r} is none")
+        return int(value)
+    if option.kind == "number":
+        try:
+            return float(value)
+        except ValueError:
+            raise DesignError(_no_share(option, value)) from None
+    if option.name in NAMES and not value:
+        raise DesignError(_no_name(option))
     return value
 
 
-def _share(name: str, value: str) -> float:
-    try:
-        share = float(value)
-    except ValueError:
-        share = math.nan
-    if not 0 <= share < 1:
-        raise DesignError(f"option {name} is a share from 0 to below 1; {value!r} is none")
-    return share
+def _check(option: Option, value: Any) -> None:
+    """Raises DesignError for a value that the option does not take."""
+    if option.kind == "several":
+        if len(set(value)) < len(value) or any(not 0 < len(w) <= LONGEST_CODE for w in value):
+            raise DesignError(f"option {option.name} {NO_LIST}")
+    elif option.kind == "number":
+        if not 0 <= value < 1:
+            raise DesignError(_no_share(option, value))
+    elif option.values and value is not None and value not in option.values:
+        one_of = ", ".join(option.values)
+        raise DesignError(f"option {option.name} is one of {one_of}; {value!r} is none")
+    elif option.name in NAMES and value and not value.strip():
+        raise DesignError(_no_name(option))
 
 
-def _as_is(name: str, value: str) -> str:
-    return value
+def _no_share(option: Option, value: object) -> str:
+    return f"option {option.name} is a share from 0 to below 1; {value!r} is none"
 
 
-def _named(name: str, value: str) -> str:
-    if not value.strip():
-        raise DesignError(f"option {name} names nothing; give a name, or leave it out")
-    return value
-
-
-_OPTIONS = {
-    "seed": _number,
-    "variables": _words,
-    "categories": _words,
-    "sampling": _one_of,
-    "per_passage": _number,
-    "order": _one_of,
-    "passages": _as_is,
-    "prerequisite": _named,
-    "strata": _named,
-    "validates": _named,
-    "gate": _one_of,
-    "points": _one_of,
-    "development": _share,
-    "audit": _share,
-    "items": _one_of,
-}
+def _no_name(option: Option) -> str:
+    return f"option {option.name} names nothing; give a name, or leave it out"

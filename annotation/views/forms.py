@@ -20,7 +20,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
-from annotation.campaigns.design import Design, design_of
+from annotation.campaigns.design import Design, read_pairs
 from annotation.campaigns.settings import LONGEST_GUIDELINE, Terms, read_deadline
 from annotation.gold.scoring import LONGEST
 from annotation.imports.gold import Known, set_known
@@ -30,6 +30,7 @@ from annotation.people.membership import readable
 from annotation.prerequisites import FOLLOWS
 from annotation.protocols import PROTOCOLS
 from datasets.models import Batch
+from datasets.options import options_of
 from datasets.rows import InputError
 
 _OPTION = re.compile(r"^option ([a-z_]+)")
@@ -391,23 +392,6 @@ SAMPLINGS = (
     ("all", "Every unit"),
 )
 POINTS_OF = (("answers", "Those that answers make, against the context of each"),)
-OPTIONS = (
-    "seed",
-    "variables",
-    "categories",
-    "sampling",
-    "per_passage",
-    "order",
-    "items",
-    "passages",
-    "prerequisite",
-    "strata",
-    "validates",
-    "gate",
-    "points",
-    "development",
-    "audit",
-)
 ASSUMED = ("kappa", "prevalence", "icc", "correlation")
 
 
@@ -574,18 +558,24 @@ class CampaignForm(TermsForm):
         return [(name, name) for name in fit.order_by("name").values_list("name", flat=True)]
 
     def design(self) -> Design:
-        """By the command's own arguments, so that both refuse the same. Raises DesignError."""
+        """Raises DesignError."""
         data = self.cleaned_data
-        pairs = [f"{name}={said}" for name in OPTIONS if (said := self._said(name))]
-        return design_of(data["raters_per_item"], data["overlap"], data["human_share"], pairs)
+        options = {
+            option.name: value
+            for option in options_of(Design)
+            if (value := self._option(option.name)) not in (None, "", ())
+        }
+        return Design(data["raters_per_item"], data["overlap"], data["human_share"], **options)
 
-    def _said(self, name: str) -> str:
+    def _option(self, name: str) -> Any:
         value = self.cleaned_data.get(name)
         if name == "variables":
             # All that a protocol asks by itself is no choice.
             usual = self.fields["variables"].initial
-            return "" if not value or sorted(value) == sorted(usual) else ",".join(value)
-        return "" if value is None or value == "" else str(value).strip()
+            return () if not value or sorted(value) == sorted(usual) else tuple(value)
+        if name == "categories":
+            return read_pairs([f"categories={value}"])["categories"] if value else ()
+        return value.strip() if isinstance(value, str) else value
 
     def assumptions(self) -> Assumptions:
         """Raises AssumptionError."""

@@ -10,6 +10,7 @@ from django.apps import apps
 from django.core.management import BaseCommand, get_commands, load_command_class
 
 from annotation.campaigns.design import Design
+from datasets.options import options_of
 from docs._reference.words import ROOT, code, codes, meaning, page, plain, table
 from judging.judges import PARAMS
 from tandem.program.verbs import BY_COMMAND
@@ -80,14 +81,10 @@ def _section(name: str, command: BaseCommand) -> str:
     return "\n\n".join([*parts, *_pairs(name)])
 
 
-def campaign_options() -> list[str]:
-    return list(Design().options())
-
-
 def _pairs(name: str) -> Iterator[str]:
     """What may stand before and after the sign in K=V."""
     if name == "create_campaign":
-        rows = [(code(each), meaning("campaign-options", each)) for each in campaign_options()]
+        rows = [(code(option.name), option.help) for option in options_of(Design)]
         yield "Options, given as `--option K=V`:"
         yield table(("option", "meaning"), rows)
     if name == "create_judge":

@@ -17,6 +17,7 @@ from annotation.management.base import add_terms, terms_of
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.models import Batch
+from datasets.options import options_of
 
 
 class Command(BaseCommand):
@@ -46,8 +47,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="K=V",
-            help="variables, sampling, prerequisite, strata, per_passage, order, seed, "
-            "categories, passages, validates, gate, development, audit, items",
+            help=", ".join(option.name for option in options_of(Design)),
         )
         add_terms(parser)
         parser.add_argument(

@@ -12,7 +12,7 @@ from django.core.management import CommandError
 from annotation import prerequisites
 from annotation.answers.submission import submit
 from annotation.api.assignments import presented
-from annotation.api.campaigns import OptionsShape
+from annotation.api.campaigns import OptionsSerializer
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
@@ -346,5 +346,5 @@ class TestTheApi:
         assert presented(first)["first_answer"] is None
 
     def test_the_option_is_taken_by_a_script_too(self) -> None:
-        assert OptionsShape(data={"gate": "gap"}).is_valid()
-        assert not OptionsShape(data={"gate": "wide"}).is_valid()
+        assert OptionsSerializer(data={"gate": "gap"}).is_valid()
+        assert not OptionsSerializer(data={"gate": "wide"}).is_valid()
