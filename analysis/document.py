@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.measures.base import percent
+from .measures.base import percent
 
 JSON = dict[str, Any]
 
@@ -71,9 +71,14 @@ class Number:
         value, low, high = (estimate[name] for name in ("value", "low", "high"))
         no, yes = estimate.get("bounds", (None, None))
         return cls(
-            value, low, high, estimate["method"], estimate.get("reason", ""),
-            judged=estimate.get("judged"), bounds=(no, yes) if "bounds" in estimate else None,
-        )  # fmt: skip
+            value,
+            low,
+            high,
+            estimate["method"],
+            estimate.get("reason", ""),
+            judged=estimate.get("judged"),
+            bounds=(no, yes) if "bounds" in estimate else None,
+        )
 
     @property
     def text(self) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.crosscheck.libraries import OF_CODES, OF_VALUES, PEOPLE
-from analysis.data.frame import VariableFrame
-from analysis.data.resampling import JSON
+from ..data.frame import VariableFrame
+from ..data.resampling import JSON
+from .libraries import OF_CODES, OF_VALUES, PEOPLE
 
 CORRELATIONS = ("spearman", "kendall", "pearson")
 KAPPAS = {"cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"}
@@ -93,9 +93,7 @@ def _of_people(found: Figures, matrix: str, frame: VariableFrame, block: JSON) -
 def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, block: JSON) -> None:
     column = {rater.name: n for n, rater in enumerate(frame.raters)}
     start, k = f"variables.{frame.name}.judges.{judge}", len(frame.scale.categories)
-    beside = {
-        "matrix": matrix, "columns": [column[judge], *frame.columns("human")], "with": PEOPLE
-    }  # fmt: skip
+    beside = {"matrix": matrix, "columns": [column[judge], *frame.columns("human")], "with": PEOPLE}
     if block["reference"] == MAJORITY:
         of = block["agreement"]
         alpha = of["krippendorff_alpha"]["value"]

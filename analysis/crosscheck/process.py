@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.crosscheck.figures import Figures
-from analysis.crosscheck.libraries import TASKS
-from analysis.data.resampling import JSON
+from ..data.resampling import JSON
+from .figures import Figures
+from .libraries import TASKS
 
 CHILD = "analysis.crosscheck.libraries"
 WITHIN = 1e-9

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from analysis.statistics import proportion
+from ..statistics import proportion
 
 JSON = dict[str, Any]
 UNSEEN = "no such label of the judge is here to compare with"

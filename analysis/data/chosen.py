@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from analysis.data.assisted import Place
-from analysis.data.frame import Frame, make_frame
-from analysis.data.labels import Inputs, LabelFact, Scale
-from analysis.data.selection import Choices, Strata
+from .assisted import Place
+from .frame import Frame, make_frame
+from .labels import Inputs, LabelFact, Scale
+from .selection import Choices, Strata
 
 EVERYTHING = Choices()
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.data.assisted import Assisted, Place
-from analysis.data.labels import FloorCodes, Inputs, LabelFact, Marks, Scale, number_of
-from analysis.statistics import Floats, Ints
+from ..statistics import Floats, Ints
+from .assisted import Assisted, Place
+from .labels import FloorCodes, Inputs, LabelFact, Marks, Scale, number_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from analysis.statistics import Bools, Floats, Ints, Level
+from ..statistics import Bools, Floats, Ints, Level
 
 
 class LabelFact(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.data.selection import Strata
+from .selection import Strata
 
 OF_META = ("domain", "kind", "category", "source", "sensitivity", "complexity", "popularity")
 """The members of meta that are strata."""

@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from analysis.data.frame import VariableFrame
-from analysis.data.labels import Scale
-from analysis.statistics import Bools, Floats, Ints, majority
+from ..statistics import Bools, Floats, Ints, majority
+from .frame import VariableFrame
+from .labels import Scale
 
 HUMAN = "human"
 Rule = Literal["majority", "mean"]

@@ -10,8 +10,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from analysis.data.frame import Frame, VariableFrame
-from analysis.statistics import Bools, Floats, Interval, Ints, Resamples, resamples_of
+from ..statistics import Bools, Floats, Interval, Ints, Resamples, resamples_of
+from .frame import Frame, VariableFrame
 
 JSON = dict[str, Any]
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from analysis.data.labels import LabelFact, number_of
-from analysis.statistics.resampling import RESAMPLES_OF_FEW
+from ..statistics.resampling import RESAMPLES_OF_FEW
+from .labels import LabelFact, number_of
 
 JSON = dict[str, Any]
 Strata = Mapping[str, Mapping[str, str]]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.data.selection import Choices, Strata
-from analysis.statistics import Bools
+from ..statistics import Bools
+from .selection import Choices, Strata
 
 JSON = dict[str, Any]
 STRATUM = "role"

@@ -242,9 +242,12 @@ class Tables:
         held = {rater: self._apart(name, rater)[kept] for rater in tables}
         why = {rater: self._why(name, rater) for rater in tables}
         found = orderings(
-            held, choices.resamples, choices.seed,
-            {rater: reason for rater, reason in why.items() if reason}, FEWEST_OF_EVALUATORS,
-        )  # fmt: skip
+            held,
+            choices.resamples,
+            choices.seed,
+            {rater: reason for rater, reason in why.items() if reason},
+            FEWEST_OF_EVALUATORS,
+        )
         inside = {PEOPLE, HUMAN}
         return [each for each in found if {self.kinds[each.a], self.kinds[each.b]} != inside]
 
@@ -359,10 +362,11 @@ class Tables:
         means = {
             system: powered_mean(
                 replace(labelled, reason=labelled.reason or self._unknown(name, raters, (system,))),
-                column, bounds,
+                column,
+                bounds,
             )
             for column, system in enumerate(both)
-        }  # fmt: skip
+        }
         tested = [] if name in self.cuts else self._tested(name, both)
         columns = [both.index(each) for each in tested]
         alone = replace(
@@ -427,6 +431,11 @@ def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
     """The rank correlation of two tables (Q, S) of the same queries and systems."""
     queries = np.repeat(np.arange(len(one)), one.shape[1])
     return correlation_estimates(
-        one.ravel(), other.ravel(), queries, ("spearman",), " over queries and systems",
-        draws=choices.resamples, seed=choices.seed,
-    )["spearman"]  # fmt: skip
+        one.ravel(),
+        other.ravel(),
+        queries,
+        ("spearman",),
+        " over queries and systems",
+        draws=choices.resamples,
+        seed=choices.seed,
+    )["spearman"]

@@ -20,9 +20,14 @@ PAPERS = {
     "clapnq": ("CLAPnq", "rosenthal2025"),
 }
 WORKS = {
-    "CRUX": "ju2025", "Long2RAG": "qi2024", "GaRAGe": "sorodoc2025", "CLAPnq": "rosenthal2025",
-    "Clarke": "clarke2008", "Järvelin": "jarvelin2002", "Lin": "lin2004",
-}  # fmt: skip
+    "CRUX": "ju2025",
+    "Long2RAG": "qi2024",
+    "GaRAGe": "sorodoc2025",
+    "CLAPnq": "rosenthal2025",
+    "Clarke": "clarke2008",
+    "Järvelin": "jarvelin2002",
+    "Lin": "lin2004",
+}
 """Words of a measure's source, and the work that they name."""
 
 
@@ -91,9 +96,10 @@ def _choices(report: JSON) -> str:
     values = [f"{name} {_word(report['options'][name]['value'])}" for name in read]
     own = PRESETS[preset]
     changed = [
-        name for name in read
+        name
+        for name in read
         if name != "tokenizer" and report["options"][name]["value"] != getattr(own, name)
-    ]  # fmt: skip
+    ]
     but = f", but for {', '.join(changed)}" if changed else ""
     stated = f" Options: {'; '.join(values)}." if values else ""
     passages = report["passages"]

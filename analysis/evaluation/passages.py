@@ -85,11 +85,15 @@ class Layout:
                 name = ranking.system + (RANKING if ranking.system in named else "")
                 systems.setdefault(name, {})[query.id] = ranking.passages
         passages = tuple(
-            tuple(sorted({p.id for p in query.passages}.union(
-                *(of.get(query.id, ()) for of in systems.values())
-            )))
+            tuple(
+                sorted(
+                    {p.id for p in query.passages}.union(
+                        *(of.get(query.id, ()) for of in systems.values())
+                    )
+                )
+            )
             for query in queries
-        )  # fmt: skip
+        )
         return cls(tuple(queries), passages, systems, _named_oracle(queries, systems))
 
     def places(self, contexts: Sequence[Sequence[str]]) -> Ints:

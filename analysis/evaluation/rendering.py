@@ -254,15 +254,24 @@ def document(report: JSON, with_slices: bool = False) -> Document:
         _measure(name, of, kinds) for name, of in report["measures"].items() if not of["cut"]
     ]
     about = " · ".join(
-        (report["protocol"], report["batch"], f"{report['queries']} queries",
-         f"options of {report['preset']}", f"seed {report['seed']}", "intervals are 95 %")
-    )  # fmt: skip
+        (
+            report["protocol"],
+            report["batch"],
+            f"{report['queries']} queries",
+            f"options of {report['preset']}",
+            f"seed {report['seed']}",
+            "intervals are 95 %",
+        )
+    )
     made = f"Tandem {report['version']}, {report['generated_at']}"
     beside = (
         *(slice_sections(report) if with_slices else ()),
-        *_thresholds(report), *_references(report), *_metrics(report), *_scores(report),
+        *_thresholds(report),
+        *_references(report),
+        *_metrics(report),
+        *_scores(report),
         _options(report),
-    )  # fmt: skip
+    )
     front = (*board_sections(report), *rank_sections(report), methods_section(report))
     return Document(report["campaign"], about, made, (*front, *measured, *beside))
 
@@ -278,10 +287,13 @@ def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
     together = [each for each in TOGETHER if any(of.get(each) for of in systems.values())]
     raters = list(dict.fromkeys(r for of in systems.values() for r in of["raters"]))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (system or DASH, *(_printed_number(of.get(each)) for each in together),
-         *(_printed_number(of["raters"].get(rater)) for rater in raters))
+        (
+            system or DASH,
+            *(_printed_number(of.get(each)) for each in together),
+            *(_printed_number(of["raters"].get(rater)) for rater in raters),
+        )
         for system, of in systems.items()
-    )  # fmt: skip
+    )
     header: tuple[str | Who, ...] = ("System", *(TOGETHER[each] for each in together))
     header += tuple(Who(r, kinds.get(r, "")) for r in raters)
     return Table(caption, header, rows)
@@ -293,12 +305,15 @@ def _printed_number(estimate: JSON | None) -> Number:
 
 def _settings(rater: str, pairs: list[JSON]) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (f"{each['a'] or DASH} – {each['b'] or DASH}", Number.of(each["difference"]),
-         Number.p(each["p_value"], each.get("reason", "")),
-         Number.p(each["adjusted_p_value"], each.get("reason", "")),
-         Number.p(each["wilcoxon"]["p_value"], each["wilcoxon"].get("reason", "")))
+        (
+            f"{each['a'] or DASH} – {each['b'] or DASH}",
+            Number.of(each["difference"]),
+            Number.p(each["p_value"], each.get("reason", "")),
+            Number.p(each["adjusted_p_value"], each.get("reason", "")),
+            Number.p(each["wilcoxon"]["p_value"], each["wilcoxon"].get("reason", "")),
+        )
         for each in pairs
-    )  # fmt: skip
+    )
     header = ("Systems", "Difference", "p, paired t", "p after Holm", "p, Wilcoxon")
     return Table(f"Systems on the same queries, by {rater}", header, rows)
 
@@ -320,12 +335,16 @@ def _thresholds(report: JSON) -> list[Section]:
 def _references(report: JSON) -> list[Section]:
     """CRUX's measures of the oracle context and of its required subset."""
     tables = tuple(
-        Table(f"By the ratings of {rater}", ("Context", *of["oracle"]), tuple(
-            (name, *(Number.of(each) for each in of[name].values()))
-            for name in ("oracle", "required")
-        ))
+        Table(
+            f"By the ratings of {rater}",
+            ("Context", *of["oracle"]),
+            tuple(
+                (name, *(Number.of(each) for each in of[name].values()))
+                for name in ("oracle", "required")
+            ),
+        )
         for rater, of in report["reference_contexts"].items()
-    )  # fmt: skip
+    )
     return [Section("Oracle and required contexts", (Block("", tables),))] if tables else []
 
 

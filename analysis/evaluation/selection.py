@@ -267,9 +267,14 @@ def computed_measures(campaign: Campaign, asked: Asked) -> JSON:
     dividing = [(each.name, state_of(each)) for each in asked.slices]
     points = asked.points and state_of(asked.points)
     said = (
-        "measures", asked.preset, asdict(asked.options), asdict(asked.choices), beside, dividing,
+        "measures",
+        asked.preset,
+        asdict(asked.options),
+        asdict(asked.choices),
+        beside,
+        dividing,
         points,
-    )  # fmt: skip
+    )
     cache, (_, key) = caches["reports"], state_of(campaign, *said)
     found: JSON | None = cache.get(key)
     if found is None:
@@ -361,9 +366,12 @@ class Offered:
             ("evaluator", shown.evaluators, self.evaluators),
             ("system", shown.systems, self.systems),
             ("cut", shown.cuts, self.cuts),
-            ("measure to order by", tuple(filter(None, (shown.order.removeprefix("-"),))),
-             self.measures),
-        ):  # fmt: skip
+            (
+                "measure to order by",
+                tuple(filter(None, (shown.order.removeprefix("-"),))),
+                self.measures,
+            ),
+        ):
             names = ", ".join(there[:12]) + (" …" if len(there) > 12 else "")
             missing = [name for name in chosen if name not in there]
             found += [f"There is no {one} {name!r}; there are {names}." for name in missing]
@@ -380,9 +388,10 @@ def shown_of(report: JSON, shown: Shown) -> JSON:
     if problems := Offered.of(report).lacking(shown):
         raise ValueError(" ".join(problems))
     kept = [
-        name for name, of in report["measures"].items()
+        name
+        for name, of in report["measures"].items()
         if _takes(shown.measures, name) and _takes(shown.cuts, of["cut"] or NO_CUT)
-    ]  # fmt: skip
+    ]
     board = report["leaderboard"]
     chosen = [each for each in board["boards"] if _takes(shown.evaluators, name_of(each))]
     rows = [_rows(each["systems"], shown.systems, kept) for each in chosen]

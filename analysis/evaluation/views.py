@@ -119,10 +119,18 @@ def filters(offered: Offered, shown: Shown, query: QueryDict) -> JSON:
         if value
     ]
     orders = [("", "as in the batch")]
-    orders += [(f"{sign}{name}", f"{name}, the {word} first") for name in offered.measures
-               for sign, word in (("", "highest"), ("-", "lowest"))]  # fmt: skip
-    return {"choices": made, "kept": kept, "orders": orders, "order": shown.order,
-            "any": any(vars(shown).values())}  # fmt: skip
+    orders += [
+        (f"{sign}{name}", f"{name}, the {word} first")
+        for name in offered.measures
+        for sign, word in (("", "highest"), ("-", "lowest"))
+    ]
+    return {
+        "choices": made,
+        "kept": kept,
+        "orders": orders,
+        "order": shown.order,
+        "any": any(vars(shown).values()),
+    }
 
 
 def rest_of(report: JSON) -> Document:

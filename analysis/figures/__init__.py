@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.figures import (
+from . import (
     agreement,
     confusion,
     coverage,
@@ -15,8 +15,8 @@ from analysis.figures import (
     systems,
     thresholds,
 )
-from analysis.figures.base import Figure as Figure
-from analysis.figures.base import Subject as Subject
+from .base import Figure as Figure
+from .base import Subject as Subject
 
 FIGURES: dict[str, Figure] = {
     each.name: each

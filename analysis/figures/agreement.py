@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.document import Number, Table, Who
-from analysis.figures import base, svg
-from analysis.figures.base import Cell, Figure, Grid, Subject
-from analysis.figures.svg import Drawing
+from ..document import Number, Table, Who
+from . import base, svg
+from .base import Cell, Figure, Grid, Subject
+from .svg import Drawing
 
 JSON = dict[str, Any]
 
@@ -66,10 +66,15 @@ def data(subject: Subject) -> Table:
         caption = f"People by Cohen's kappa with the others on {subject.name}"
         return Table(caption, ("Cohen's kappa", "People"), counted)
     rows = tuple(
-        (Who(a, subject.kinds.get(a, "")), Who(b, subject.kinds.get(b, "")), of["percent"]["n"],
-         Number.of(of["cohen_kappa"]), Number.of(of["percent"]))
+        (
+            Who(a, subject.kinds.get(a, "")),
+            Who(b, subject.kinds.get(b, "")),
+            of["percent"]["n"],
+            Number.of(of["cohen_kappa"]),
+            Number.of(of["percent"]),
+        )
         for (a, b), of in _pairs(subject).items()
-    )  # fmt: skip
+    )
     header = ("Rater", "With", "Units", "Cohen's kappa", "Percent")
     return Table(f"Agreement of each two raters on {subject.name}", header, rows)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from analysis.document import Table
-from analysis.figures import svg
-from analysis.figures.svg import Drawing
+from ..document import Table
+from . import svg
+from .svg import Drawing
 
 JSON = dict[str, Any]
 Part = Literal["variables", "scores"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.document import Number, Table, Who
-from analysis.figures import base, svg
-from analysis.figures.base import Cell, Figure, Grid, Subject
-from analysis.figures.svg import Drawing
+from ..document import Number, Table, Who
+from . import base, svg
+from .base import Cell, Figure, Grid, Subject
+from .svg import Drawing
 
 JSON = dict[str, Any]
 

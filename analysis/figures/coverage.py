@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from analysis.document import Number, Table, Who
-from analysis.figures import base, svg
-from analysis.figures.base import Figure, Subject
-from analysis.figures.svg import Drawing
+from ..document import Number, Table, Who
+from . import base, svg
+from .base import Figure, Subject
+from .svg import Drawing
 
 ROW, GROUP, TOP, WIDTH, RIGHT = 26, 34, 40, 430, 24
 NAMES, BAR, DASHES = 200, 12, 4
@@ -149,8 +149,11 @@ def _line(placed: _Placed, judge: str, number: int, judges: int) -> str:
     several are faint.
     """
     aside = UNDER + (number - (judges - 1) / 2) * min(3.0, 6.0 / judges)
-    points = [(row.group, (placed.scale.at(row.judges[judge]), y + aside), row.judges[judge])
-              for row, y in placed.rows if judge in row.judges]  # fmt: skip
+    points = [
+        (row.group, (placed.scale.at(row.judges[judge]), y + aside), row.judges[judge])
+        for row, y in placed.rows
+        if judge in row.judges
+    ]
     systems = groupby(points, key=lambda point: point[0])
     css = f"judge dash{number % DASHES}{' faint' if judges > 1 else ''}"
     lines = [svg.path(css, [place for _, place, _ in of_system]) for _, of_system in systems]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from analysis.document import Number, Table, Who
-from analysis.figures import base, svg
-from analysis.figures.base import Figure, Subject
-from analysis.figures.coverage import DASHES, judge_css, judge_mark
-from analysis.figures.svg import Drawing
-from analysis.report.alt_test import verdict_words
+from ..document import Number, Table, Who
+from ..report.alt_test import verdict_words
+from . import base, svg
+from .base import Figure, Subject
+from .coverage import DASHES, judge_css, judge_mark
+from .svg import Drawing
 
 JSON = dict[str, Any]
 
@@ -42,14 +42,25 @@ def draw(subject: Subject) -> Drawing:
 
 def data(subject: Subject) -> Table:
     rows = tuple(
-        (Who(judge, "judge"), Number(point["epsilon"], digits=2), Number(point["winning_rate"]),
-         Number(point["by_query"]["winning_rate"]), READINGS[test["decides"]],
-         verdict_words(point))
+        (
+            Who(judge, "judge"),
+            Number(point["epsilon"], digits=2),
+            Number(point["winning_rate"]),
+            Number(point["by_query"]["winning_rate"]),
+            READINGS[test["decides"]],
+            verdict_words(point),
+        )
         for judge, test in _tests(subject).items()
         for point in test.get("curve", ())
-    )  # fmt: skip
-    header = ("Judge", "Epsilon", "Winning rate by items", "Winning rate by queries",
-              "Which decides", "Verdict")  # fmt: skip
+    )
+    header = (
+        "Judge",
+        "Epsilon",
+        "Winning rate by items",
+        "Winning rate by queries",
+        "Which decides",
+        "Verdict",
+    )
     return Table(f"Alternative annotator test on {subject.name} over epsilon", header, rows)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from analysis.document import Cell, Number, Table
-from analysis.figures.base import Figure, Subject
 from annotation.spreadsheet import write_rows
+
+from ..document import Cell, Number, Table
+from .base import Figure, Subject
 
 PAGE = b"""\
 #set page(width: auto, height: auto, margin: 0pt)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from analysis.document import Table, Who
-from analysis.figures import base, svg
-from analysis.figures.base import Figure, Subject
-from analysis.figures.svg import Drawing
+from ..document import Table, Who
+from . import base, svg
+from .base import Figure, Subject
+from .svg import Drawing
 
 NAMES, WIDTH, RIGHT, TOP = 170, 340, 60, 8
 ROW, HEAD, BAR = 24, 28, 14

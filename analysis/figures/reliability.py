@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.document import Number, Table, Who
-from analysis.figures import base, svg
-from analysis.figures.base import Figure, Panel, Subject
-from analysis.figures.svg import Drawing
+from ..document import Number, Table, Who
+from . import base, svg
+from .base import Figure, Panel, Subject
+from .svg import Drawing
 
 JSON = dict[str, Any]
 
@@ -43,9 +43,12 @@ def _calibrations(subject: Subject) -> dict[str, JSON]:
 
 def _panel(at: Panel, judge: str, of: JSON) -> str:
     x, y = at.x(0, 1), at.y()
-    parts = [at.heading(judge), base.y_axis(y, at.left, at.right),
-             base.x_axis(x, at.top, at.bottom, "the judge's probability of yes"),
-             svg.line("mark-line", (x.at(0), y.at(0)), (x.at(1), y.at(1)))]  # fmt: skip
+    parts = [
+        at.heading(judge),
+        base.y_axis(y, at.left, at.right),
+        base.x_axis(x, at.top, at.bottom, "the judge's probability of yes"),
+        svg.line("mark-line", (x.at(0), y.at(0)), (x.at(1), y.at(1))),
+    ]
     bins = [each for each in of["reliability"] if each["share"]["value"] is not None]
     points = [(x.at(each["probability"]), y.at(each["share"]["value"])) for each in bins]
     parts.append(svg.path("judge", points))

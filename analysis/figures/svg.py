@@ -153,8 +153,11 @@ def square(css: str, x: float, y: float, title: str = "", side: float = 9) -> st
 
 def triangle(css: str, x: float, y: float, title: str = "", size: float = 6) -> str:
     """A triangle that stands on its base; with a negative size it stands on its tip."""
-    return area(css, [(x, y - size), (x + abs(size), y + size * 0.7),
-                      (x - abs(size), y + size * 0.7)], title)  # fmt: skip
+    return area(
+        css,
+        [(x, y - size), (x + abs(size), y + size * 0.7), (x - abs(size), y + size * 0.7)],
+        title,
+    )
 
 
 def cross(x: float, y: float, title: str = "", size: float = 4) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from analysis.document import Cell, Number, Table
-from analysis.figures import base, svg
-from analysis.figures.base import Figure, Mark, Subject
-from analysis.figures.svg import Drawing
+from ..document import Cell, Number, Table
+from . import base, svg
+from .base import Figure, Mark, Subject
+from .svg import Drawing
 
 JSON = dict[str, Any]
 
@@ -28,17 +28,27 @@ class Series(NamedTuple):
 SERIES = (
     Series("humans", "people", "person", lambda x, y: svg.circle("person", x, y)),
     Series("judge", "judge, uncorrected", "judge", lambda x, y: svg.square("judge", x, y)),
-    Series("prediction_powered", "corrected, from both", "both",
-           lambda x, y: svg.triangle("both", x, y)),
-)  # fmt: skip
+    Series(
+        "prediction_powered",
+        "corrected, from both",
+        "both",
+        lambda x, y: svg.triangle("both", x, y),
+    ),
+)
 
 
 def draw(subject: Subject) -> Drawing:
     scores = _scores(subject)
     labels = [_label(system) for of in scores.values() for system in of]
     left = 20 + base.gutter(labels, NAMES, 40)
-    ends = [v for of in scores.values() for each in of.values() for e in each.values()
-            for v in (e["value"], e["low"], e["high"]) if v is not None]  # fmt: skip
+    ends = [
+        v
+        for of in scores.values()
+        for each in of.values()
+        for e in each.values()
+        for v in (e["value"], e["low"], e["high"])
+        if v is not None
+    ]
     scale = base.Scale.over(ends, left, left + WIDTH)
     notes, parts, y = base.Notes(), [], 8.0
     for judge, systems in scores.items():

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from analysis.document import Cell, Number, Table, Who
-from analysis.figures import base, svg
-from analysis.figures.base import Figure, Mark, Panel, Subject
-from analysis.figures.svg import Drawing
+from ..document import Cell, Number, Table, Who
+from . import base, svg
+from .base import Figure, Mark, Panel, Subject
+from .svg import Drawing
 
 JSON = dict[str, Any]
 
@@ -69,11 +69,14 @@ def data(subject: Subject) -> Table:
     cuts_of = _cuts(subject)
     told = _series(cuts_of)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (Who(judge, "judge"), f"≥ {cut['threshold']}",
-         *(Number.of(cut[series.key]) for series in told))
+        (
+            Who(judge, "judge"),
+            f"≥ {cut['threshold']}",
+            *(Number.of(cut[series.key]) for series in told),
+        )
         for judge, cuts in cuts_of.items()
         for cut in cuts
-    )  # fmt: skip
+    )
     header = ("Judge", "Threshold", *(series.label.capitalize() for series in told))
     return Table(f"{subject.name} cut at each threshold", header, rows)
 

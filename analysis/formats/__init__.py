@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from analysis.document import Format
-from analysis.formats import facts, html, latex, markdown
+from ..document import Format
+from . import facts, html, latex, markdown
 
 FORMATS: dict[str, Format] = {
     each.name: each

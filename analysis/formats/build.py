@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.document import Block, Cell, Document, Section, Table, Who, count
-from analysis.formats.methods import methods_section
-from analysis.formats.people_sections import MOST_ROWS
-from analysis.formats.sections import (
+from ..document import Block, Cell, Document, Section, Table, Who, count
+from .methods import methods_section
+from .people_sections import MOST_ROWS
+from .sections import (
     quality_section,
     score_section,
     validation_sections,
@@ -100,10 +100,16 @@ def _raters(report: JSON) -> Section:
     people = [r for r in report["raters"] if r["kind"] == "human" and not r["excluded"]]
     crowd = people if len(people) > MOST_ROWS else []
     rows: list[tuple[Cell, ...]] = [
-        (Who(r["name"], r["kind"]), r["kind"], r["responses"], r["labels"],
-         *((r["excluded"] or "",) if excluded else ()))
-        for r in report["raters"] if not crowd or r not in crowd
-    ]  # fmt: skip
+        (
+            Who(r["name"], r["kind"]),
+            r["kind"],
+            r["responses"],
+            r["labels"],
+            *((r["excluded"] or "",) if excluded else ()),
+        )
+        for r in report["raters"]
+        if not crowd or r not in crowd
+    ]
     if crowd:
         responses, labels = (sum(r[key] for r in crowd) for key in ("responses", "labels"))
         whole = (Who(f"All {len(crowd)} people", "human"), "human", responses, labels)

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.document import JSON, Format
 from annotation.spreadsheet import write_rows
+
+from ..document import JSON, Format
 
 COLUMNS = (
     "path", "section", "variable", "stratum", "group", "judge", "rater", "other", "category",
@@ -46,9 +47,15 @@ _NAMES = {
 }  # fmt: skip
 """Members that say of what an object is."""
 
-_OF_MAP = {"systems": "mean", "values": "score", "escapes": "escape", "missing": "missing",
-           "unanchored": "unanchored", "labels_per_unit": "units",
-           "majority": "majority"}  # fmt: skip
+_OF_MAP = {
+    "systems": "mean",
+    "values": "score",
+    "escapes": "escape",
+    "missing": "missing",
+    "unanchored": "unanchored",
+    "labels_per_unit": "units",
+    "majority": "majority",
+}
 """The statistic whose numbers a map holds."""
 
 _SILENT = ("variables", "scores", "strata", "values")

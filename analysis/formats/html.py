@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 
-from analysis.document import JSON, Block, Cell, Document, Format, Number, Section, Table, Who
-from analysis.figures import FIGURES, Figure, Subject, subjects
-from analysis.figures.svg import STATIC
-from analysis.formats.build import document
+from ..document import JSON, Block, Cell, Document, Format, Number, Section, Table, Who
+from ..figures import FIGURES, Figure, Subject, subjects
+from ..figures.svg import STATIC
+from .build import document
 
 FEW, MANY = 3, 5
 """Up to so few columns fit a telephone; from so many on, intervals stand under their numbers."""

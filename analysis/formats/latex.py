@@ -11,8 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from analysis.document import JSON, Block, Cell, Document, Format, Number, Section, Table
-from analysis.formats.build import document
+from ..document import JSON, Block, Cell, Document, Format, Number, Section, Table
+from .build import document
 
 _SIGNS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "#": r"\#", "$": r"\$", "%": r"\%",
@@ -143,8 +143,10 @@ def _caption(whole: Document, section: Section, block: Block, table: Table) -> s
 
 def split(table: Table) -> Iterator[Table]:
     """A table as several of so many columns as a line holds; each has the first column."""
-    widths = [max(_width(row[n]) for row in (table.header, *table.rows)) + 2
-              for n in range(len(table.header))]  # fmt: skip
+    widths = [
+        max(_width(row[n]) for row in (table.header, *table.rows)) + 2
+        for n in range(len(table.header))
+    ]
     room = WIDTH - min(widths[0], LONGEST_NAME)
     chosen: list[int] = []
     for column in range(1, len(widths)):

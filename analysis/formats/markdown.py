@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from analysis.document import JSON, Block, Cell, Document, Format, Number, Section, Table
-from analysis.formats.build import document
+from ..document import JSON, Block, Cell, Document, Format, Number, Section, Table
+from .build import document
 
 _ACTIVE = re.compile(r"[\\`*|<\[]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 
@@ -32,8 +32,10 @@ def escaped(text: str) -> str:
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table of escaped cells, its columns padded so that it reads in a terminal too."""
     widths = [max(len(row[n]) for row in (header, *rows)) for n in range(len(header))]
-    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
-             for row in (header, *rows)]  # fmt: skip
+    lines = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
+        for row in (header, *rows)
+    ]
     rule = "|" + "|".join("-" * (w + 2) for w in widths) + "|"
     return "\n".join([lines[0], rule, *lines[1:]])
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.document import Section, count
-from analysis.formats.citations import CITED, REFERENCES
-from analysis.formats.people_sections import floor_methods
-from analysis.statistics import PEOPLE_ALONE, expanded_level
+from ..document import Section, count
+from ..statistics import PEOPLE_ALONE, expanded_level
+from .citations import CITED, REFERENCES
+from .people_sections import floor_methods
 
 JSON = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from analysis.document import Cell, Number, Table, Who
+from ..document import Cell, Number, Table, Who
 
 JSON = dict[str, Any]
 AIMS = {
@@ -71,8 +71,15 @@ def _plan(of: JSON) -> Number:
 
 MOST_ROWS = 30
 """With more people than this, tables of them show a few."""
-_QUANTILES = {"min": "Least", "q05": "5 %", "q25": "25 %", "median": "Median", "q75": "75 %",
-              "q95": "95 %", "max": "Most"}  # fmt: skip
+_QUANTILES = {
+    "min": "Least",
+    "q05": "5 %",
+    "q25": "25 %",
+    "median": "Median",
+    "q75": "75 %",
+    "q95": "95 %",
+    "max": "Most",
+}
 _OF = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
 
 
@@ -84,10 +91,15 @@ def distribution_tables(found: JSON) -> list[Table]:
     caption = f"Distribution over people, and over pairs, who share {fewest} units"
     tables = [Table(caption, ("Agreement", "Number", *_QUANTILES.values()), tuple(rows))]
     outside: tuple[tuple[Cell, ...], ...] = tuple(
-        (Who(each["name"], "human"), each["units"], Number(each["cohen_kappa"]),
-         Number(each["others"]), Number(each["percent"]))
+        (
+            Who(each["name"], "human"),
+            each["units"],
+            Number(each["cohen_kappa"]),
+            Number(each["others"]),
+            Number(each["percent"]),
+        )
         for each in found["stand_out"]
-    )  # fmt: skip
+    )
     if outside:
         header = ("Person", "Units", "Kappa with the others", "The others' kappa", "Percent")
         tables.append(Table("People who agree far less than the others do", header, outside))
@@ -148,8 +160,10 @@ def gap_tables(block: JSON) -> list[Table]:
     """The tables of a judge's gap and floor; none in a report frozen before there were these."""
     if "gap" not in block:
         return []
-    floor, header = block["floor"], ("Judge with each person, less people with each other",
-                                     "Value", "Units")  # fmt: skip
+    floor, header = (
+        block["floor"],
+        ("Judge with each person, less people with each other", "Value", "Units"),
+    )
     gap = (
         _row("Cohen's kappa", block["gap"]["cohen_kappa"]),
         _row("Percent", block["gap"]["percent"]),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from analysis.document import DASH, Block, Cell, Number, Section, Table, Who, count, rounded
-from analysis.formats.people_sections import (
+from ..document import DASH, Block, Cell, Number, Section, Table, Who, count, rounded
+from ..report.alt_test import verdict_words
+from .people_sections import (
     components_tables,
     counted_rows,
     distribution_tables,
@@ -16,7 +17,6 @@ from analysis.formats.people_sections import (
     no_floor,
     ranking_table,
 )
-from analysis.report.alt_test import verdict_words
 
 JSON = dict[str, Any]
 
@@ -121,10 +121,15 @@ def _about(found: JSON) -> str:
 
 def _judges(judges: JSON) -> Table:
     rows = tuple(
-        (Who(name, "judge"), of["percent"]["n"], Number.of(of["cohen_kappa"]),
-         Number.of(of["percent"]), Number.of(of["expected_accuracy"]))
+        (
+            Who(name, "judge"),
+            of["percent"]["n"],
+            Number.of(of["cohen_kappa"]),
+            Number.of(of["percent"]),
+            Number.of(of["expected_accuracy"]),
+        )
         for name, of in judges.items()
-    )  # fmt: skip
+    )
     header = ("Judge", "Units", "Cohen's kappa", "Percent", "Expected accuracy")
     return Table("Judges against the soft labels", header, rows)
 
@@ -204,10 +209,15 @@ def _judge(name: str, found: JSON, kind: str) -> Block:
 
 def _validation_table(caption: str, first: str, parts: JSON) -> Table:
     rows = tuple(
-        (name, part["labels"], part["confirmed"], part["corrected"],
-         Number.of(part["share_confirmed"]))
+        (
+            name,
+            part["labels"],
+            part["confirmed"],
+            part["corrected"],
+            Number.of(part["share_confirmed"]),
+        )
         for name, part in parts.items()
-    )  # fmt: skip
+    )
     return Table(caption, (first, *VALIDATED), rows)
 
 
@@ -280,8 +290,13 @@ def _power(power: JSON) -> Table:
     reason = power.get("reason", "")
     numbers = (("as_good", 2), ("worse", 2), ("effective_items", 0), ("accuracy", 2))
     cells = tuple(Number(power[key], reason=reason, digits=digits) for key, digits in numbers)
-    header = ("Chance to pass", "As good as people", "10 points worse", "Effective items",
-              "People's accuracy")  # fmt: skip
+    header = (
+        "Chance to pass",
+        "As good as people",
+        "10 points worse",
+        "Effective items",
+        "People's accuracy",
+    )
     return Table("How often a judge would pass", header, (("Simulated", *cells),))
 
 
@@ -497,10 +512,13 @@ def _thresholds(cuts: list[JSON]) -> Table:
 
 def _curves(curves: list[JSON], reference: str) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (f"≥ {of['threshold']}" if "threshold" in of else of["category"],
-         *_variable_numbers(of, _AREAS), of["roc_auc"]["n"])
+        (
+            f"≥ {of['threshold']}" if "threshold" in of else of["category"],
+            *_variable_numbers(of, _AREAS),
+            of["roc_auc"]["n"],
+        )
         for of in curves
-    )  # fmt: skip
+    )
     caption = f"Scores over all thresholds, against the {reference}"
     return Table(caption, ("Finding", *_AREAS.values(), "Units"), rows)
 
@@ -509,11 +527,14 @@ def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
     reason = test.get("reason", "")
     readings = {"by_query": ("By queries", test["by_query"]), "items": ("By items", test)}
     rows = tuple(
-        (label, Number(reading["winning_rate"], reason=reason),
-         Number(reading["advantage_probability"], reason=reason),
-         "yes" if name == test["decides"] else "no")
+        (
+            label,
+            Number(reading["winning_rate"], reason=reason),
+            Number(reading["advantage_probability"], reason=reason),
+            "yes" if name == test["decides"] else "no",
+        )
         for name, (label, reading) in readings.items()
-    )  # fmt: skip
+    )
     caption = f"Alternative annotator test, epsilon {test['epsilon']}: {verdict_words(test, floor)}"
     header = ("Reading", "Winning rate", "Advantage probability", "Decides")
     tables = [Table(caption, header, rows)]
@@ -550,11 +571,15 @@ def _strata(strata: JSON) -> list[tuple[str, JSON]]:
 def _stratum(name: str, groups: JSON) -> Block:
     judges = list(dict.fromkeys(j for g in groups.values() for j in g["judges"]))
     rows = tuple(
-        (group, block["agreement"]["units"], Number.of(block["agreement"]["fleiss_kappa"]),
-         Number.of(block["agreement"]["krippendorff_alpha"]),
-         *(_kappa_of(block["judges"], judge) for judge in judges))
+        (
+            group,
+            block["agreement"]["units"],
+            Number.of(block["agreement"]["fleiss_kappa"]),
+            Number.of(block["agreement"]["krippendorff_alpha"]),
+            *(_kappa_of(block["judges"], judge) for judge in judges),
+        )
         for group, block in groups.items()
-    )  # fmt: skip
+    )
     header = (name.capitalize(), "Units", "Fleiss' kappa", "Krippendorff's alpha")
     caption = "Agreement among people" + ("; judges against people together" if judges else "")
     against = tuple(Who(f"{judge}: Cohen's kappa", "judge") for judge in judges)
@@ -599,10 +624,13 @@ def _systems(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
     named = dict.fromkeys(rater for values in systems.values() for rater in values)
     raters = [*(each for each in (MEAN,) if each in named), *(r for r in named if r != MEAN)]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (system or DASH, *((Number.of(people[system]),) if people else ()),
-         *(_cell(values, rater) for rater in raters))
+        (
+            system or DASH,
+            *((Number.of(people[system]),) if people else ()),
+            *(_cell(values, rater) for rater in raters),
+        )
         for system, values in systems.items()
-    )  # fmt: skip
+    )
     together = (Who("people"),) if people else ()
     return Table("Mean by system", ("System", *together, *(_who(r, kinds) for r in raters)), rows)
 
@@ -629,11 +657,14 @@ def _ranking(label: str | Who, of: JSON) -> tuple[Cell, ...]:
 def _comparisons(pairs: list[JSON]) -> list[Table]:
     """Which system is better on the same queries; no table where there is one system only."""
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (f"{pair['a'] or DASH} – {pair['b'] or DASH}", Number.of(pair["difference"]),
-         f"{pair['higher']} : {pair['lower']} of {pair['queries']}",
-         *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")))
+        (
+            f"{pair['a'] or DASH} – {pair['b'] or DASH}",
+            Number.of(pair["difference"]),
+            f"{pair['higher']} : {pair['lower']} of {pair['queries']}",
+            *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")),
+        )
         for pair in pairs
-    )  # fmt: skip
+    )
     header = ("Systems", "Difference", "Higher : lower", "p, t test", "p, Wilcoxon")
     caption = "Pairs of systems on the same queries, p after Holm"
     return [Table(caption, header, rows)] if rows else []

@@ -1,7 +1,7 @@
 """The registry of the papers' measures: pure functions of labels and texts, declared one by one."""
 
-from analysis.measures import answers, coverage, grounding, key_points, retrieval
-from analysis.measures.base import Measure
+from . import answers, coverage, grounding, key_points, retrieval
+from .base import Measure
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure

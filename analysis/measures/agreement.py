@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.measures.base import Bounds
-from analysis.statistics import (
+from ..statistics import (
     PEOPLE_ALONE,
     Bools,
     Bootstrap,
@@ -35,8 +34,9 @@ from analysis.statistics import (
     undefined,
     wilcoxon_signed_rank,
 )
-from analysis.statistics.arrays import ratio, t_quantile
-from analysis.statistics.paired import DECIMALS
+from ..statistics.arrays import ratio, t_quantile
+from ..statistics.paired import DECIMALS
+from .base import Bounds
 
 Ranks = NDArray[np.signedinteger[Any]]
 
@@ -87,9 +87,10 @@ def orderings(
     taus = _orderings(known, draws, seed, systems, method)
     return [
         Ordering(a, b, undefined(unknown.get(a, unknown.get(b, "")), systems, method))
-        if a in unknown or b in unknown else taus[a, b]
+        if a in unknown or b in unknown
+        else taus[a, b]
         for a, b in pairs
-    ]  # fmt: skip
+    ]
 
 
 def _orderings(

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from analysis.statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, undefined
-from analysis.statistics.arrays import ratio
-from analysis.statistics.resampling import OfWeights, mean_by_cluster
+from ..statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, undefined
+from ..statistics.arrays import ratio
+from ..statistics.resampling import OfWeights, mean_by_cluster
 
 LEAVE_OUT, ZERO = "leave-out", "zero"
 REFUSE, BOUNDS, CONDENSED = "refuse", "bounds", "condensed"

@@ -18,7 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measures.base import (
+from ..statistics import (
+    SHARE,
+    Bools,
+    Draws,
+    Estimate,
+    Floats,
+    Ints,
+    correlation_estimates,
+    undefined,
+)
+from ..statistics.arrays import ratio
+from ..statistics.resampling import mean_by_cluster
+from .base import (
     AMOUNT,
     BOUNDS,
     CONDENSED,
@@ -35,19 +47,7 @@ from analysis.measures.base import (
     Options,
     share,
 )
-from analysis.measures.retrieval import discounts, gathered
-from analysis.statistics import (
-    SHARE,
-    Bools,
-    Draws,
-    Estimate,
-    Floats,
-    Ints,
-    correlation_estimates,
-    undefined,
-)
-from analysis.statistics.arrays import ratio
-from analysis.statistics.resampling import mean_by_cluster
+from .retrieval import discounts, gathered
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,13 @@ class Answers:
         kept = self.passages & ~self.open.any(axis=2)
         left = kept[:, :, None]
         return replace(
-            self, yes=self.yes & left, known=self.known & left, passages=kept,
-            open=np.zeros(self.open.shape, bool), bests={},
-        )  # fmt: skip
+            self,
+            yes=self.yes & left,
+            known=self.known & left,
+            passages=kept,
+            open=np.zeros(self.open.shape, bool),
+            bests={},
+        )
 
     def _settled(self, yes: Bools) -> Answers:
         nothing = np.zeros(self.open.shape, bool)
@@ -185,7 +189,7 @@ def answers(ratings: Ratings, options: Options) -> Answers:
     left = never & ~noughts
     return Answers(
         yes, known, ratings.passages, ratings.questions, left, rated, scope, never, drawn
-    )  # fmt: skip
+    )
 
 
 def answerable(found: Answers, oracle: Bools, options: Options) -> Bools:
@@ -308,9 +312,13 @@ class Contexts:
         depth = sizes_of(ranked) if self.whole is None else self.depth
         left = (sizes_of(ranked) > 0) | (sizes_of(whole) == 0)
         made = replace(
-            self, ranked=_down_to(ranked, depth), oracle=oracle, depth=depth,
-            there=self.there & left, whole=None,
-        )  # fmt: skip
+            self,
+            ranked=_down_to(ranked, depth),
+            oracle=oracle,
+            depth=depth,
+            there=self.there & left,
+            whole=None,
+        )
         return made.read(found, options)
 
     @cached_property

@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from analysis.measures.base import NO, YES, ZERO, Measure, Options, Pooled, both, every, known
-from analysis.statistics import Bools, Floats, Ints, Value
-from analysis.statistics.arrays import ratio, unbatch
+from ..statistics import Bools, Floats, Ints, Value
+from ..statistics.arrays import ratio, unbatch
+from .base import NO, YES, ZERO, Measure, Options, Pooled, both, every, known
 
 Cited = frozenset[str]
 SHARED, OWN, PEOPLES = 0, 1, 2

@@ -13,10 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from analysis.measures.base import MISSING, NO, YES, ZERO, Measure, Options, Pooled, count, share
-from analysis.statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, Value
-from analysis.statistics.arrays import ratio, unbatch
-from analysis.statistics.resampling import OfWeights
+from ..statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, Value
+from ..statistics.arrays import ratio, unbatch
+from ..statistics.resampling import OfWeights
+from .base import MISSING, NO, YES, ZERO, Measure, Options, Pooled, count, share
 
 KINDS = ("incomplete", "general", "missing")
 
@@ -234,9 +234,11 @@ def _cut(
         rate(1), int((kept & judged).sum()), METHOD, "no point that is kept has a verdict"
     )
     positive = bootstrap.estimate(
-        rate(2), int(wrong.sum()), "share of the points that are not key which are kept",
+        rate(2),
+        int(wrong.sum()),
+        "share of the points that are not key which are kept",
         "people call no point not key",
-    )  # fmt: skip
+    )
     share = float(kept.mean()) if len(kept) else 0.0
     return Cut(threshold, int(kept.sum()), share, discovery, positive)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.measures.base import Measure, Options
-from analysis.statistics import Bools, Floats, Ints
-from analysis.statistics.arrays import ratio
+from ..statistics import Bools, Floats, Ints
+from ..statistics.arrays import ratio
+from .base import Measure, Options
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from analysis.data.frame import VariableFrame
-from analysis.data.reference import numbered
-from analysis.data.resampling import JSON, TOO_MANY, Sample
-from analysis.report.crowd import is_crowd, large_pairs, pairs_distribution
-from analysis.statistics import (
+from ..data.frame import VariableFrame
+from ..data.reference import numbered
+from ..data.resampling import JSON, TOO_MANY, Sample
+from ..statistics import (
     Estimate,
     Floats,
     Ints,
@@ -22,8 +21,9 @@ from analysis.statistics import (
     pair_estimates,
     undefined,
 )
-from analysis.statistics.coefficients import PAIR
-from analysis.statistics.correlation import FUNCTIONS
+from ..statistics.coefficients import PAIR
+from ..statistics.correlation import FUNCTIONS
+from .crowd import is_crowd, large_pairs, pairs_distribution
 
 NO_ORDER = "its categories have no order"
 WEIGHTED = ("cohen_kappa_linear", "cohen_kappa_quadratic")

@@ -6,9 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from analysis.data.resampling import JSON, Sample
-from analysis.report.agreement import numbers
-from analysis.statistics import (
+from ..data.resampling import JSON, Sample
+from ..statistics import (
     AltTest,
     Floats,
     Ints,
@@ -19,7 +18,8 @@ from analysis.statistics import (
     epsilon_curve,
     verdict_beside,
 )
-from analysis.statistics.alternative import undecided_words
+from ..statistics.alternative import undecided_words
+from .agreement import numbers
 
 #: So many points below people's accuracy a judge is worse.
 WORSE = 0.1

@@ -8,26 +8,26 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from analysis.crosscheck.figures import Figures, score_figures, variable_figures
-from analysis.crosscheck.process import crosschecked, unchecked
-from analysis.data.assisted import summary
-from analysis.data.frame import Frame, UnitFacts
-from analysis.data.metadata import in_order
-from analysis.data.resampling import JSON, Sample
-from analysis.data.selection import OWN_STRATA, Choices, Strata
-from analysis.data.splits import STRATUM, among, evaluated, told
-from analysis.report.agreement import agreement, distribution
-from analysis.report.alt_test import beside_test
-from analysis.report.evidence import spans
-from analysis.report.extras import soft_labels
-from analysis.report.judges import adjudicated, bounds, judges
-from analysis.report.planning import planning, systems_planning
-from analysis.report.systems import scores, scores_of_items
-from analysis.report.two_way import over_raters
-from analysis.report.variance_components import components
-from analysis.report.warnings import warnings
-from analysis.statistics import resamples_of
-from analysis.version import VERSION
+from ..crosscheck.figures import Figures, score_figures, variable_figures
+from ..crosscheck.process import crosschecked, unchecked
+from ..data.assisted import summary
+from ..data.frame import Frame, UnitFacts
+from ..data.metadata import in_order
+from ..data.resampling import JSON, Sample
+from ..data.selection import OWN_STRATA, Choices, Strata
+from ..data.splits import STRATUM, among, evaluated, told
+from ..statistics import resamples_of
+from ..version import VERSION
+from .agreement import agreement, distribution
+from .alt_test import beside_test
+from .evidence import spans
+from .extras import soft_labels
+from .judges import adjudicated, bounds, judges
+from .planning import planning, systems_planning
+from .systems import scores, scores_of_items
+from .two_way import over_raters
+from .variance_components import components
+from .warnings import warnings
 
 Held = Collection[str] | None
 """The items that judges are held against people on; None for all."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.data.frame import VariableFrame
-from analysis.data.resampling import JSON, TOO_MANY, Sample
-from analysis.statistics import (
+from ..data.frame import VariableFrame
+from ..data.resampling import JSON, TOO_MANY, Sample
+from ..statistics import (
     Floats,
     Ints,
     WithOthers,
@@ -19,7 +19,7 @@ from analysis.statistics import (
     percent_with_others,
     with_one,
 )
-from analysis.statistics.pairwise import CROWD
+from ..statistics.pairwise import CROWD
 
 FEWEST = 30
 """A pair, or a person, with fewer shared units is no part of a distribution."""
@@ -28,8 +28,15 @@ FEW = f"shares {FEWEST} units"
 NO_PAIR, NO_PERSON = f"no pair of people {FEW}", f"nobody {FEW} with others"
 FEW_ITEMS = f"no pair of people shares {FEWEST} items"
 NO_JUDGED = f"nobody {FEW} with the judge"
-QUANTILES = {"min": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95,
-             "max": 1.0}  # fmt: skip
+QUANTILES = {
+    "min": 0.0,
+    "q05": 0.05,
+    "q25": 0.25,
+    "median": 0.5,
+    "q75": 0.75,
+    "q95": 0.95,
+    "max": 1.0,
+}
 NOTHING: Floats = np.zeros(0)
 BINS = tuple(n / 10 for n in range(-10, 11))
 """The edges of the histogram of kappa."""

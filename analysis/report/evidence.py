@@ -17,10 +17,10 @@ from itertools import combinations
 
 import numpy as np
 
-from analysis.data.frame import VariableFrame
-from analysis.data.labels import Mark, Marks, Place
-from analysis.data.resampling import JSON
-from analysis.statistics import (
+from ..data.frame import VariableFrame
+from ..data.labels import Mark, Marks, Place
+from ..data.resampling import JSON
+from ..statistics import (
     Estimate,
     Ints,
     Span,
@@ -28,7 +28,7 @@ from analysis.statistics import (
     undefined,
     unitising_alpha,
 )
-from analysis.statistics.spans import Document, Marked, SpanPairs
+from ..statistics.spans import Document, Marked, SpanPairs
 
 WORD = re.compile(r"\w+")
 ALPHAS = ("token_alpha", "unitising_alpha")

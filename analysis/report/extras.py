@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from analysis.data.resampling import JSON, TOO_MANY, Sample
-from analysis.statistics import (
+from ..data.resampling import JSON, TOO_MANY, Sample
+from ..statistics import (
     SHARE,
     Floats,
     Ints,
@@ -20,7 +20,7 @@ from analysis.statistics import (
     pair_estimates,
     undefined,
 )
-from analysis.statistics.rouge import rouge_l
+from ..statistics.rouge import rouge_l
 
 FEWEST = 3
 TOO_FEW = f"fewer than {FEWEST} people labelled: who errs cannot be told"

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.data.reference import reference
-from analysis.data.resampling import JSON, TOO_MANY, Sample
-from analysis.report.agreement import pair
-from analysis.report.alt_test import alternative_tests
-from analysis.statistics import (
+from ..data.reference import reference
+from ..data.resampling import JSON, TOO_MANY, Sample
+from ..statistics import (
     AltTest,
     Estimate,
     Ints,
@@ -23,8 +21,10 @@ from analysis.statistics import (
     largest_epsilon_failed,
     undefined,
 )
-from analysis.statistics.alternative import undecided_words
-from analysis.statistics.ceiling import GAP, LESS, NAMES, method_of
+from ..statistics.alternative import undecided_words
+from ..statistics.ceiling import GAP, LESS, NAMES, method_of
+from .agreement import pair
+from .alt_test import alternative_tests
 
 WORD_OVERLAP = "word overlap"
 NO_LABEL = "the lexical rule has no label on these units"
@@ -55,8 +55,13 @@ def floor(sample: Sample, epsilons: tuple[float, ...]) -> Floor:
         codes = np.full(len(frame.codes), -1, dtype=np.int64)
         names = ("cohen_kappa", "percent")
         nothing = undefined(reason, 0, method_of("cohen_kappa", GAP))
-        return Floor(codes, (), nothing, {name: undefined(reason, 0, NAMES[name]).as_json()
-                                          for name in names}, reason)  # fmt: skip
+        return Floor(
+            codes,
+            (),
+            nothing,
+            {name: undefined(reason, 0, NAMES[name]).as_json() for name in names},
+            reason,
+        )
     agreement = pair(sample, reference(frame).codes, codes, ("cohen_kappa", "percent"))
     return Floor(
         codes,

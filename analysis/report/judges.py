@@ -7,15 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from analysis import statistics
-from analysis.data.frame import VariableFrame
-from analysis.data.reference import Reference, mean_rating, reference
-from analysis.data.resampling import JSON, TOO_MANY, Sample
-from analysis.report.agreement import NO_ORDER, numbers, pair
-from analysis.report.alt_test import alternative
-from analysis.report.crowd import is_crowd, judged_distribution
-from analysis.report.floor import Floor, beside_floor, floor, gap_of
-from analysis.statistics import (
+from .. import statistics
+from ..data.frame import VariableFrame
+from ..data.reference import Reference, mean_rating, reference
+from ..data.resampling import JSON, TOO_MANY, Sample
+from ..statistics import (
     COEFFICIENT,
     SHARE,
     Alignment,
@@ -42,12 +38,16 @@ from analysis.statistics import (
     threshold_sweep,
     undefined,
 )
-from analysis.statistics.alternative import EPSILONS
-from analysis.statistics.ceiling import METHODS as CEILINGS
-from analysis.statistics.ceiling import ceiling_pairs
-from analysis.statistics.coefficients import OVERALL, Measure
-from analysis.statistics.correlation import FUNCTIONS
-from analysis.statistics.pairwise import LEAST_SHARED
+from ..statistics.alternative import EPSILONS
+from ..statistics.ceiling import METHODS as CEILINGS
+from ..statistics.ceiling import ceiling_pairs
+from ..statistics.coefficients import OVERALL, Measure
+from ..statistics.correlation import FUNCTIONS
+from ..statistics.pairwise import LEAST_SHARED
+from .agreement import NO_ORDER, numbers, pair
+from .alt_test import alternative
+from .crowd import is_crowd, judged_distribution
+from .floor import Floor, beside_floor, floor, gap_of
 
 
 def bounds(sample: Sample, column: int) -> JSON:

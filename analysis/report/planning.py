@@ -11,10 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from analysis.data.reference import reference, reference_of
-from analysis.data.resampling import JSON, MEAN, Sample, Scores, mean_of, systems_of
-from analysis.report.crowd import is_crowd
-from analysis.statistics import (
+from ..data.reference import reference, reference_of
+from ..data.resampling import JSON, MEAN, Sample, Scores, mean_of, systems_of
+from ..statistics import (
     MINIMUM_CLUSTERS,
     Bools,
     Bootstrap,
@@ -31,10 +30,11 @@ from analysis.statistics import (
     more_queries,
     more_raters,
 )
-from analysis.statistics.agreement import paired_counts
-from analysis.statistics.arrays import pack
-from analysis.statistics.coefficients import cells_of, pair_tally
-from analysis.statistics.informative import informative_among, informative_of_each
+from ..statistics.agreement import paired_counts
+from ..statistics.arrays import pack
+from ..statistics.coefficients import cells_of, pair_tally
+from ..statistics.informative import informative_among, informative_of_each
+from .crowd import is_crowd
 
 #: So many draws of the labels that stay; the widths of them are averaged.
 DRAWS = 4

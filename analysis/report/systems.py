@@ -8,11 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.reference import reference
-from analysis.data.resampling import JSON, MEAN, Scores, drawing, systems_of
-from analysis.report.crowd import FEW_ITEMS, FEWEST, distributed, is_crowd
-from analysis.statistics import (
+from ..data.frame import Frame, VariableFrame
+from ..data.reference import reference
+from ..data.resampling import JSON, MEAN, Scores, drawing, systems_of
+from ..statistics import (
     PEOPLE_ALONE,
     SHARE,
     SHARE_DIFFERENCE,
@@ -33,6 +32,7 @@ from analysis.statistics import (
     undefined,
     wilcoxon_signed_rank,
 )
+from .crowd import FEW_ITEMS, FEWEST, distributed, is_crowd
 
 
 def coverage(labels: VariableFrame, items: int) -> Floats:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from analysis.data.resampling import JSON, Sample
-from analysis.statistics import MINIMUM_CLUSTERS, Floats, Ints, percentile_interval
-from analysis.statistics.pairwise import CROWD
-from analysis.statistics.two_way import TwoWay, two_way_pairs
+from ..data.resampling import JSON, Sample
+from ..statistics import MINIMUM_CLUSTERS, Floats, Ints, percentile_interval
+from ..statistics.pairwise import CROWD
+from ..statistics.two_way import TwoWay, two_way_pairs
 
 FEWEST_RATERS = 3
 """With fewer there is nothing to draw: two who are drawn anew are the same two."""

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from analysis.data.resampling import JSON, Scores
-from analysis.data.selection import Choices
-from analysis.statistics import Components, Decision, Floats, decisions, variance_components
+from ..data.resampling import JSON, Scores
+from ..data.selection import Choices
+from ..statistics import Components, Decision, Floats, decisions, variance_components
 
 
 def components(of: Scores, choices: Choices, held: Collection[str] | None) -> JSON:

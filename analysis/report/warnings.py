@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.reference import TOGETHER, reference
-from analysis.data.resampling import JSON
-from analysis.statistics import Bools
+from ..data.frame import Frame, VariableFrame
+from ..data.reference import TOGETHER, reference
+from ..data.resampling import JSON
+from ..statistics import Bools
 
 FEWEST_QUERIES = 10
 PREVALENT = 0.9
@@ -157,8 +157,9 @@ def _fails_by_system(labels: VariableFrame, column: int) -> Iterator[Warning]:
     names = [name for name in sorted(set(systems[asked])) if name]
     if len(names) < 2 or not lost.any():
         return
-    table = np.array([[(lost & (systems == n)).sum(), (asked & ~lost & (systems == n)).sum()]
-                      for n in names])  # fmt: skip
+    table = np.array(
+        [[(lost & (systems == n)).sum(), (asked & ~lost & (systems == n)).sum()] for n in names]
+    )
     if not table.sum(axis=0).all():
         return
     from scipy import stats

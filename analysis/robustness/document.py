@@ -141,10 +141,15 @@ def _bounds(estimate: JSON) -> str:
 
 def _samples(samples: JSON) -> Section:
     rows = tuple(
-        (name, found["compared"], _lost(found["flips"]), Number.of(found["flips"]),
-         _bounds(found["flips"]))
+        (
+            name,
+            found["compared"],
+            _lost(found["flips"]),
+            Number.of(found["flips"]),
+            _bounds(found["flips"]),
+        )
         for name, found in samples["variables"].items()
-    )  # fmt: skip
+    )
     about = f"The judge is asked {count(samples['number'], 'time')}; two of its samples differ in:"
     header = ("Variable", "Units", "Missing", "Unlike", "Bounds")
     return Section(
@@ -154,10 +159,16 @@ def _samples(samples: JSON) -> Section:
 
 def _masses(masses: list[JSON]) -> Section:
     rows = tuple(
-        (each["title"], each["n"], _median(each), each["low"], sum(each["unknown"].values()),
-         _flagged(each))
+        (
+            each["title"],
+            each["n"],
+            _median(each),
+            each["low"],
+            sum(each["unknown"].values()),
+            _flagged(each),
+        )
         for each in masses
-    )  # fmt: skip
+    )
     about = (
         "How likely the judge was to write any of the labels, before they were made to add up to "
         f"1. A median below {LOW_MEDIAN_MASS:g} is flagged: the scores then rest on little."

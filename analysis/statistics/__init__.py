@@ -4,7 +4,7 @@ Throughout: U units, R raters, K categories, B resamples, codes -1 = no label, N
 `STATISTICS` says what each public statistic is and where it comes from.
 """
 
-from analysis.statistics.agreement import (
+from .agreement import (
     alpha_of_two,
     cohen_kappa,
     confusion,
@@ -19,7 +19,7 @@ from analysis.statistics.agreement import (
     reason_undefined,
     unit_agreement,
 )
-from analysis.statistics.alignment import (
+from .alignment import (
     accuracy,
     balanced_accuracy,
     f1,
@@ -30,7 +30,7 @@ from analysis.statistics.alignment import (
     recall,
     specificity,
 )
-from analysis.statistics.alternative import (
+from .alternative import (
     AltTest,
     AnnotatorTest,
     Reading,
@@ -43,18 +43,18 @@ from analysis.statistics.alternative import (
     largest_epsilon_failed,
     verdict_beside,
 )
-from analysis.statistics.arrays import Bools, Floats, Ints, Level, Value
-from analysis.statistics.ceiling import ceiling_estimates, gap_estimates, judge_difference
-from analysis.statistics.coefficients import (
+from .arrays import Bools, Floats, Ints, Level, Value
+from .ceiling import ceiling_estimates, gap_estimates, judge_difference
+from .coefficients import (
     Alignment,
     agreement_estimates,
     alignment_estimates,
     pair_estimates,
     table_estimates,
 )
-from analysis.statistics.components import Components, Decision, decisions, variance_components
-from analysis.statistics.correlation import correlation_estimates, kendall, pearson, spearman
-from analysis.statistics.curves import (
+from .components import Components, Decision, decisions, variance_components
+from .correlation import correlation_estimates, kendall, pearson, spearman
+from .curves import (
     Bin,
     Calibration,
     ThresholdSweep,
@@ -63,7 +63,7 @@ from analysis.statistics.curves import (
     roc_auc,
     threshold_sweep,
 )
-from analysis.statistics.estimate import (
+from .estimate import (
     COEFFICIENT,
     COEFFICIENT_DIFFERENCE,
     SHARE,
@@ -73,7 +73,7 @@ from analysis.statistics.estimate import (
     Statistic,
     undefined,
 )
-from analysis.statistics.paired import (
+from .paired import (
     Comparison,
     PairedTest,
     compare_systems,
@@ -83,7 +83,7 @@ from analysis.statistics.paired import (
     system_rank_correlation,
     wilcoxon_signed_rank,
 )
-from analysis.statistics.pairwise import (
+from .pairwise import (
     PairCounts,
     WithOthers,
     crowd_ceiling_estimates,
@@ -93,8 +93,8 @@ from analysis.statistics.pairwise import (
     percent_with_others,
     with_one,
 )
-from analysis.statistics.planning import Plan, more_queries, more_raters
-from analysis.statistics.ppi import (
+from .planning import Plan, more_queries, more_raters
+from .ppi import (
     PEOPLE_ALONE,
     effective_labels,
     effective_labels_of_ratio,
@@ -105,8 +105,8 @@ from analysis.statistics.ppi import (
     prediction_powered_mean_unequal,
     prediction_powered_ratio,
 )
-from analysis.statistics.proportion import clopper_pearson_interval, proportion, wilson_interval
-from analysis.statistics.resampling import (
+from .proportion import clopper_pearson_interval, proportion, wilson_interval
+from .resampling import (
     MINIMUM_CLUSTERS,
     Bootstrap,
     Draws,
@@ -125,9 +125,9 @@ from analysis.statistics.resampling import (
     percentile_interval,
     resamples_of,
 )
-from analysis.statistics.rouge import Rouge, rouge_agreement, rouge_l
-from analysis.statistics.soft_labels import SoftLabels, dawid_skene
-from analysis.statistics.spans import (
+from .rouge import Rouge, rouge_agreement, rouge_l
+from .soft_labels import SoftLabels, dawid_skene
+from .spans import (
     Span,
     character_f1,
     exact_f1,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from analysis.statistics.arrays import Floats, Ints, Level, Value, ratio, unbatch, unit_weights
-from analysis.statistics.estimate import Estimate, undefined
-from analysis.statistics.resampling import Bootstrap, Draws, Interval, Tally
+from .arrays import Floats, Ints, Level, Value, ratio, unbatch, unit_weights
+from .estimate import Estimate, undefined
+from .resampling import Bootstrap, Draws, Interval, Tally
 
 
 def counts_of(codes: Ints, k: int) -> Ints:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from analysis.statistics.agreement import confusion, counts_of
-from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
+from .agreement import confusion, counts_of
+from .arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
 
 __all__ = [
     "accuracy",

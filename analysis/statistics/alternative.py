@@ -24,9 +24,9 @@ from typing import Literal
 
 import numpy as np
 
-from analysis.statistics.arrays import Bools, Floats, Ints, Level, pack, ratio, t_below
-from analysis.statistics.paired import signed_rank_below
-from analysis.statistics.resampling import design_effect, sums_by_cluster
+from .arrays import Bools, Floats, Ints, Level, pack, ratio, t_below
+from .paired import signed_rank_below
+from .resampling import design_effect, sums_by_cluster
 
 #: So many labels are simulated at once.
 AT_ONCE = 4_000_000

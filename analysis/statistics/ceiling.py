@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.statistics.agreement import counts_of, paired_counts
-from analysis.statistics.arrays import Floats, Ints, Value, distinct, unbatch
-from analysis.statistics.estimate import Estimate, undefined
-from analysis.statistics.informative import informative_among, informative_of_each
-from analysis.statistics.pairwise import LEAST_SHARED, PairMean, enough, kept_pairs, shared_units
-from analysis.statistics.resampling import Bootstrap, Draws, Interval, Tally, kinds_of
+from .agreement import counts_of, paired_counts
+from .arrays import Floats, Ints, Value, distinct, unbatch
+from .estimate import Estimate, undefined
+from .informative import informative_among, informative_of_each
+from .pairwise import LEAST_SHARED, PairMean, enough, kept_pairs, shared_units
+from .resampling import Bootstrap, Draws, Interval, Tally, kinds_of
 
 OF_PAIRS = "mean over pairs of people weighted by shared units"
 METHODS = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.statistics.agreement import (
+from .agreement import (
     cohen_kappa,
     counts_of,
     fleiss_kappa,
@@ -20,7 +20,7 @@ from analysis.statistics.agreement import (
     randolph_kappa,
     reason_undefined,
 )
-from analysis.statistics.alignment import (
+from .alignment import (
     accuracy,
     balanced_accuracy,
     f1,
@@ -29,14 +29,14 @@ from analysis.statistics.alignment import (
     recall,
     specificity,
 )
-from analysis.statistics.arrays import Floats, Ints, Level, Value, distinct
-from analysis.statistics.estimate import COEFFICIENT, SHARE, Estimate
-from analysis.statistics.informative import (
+from .arrays import Floats, Ints, Level, Value, distinct
+from .estimate import COEFFICIENT, SHARE, Estimate
+from .informative import (
     informative_among,
     informative_by_category,
     informative_of_each,
 )
-from analysis.statistics.resampling import Bootstrap, Draws, Interval, OfWeights, Tally, kinds_of
+from .resampling import Bootstrap, Draws, Interval, OfWeights, Tally, kinds_of
 
 OfCounts = Callable[[Ints, Floats], Value]
 OfTable = Callable[[Floats], Value]

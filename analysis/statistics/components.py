@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.statistics.arrays import Bools, Floats, Ints
-from analysis.statistics.planning import MOST, Plan
-from analysis.statistics.resampling import MINIMUM_CLUSTERS
+from .arrays import Bools, Floats, Ints
+from .planning import MOST, Plan
+from .resampling import MINIMUM_CLUSTERS
 
 QUERY, SYSTEM, RATER, RESIDUAL = "query", "system", "rater", "residual"
 QUERY_SYSTEM, QUERY_RATER, SYSTEM_RATER = "query:system", "query:rater", "system:rater"

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
-from analysis.statistics.estimate import COEFFICIENT, Estimate, defined, is_undefined, undefined
-from analysis.statistics.informative import SEVERAL, informative_of_each
-from analysis.statistics.resampling import Bootstrap, Draws, Interval, OfWeights, Tally
+from .arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
+from .estimate import COEFFICIENT, Estimate, defined, is_undefined, undefined
+from .informative import SEVERAL, informative_of_each
+from .resampling import Bootstrap, Draws, Interval, OfWeights, Tally
 
 #: Kendall's tau compares every two different points: beyond this number weights are refused.
 MAXIMUM_POINTS = 3000

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.statistics.arrays import Floats, Ints, Value, ratio, unbatch
-from analysis.statistics.estimate import SHARE, Estimate, defined, undefined
-from analysis.statistics.informative import informative_of_each, informative_shares
-from analysis.statistics.resampling import (
+from .arrays import Floats, Ints, Value, ratio, unbatch
+from .estimate import SHARE, Estimate, defined, undefined
+from .informative import informative_of_each, informative_shares
+from .resampling import (
     Bootstrap,
     Draws,
     Interval,

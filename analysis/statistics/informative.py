@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.statistics.arrays import Floats, Ints
-from analysis.statistics.resampling import Tally
+from .arrays import Floats, Ints
+from .resampling import Tally
 
 #: So many labels other than the commonest an informative query holds, of several raters together,
 #: and so many units in correlations: a single one is often a slip.

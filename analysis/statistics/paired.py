@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch
-from analysis.statistics.estimate import COEFFICIENT, Estimate, undefined
-from analysis.statistics.resampling import (
+from .arrays import Bools, Floats, Ints, Value, ratio, unbatch
+from .estimate import COEFFICIENT, Estimate, undefined
+from .resampling import (
     Bootstrap,
     Draws,
     Interval,

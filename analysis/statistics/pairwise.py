@@ -16,12 +16,12 @@ from functools import cached_property, partial
 import numpy as np
 from scipy import sparse
 
-from analysis.statistics.agreement import cohen_kappa, corrected, counts_of, paired_counts
-from analysis.statistics.arrays import Bools, Floats, Ints, Value, distinct, ratio, t_below, unbatch
-from analysis.statistics.estimate import Estimate, undefined
-from analysis.statistics.informative import informative_among
-from analysis.statistics.paired import holm
-from analysis.statistics.resampling import Bootstrap, Draws, Interval, Tally
+from .agreement import cohen_kappa, corrected, counts_of, paired_counts
+from .arrays import Bools, Floats, Ints, Value, distinct, ratio, t_below, unbatch
+from .estimate import Estimate, undefined
+from .informative import informative_among
+from .paired import holm
+from .resampling import Bootstrap, Draws, Interval, Tally
 
 #: Pairs that share fewer units are left out, unless none shares so many and people are few.
 LEAST_SHARED = 30

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.statistics.arrays import Floats, t_quantile
-from analysis.statistics.resampling import MINIMUM_CLUSTERS
+from .arrays import Floats, t_quantile
+from .resampling import MINIMUM_CLUSTERS
 
 #: More than this is no plan.
 MOST = 1_000_000

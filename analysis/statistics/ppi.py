@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.statistics.arrays import Floats, ratio, t_quantile
-from analysis.statistics.estimate import Estimate, defined, undefined
-from analysis.statistics.informative import informative_shares
-from analysis.statistics.resampling import (
+from .arrays import Floats, ratio, t_quantile
+from .estimate import Estimate, defined, undefined
+from .informative import informative_shares
+from .resampling import (
     FEWEST_INFORMATIVE,
     MINIMUM_CLUSTERS,
     ONE_SIDED,

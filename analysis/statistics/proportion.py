@@ -2,9 +2,9 @@
 
 import math
 
-from analysis.statistics.arrays import beta_quantile, normal_quantile
-from analysis.statistics.estimate import Estimate, defined, undefined
-from analysis.statistics.resampling import MINIMUM_CLUSTERS
+from .arrays import beta_quantile, normal_quantile
+from .estimate import Estimate, defined, undefined
+from .resampling import MINIMUM_CLUSTERS
 
 LEVEL = 0.95
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from analysis.statistics.arrays import (
+from .arrays import (
     Floats,
     Ints,
     Value,
@@ -24,7 +24,7 @@ from analysis.statistics.arrays import (
     normal_quantile,
     t_quantile,
 )
-from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
+from .estimate import Estimate, defined, is_undefined, undefined
 
 #: With fewer queries than this no interval is given.
 MINIMUM_CLUSTERS = 10

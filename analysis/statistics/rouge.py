@@ -11,9 +11,9 @@ from itertools import combinations
 
 import numpy as np
 
-from analysis.statistics.arrays import Ints
-from analysis.statistics.estimate import SHARE, Estimate
-from analysis.statistics.resampling import mean_by_cluster
+from .arrays import Ints
+from .estimate import SHARE, Estimate
+from .resampling import mean_by_cluster
 
 _SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SINGLE}]|[^\s{_SINGLE}]+")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from analysis.statistics.agreement import counts_of
-from analysis.statistics.arrays import Floats, Ints, ratio
-from analysis.statistics.resampling import kinds_of
+from .agreement import counts_of
+from .arrays import Floats, Ints, ratio
+from .resampling import kinds_of
 
 #: No probability falls below this, so that one slip of a rater excludes nothing for ever.
 LEAST = 1e-10

@@ -15,11 +15,11 @@ from math import inf
 
 import numpy as np
 
-from analysis.statistics.agreement import krippendorff_alpha
-from analysis.statistics.arrays import Bools, Floats, Ints, Value, ratio, unbatch
-from analysis.statistics.estimate import COEFFICIENT, SHARE, Estimate, undefined
-from analysis.statistics.informative import informative_among
-from analysis.statistics.resampling import Bootstrap, Draws, Interval, Tally, mean_by_cluster
+from .agreement import krippendorff_alpha
+from .arrays import Bools, Floats, Ints, Value, ratio, unbatch
+from .estimate import COEFFICIENT, SHARE, Estimate, undefined
+from .informative import informative_among
+from .resampling import Bootstrap, Draws, Interval, Tally, mean_by_cluster
 
 #: Intersection over union from which two spans are the same one.
 SAME = 0.5

@@ -15,10 +15,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from analysis.statistics.agreement import cohen_kappa, corrected, positions
-from analysis.statistics.arrays import Floats, Ints, Level, ratio
-from analysis.statistics.pairwise import PairMean, kept_pairs, shared_units
-from analysis.statistics.resampling import Resamples, Tally, kinds_of
+from .agreement import cohen_kappa, corrected, positions
+from .arrays import Floats, Ints, Level, ratio
+from .pairwise import PairMean, kept_pairs, shared_units
+from .resampling import Resamples, Tally, kinds_of
 
 #: So many cells are made at once: 16 MB.
 AT_ONCE = 2_000_000
@@ -72,12 +72,14 @@ def two_way_pairs(
     blocks = []
     for weights, people_drawn in drawn_together(tally, len(who), draws, seed):
         drawn = np.column_stack([np.ones(len(people_drawn)), people_drawn])
-        blocks.append({
-            "percent": np.asarray(among.percent(weights, drawn)),
-            "cohen_kappa": np.asarray(among.kappa(weights, drawn)),
-            "percent_gap": np.asarray(beside.percent(weights, drawn)),
-            "cohen_kappa_gap": np.asarray(beside.kappa(weights, drawn)),
-        })  # fmt: skip
+        blocks.append(
+            {
+                "percent": np.asarray(among.percent(weights, drawn)),
+                "cohen_kappa": np.asarray(among.kappa(weights, drawn)),
+                "percent_gap": np.asarray(beside.percent(weights, drawn)),
+                "cohen_kappa_gap": np.asarray(beside.kappa(weights, drawn)),
+            }
+        )
     made = _joined(iter(blocks))
     names = ("percent", "cohen_kappa")
     ceiling = {name: made[name] for name in names}

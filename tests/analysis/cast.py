@@ -27,8 +27,9 @@ def fact(
         "setting": None,
         "assisted_by": None,
     }
-    return LabelFact(item=item, unit=unit, rater=rater, value=value, variable=variable,
-                     **{**facts, **more})  # fmt: skip
+    return LabelFact(
+        item=item, unit=unit, rater=rater, value=value, variable=variable, **{**facts, **more}
+    )
 
 
 def table(rows: dict[str, str], variable: str = "answerable", **more: Any) -> list[LabelFact]:

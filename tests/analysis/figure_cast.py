@@ -41,8 +41,13 @@ def _labels(
     for n in range(queries * len(systems) * 4):
         item, unit = divmod(n, 4)
         query, system = divmod(item, len(systems))
-        place = {"item": f"q{query}/{systems[system]}", "unit": f"u{unit}", "query": f"q{query}",
-                 "kind": "question", "system": systems[system]}  # fmt: skip
+        place = {
+            "item": f"q{query}/{systems[system]}",
+            "unit": f"u{unit}",
+            "query": f"q{query}",
+            "kind": "question",
+            "system": systems[system],
+        }
         truth = min(5, max(0, round(chance.gauss(2.4 + 0.5 * (system % 3), 1.5))))
         for rater in (*people, *judges):
             spread = 0.6 if rater in people else 1.3

@@ -61,8 +61,10 @@ class Kit:
 
     def cebab(self) -> Path:
         """Four aspects of a review are four items of one query."""
-        lines = ({**line, "query": line["item"].split("__")[0]}
-                 for line in self._alternative("cebab_aspects"))  # fmt: skip
+        lines = (
+            {**line, "query": line["item"].split("__")[0]}
+            for line in self._alternative("cebab_aspects")
+        )
         return write_lines(self.folder / "cebab.jsonl", lines)
 
     def prompts(self) -> Path:
@@ -97,17 +99,23 @@ class Kit:
 
     def own_labels(self, person: str) -> Path:
         """A person's answers on the oracle reports, and the own ratings cut at 3 as a judge's."""
-        answers = {row["id"]: row["answerability"]
-                   for row in self.lines(f"crux/annotations/{person}/qlabels.jsonl")}  # fmt: skip
+        answers = {
+            row["id"]: row["answerability"]
+            for row in self.lines(f"crux/annotations/{person}/qlabels.jsonl")
+        }
         lines = []
         for line in self.ratings():
             if line["rater"] == person and line["meta"]["asked"]:
                 answer = answers[line["query"]][int(line["unit"])]
                 lines += [
                     {**line, "value": str(answer)},
-                    {**line, "value": str(int(int(line["value"]) >= HIGH)), "rater": "cut",
-                     "rater_kind": "judge"},
-                ]  # fmt: skip
+                    {
+                        **line,
+                        "value": str(int(int(line["value"]) >= HIGH)),
+                        "rater": "cut",
+                        "rater_kind": "judge",
+                    },
+                ]
         return write_lines(self.folder / f"own_{person}.jsonl", lines)
 
     def rationales(self, person: str) -> list[tuple[str, str]]:
@@ -137,8 +145,14 @@ class Kit:
 
 
 def line_of(item: str, unit: str, value: object, rater: str, kind: str) -> JSON:
-    return {"item": item, "unit": unit, "variable": "rating", "value": str(value), "rater": rater,
-            "rater_kind": kind}  # fmt: skip
+    return {
+        "item": item,
+        "unit": unit,
+        "variable": "rating",
+        "value": str(value),
+        "rater": rater,
+        "rater_kind": kind,
+    }
 
 
 def as_judge(lines: Iterable[JSON]) -> Iterator[JSON]:

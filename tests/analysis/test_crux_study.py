@@ -44,9 +44,15 @@ class TestTheReport:
 
     @pytest.mark.parametrize(
         "key",
-        ["percent", "fleiss_kappa", "fleiss_kappa_pooled", "randolph_kappa", "krippendorff_alpha",
-         "gwet_ac"],
-    )  # fmt: skip
+        [
+            "percent",
+            "fleiss_kappa",
+            "fleiss_kappa_pooled",
+            "randolph_kappa",
+            "krippendorff_alpha",
+            "gwet_ac",
+        ],
+    )
     def test_every_coefficient_has_an_interval_over_the_ten_queries(
         self, agreement: dict[str, Any], key: str
     ) -> None:
@@ -90,8 +96,11 @@ class TestTheEvidence:
                 of.setdefault(row["rater"], set()).update(range(row["start"], row["end"]))
         means = []
         for raters in marked.values():
-            pairs = [(raters[a], raters[b]) for a, b in combinations(PEOPLE, 2)
-                     if a in raters and b in raters]  # fmt: skip
+            pairs = [
+                (raters[a], raters[b])
+                for a, b in combinations(PEOPLE, 2)
+                if a in raters and b in raters
+            ]
             if pairs:
                 f1 = [2 * len(a & b) / (len(a) + len(b)) for a, b in pairs]
                 means.append(np.mean(f1))

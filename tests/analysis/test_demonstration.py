@@ -47,9 +47,14 @@ def first(environment: dict[str, str]) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = subprocess.Popen(
-        demo("--port", port), cwd=ROOT, env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, start_new_session=True,
-    )  # fmt: skip
+        demo("--port", port),
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
     said = ""
     assert process.stdout is not None
     for line in process.stdout:
@@ -84,9 +89,14 @@ def test_it_says_which_address_to_open_and_as_whom(first: str) -> None:
 @started
 def test_a_second_time_changes_nothing(first: str, environment: dict[str, str]) -> None:
     done = subprocess.run(
-        demo("--no-serve"), cwd=ROOT, env=environment, capture_output=True, text=True,
-        timeout=PATIENCE, check=False,
-    )  # fmt: skip
+        demo("--no-serve"),
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     second = done.stdout
     assert second.count("Nothing to do") >= 3

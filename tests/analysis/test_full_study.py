@@ -97,9 +97,11 @@ def by_hand(queries: tuple[Query, ...], system: str, counted: set[str]) -> float
         said = [
             line["value"] == "yes"
             for line in lines(FILES / "labels.jsonl")
-            if line["item"] == f"{query.id}:{system}" and line["rater"] == PERSON
-            and line["unit"] in counted and line["value"] in ("yes", "no")
-        ]  # fmt: skip
+            if line["item"] == f"{query.id}:{system}"
+            and line["rater"] == PERSON
+            and line["unit"] in counted
+            and line["value"] in ("yes", "no")
+        ]
         if said:
             shares.append(sum(said) / len(said))
     return sum(shares) / len(shares)
@@ -133,9 +135,13 @@ def test_a_study_goes_from_documents_to_figures_for_other_tools(tmp_path: Path) 
 
     ratings = {
         (line["item"], line["unit"]): int(line["value"])
-        for line in map(json.loads, run("export", "--campaign", "passages", "--what", "labels",
-                                        "--format", "jsonl").splitlines())
-    }  # fmt: skip
+        for line in map(
+            json.loads,
+            run(
+                "export", "--campaign", "passages", "--what", "labels", "--format", "jsonl"
+            ).splitlines(),
+        )
+    }
     oracle = {f"{query.id}/{p.id}" for query in queries for p in query.passages if p.relevant}
     counted = {unit for (item, unit), value in ratings.items() if item in oracle and value >= ETA}
     assert counted
@@ -181,9 +187,13 @@ def taken_along(folder: Path) -> None:
     assert len(lines(folder / "batch.jsonl")) == len(lines(folder / "study.jsonl"))
     run("create_campaign", "again", "--protocol", "report-coverage", "--batch", "study",
         "--raters-per-item", "3")  # fmt: skip
-    taken = [{k: v for k, v in each.items() if k != "campaign"}
-             for each in lines(folder / "labels.jsonl")]  # fmt: skip
+    taken = [
+        {k: v for k, v in each.items() if k != "campaign"}
+        for each in lines(folder / "labels.jsonl")
+    ]
     run("import_labels", str(write_lines(folder / "taken.jsonl", taken)), "--campaign", "again")
-    reports = [json.loads(run("measures", "--campaign", name, "--resamples", "20"))
-               for name in ("reports", "again")]  # fmt: skip
+    reports = [
+        json.loads(run("measures", "--campaign", name, "--resamples", "20"))
+        for name in ("reports", "again")
+    ]
     assert reports[0]["measures"] == reports[1]["measures"]

@@ -43,9 +43,11 @@ def study(tmp_path: Path) -> Study:
     load(tmp_path, LINES)
     relevance(
         tmp_path,
-        ("q/1/p", "ann", "yes"), ("q/1/p", "bo", "yes"),
-        ("q/1/p#1", "ann", "no"), ("q 2/p2", "ann", "no"),
-    )  # fmt: skip
+        ("q/1/p", "ann", "yes"),
+        ("q/1/p", "bo", "yes"),
+        ("q/1/p#1", "ann", "no"),
+        ("q 2/p2", "ann", "no"),
+    )
     uses = [said("q/1/p", "ann", "use", "outdated"), said("q/1/p", "bo", "use", "outdated")]
     run("import_labels", write_lines(tmp_path / "uses.jsonl", uses), "--campaign", "rel")
     design = Design(variables=WRITES, passages="relevant:rel")
@@ -66,8 +68,11 @@ def both(study: Study) -> tuple[Assignment, Assignment]:
 def deflection(item: Item, text: str | None = None) -> JSON:
     query: JSON = {"descriptor": "no-answer", "deflected": "yes", "written": None}
     if text:
-        query = {"descriptor": "complete", "deflected": "no",
-                 "written": {"text": text, "citations": []}}  # fmt: skip
+        query = {
+            "descriptor": "complete",
+            "deflected": "no",
+            "written": {"text": text, "citations": []},
+        }
     return {"units": {item.key: query}, "comment": None}
 
 
@@ -95,11 +100,16 @@ def test_a_judge_is_told_that_there_is_nothing_and_its_attempt_is_kept(study: St
 
     def answers(request: Request) -> str:
         asked.append(request)
-        return json.dumps({
-            unit.name: {"descriptor": "complete", "deflected": "no",
-                        "written": {"text": "In Ghent.", "citations": []}}
-            for unit in request.facts.units
-        })  # fmt: skip
+        return json.dumps(
+            {
+                unit.name: {
+                    "descriptor": "complete",
+                    "deflected": "no",
+                    "written": {"text": "In Ghent.", "citations": []},
+                }
+                for unit in request.facts.units
+            }
+        )
 
     run_scripted(study.campaign, judge("bold", granularity="item"), answers)
     words = ["\n".join(message.content for message in request.messages) for request in asked]
@@ -119,11 +129,17 @@ def test_deflections_of_the_campaign_count_where_the_batch_has_no_reference(
 ) -> None:
     """Ada deflects the second request. Of its systems neither does; of the first's, one does."""
     rows = [
-        {"item": key, "unit": key, "rater": rater, "rater_kind": kind, "variable": "deflected",
-         "value": value}
+        {
+            "item": key,
+            "unit": key,
+            "rater": rater,
+            "rater_kind": kind,
+            "variable": "deflected",
+            "value": value,
+        }
         for key, ada, bold in (("q/1", "no", "no"), ("q 2", "yes", "no"))
         for rater, kind, value in (("ada", "human", ada), ("bold", "judge", bold))
-    ]  # fmt: skip
+    ]
     run("import_labels", write_lines(tmp_path / "d.jsonl", rows), "--campaign", "Study")
     found = measured("Study")
     rates = {name: found[f"Deflection:{name}"]["systems"] for name in ("TP", "FP")}

@@ -58,8 +58,11 @@ def test_the_commands_give(name: str, kit: Kit) -> None:
     found = dict(leaves(PLACES[name](kit)))
     wanted = dict(leaves(stated["value"]))
     assert set(found) == set(wanted)
-    off = {key: (found[key], wanted[key]) for key in wanted
-           if not near(found[key], wanted[key], stated["tolerance"])}  # fmt: skip
+    off = {
+        key: (found[key], wanted[key])
+        for key in wanted
+        if not near(found[key], wanted[key], stated["tolerance"])
+    }
     assert off == {}
 
 
@@ -67,8 +70,11 @@ def test_the_commands_give(name: str, kit: Kit) -> None:
 def test_no_coefficient_of_the_report_is_what_a_mistake_gives(name: str, kit: Kit) -> None:
     wrong = STATED[name]["value"]
     agreement = kit.report("crux-t1")["variables"]["answerable"]["agreement"]
-    met = [key for key, of in agreement.items()
-           if isinstance(of, dict) and near(of["value"], wrong, 0.001)]  # fmt: skip
+    met = [
+        key
+        for key, of in agreement.items()
+        if isinstance(of, dict) and near(of["value"], wrong, 0.001)
+    ]
     assert met == []
 
 

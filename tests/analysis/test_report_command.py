@@ -68,11 +68,16 @@ def ratings(tmp_path: Path) -> Path:
     """Ratings with decimals by three people, each unit another value."""
     path = tmp_path / "ratings.jsonl"
     rows = [
-        {"item": f"i{n}", "unit": f"i{n}", "variable": "score", "value": f"{n + shift / 10:.1f}",
-         "rater": rater}
+        {
+            "item": f"i{n}",
+            "unit": f"i{n}",
+            "variable": "score",
+            "value": f"{n + shift / 10:.1f}",
+            "rater": rater,
+        }
         for shift, rater in enumerate(("Ada", "Bram", "Chidi"))
         for n in range(40)
-    ]  # fmt: skip
+    ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return path
 

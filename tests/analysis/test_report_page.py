@@ -28,12 +28,14 @@ def more_labels(campaign: Campaign, folder: Path) -> None:
     ]
     own = {
         (row["item"], row["unit"]): {
-            **{k: row[k] for k in ("item", "unit", "kind", "variable")}, "rater": "eve",
-            "rater_kind": "human", "value": "no",
+            **{k: row[k] for k in ("item", "unit", "kind", "variable")},
+            "rater": "eve",
+            "rater_kind": "human",
+            "value": "no",
         }
         for row in rows
         if row["variable"] == "answerable"
-    }  # fmt: skip
+    }
     path = folder / "more.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in own.values()), "utf-8")
     run("import_labels", str(path), "--campaign", campaign.name)

@@ -29,8 +29,10 @@ def test_its_keys_are_those_of_reports_that_have_every_block(tmp_path: Path) -> 
         "--option", "variables=answerable,rating")  # fmt: skip
     rated = [
         said(item, f"q{n}", "rating", n % 6, rater)
-        for item in ("o", "b") for n in range(10) for rater in ("ada", "judge")
-    ]  # fmt: skip
+        for item in ("o", "b")
+        for n in range(10)
+        for rater in ("ada", "judge")
+    ]
     rated.append(said("o", "q0", "answerable", "no"))
     run("import_labels", str(write_lines(tmp_path / "r.jsonl", rated)), "--campaign", "r")
     run("create_campaign", "t", "--protocol", "question-typing", "--batch", "b")

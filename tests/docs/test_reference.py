@@ -52,8 +52,9 @@ def test_every_command_has_an_entry_with_all_its_options(texts: dict[str, str], 
     command = load_command_class(get_commands()[name], name)
     entry = section(texts["commands.md"], name)
     assert command.help in entry
-    common = {o for a in commands.BaseCommand().create_parser("", "")._actions
-              for o in a.option_strings}  # fmt: skip
+    common = {
+        o for a in commands.BaseCommand().create_parser("", "")._actions for o in a.option_strings
+    }
     own = {o for a in command.create_parser("", name)._actions for o in a.option_strings} - common
     assert not [option for option in own if f"`{option}" not in entry]
 

@@ -150,9 +150,13 @@ class TestWinRate:
     def test_it_is_wins_over_systems_less_one_times_annotators(self) -> None:
         # Two annotators, three systems: four verdicts on each answer.
         of = self.verdicts(
-            (0, 1, FIRST), (0, 2, FIRST), (1, 2, SECOND),
-            (0, 1, FIRST), (0, 2, SECOND), (1, 2, SECOND),
-        )  # fmt: skip
+            (0, 1, FIRST),
+            (0, 2, FIRST),
+            (1, 2, SECOND),
+            (0, 1, FIRST),
+            (0, 2, SECOND),
+            (1, 2, SECOND),
+        )
         found = win_rate(of, DEFAULT)
         assert found == pytest.approx([3 / 4, 0, 3 / 4])
         assert found.sum() == pytest.approx(3 / 2)

@@ -263,9 +263,7 @@ class TestThresholdTable:
     def test_each_threshold_has_its_own_questions_and_means(self) -> None:
         # The report's ratings: at 3 it answers q0 to q4 of eight, at 5 q0 and q4 of five.
         report = rated(5, 3, 4, 3, 5, 0, 0, 0, 5, np.nan)
-        rows = threshold_table(
-            example_ratings(), [context_of(P3, P1)], [report], (3, 5), AS_ZERO
-        )  # fmt: skip
+        rows = threshold_table(example_ratings(), [context_of(P3, P1)], [report], (3, 5), AS_ZERO)
         assert [(row.eta, row.questions) for row in rows] == [(3, 8), (5, 5)]
         assert [row.context.value for row in rows] == pytest.approx([6 / 8, 3 / 5])
         assert [row.report.value for row in rows] == pytest.approx([5 / 8, 2 / 5])
@@ -306,9 +304,11 @@ class TestThresholdTable:
 
 def test_a_missing_rating_is_one_of_nought_and_not_of_one() -> None:
     ratings = Ratings(
-        np.array([[[np.nan, 1.0, 0.5]]]), np.ones((1, 1), bool), np.ones((1, 3), bool),
+        np.array([[[np.nan, 1.0, 0.5]]]),
+        np.ones((1, 1), bool),
+        np.ones((1, 3), bool),
         np.array([[[True, False, False]]]),
-    )  # fmt: skip
+    )
     as_zero = answers(ratings, Options(missing="zero", eta=1))
     assert as_zero.yes.tolist() == [[[False, True, False]]]
     assert as_zero.known.tolist() == [[[True, True, True]]]

@@ -183,9 +183,11 @@ class TestRetention:
     def test_of_all_points_together_a_query_with_many_weighs_more(self) -> None:
         # One of one, and one of three of which a fourth is not known.
         of = Verified(
-            np.array([1, 1, 0, 0, -1]), np.array([AGREE, AGREE, -1, -1, -1]),
-            np.array([0, 1, 1, 1, 1]), 2,
-        )  # fmt: skip
+            np.array([1, 1, 0, 0, -1]),
+            np.array([AGREE, AGREE, -1, -1, -1]),
+            np.array([0, 1, 1, 1, 1]),
+            2,
+        )
         micro = MEASURES["Retention-micro"]
 
         def rate(options: Options) -> float | None:

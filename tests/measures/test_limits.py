@@ -152,9 +152,14 @@ def two_queries(*ranked: list[int], depth: int = 2, there: bool = True) -> Conte
     found = answers(Ratings(values, passages, np.ones((2, 2), bool)), DEFAULT)
     oracle = np.array([[0, 1], [2, -1]])
     return Contexts(
-        found, np.array(ranked), oracle, answerable(found, members(oracle, 3), DEFAULT),
-        np.array([[4.0, 6, NAN], [5, 5, 2]]), np.full(2, depth), np.array([True, there]),
-    )  # fmt: skip
+        found,
+        np.array(ranked),
+        oracle,
+        answerable(found, members(oracle, 3), DEFAULT),
+        np.array([[4.0, 6, NAN], [5, 5, 2]]),
+        np.full(2, depth),
+        np.array([True, there]),
+    )
 
 
 class TestTwoQueries:
@@ -216,9 +221,11 @@ class TestTwoQueries:
     def test_reports_are_shares_of_what_counts(self) -> None:
         # Of the first report: yes, no, yes that does not count, missing; of the second nothing.
         of = ReportQuestions(
-            np.array([1, 0, 1, -1, 1]), np.array([0, 0, 0, 0, 1]), 3,
+            np.array([1, 0, 1, -1, 1]),
+            np.array([0, 0, 0, 0, 1]),
+            3,
             np.array([True, True, False, True, False]),
-        )  # fmt: skip
+        )
         assert same(report_coverage(of, DEFAULT), 1 / 2, NAN, NAN)
         assert same(report_coverage(of, AS_ZERO), 1 / 3, NAN, NAN)
 
@@ -439,9 +446,16 @@ class TestPeopleAndJudge:
 class TestOptions:
     @pytest.mark.parametrize(
         "given",
-        [{"alpha": 0.0}, {"alpha": 1.0}, {"weight": 0.0}, {"weight": 10.0}, {"cuts": (1,)},
-         {"cuts": ()}, {"samples": 0}],
-    )  # fmt: skip
+        [
+            {"alpha": 0.0},
+            {"alpha": 1.0},
+            {"weight": 0.0},
+            {"weight": 10.0},
+            {"cuts": (1,)},
+            {"cuts": ()},
+            {"samples": 0},
+        ],
+    )
     def test_the_ends_of_what_may_be_chosen(self, given: dict[str, float]) -> None:
         assert vars(Options(**given)).items() >= given.items()  # type: ignore[arg-type]
 

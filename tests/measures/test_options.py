@@ -36,9 +36,7 @@ class TestOptions:
         assert PRESETS["clapnq"].oracle == "relevant"
 
     def test_words_are_read_as_what_the_option_holds(self) -> None:
-        found = Options().changed(
-            {"eta": "5", "cuts": "5,10", "filtered": "no", "missing": "zero"}
-        )  # fmt: skip
+        found = Options().changed({"eta": "5", "cuts": "5,10", "filtered": "no", "missing": "zero"})
         assert (found.eta, found.cuts, found.filtered) == (5, (5, 10), False)
         assert found.missing == "zero"
 
@@ -104,8 +102,14 @@ class TestEstimate:
         good = estimate(MEASURES["Faithful"], np.array([3.0] + [4.0] * 9), np.arange(10))
         assert (good.value, good.high) == (pytest.approx(3.9), 4.0)
         assert {m.name for m in MEASURES.values() if m.bounds != (0, 1)} == {
-            "Den", "Tokens", "Length", "Faithful", "Appropriate", "Natural", "F+A",
-        }  # fmt: skip
+            "Den",
+            "Tokens",
+            "Length",
+            "Faithful",
+            "Appropriate",
+            "Natural",
+            "F+A",
+        }
 
     def test_what_was_observed_is_never_cut(self) -> None:
         """Greedy normalisation can lift alpha-nDCG a hair above 1."""
@@ -182,8 +186,10 @@ class TestAgreeing:
         found = settings({"oracle": better, "bm25": better - 0.1, "dense": better - 0.3})
         # All eight differences point one way: p = 2 / 2^8, three times that after Holm.
         assert [(each.a, each.b) for each in found] == [
-            ("oracle", "bm25"), ("oracle", "dense"), ("bm25", "dense"),
-        ]  # fmt: skip
+            ("oracle", "bm25"),
+            ("oracle", "dense"),
+            ("bm25", "dense"),
+        ]
         assert [each.test.p_value for each in found] == pytest.approx([1 / 128] * 3)
         assert [each.adjusted_p_value for each in found] == pytest.approx([3 / 128] * 3)
 

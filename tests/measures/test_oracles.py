@@ -75,9 +75,14 @@ def test_alpha_ndcg_agrees_with_ir_measures(alpha: float, depth: int) -> None:
     found = answers(Ratings(values, *there), options)
     ranked = rankings(generator)
     contexts = Contexts(
-        found, ranked, ranked, there[1], there[0].astype(float), np.full(QUERIES, RANKS),
+        found,
+        ranked,
+        ranked,
+        there[1],
+        there[0].astype(float),
+        np.full(QUERIES, RANKS),
         np.ones(QUERIES, bool),
-    )  # fmt: skip
+    )
     qrels = [
         library.Qrel(f"q{q}", f"p{p:02}", int(found.yes[q, p, m]), iteration=str(m + 1))
         for q, p, m in np.ndindex(*values.shape)
@@ -100,9 +105,14 @@ def contexts_of_all_depths(alpha: float) -> tuple[Contexts, Options]:
     sizes = np.arange(QUERIES) % (PASSAGES + 1)
     ranked = np.where(np.arange(PASSAGES) < sizes[:, None], rankings(generator), -1)
     return Contexts(
-        found, ranked, ranked, answerable(found, there[0], options), there[0].astype(float), sizes,
+        found,
+        ranked,
+        ranked,
+        answerable(found, there[0], options),
+        there[0].astype(float),
+        sizes,
         np.arange(QUERIES) != 3,
-    ), options  # fmt: skip
+    ), options
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])

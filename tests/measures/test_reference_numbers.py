@@ -62,9 +62,8 @@ class TestCrux:
         rows = {
             key.removeprefix(f"{setting}_"): value
             for key, value in self.coverages(person).items()
-            if key.startswith(f"{setting}_")
-            or (setting == "oracle" and not key.startswith(other))
-        }  # fmt: skip
+            if key.startswith(f"{setting}_") or (setting == "oracle" and not key.startswith(other))
+        }
         return np.array([rows[key] for key in sorted(rows)])
 
     @pytest.mark.parametrize("setting", SETTINGS)

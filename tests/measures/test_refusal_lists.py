@@ -131,9 +131,11 @@ REFUSALS = {
 def test_each_phrase_refuses_and_an_answer_alike_does_not(phrase: str) -> None:
     refusals = refusal_list("plain-2")
     alone = type(refusals)(
-        "one", "", tuple({phrase} & set(refusals.phrases)),
+        "one",
+        "",
+        tuple({phrase} & set(refusals.phrases)),
         hedges=tuple({phrase} & set(refusals.hedges)),
-    )  # fmt: skip
+    )
     refusing, answering = REFUSALS[phrase]
     assert alone.refuses(refusing), "by this phrase and no other"
     assert not refusals.refuses(answering)

@@ -12,9 +12,11 @@ pytestmark = pytest.mark.every_case
 
 def ranking(relevance: list[float], ranked: list[int], depth: int) -> Ranked:
     return Ranked(
-        np.array([relevance], float), np.array([ranked], dtype=np.int64).reshape(1, -1),
-        np.array([depth]), np.ones(1, bool),
-    )  # fmt: skip
+        np.array([relevance], float),
+        np.array([ranked], dtype=np.int64).reshape(1, -1),
+        np.array([depth]),
+        np.ones(1, bool),
+    )
 
 
 def test_average_precision_takes_the_precision_at_each_relevant_passage() -> None:

@@ -88,10 +88,14 @@ class TestRefuse:
         chosen = Options()
         answered = answers(Ratings(*both), chosen)
         contexts = Contexts(
-            answered, np.array([[P3, P1]] * 2), np.array([[P1, P2, P3]] * 2),
+            answered,
+            np.array([[P3, P1]] * 2),
+            np.array([[P1, P2, P3]] * 2),
             answerable(answered, np.ones((2, PASSAGES), bool), chosen),
-            np.ones((2, PASSAGES)), np.array([2, 2]), np.ones(2, bool),
-        )  # fmt: skip
+            np.ones((2, PASSAGES)),
+            np.array([2, 2]),
+            np.ones(2, bool),
+        )
         made = MEASURES["Cov"].of(contexts, chosen)
         whole = estimate(MEASURES["Cov"], made, np.arange(2))
         assert whole.value is None
@@ -101,8 +105,12 @@ class TestRefuse:
 
     def test_a_share_is_neither_none_nor_all_unless_it_is(self) -> None:
         assert [percent(x) for x in (0.0, 0.001, 0.37, 0.999, 1.0)] == [
-            "0 %", "less than 1 %", "37 %", "more than 99 %", "100 %",
-        ]  # fmt: skip
+            "0 %",
+            "less than 1 %",
+            "37 %",
+            "more than 99 %",
+            "100 %",
+        ]
 
 
 class TestBounds:

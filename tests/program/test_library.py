@@ -109,8 +109,12 @@ class TestAReport:
         alpha = report["answerable"].alpha
         block = report.json["variables"]["answerable"]["agreement"]["krippendorff_alpha"]
         assert (alpha.value, alpha.low, alpha.high, alpha.n, alpha.method) == (
-            block["value"], block["low"], block["high"], 60, block["method"],
-        )  # fmt: skip
+            block["value"],
+            block["low"],
+            block["high"],
+            60,
+            block["method"],
+        )
         assert float(alpha) == alpha.value
         assert repr(alpha).startswith(f"Estimate({alpha.value:.3f}, low={alpha.low:.3f}, high=")
 

@@ -89,8 +89,11 @@ class TestPairs:
         assert made["cohen_kappa_linear"].value == pytest.approx(1 - (2 / 4) / (16 / 16))
         assert made["cohen_kappa_quadratic"].value == pytest.approx(1 - (4 / 4) / (26 / 16))
         assert list(made) == [
-            "percent", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic",
-        ]  # fmt: skip
+            "percent",
+            "cohen_kappa",
+            "cohen_kappa_linear",
+            "cohen_kappa_quadratic",
+        ]
 
     def test_one_category_has_a_share_and_no_kappa(self):
         zeros = np.zeros(4, int)

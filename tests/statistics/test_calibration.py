@@ -113,8 +113,9 @@ def test_a_bin_in_which_few_queries_have_a_yes_has_no_interval():
     assert "4 of 12 queries hold enough of the rarer labels" in high.share.method
 
 
-@pytest.mark.parametrize(("probability", "refused"), [(0.0, False), (1.0, False), (-0.01, True),
-                                                      (1.01, True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("probability", "refused"), [(0.0, False), (1.0, False), (-0.01, True), (1.01, True)]
+)
 def test_a_probability_lies_between_nought_and_one(probability, refused):
     p = np.full(12, probability)
     if refused:

@@ -90,8 +90,10 @@ def test_a_careless_rater_of_fifteen_labels_moves_nothing():
 def test_a_careless_rater_of_many_labels_counts_by_them():
     labels = study(careless_labels=60)
     made = ceiling_estimates(labels, np.arange(435), 2, draws=0)["percent"]
-    shares = [(labels[:, a] == labels[:, b])[labels[:, b] >= 0].mean()
-              for a, b in ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3))]  # fmt: skip
+    shares = [
+        (labels[:, a] == labels[:, b])[labels[:, b] >= 0].mean()
+        for a, b in ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3))
+    ]
     assert made.value == pytest.approx(np.average(shares, weights=[435] * 3 + [60] * 3))
 
 

@@ -112,8 +112,14 @@ def test_systems_that_no_cell_joins_with_each_rater_have_no_interplay_of_both() 
     places = query[kept], system[kept], rater[kept]
     found = variance_components(scores(places, DEVIATIONS, seed=1), *places)
     assert "system:rater" in found.pooled
-    assert set(found.variances) == {"query", "system", "rater", "query:system", "query:rater",
-                                    "residual"}  # fmt: skip
+    assert set(found.variances) == {
+        "query",
+        "system",
+        "rater",
+        "query:system",
+        "query:rater",
+        "residual",
+    }
 
 
 def test_with_one_label_an_item_the_interplay_is_in_the_residual() -> None:

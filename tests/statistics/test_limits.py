@@ -281,11 +281,17 @@ class TestAlternativeTest:
     def test_its_form_in_the_report_says_which_reading_passed(self):
         test = AltTest(0.2, self.reading(0.0), self.reading(1.0), "by_query")
         assert json.loads(json.dumps(test.as_json())) == {
-            "epsilon": 0.2, "winning_rate": 0.0, "advantage_probability": 0.5, "annotators": [],
+            "epsilon": 0.2,
+            "winning_rate": 0.0,
+            "advantage_probability": 0.5,
+            "annotators": [],
             "by_query": {"winning_rate": 1.0, "advantage_probability": 0.5, "annotators": []},
-            "decides": "by_query", "passed": True, "verdict": "passes",
-            "queries": None, "queries_needed": None,
-        }  # fmt: skip
+            "decides": "by_query",
+            "passed": True,
+            "verdict": "passes",
+            "queries": None,
+            "queries_needed": None,
+        }
 
 
 class TestSpans:

@@ -48,8 +48,14 @@ PAIRS = {
 }
 SCORES = {"spearman": spearman, "kendall": kendall, "pearson": pearson, "mae": mean_absolute_error}
 NOMINAL = [
-    "percent", "percent, pooled", "Fleiss", "Fleiss, pooled", "Randolph", "alpha, nominal", "AC1",
-]  # fmt: skip
+    "percent",
+    "percent, pooled",
+    "Fleiss",
+    "Fleiss, pooled",
+    "Randolph",
+    "alpha, nominal",
+    "AC1",
+]
 #: Alpha takes its chance from pairs of different labels, n (n - 1), so that it shrinks towards
 #: the large-sample value as labels are repeated; the others know shares only.
 SHARES_ONLY = [name for name in AGREEMENT if not name.startswith("alpha")]
@@ -258,9 +264,13 @@ def test_all_coefficients_at_once_are_those_one_by_one(codes):
     made = agreement_estimates(codes, np.arange(UNITS), K, "ordinal", draws=2)
     counts = counts_of(codes, K)
     one_by_one = {
-        "percent": "percent", "fleiss_kappa": "Fleiss", "fleiss_kappa_pooled": "Fleiss, pooled",
-        "randolph_kappa": "Randolph", "krippendorff_alpha": "alpha, ordinal", "gwet_ac": "AC2",
-    }  # fmt: skip
+        "percent": "percent",
+        "fleiss_kappa": "Fleiss",
+        "fleiss_kappa_pooled": "Fleiss, pooled",
+        "randolph_kappa": "Randolph",
+        "krippendorff_alpha": "alpha, ordinal",
+        "gwet_ac": "AC2",
+    }
     for key, name in one_by_one.items():
         value = made[key].value
         assert same(np.nan if value is None else value, AGREEMENT[name](counts)), key

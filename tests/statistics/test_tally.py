@@ -21,8 +21,9 @@ def test_units_with_equal_counts_are_one_kind():
     assert kinds.tolist() == [1, 0, 1, 2, 0]
 
 
-@given(arrays(np.int64, st.tuples(st.integers(1, 30), st.integers(1, 5)),
-              elements=st.integers(-2, 4)))  # fmt: skip
+@given(
+    arrays(np.int64, st.tuples(st.integers(1, 30), st.integers(1, 5)), elements=st.integers(-2, 4))
+)
 def test_kinds_give_the_rows_back_and_none_twice(rows):
     different, kinds = kinds_of(rows)
     assert (different[kinds] == rows).all()

@@ -126,9 +126,13 @@ class Command(BaseCommand):
             plan_trial(campaign, trial, draw_for(trial, options["items"]))
             if ledger.waiting(campaign, trial):
                 call_command(
-                    "run_judge", campaign=campaign.name, judge=trial.rater.name,
-                    queue=options["queue"], stdout=self.stderr, stderr=self.stderr,
-                )  # fmt: skip
+                    "run_judge",
+                    campaign=campaign.name,
+                    judge=trial.rater.name,
+                    queue=options["queue"],
+                    stdout=self.stderr,
+                    stderr=self.stderr,
+                )
 
     def give(self, found: Any, form: str, output: Path | None) -> None:
         text = as_markdown(found) if form == "md" else json.dumps(found, indent=2) + "\n"

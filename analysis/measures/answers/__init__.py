@@ -9,11 +9,11 @@ from functools import partial
 
 import numpy as np
 
-from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.base import AMOUNT, Found, Measure, Options, Pooled
-from analysis.statistics import Bools, Floats, Ints, Value, rouge_l
-from analysis.statistics.arrays import ratio, unbatch
-from analysis.statistics.rouge import words
+from ...statistics import Bools, Floats, Ints, Value, rouge_l
+from ...statistics.arrays import ratio, unbatch
+from ...statistics.rouge import words
+from ..base import AMOUNT, Found, Measure, Options, Pooled
+from .refusals import refusal_list
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,15 @@ def campaign(db: None, tmp_path: Path) -> Campaign:
                 ("j", "judge", judge),
             ):
                 lines.append(
-                    {"item": f"r{n}", "unit": f"q{n}:{unit}", "variable": "answerable",
-                     "value": value, "rater": rater, "rater_kind": kind}
-                )  # fmt: skip
+                    {
+                        "item": f"r{n}",
+                        "unit": f"q{n}:{unit}",
+                        "variable": "answerable",
+                        "value": value,
+                        "rater": rater,
+                        "rater_kind": kind,
+                    }
+                )
     path = write_lines(tmp_path / "labels.jsonl", lines)
     run("import_labels", path, "--campaign", "c")
     return campaign
@@ -65,8 +71,11 @@ def test_a_judge_is_held_against_people_on_evaluation_queries(campaign: Campaign
     assert told["judges"]["j"]["units"] == 2 * 12
     assert told["judges"]["j"]["agreement"]["percent"]["value"] == 0.0
     assert made["roles"] == {
-        "development": 6, "evaluation": 12, "audit": 2, "compared": "evaluation",
-    }  # fmt: skip
+        "development": 6,
+        "evaluation": 12,
+        "audit": 2,
+        "compared": "evaluation",
+    }
 
 
 def test_people_agree_on_all_of_them(campaign: Campaign) -> None:
@@ -114,9 +123,11 @@ def test_a_prompt_may_quote_development_queries_alone(
     campaign: Campaign, role: str, warned: int
 ) -> None:
     key = campaign.query_draws.filter(role=role).values_list("query__key", flat=True)[0]
-    rater = campaign.items.filter(assignments__rater__name="j")[0].assignments.get(
-        rater__name="j"
-    ).rater  # fmt: skip
+    rater = (
+        campaign.items.filter(assignments__rater__name="j")[0]
+        .assignments.get(rater__name="j")
+        .rater
+    )
     prompt = f"For example: {TEXT.format(key[1:])}\n---\n{{texts}}{{units}}{{answer}}"
     judge = Judge.objects.create(rater=rater, backend="lexical", prompt=prompt)
     JudgeRun.objects.create(campaign=campaign, judge=judge, prompt_sha256="0" * 64)

@@ -147,9 +147,13 @@ class TestTheirCounts:
     def test_nobody_assisted_nothing_counted(self) -> None:
         found = summary(frame_of(table(PEOPLE)).assisted, included=False)
         assert found == {
-            "labels": 0, "confirmed": 0, "corrected": 0, "unmatched": 0, "included": False,
+            "labels": 0,
+            "confirmed": 0,
+            "corrected": 0,
+            "unmatched": 0,
+            "included": False,
             "by": {},
-        }  # fmt: skip
+        }
 
 
 def lines() -> Iterator[dict[str, Any]]:

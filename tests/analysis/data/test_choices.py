@@ -139,11 +139,17 @@ def test_meta_makes_strata_of_what_is_listed_and_divides() -> None:
 def with_meta(tmp_path: Path) -> Path:
     path = tmp_path / "labels.jsonl"
     rows = [
-        {"item": f"i{n}", "unit": f"i{n}", "variable": "mood", "value": "ab"[n % 2], "rater": rater,
-         "meta": {"domain": ("law", "art")[n % 4 // 2]}}
+        {
+            "item": f"i{n}",
+            "unit": f"i{n}",
+            "variable": "mood",
+            "value": "ab"[n % 2],
+            "rater": rater,
+            "meta": {"domain": ("law", "art")[n % 4 // 2]},
+        }
         for n in range(8)
         for rater in ("Ada", "Bram")
-    ]  # fmt: skip
+    ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return path
 
@@ -216,21 +222,31 @@ def test_a_wrong_choice_computes_nothing_and_is_told_everywhere(labelled: Campai
 @pytest.mark.django_db
 def test_a_campaign_has_strata_by_meta_and_length(tmp_path: Path) -> None:
     lines = [
-        {"id": f"q{n}", "text": "What?", "meta": {"domain": ("law", "art")[n % 2]},
-         "questions": [{"id": f"q{n}:1", "text": "Who?"}],
-         "reports": [{"id": f"r{n}", "text": "word " * (n + 1), "system": "s"}]}
+        {
+            "id": f"q{n}",
+            "text": "What?",
+            "meta": {"domain": ("law", "art")[n % 2]},
+            "questions": [{"id": f"q{n}:1", "text": "Who?"}],
+            "reports": [{"id": f"r{n}", "text": "word " * (n + 1), "system": "s"}],
+        }
         for n in range(6)
-    ]  # fmt: skip
+    ]
     path = tmp_path / "batch.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     run("load_batch", str(path), "--name", "b")
     run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b")
     rows = [
-        {"item": f"r{n}", "unit": f"q{n}:1", "kind": "question", "variable": "answerable",
-         "value": "no", "rater": rater}
+        {
+            "item": f"r{n}",
+            "unit": f"q{n}:1",
+            "kind": "question",
+            "variable": "answerable",
+            "value": "no",
+            "rater": rater,
+        }
         for n in range(6)
         for rater in ("Ada", "Bram")
-    ]  # fmt: skip
+    ]
     labels = tmp_path / "labels.jsonl"
     labels.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     run("import_labels", str(labels), "--campaign", "c")

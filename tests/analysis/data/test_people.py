@@ -103,11 +103,18 @@ def test_adjudicators_are_joined_by_the_mean_where_nothing_was_decided() -> None
 def lines(people: dict[str, str], judge: str) -> list[dict[str, Any]]:
     kinds = {**dict.fromkeys(people, "human"), JUDGE: "judge"}
     return [
-        {"item": f"i{n}", "unit": f"u{n}", "query": f"q{n}", "variable": "stars", "value": code,
-         "rater": rater, "rater_kind": kinds[rater]}
+        {
+            "item": f"i{n}",
+            "unit": f"u{n}",
+            "query": f"q{n}",
+            "variable": "stars",
+            "value": code,
+            "rater": rater,
+            "rater_kind": kinds[rater],
+        }
         for rater, column in {**people, JUDGE: judge}.items()
         for n, code in enumerate(column)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture

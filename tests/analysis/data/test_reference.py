@@ -29,10 +29,16 @@ def lines(decided: dict[str, str] = DECIDED) -> list[dict[str, Any]]:
         raters.append(("judge", "J", JUDGE[unit]))
         raters += [("reference", "adjudicated", decided[unit])] if unit in decided else []
         found += [
-            {"item": unit, "unit": unit, "variable": "answerable", "value": code,
-             "rater": name, "rater_kind": kind}
+            {
+                "item": unit,
+                "unit": unit,
+                "variable": "answerable",
+                "value": code,
+                "rater": name,
+                "rater_kind": kind,
+            }
             for kind, name, code in raters
-        ]  # fmt: skip
+        ]
     return found
 
 

@@ -58,8 +58,14 @@ report: JSON = {}
 
 def label(item: str, unit: str, variable: str, value: object, rater: str = "ada") -> JSON:
     kind = "judge" if rater == "judge" else "human"
-    return {"item": item, "unit": unit, "variable": variable, "value": str(value), "rater": rater,
-            "rater_kind": kind}  # fmt: skip
+    return {
+        "item": item,
+        "unit": unit,
+        "variable": variable,
+        "value": str(value),
+        "rater": rater,
+        "rater_kind": kind,
+    }
 
 
 def value(of: JSON, system: str, rater: str = "people") -> float | None:
@@ -104,11 +110,12 @@ def test_a_judgement_that_failed_is_left_out_or_a_zero_by_the_preset(tmp_path: P
 
 def test_reports_are_covered_by_yes_and_no(tmp_path: Path) -> None:
     labels = [
-        label("o", "q0", "answerable", "no"), label("o", "q1", "answerable", "no"),
+        label("o", "q0", "answerable", "no"),
+        label("o", "q1", "answerable", "no"),
         label("o", "q2", "answerable", "invalid"),
         label("b", "q0", "answerable", "no"),
         label("o", "q0", "answerable", "yes", "judge"),
-    ]  # fmt: skip
+    ]
     found = measured(tmp_path, "report-coverage", labels)
     assert value(found["Cov(y)"], "oracle") == 0
     assert found["Cov(y)"]["systems"]["oracle"]["people"]["n"] == 1
@@ -159,8 +166,12 @@ def test_the_methods_tell_which_sub_questions_of_reports_count(tmp_path: Path) -
 
 def test_ratings_of_another_batch_say_nothing_of_these_reports(tmp_path: Path) -> None:
     measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
-    other = {"id": "x", "text": "?", "questions": [{"id": "y", "text": "?"}],
-             "reports": [{"id": "z", "text": "x"}]}  # fmt: skip
+    other = {
+        "id": "x",
+        "text": "?",
+        "questions": [{"id": "y", "text": "?"}],
+        "reports": [{"id": "z", "text": "x"}],
+    }
     run("load_batch", str(write_lines(tmp_path / "x.jsonl", [other])), "--name", "x")
     run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "x")
     with pytest.raises(CommandError, match="'c' is over the batch 'b', 'r' over 'x'"):
@@ -186,9 +197,11 @@ def test_a_ranking_that_nobody_wrote_from_is_no_row_of_the_threshold_table(
 
 def test_key_points_are_recalled_and_held_to_the_context(tmp_path: Path) -> None:
     labels = [
-        label("b", "k1", "entailed", "yes"), label("b", "k2", "entailed", "yes"),
-        label("b", "k3", "entailed", "neutral"), label("b", "k3", "failure", "general"),
-    ]  # fmt: skip
+        label("b", "k1", "entailed", "yes"),
+        label("b", "k2", "entailed", "yes"),
+        label("b", "k3", "entailed", "neutral"),
+        label("b", "k3", "failure", "general"),
+    ]
     found = measured(tmp_path, "key-point-recall", labels)
     # k2 comes from p2, which is not in the context p3, p1.
     assert value(found["KPR"], "bm25") == pytest.approx(2 / 3)
@@ -200,11 +213,14 @@ def test_key_points_are_recalled_and_held_to_the_context(tmp_path: Path) -> None
 
 def test_answers_are_factual_where_every_sentence_is_borne_out(tmp_path: Path) -> None:
     labels = [
-        label("t", "o#1", "support", "supported"), label("t", "o#2", "support", "no-rad"),
+        label("t", "o#1", "support", "supported"),
+        label("t", "o#2", "support", "no-rad"),
         label("t", "b#1", "support", "unsupported"),
-        label("t", "o", "eligibility", "minor"), label("t", "b", "eligibility", "major"),
-        label("t", "o", "faithful", 4), label("t", "o", "appropriate", 2),
-    ]  # fmt: skip
+        label("t", "o", "eligibility", "minor"),
+        label("t", "b", "eligibility", "major"),
+        label("t", "o", "faithful", 4),
+        label("t", "o", "appropriate", 2),
+    ]
     found = measured(tmp_path, "answer-rating", labels)
     assert (value(found["Factuality"], "oracle"), value(found["Factuality"], "bm25")) == (1, 0)
     assert value(found["Eligibility"], "bm25") == 0
@@ -308,9 +324,11 @@ def test_a_half_between_agree_and_neutral_is_neutral(tmp_path: Path) -> None:
     labels = [
         row
         for rater, code in (("ada", "agree"), ("bram", "neutral"))
-        for row in (label("k1", "k1", "grounded", "yes", rater),
-                    label("k1", "k1", "key", code, rater))
-    ]  # fmt: skip
+        for row in (
+            label("k1", "k1", "grounded", "yes", rater),
+            label("k1", "k1", "key", code, rater),
+        )
+    ]
     assert value(measured(tmp_path, "key-point-verification", labels)["Retention"], "") == 0
     kept = json.loads(run("measures", "--campaign", "c", "--option", "keep_neutral=yes"))
     assert value(kept["measures"]["Retention"], "") == 1
@@ -320,9 +338,10 @@ def test_raters_say_which_answers_deflect(tmp_path: Path) -> None:
     # The text of b refuses by its words; a person finds an answer in it, and a judge agrees with
     # the words. People answered the question, so that to deflect is a false positive.
     labels = [
-        label("t", "o", "abstains", "no"), label("t", "b", "abstains", "no"),
+        label("t", "o", "abstains", "no"),
+        label("t", "b", "abstains", "no"),
         label("t", "b", "abstains", "yes", "judge"),
-    ]  # fmt: skip
+    ]
     found = measured(tmp_path, "answer-rating", labels)["Deflection:FP"]
     assert value(found, "bm25", "texts") == 1
     assert value(found, "bm25", "people") == 0
@@ -372,11 +391,12 @@ def without_value(of: JSON, missing: str) -> JSON:
 def test_a_point_that_was_never_asked_to_be_key_is_none_that_failed(tmp_path: Path) -> None:
     """Whether k3 is key was asked of nobody; whether k2 is could not be read."""
     labels = [
-        label("k1", "k1", "grounded", "yes"), label("k1", "k1", "key", "agree"),
+        label("k1", "k1", "grounded", "yes"),
+        label("k1", "k1", "key", "agree"),
         label("k2", "k2", "grounded", "yes"),
         without_value(label("k2", "k2", "key", ""), "unreadable"),
         label("k3", "k3", "grounded", "yes"),
-    ]  # fmt: skip
+    ]
     found = measured(tmp_path, "key-point-verification", labels, "--preset", "long2rag")
     for name in ("Retention", "Retention-micro"):
         assert value(found[name], "") == pytest.approx(1 / 2)
@@ -400,9 +420,11 @@ def test_cuts_of_key_point_scores_are_held_to_people(tmp_path: Path) -> None:
     # Scores 0.6, 0.7, 0.8; people keep the last only, and from 0.7 one of two is not key.
     labels = [
         label("k1", "k1", "grounded", "no"),
-        label("k2", "k2", "grounded", "yes"), label("k2", "k2", "key", "neutral"),
-        label("k3", "k3", "grounded", "yes"), label("k3", "k3", "key", "agree"),
-    ]  # fmt: skip
+        label("k2", "k2", "grounded", "yes"),
+        label("k2", "k2", "key", "neutral"),
+        label("k3", "k3", "grounded", "yes"),
+        label("k3", "k3", "key", "agree"),
+    ]
     found = measured(tmp_path, "key-point-verification", labels)
     assert value(found["Retention"], "") == pytest.approx(1 / 3)
     (cut,) = (c for c in report["key_point_scores"]["cuts"] if c["threshold"] == 0.7)
@@ -420,9 +442,11 @@ def test_each_rater_has_its_own_cuts_and_calibration_of_key_point_scores(tmp_pat
         row
         for rater, codes in keys.items()
         for point, code in zip(("k2", "k3"), codes, strict=True)
-        for row in (label(point, point, "grounded", code, rater),
-                    *([label(point, point, "key", "agree", rater)] if code == "yes" else []))
-    ]  # fmt: skip
+        for row in (
+            label(point, point, "grounded", code, rater),
+            *([label(point, point, "key", "agree", rater)] if code == "yes" else []),
+        )
+    ]
     measured(tmp_path, "key-point-verification", labels)
     scores = report["key_point_scores"]
 
@@ -433,8 +457,10 @@ def test_each_rater_has_its_own_cuts_and_calibration_of_key_point_scores(tmp_pat
 
     assert rate(scores) == 0
     assert {name: rate(of) for name, of in scores["raters"].items()} == {
-        "ada": 1 / 2, "bram": 0, "judge": 1,
-    }  # fmt: skip
+        "ada": 1 / 2,
+        "bram": 0,
+        "judge": 1,
+    }
     # The judge denies 0.7 and 0.8: (0.49 + 0.64) / 2.
     assert scores["raters"]["judge"]["brier"]["value"] == pytest.approx(0.565)
     text = run("measures", "--campaign", "c", "--format", "md")

@@ -129,9 +129,10 @@ def test_csv_has_a_row_for_every_number_of_the_leaderboards(
     cells = [c for b in report["leaderboard"]["boards"] for s in b["systems"].values() for c in s]
     assert len(boards) == len(cells)
     (coverage,) = (
-        row for row in boards
+        row
+        for row in boards
         if (row["measure"], row["by"], row["system"]) == ("Cov", "people", "bm25")
-    )  # fmt: skip
+    )
     assert float(coverage["value"]) == pytest.approx(6 / 8)
 
 
@@ -172,8 +173,9 @@ def test_every_papers_preset_has_its_paragraph(
     files: tuple[dict[str, Any], dict[str, str]],
 ) -> None:
     for preset, (paper, key) in PAPERS.items():
-        text = run("measures", "--campaign", "c", "--format", "md", "--resamples", "2",
-                   "--preset", preset)  # fmt: skip
+        text = run(
+            "measures", "--campaign", "c", "--format", "md", "--resamples", "2", "--preset", preset
+        )
         (told,) = (line for line in text.splitlines() if "What the papers leave open" in line)
         assert f"was settled by the choices of {paper} {CITED[key]}." in told
         assert "but for" not in told
@@ -184,11 +186,17 @@ def test_every_papers_preset_has_its_paragraph(
 
 def test_empty_contexts_and_blanks_in_ids_are_kept(tmp_path: Path) -> None:
     queries = [
-        {"id": "a b", "text": "?", "questions": [{"id": "q", "text": "?"}],
-         "passages": [{"id": "p%1", "text": "x"}],
-         "reports": [{"id": "o", "text": "x", "system": "oracle", "context": ["p%1"]},
-                     {"id": "n", "text": "x", "system": "none", "context": []}]},
-    ]  # fmt: skip
+        {
+            "id": "a b",
+            "text": "?",
+            "questions": [{"id": "q", "text": "?"}],
+            "passages": [{"id": "p%1", "text": "x"}],
+            "reports": [
+                {"id": "o", "text": "x", "system": "oracle", "context": ["p%1"]},
+                {"id": "n", "text": "x", "system": "none", "context": []},
+            ],
+        },
+    ]
     run("load_batch", str(write_lines(tmp_path / "batch.jsonl", queries)), "--name", "b")
     run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b")
     run("measures", "--campaign", "c", "--trec", str(tmp_path / "t.zip"))

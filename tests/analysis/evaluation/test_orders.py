@@ -25,12 +25,13 @@ def line(n: int, systems: tuple[str, ...]) -> JSON:
     """Passage p answers question p; a system ranks so many of the first ones, the oracle all."""
     passages = [f"t{n:02}-p{p}" for p in range(PASSAGES)]
     return {
-        "id": f"t{n:02}", "text": "?",
+        "id": f"t{n:02}",
+        "text": "?",
         "questions": [{"id": f"t{n:02}-q{q}", "text": "?"} for q in range(PASSAGES)],
         "passages": [{"id": each, "text": "Words."} for each in passages],
         "reports": [{"id": f"o{n:02}", "text": "x", "system": "oracle", "context": passages}],
         "rankings": [{"system": s, "passages": passages[: kept(n, s)]} for s in systems],
-    }  # fmt: skip
+    }
 
 
 def kept(n: int, system: str) -> int:
@@ -72,8 +73,9 @@ def test_the_oracle_is_not_tested_against_systems_that_are_ranked_by_it(tmp_path
             rows = {s: row[name] for s, row in board["systems"].items() if name in row}
             if rows:
                 assert rows["oracle"]["higher_than"] is None
-                assert all("oracle" not in row["higher_than"] for s, row in rows.items()
-                           if s != "oracle")  # fmt: skip
+                assert all(
+                    "oracle" not in row["higher_than"] for s, row in rows.items() if s != "oracle"
+                )
     (board,) = (each for each in found["leaderboard"]["boards"] if each["kind"] == "texts")
     assert board["systems"]["six"]["Recall"]["higher_than"] == list(SYSTEMS[:-1])
     # What a context covers is no question of the yardstick: there it is a system like another.
@@ -83,8 +85,9 @@ def test_the_oracle_is_not_tested_against_systems_that_are_ranked_by_it(tmp_path
 
 def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: Path) -> None:
     found = measures(tmp_path)
-    (pair,) = (p for p in found["measures"]["Cov"]["evaluators"]
-               if {p["a"], p["b"]} == {"people", "judge"})  # fmt: skip
+    (pair,) = (
+        p for p in found["measures"]["Cov"]["evaluators"] if {p["a"], p["b"]} == {"people", "judge"}
+    )
     # Five and six tie for the judge: 14 of 15 pairs, over the root of 15 * 14.
     assert pair["kendall"]["n"] == len(SYSTEMS)
     assert pair["kendall"]["value"] == pytest.approx(14 / (15 * 14) ** 0.5)
@@ -100,8 +103,10 @@ def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: P
     text = run("measures", "--campaign", "c", "--resamples", "2", "--format", "md")
     header = next(row for row in text.splitlines() if "| Evaluator " in row)
     assert [each.strip() for each in header.strip("|").split("|")] == [
-        "Measure", "Evaluator", *names,
-    ]  # fmt: skip
+        "Measure",
+        "Evaluator",
+        *names,
+    ]
 
 
 def test_over_fewer_systems_there_is_no_tau_and_a_reason(tmp_path: Path) -> None:

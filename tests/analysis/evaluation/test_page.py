@@ -177,8 +177,9 @@ def test_ratings_of_passages_are_offered_and_used(campaign: Campaign, tmp_path: 
         "--option", "sampling=all")  # fmt: skip
     rated = [
         label(f"t/p{p}", f"q{n}", "rating", 5 if p == 1 and n < 2 else 0)
-        for p in (1, 2, 3) for n in range(10)
-    ]  # fmt: skip
+        for p in (1, 2, 3)
+        for n in range(10)
+    ]
     run("import_labels", str(write_lines(tmp_path / "p.jsonl", rated)), "--campaign", "p")
     client, start = logged_in("researcher"), f"/campaigns/{campaign.pk}/measures"
     assert "people@p" in client.get(f"{start}/").content.decode()

@@ -39,11 +39,17 @@ def labels() -> list[JSON]:
             for system in SYSTEMS:
                 for q in range(4):
                     code = says(rater, n, system, q)
-                    found.append({
-                        "item": f"{system}{n:02}", "unit": f"q{n:02}-{q}", "rater": rater,
-                        "variable": "answerable", "value": code, "rater_kind": "human",
-                        **({"spans": spans} if code == "yes" else {}),
-                    })  # fmt: skip
+                    found.append(
+                        {
+                            "item": f"{system}{n:02}",
+                            "unit": f"q{n:02}-{q}",
+                            "rater": rater,
+                            "variable": "answerable",
+                            "value": code,
+                            "rater_kind": "human",
+                            **({"spans": spans} if code == "yes" else {}),
+                        }
+                    )
     return found
 
 
@@ -56,8 +62,9 @@ def both(tmp_path: Path, db: None) -> tuple[JSON, JSON]:
         "--raters-per-item", "3")  # fmt: skip
     run("import_labels", str(write_lines(tmp_path / "l.jsonl", labels())), "--campaign", "c")
     assert Campaign.objects.get().name == "c"
-    made = [json.loads(run(of, "--campaign", "c", "--resamples", "20"))
-            for of in ("report", "measures")]  # fmt: skip
+    made = [
+        json.loads(run(of, "--campaign", "c", "--resamples", "20")) for of in ("report", "measures")
+    ]
     return made[0]["scores"]["coverage"], made[1]["measures"]["Cov(y)"]["systems"]
 
 

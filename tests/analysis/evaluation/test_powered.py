@@ -35,11 +35,14 @@ def said(n: int, system: str, question: int, rater: str) -> dict[str, Any]:
     lenient = rater == "judge" and (n + question) % 6 == 0
     spans = [{"field": "report", "start": 0, "end": 5, "text": "Words"}]
     return {
-        "item": f"{system}{n:02}", "unit": f"q{n:02}-{question}", "variable": "answerable",
-        "value": "yes" if yes or lenient else "no", "rater": rater,
+        "item": f"{system}{n:02}",
+        "unit": f"q{n:02}-{question}",
+        "variable": "answerable",
+        "value": "yes" if yes or lenient else "no",
+        "rater": rater,
         "rater_kind": "judge" if rater == "judge" else "human",
         **({"spans": spans} if yes or lenient else {}),
-    }  # fmt: skip
+    }
 
 
 def labels(queries: list[int], rater: str) -> list[dict[str, Any]]:
@@ -65,9 +68,7 @@ def reported(tmp_path: Path, *given: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def coverage(queries: list[int], system: str, rater: str) -> Any:
-    values = [
-        [said(n, system, q, rater)["value"] == "yes" for q in range(4)] for n in queries
-    ]  # fmt: skip
+    values = [[said(n, system, q, rater)["value"] == "yes" for q in range(4)] for n in queries]
     return np.array(values, float).mean(axis=1)
 
 
@@ -76,9 +77,9 @@ def test_evaluation_queries_of_the_stored_draw_give_the_estimate(
 ) -> None:
     found = reported(tmp_path, labels(drawn, "ada"), labels(list(range(QUERIES)), "judge"))
     evaluation = {
-        int(key[1:]) for key in
-        QueryDraw.objects.filter(role="evaluation").values_list("query__key", flat=True)
-    }  # fmt: skip
+        int(key[1:])
+        for key in QueryDraw.objects.filter(role="evaluation").values_list("query__key", flat=True)
+    }
     assert found["evaluation_queries"] == len(evaluation) == 36
     asked = sorted(evaluation & set(drawn))
     others = sorted(evaluation - set(drawn))

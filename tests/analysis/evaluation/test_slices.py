@@ -42,8 +42,14 @@ GATES = {"valid": "yes", "false_premise": "no", "information_seeking": "yes"}
 def said(
     item: str, unit: str, variable: str, value: str, rater: str = "ada", kind: str = "human"
 ) -> JSON:
-    return {"item": item, "unit": unit, "variable": variable, "value": value, "rater": rater,
-            "rater_kind": kind}  # fmt: skip
+    return {
+        "item": item,
+        "unit": unit,
+        "variable": variable,
+        "value": value,
+        "rater": rater,
+        "rater_kind": kind,
+    }
 
 
 def typed(query: str, rater: str, kind: str = "human", **codes: str) -> list[JSON]:
@@ -112,8 +118,10 @@ def test_a_question_stands_in_the_slice_of_peoples_majority_or_of_the_reference(
         "decided": 1,
     }
     # What the batch says stands beside it, as before.
-    assert slices(report, "sensitivity") == {"fast-changing": (pytest.approx(1 / 3), 3),
-                                             "static": (1, 1)}  # fmt: skip
+    assert slices(report, "sensitivity") == {
+        "fast-changing": (pytest.approx(1 / 3), 3),
+        "static": (1, 1),
+    }
 
 
 def test_gates_divide_and_what_they_do_not_divide_is_no_slice(
@@ -130,12 +138,17 @@ def test_gates_divide_and_what_they_do_not_divide_is_no_slice(
 
 
 def test_slices_stand_in_the_order_of_the_codes(study: Campaign, tmp_path: Path) -> None:
-    labels = [*typed("a", "ada", popularity="torso"), *typed("b", "ada", popularity="head"),
-              *typed("c", "ada", popularity="tail")]  # fmt: skip
+    labels = [
+        *typed("a", "ada", popularity="torso"),
+        *typed("b", "ada", popularity="head"),
+        *typed("c", "ada", popularity="tail"),
+    ]
     campaign(tmp_path, "typing", "question-typing", labels)
     assert list(slices(measured("--slices", "typing"), "popularity@typing")) == [
-        "head", "torso", "tail",
-    ]  # fmt: skip
+        "head",
+        "torso",
+        "tail",
+    ]
 
 
 def test_a_campaigns_own_list_of_categories_divides_whatever_its_length(
@@ -165,8 +178,10 @@ def test_grounding_is_binned_by_the_share_of_passages_that_people_call_relevant(
     campaign(tmp_path, "grounding", "grounding-relevance", labels)
     report = measured("--slices", "grounding")
     assert slices(report, "grounding@grounding") == {
-        "low": (1, 1), "medium": (0, 1), "high": (1, 1),
-    }  # fmt: skip
+        "low": (1, 1),
+        "medium": (0, 1),
+        "high": (1, 1),
+    }
     assert report["strata"]["grounding@grounding"]["queries"] == 3
 
 

@@ -34,13 +34,18 @@ def batch(generator: np.random.Generator) -> list[JSON]:
         orders["short"] = orders["short"][: n % 4]
         if n < GIVEN:
             orders["partial"] = ids[::-1]
-        made.append({
-            "id": f"t{n:02}", "text": "?",
-            "questions": [{"id": f"t{n:02}-q{q}", "text": "?"} for q in range(QUESTIONS)],
-            "passages": [{"id": each, "text": "Words.", "relevant": p % 3 != 1}
-                         for p, each in enumerate(ids)],
-            "rankings": [{"system": s, "passages": order} for s, order in orders.items()],
-        })  # fmt: skip
+        made.append(
+            {
+                "id": f"t{n:02}",
+                "text": "?",
+                "questions": [{"id": f"t{n:02}-q{q}", "text": "?"} for q in range(QUESTIONS)],
+                "passages": [
+                    {"id": each, "text": "Words.", "relevant": p % 3 != 1}
+                    for p, each in enumerate(ids)
+                ],
+                "rankings": [{"system": s, "passages": order} for s, order in orders.items()],
+            }
+        )
     return made
 
 
@@ -49,10 +54,16 @@ def ratings(generator: np.random.Generator) -> list[JSON]:
     values = generator.choice([0, 2, 3, 5], (QUERIES, PASSAGES, QUESTIONS), p=[0.5, 0.2, 0.2, 0.1])
     values[-1] = 0
     return [
-        {"item": f"t{n:02}/t{n:02}-p{p}", "unit": f"t{n:02}-q{q}", "variable": "rating",
-         "value": str(rating), "rater": "judge", "rater_kind": "judge"}
+        {
+            "item": f"t{n:02}/t{n:02}-p{p}",
+            "unit": f"t{n:02}-q{q}",
+            "variable": "rating",
+            "value": str(rating),
+            "rater": "judge",
+            "rater_kind": "judge",
+        }
         for (n, p, q), rating in np.ndenumerate(values)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture(scope="module")

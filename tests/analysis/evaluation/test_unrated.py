@@ -38,15 +38,19 @@ def answering(n: int) -> list[list[int]]:
 def line(n: int, **marks: bool) -> JSON:
     passages = [f"t{n:02}-p{p}" for p in range(PASSAGES)]
     return {
-        "id": f"t{n:02}", "text": "?",
+        "id": f"t{n:02}",
+        "text": "?",
         "questions": [{"id": f"t{n:02}-q{q}", "text": "?"} for q in range(QUESTIONS)],
         "passages": [
-            {"id": each, "text": "Some words.",
-             **({"relevant": marks[each[4:]]} if each[4:] in marks else {})}
+            {
+                "id": each,
+                "text": "Some words.",
+                **({"relevant": marks[each[4:]]} if each[4:] in marks else {}),
+            }
             for each in passages
         ],
         "rankings": [{"system": "perfect", "passages": passages}],
-    }  # fmt: skip
+    }
 
 
 def ratings(rated: Callable[[int, int, int], bool]) -> Iterator[JSON]:
@@ -220,11 +224,14 @@ def test_a_question_with_a_failed_judgement_is_left_out_of_ranking_and_best_orde
         return bool(each["item"].endswith("p5") and each["unit"].endswith(f"q{n % QUESTIONS}"))
 
     labels = [
-        {**{k: v for k, v in each.items() if k != "value"}, "rater": "judge",
-         "rater_kind": "judge",
-         **({"missing": "unreadable"} if failed(each) else {"value": each["value"]})}
+        {
+            **{k: v for k, v in each.items() if k != "value"},
+            "rater": "judge",
+            "rater_kind": "judge",
+            **({"missing": "unreadable"} if failed(each) else {"value": each["value"]}),
+        }
         for each in ratings(every)
-    ]  # fmt: skip
+    ]
     load(tmp_path, labels)
     # Without it p0, which leads, answers nothing, and p1 to p3 one question each.
     discount = 1 / np.log2(np.arange(2, 6))
@@ -282,9 +289,10 @@ def test_every_format_tells_the_share_that_was_rated(half: None) -> None:
     assert f"{no:.3f} to {yes:.3f}" in run("measures", *options, "--format", "latex")
     text = run("measures", *options, "--format", "csv")
     rows = [
-        row for row in csv.DictReader(io.StringIO(text))
+        row
+        for row in csv.DictReader(io.StringIO(text))
         if (row["part"], row["measure"], row["by"]) == ("leaderboard", "alpha_nDCG", "people")
-    ]  # fmt: skip
+    ]
     assert [float(rows[0][name]) for name in ("judged", "all_no", "all_yes")] == pytest.approx(
         [of["judged"], no, yes]
     )

@@ -31,11 +31,16 @@ ODD: dict[str, JSON] = {
     "no judge": {"judges": ()},
     "judges alone": {"people": ()},
     "few queries": {"queries": 3},
-    "forty systems": {"systems": [f"system {n} by a name of many words" for n in range(40)],
-                      "queries": 1},
-    "hostile names": {"people": (HOSTILE["ada"], HOSTILE["bram"], HOSTILE["chidi"]),
-                      "judges": (HOSTILE["model-x"], "g" * 140), "systems": (HOSTILE["short"],)},
-}  # fmt: skip
+    "forty systems": {
+        "systems": [f"system {n} by a name of many words" for n in range(40)],
+        "queries": 1,
+    },
+    "hostile names": {
+        "people": (HOSTILE["ada"], HOSTILE["bram"], HOSTILE["chidi"]),
+        "judges": (HOSTILE["model-x"], "g" * 140),
+        "systems": (HOSTILE["short"],),
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -140,9 +145,10 @@ def test_no_number_that_is_undefined_is_told_as_one(
             ]
             assert all(cell.reason for cell in undefined)
             for cell in undefined:
-                assert any(cell.reason in title for title in titles(ET.fromstring(
-                    figure.draw(each).file()
-                )))  # fmt: skip
+                assert any(
+                    cell.reason in title
+                    for title in titles(ET.fromstring(figure.draw(each).file()))
+                )
 
 
 def test_a_reason_that_stands_in_a_figure_stands_under_it_once(
@@ -265,8 +271,9 @@ def test_a_bin_with_an_interval_has_a_whisker(full: JSON) -> None:
 
 def test_missing_labels_are_counted_by_reason(full: JSON) -> None:
     missing = full["variables"]["answerable"]["judges"]["mild"]["missing"]
-    found = {r["reason"]: int(r["missing_labels"]) for r in rows(full, "missing")
-             if r["judge"] == "mild"}  # fmt: skip
+    found = {
+        r["reason"]: int(r["missing_labels"]) for r in rows(full, "missing") if r["judge"] == "mild"
+    }
     assert found == missing
     assert len(marks(drawn(full, "missing"), "rect", "bar")) == len(rows(full, "missing"))
 

@@ -42,10 +42,12 @@ def report(request: pytest.FixtureRequest) -> JSON:
 def expected(whole: Document, printed: Callable[[Cell, Table], str]) -> list[Grid]:
     """What every table should hold, header first, as `printed` says it."""
     return [
-        [[printed(str(name), table) for name in table.header],
-         *([printed(cell, table) for cell in row] for row in table.rows)]
+        [
+            [printed(str(name), table) for name in table.header],
+            *([printed(cell, table) for cell in row] for row in table.rows),
+        ]
         for _, _, table in whole.tables()
-    ]  # fmt: skip
+    ]
 
 
 def one_line(text: str) -> str:
@@ -314,8 +316,9 @@ def test_rows_of_the_csv_say_what_they_are_of() -> None:
     assert found(**of, stratum="") == [str(kappa)]
     short = variable["strata"]["system"]["short"]["agreement"]["fleiss_kappa"]["value"]
     assert found(**of, stratum="system", group="short") == [str(short)]
-    assert found(section="judges.missing", category="unreadable", variable="answerable",
-                 stratum="") == ["2"]  # fmt: skip
+    assert found(
+        section="judges.missing", category="unreadable", variable="answerable", stratum=""
+    ) == ["2"]
     people = {"section": "judges.confusion", "variable": "answerable", "stratum": ""}
     assert found(**people, category="yes", other="no") == ["14"]
     assert found(section="scores.systems", group="long", rater="ada", statistic="mean")
@@ -328,8 +331,10 @@ def test_numbers_are_printed_in_one_way() -> None:
     assert str(Number(0.5, 0.25, 1)) == "0.500 [0.250, 1.000]"
     assert str(Number(None, reason="why")) == DASH
     assert (count(1, "tie"), count(0, "tie"), count(2, "query", "queries")) == (
-        "1 tie", "0 ties", "2 queries",
-    )  # fmt: skip
+        "1 tie",
+        "0 ties",
+        "2 queries",
+    )
 
 
 def test_a_p_is_never_printed_as_nothing() -> None:

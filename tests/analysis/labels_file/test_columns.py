@@ -133,8 +133,10 @@ WRONG = {
 def test_what_only_all_lines_show_is_refused_with_its_line(tmp_path: Path, what: str) -> None:
     path = write_lines(tmp_path / "labels.jsonl", WRONG[what])
     told = []
-    for read in (lambda: file_frame([path], {"v": "ordinal"}),
-                 lambda: _by_rows([path], {"v": "ordinal"}, Choices())):  # fmt: skip
+    for read in (
+        lambda: file_frame([path], {"v": "ordinal"}),
+        lambda: _by_rows([path], {"v": "ordinal"}, Choices()),
+    ):
         with pytest.raises(InputError) as error:
             read()
         told.append(str(error.value))

@@ -82,14 +82,17 @@ for each in OPTIONS:
 @gives("alttest.cebab_aspects.agreement")
 def agreement_of_workers(kit: Kit) -> JSON:
     variable = rating(kit, "cebab_aspects")
-    return values(variable["agreement"], {
-        "percent_agreement_pooled": "percent_pooled",
-        "percent_agreement_item_mean": "percent",
-        "fleiss_kappa_item_mean": "fleiss_kappa",
-        "fleiss_kappa_pooled": "fleiss_kappa_pooled",
-        "krippendorff_alpha_nominal": "krippendorff_alpha",
-        "gwet_ac1": "gwet_ac",
-    }) | {"categories": len(variable["categories"])}  # fmt: skip
+    return values(
+        variable["agreement"],
+        {
+            "percent_agreement_pooled": "percent_pooled",
+            "percent_agreement_item_mean": "percent",
+            "fleiss_kappa_item_mean": "fleiss_kappa",
+            "fleiss_kappa_pooled": "fleiss_kappa_pooled",
+            "krippendorff_alpha_nominal": "krippendorff_alpha",
+            "gwet_ac1": "gwet_ac",
+        },
+    ) | {"categories": len(variable["categories"])}
 
 
 @gives("alttest.10k_prompts.agreement")
@@ -124,18 +127,21 @@ def against_the_majority(kit: Kit, llm: str) -> JSON:
     judge = rating(kit, "cebab_aspects")["judges"][llm]
     measures = {name: name for name in ("precision", "recall", "f1")}
     return {
-        **values(judge["agreement"], {
-            "accuracy": "percent",
-            "cohen_kappa": "cohen_kappa",
-            "krippendorff_alpha_nominal": "krippendorff_alpha",
-        }),
+        **values(
+            judge["agreement"],
+            {
+                "accuracy": "percent",
+                "cohen_kappa": "cohen_kappa",
+                "krippendorff_alpha_nominal": "krippendorff_alpha",
+            },
+        ),
         "classes": {
             category: values(of, measures) | {"support": of["support"]}
             for category, of in judge["classes"].items()
         },
         "items": judge["units"],
         "ties_left_out": judge["ties"],
-    }  # fmt: skip
+    }
 
 
 @gives("alttest.10k_prompts.llm_vs_mean", *LLMS)

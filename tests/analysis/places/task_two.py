@@ -72,20 +72,23 @@ def _agreement(kit: Kit, source: str, judged: str) -> JSON:
     return {
         "n": pair["units"],
         "within_1": float(table[near].sum() / table.sum()),
-        **values(pair, {
-            "exact": "percent",
-            "cohen_kappa": "cohen_kappa",
-            "cohen_kappa_linear": "cohen_kappa_linear",
-            "cohen_kappa_quadratic": "cohen_kappa_quadratic",
-            "spearman": "spearman",
-            "kendall_tau_b": "kendall",
-        }),
+        **values(
+            pair,
+            {
+                "exact": "percent",
+                "cohen_kappa": "cohen_kappa",
+                "cohen_kappa_linear": "cohen_kappa_linear",
+                "cohen_kappa_quadratic": "cohen_kappa_quadratic",
+                "spearman": "spearman",
+                "kendall_tau_b": "kendall",
+            },
+        ),
         "gwet_ac1": value(of["nominal"]["gwet_ac"]),
         "gwet_ac2_quadratic": value(of["ordinal"]["gwet_ac"]),
         **{f"krippendorff_alpha_{each}": value(of[each]["krippendorff_alpha"]) for each in LEVELS},
         "binary_ge3_agreement": _cut_agreement(judge["confusion"]),
         "binary_ge3_cohen_kappa": value(cut["cohen_kappa"]),
-    }  # fmt: skip
+    }
 
 
 def _cut_agreement(confusion: JSON) -> float:
@@ -118,8 +121,11 @@ def rating_against_own_label(kit: Kit) -> JSON:
 
 
 def _null_ratings(kit: Kit, person: str) -> dict[str, int]:
-    null = [int(line["value"]) >= HIGH for line in kit.ratings()
-            if line["rater"] == person and not line["meta"]["asked"]]  # fmt: skip
+    null = [
+        int(line["value"]) >= HIGH
+        for line in kit.ratings()
+        if line["rater"] == person and not line["meta"]["asked"]
+    ]
     return {"task1 -2, rating <3": null.count(False), "task1 -2, rating >=3": null.count(True)}
 
 

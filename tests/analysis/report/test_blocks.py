@@ -212,14 +212,20 @@ class TestAJudgeAgainstPeople:
 class TestIntervals:
     def test_they_are_bca_whatever_the_number_of_queries(self) -> None:
         for queries in (29, 30):
-            rows = {"Ada": "01" * queries, "Bram": "012" * (2 * queries // 3) + "1" * queries,
-                    "Chidi": "11" * queries, JUDGE: "0112" * queries}  # fmt: skip
+            rows = {
+                "Ada": "01" * queries,
+                "Bram": "012" * (2 * queries // 3) + "1" * queries,
+                "Chidi": "11" * queries,
+                JUDGE: "0112" * queries,
+            }
             rows = {rater: column[: 2 * queries] for rater, column in rows.items()}
             found = (block(rows, "rating"), judged(rows, "rating"))
             informative = re.compile(r", \d+ of them informative")
             told = {informative.sub("", method) for method in methods_of(found)}
-            assert told == {f"95 % BCa bootstrap of {queries} queries, 200 resamples",
-                            f"95 % t interval clustered by {queries} queries"}  # fmt: skip
+            assert told == {
+                f"95 % BCa bootstrap of {queries} queries, 200 resamples",
+                f"95 % t interval clustered by {queries} queries",
+            }
 
     def test_a_part_resamples_its_own_queries_alone(self) -> None:
         whole = sample_of(frame_of(table({"Ada": "yn" * 20, "Bram": "yyyn" * 10})))

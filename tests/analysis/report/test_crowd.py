@@ -29,8 +29,13 @@ def lines_of(people: int, units: int, labels: int, variable: str = "answerable")
     codes = ("yes", "no") if variable == "answerable" else ("1", "2", "3", "4")
     for unit in range(units):
         truth = chance.choice(codes)
-        place = {"item": f"i{unit // 2}", "unit": f"u{unit}", "query": f"q{unit // 2 % 40}",
-                 "variable": variable, "system": f"s{unit // 2 % 3}"}  # fmt: skip
+        place = {
+            "item": f"i{unit // 2}",
+            "unit": f"u{unit}",
+            "query": f"q{unit // 2 % 40}",
+            "variable": variable,
+            "system": f"s{unit // 2 % 3}",
+        }
         for person in chance.sample(range(people), labels):
             right = person != 0 and chance.random() < 0.85
             value = truth if right else chance.choice(codes)
@@ -41,8 +46,11 @@ def lines_of(people: int, units: int, labels: int, variable: str = "answerable")
 
 def report_of(folder: Path, lines: Iterator[JSON], choices: Choices | None = None) -> JSON:
     path = write_lines(folder / "labels.jsonl", list(lines))
-    return labels_report([path], {"rating": "ordinal"} if "rating" in path.read_text() else {},
-                         choices or Choices(resamples=40))  # fmt: skip
+    return labels_report(
+        [path],
+        {"rating": "ordinal"} if "rating" in path.read_text() else {},
+        choices or Choices(resamples=40),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +94,14 @@ def test_all_large_pairs_are_listed_when_asked_for(tmp_path: Path) -> None:
     lines = [line for line in lines_of(40, 120, 12) if line["rater"] != "model"]
     listed = report_of(tmp_path, iter(lines), Choices(resamples=20, pairs="all"))
     pairs = listed["variables"]["answerable"]["agreement"]["pairs"]
-    told = {name: {row["unit"] for row in lines if row["rater"] == name}
-            for name in {row["rater"] for row in lines}}  # fmt: skip
+    told = {
+        name: {row["unit"] for row in lines if row["rater"] == name}
+        for name in {row["rater"] for row in lines}
+    }
     names = sorted(told)
-    large = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]
-             if len(told[a] & told[b]) >= 30]  # fmt: skip
+    large = [
+        (a, b) for n, a in enumerate(names) for b in names[n + 1 :] if len(told[a] & told[b]) >= 30
+    ]
     assert [(each["a"], each["b"]) for each in pairs] == large
     assert listed["choices"]["pairs"] == "all"
     assert "pairs_distribution" in listed["variables"]["answerable"]["agreement"]

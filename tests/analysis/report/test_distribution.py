@@ -32,13 +32,19 @@ def test_units_are_counted_by_how_many_people_labelled_them() -> None:
 def covered(rows: dict[str, dict[str, tuple[int, int]]]) -> Any:
     """Coverage from how many of two questions are answered: system -> query -> (Ada, Bram)."""
     facts = [
-        fact(f"{system}/{query}", f"{query}/{n}", rater, "yes" if n < yes else "no",
-             query=query, system=system)
+        fact(
+            f"{system}/{query}",
+            f"{query}/{n}",
+            rater,
+            "yes" if n < yes else "no",
+            query=query,
+            system=system,
+        )
         for system, queries in rows.items()
         for query, answered in queries.items()
         for rater, yes in zip(("Ada", "Bram"), answered, strict=True)
         for n in range(2)
-    ]  # fmt: skip
+    ]
     return scores(frame_of(facts), 20, 0, None)["coverage"]
 
 

@@ -67,8 +67,9 @@ class TestAPassIsHeldAgainstTheFloor:
 
     def test_the_curve_is_held_against_the_floor_at_each_epsilon(self) -> None:
         # The floor is wrong on one unit of ten, and passes from .15 on alone.
-        wrong = "".join(t if n % 10 == 0 else a
-                        for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True)))  # fmt: skip
+        wrong = "".join(
+            t if n % 10 == 0 else a for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True))
+        )
         found = judged(wrong, ALIKE)
         verdicts = {each["epsilon"]: each["verdict"] for each in found["alt_test"]["curve"]}
         assert verdicts[0.1] == "passes"
@@ -163,8 +164,9 @@ class TestWarnings:
         assert "floor_passes" not in self.found(TURNED, ALIKE)
 
     def test_a_judge_below_word_overlap(self) -> None:
-        worse = "".join(t if n % 3 == 0 else a
-                        for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True)))  # fmt: skip
+        worse = "".join(
+            t if n % 3 == 0 else a for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True))
+        )
         assert "less than the lexical rule does" in self.found(ALIKE, worse)["below_floor"]
         assert "below_floor" not in self.found(worse, ALIKE)
 

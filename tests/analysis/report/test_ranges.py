@@ -59,8 +59,13 @@ def labels(chance: random.Random, queries: int, slip: float, flat: bool) -> Iter
     """
     for n in range(queries * 6):
         query, unit = divmod(n, 6)
-        place = {"item": f"q{query}/{unit // 3}", "unit": f"u{unit % 3}", "query": f"q{query}",
-                 "kind": "question", "system": ("bm25", "dense")[unit // 3]}  # fmt: skip
+        place = {
+            "item": f"q{query}/{unit // 3}",
+            "unit": f"u{unit % 3}",
+            "query": f"q{query}",
+            "kind": "question",
+            "system": ("bm25", "dense")[unit // 3],
+        }
         truth = 5 if flat or chance.random() < 0.9 else chance.randrange(6)
         for rater in ("Ada", "Bram", "Chidi", "model"):
             rating = chance.randrange(6) if chance.random() < slip else truth

@@ -47,9 +47,15 @@ def told(path: Path, *more: str) -> tuple[JSON, JSON]:
 
 def test_agreement_and_what_hangs_on_it_draw_raters_too(tmp_path: Path) -> None:
     people, judge = told(labels(tmp_path))
-    blocks = [(people, "fleiss_kappa"), (people, "krippendorff_alpha"), (people, "percent"),
-              (judge["agreement"], "cohen_kappa"), (judge["human_ceiling"], "cohen_kappa"),
-              (judge["gap"], "cohen_kappa"), (judge["gap"], "percent")]  # fmt: skip
+    blocks = [
+        (people, "fleiss_kappa"),
+        (people, "krippendorff_alpha"),
+        (people, "percent"),
+        (judge["agreement"], "cohen_kappa"),
+        (judge["human_ceiling"], "cohen_kappa"),
+        (judge["gap"], "cohen_kappa"),
+        (judge["gap"], "percent"),
+    ]
     for block, name in blocks:
         assert (
             "95 % two-way bootstrap of 12 queries and 4 raters, 300 resamples"

@@ -298,8 +298,12 @@ def test_all_kinds_that_can_be_made_are_made(campaign: Campaign) -> None:
     robustness(campaign, "--items", "1")
     found = json.loads(robustness(campaign, "--sheet-only", "--format", "json"))
     assert {t["kind"] for t in found["trials"]} == {
-        "again", "paraphrase", "empty", "random", "inject",
-    }  # fmt: skip
+        "again",
+        "paraphrase",
+        "empty",
+        "random",
+        "inject",
+    }
     assert len([t for t in found["trials"] if t["kind"] == "inject"]) == 8
     assert found["not_tried"] == {
         "swapped": "report-coverage has no pairs; leave it out",
@@ -366,8 +370,13 @@ def test_a_judge_that_is_asked_often_tells_how_its_samples_differ(campaign: Camp
             answer = {name: {"evidence": [], "answerable": "no"} for name in answer}
         return json.dumps(answer)
 
-    rater = judge("sampler", "openai", model="m", base_url="http://127.0.0.1:9/v1",
-                  params={"samples": 2, "temperature": 1.0})  # fmt: skip
+    rater = judge(
+        "sampler",
+        "openai",
+        model="m",
+        base_url="http://127.0.0.1:9/v1",
+        params={"samples": 2, "temperature": 1.0},
+    )
     run_scripted(campaign, rater, by_sample)
     found = sheet(campaign, rater)["samples"]
     assert (found["number"], found["variables"]["answerable"]["flips"]["value"]) == (2, 1.0)
@@ -384,8 +393,13 @@ def test_only_the_items_of_a_trial_are_read_of_its_judge(campaign: Campaign) -> 
 
 
 def test_samples_are_one_label_in_the_table_of_raters(campaign: Campaign) -> None:
-    rater = judge("sampler", "openai", model="m", base_url="http://127.0.0.1:9/v1",
-                  params={"samples": 3, "temperature": 1.0})  # fmt: skip
+    rater = judge(
+        "sampler",
+        "openai",
+        model="m",
+        base_url="http://127.0.0.1:9/v1",
+        params={"samples": 3, "temperature": 1.0},
+    )
     run_scripted(campaign, rater)
     (row,) = campaign_report(campaign, Choices(resamples=10))["raters"]
     assert (row["responses"], row["labels"]) == (4, 12)
@@ -450,8 +464,15 @@ def test_a_trial_cannot_be_validated_by_people(planted: Campaign) -> None:
 
 
 def test_a_file_cannot_bring_labels_of_a_trial(planted: Campaign, tmp_path: Path) -> None:
-    row = {"item": "r1", "unit": "q1:0", "kind": "question", "variable": "answerable",
-           "value": "yes", "rater": "base~again", "rater_kind": "judge"}  # fmt: skip
+    row = {
+        "item": "r1",
+        "unit": "q1:0",
+        "kind": "question",
+        "variable": "answerable",
+        "value": "yes",
+        "rater": "base~again",
+        "rater_kind": "judge",
+    }
     path = tmp_path / "labels.jsonl"
     path.write_text(json.dumps(row) + "\n", "utf-8")
     with pytest.raises(CommandError, match="of kind trial"):
