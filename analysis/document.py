@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .measures.base import percent
-
-JSON = dict[str, Any]
+from .types import JSON
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from typing import Any
 
 from analysis import statistics
 from analysis.data.frame import Frame, VariableFrame
-from analysis.data.resampling import JSON, Sample
+from analysis.data.resampling import Sample
 from analysis.data.selection import Choices
 from analysis.document import count
 from analysis.report.alt_test import alternative
 from analysis.report.floor import floor
+from analysis.types import JSON
 
 DIGITS = 3
 FIELDS = ("value", "low", "high", "n", "method")

@@ -12,8 +12,8 @@ from django.core.cache import caches
 from django.db.models import Count, Max, Q
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.resampling import JSON
 from analysis.data.selection import Choices
+from analysis.types import JSON
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.people.membership import excluded
 from annotation.prerequisites.base import prerequisite_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from analysis.data.resampling import JSON
 from analysis.report.warnings import Warning
+from analysis.types import JSON
 from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.models import Assignment, Campaign, Item, QueryDraw
 from judging.models import Judge

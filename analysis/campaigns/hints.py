@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.data.resampling import JSON
+from analysis.types import JSON
 from annotation.answers.evidence import Misplaced, misplaced
 from annotation.models import Campaign
 

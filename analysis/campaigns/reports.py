@@ -6,10 +6,10 @@ from analysis.campaigns.contamination import prompts_that_saw
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_floor
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.hints import hints
-from analysis.data.resampling import JSON
 from analysis.data.selection import Choices
 from analysis.report.build import frame_report
 from analysis.report.extras import written
+from analysis.types import JSON
 from annotation.models import Campaign
 from annotation.presentation import schema
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data.frame import VariableFrame
-from ..data.resampling import JSON
+from ..types import JSON
 from .libraries import OF_CODES, OF_VALUES, PEOPLE
 
 CORRELATIONS = ("spearman", "kendall", "pearson")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.resampling import JSON
+from ..types import JSON
 from .figures import Figures
 from .libraries import TASKS
 

@@ -7,11 +7,11 @@ because people who see an answer first tend to give the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..statistics import proportion
+from ..types import JSON
 
-JSON = dict[str, Any]
 UNSEEN = "no such label of the judge is here to compare with"
 
 Place = tuple[str, str, str, str, str]

@@ -6,14 +6,12 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 
 from ..statistics import Bools, Floats, Interval, Ints, Resamples, resamples_of
 from .frame import Frame, VariableFrame
-
-JSON = dict[str, Any]
 
 MANY = 60
 TOO_MANY = f"over {MANY} different values: a coefficient of categories says nothing"

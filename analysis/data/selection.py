@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from ..statistics.resampling import RESAMPLES_OF_FEW
+from ..types import JSON
 from .labels import LabelFact, number_of
 
-JSON = dict[str, Any]
 Strata = Mapping[str, Mapping[str, str]]
 """What the material says of items: the value of each stratum by the item's key."""
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 
 from ..statistics import Bools
+from ..types import JSON
 from .selection import Choices, Strata
 
-JSON = dict[str, Any]
 STRATUM = "role"
 ROLES = DEVELOPMENT, EVALUATION, AUDIT = "development", "evaluation", "audit"
 """What a query may be drawn for, by the names that campaigns keep."""

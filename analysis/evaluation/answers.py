@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -40,6 +39,7 @@ from analysis.measures.key_points import (
     kept,
 )
 from analysis.statistics import Bools, Floats, Ints, calibration, majority
+from analysis.types import JSON
 from annotation.models import Campaign
 from annotation.registry import declared
 from datasets.rows import KeyPoint, Query, Report
@@ -473,7 +473,6 @@ def _preferences(sides: Ints, given: Sequence[Ints], rater: str, kind: str, rows
     return Part("preferences", rater, kind, of, rows)
 
 
-JSON = dict[str, Any]
 PROTOCOL = "key-point-verification"
 STEPS = tuple(n / 10 for n in range(10))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any
 
 import numpy as np
 from django.conf import settings
@@ -25,10 +24,9 @@ from analysis.measures import of_family
 from analysis.measures.answers.refusals import refusal_list
 from analysis.measures.base import Found, Measure, Options, Pooled, estimate, rows_of, tokenizer
 from analysis.statistics import Bools, Estimate, resamples_of
+from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.material import batch_rows
-
-JSON = dict[str, Any]
 
 
 def measures_report(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -32,8 +31,8 @@ from analysis.measures.agreement import (
 )
 from analysis.measures.base import Bounds, Found, Measure, reason_of, rows_of, values_of
 from analysis.statistics import Estimate, Floats, PairedTest, correlation_estimates, undefined
+from analysis.types import JSON
 
-JSON = dict[str, Any]
 LEVEL = 0.05
 POWERED = "powered"
 TESTS = {

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from analysis.data.reference import HUMAN
 from analysis.document import Section, count
 from analysis.evaluation.inputs import JUDGE
 from analysis.formats.citations import CITED
 from analysis.formats.methods import references
 from analysis.measures.base import PRESETS
-
-JSON = dict[str, Any]
+from analysis.types import JSON
 
 PAPERS = {
     "crux": ("CRUX", "ju2025"),

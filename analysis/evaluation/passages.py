@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -48,6 +47,7 @@ from analysis.measures.coverage import (
 )
 from analysis.measures.retrieval import Ranked
 from analysis.statistics import Bools, Floats, Ints
+from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.rows import Query
 
@@ -272,9 +272,6 @@ def contexts_of(
     counted = answerable(found, members(oracle, found.passages.shape[1]), options)
     there = np.array([query.id in of for query in layout.queries], bool)
     return Contexts(found, ranked, oracle, counted, tokens, (ranked >= 0).sum(axis=1), there)
-
-
-JSON = dict[str, Any]
 
 
 def reference_contexts(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from analysis.data.reference import HUMAN
 from analysis.document import DASH, Block, Cell, Document, Format, Number, Section, Table, Who
@@ -15,9 +14,9 @@ from analysis.evaluation.slicing import slice_sections
 from analysis.formats.html import as_json
 from analysis.formats.latex import sections_as_latex
 from analysis.formats.markdown import sections_as_markdown
+from analysis.types import JSON
 from annotation.spreadsheet import write_rows
 
-JSON = dict[str, Any]
 NO_VALUE = "no value here"
 NO_TEST = "not tested: people together are, unit by unit"
 TITLES = {

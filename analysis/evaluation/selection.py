@@ -14,10 +14,11 @@ from django.http import QueryDict
 from analysis.campaigns.cache import state_of
 from analysis.data.selection import RESAMPLES, SEED, Choices, about
 from analysis.evaluation.answers import RECALL, VERIFICATION
-from analysis.evaluation.build import JSON, measures_report
+from analysis.evaluation.build import measures_report
 from analysis.evaluation.slicing import SLICING
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.base import PRESETS, Options
+from analysis.types import JSON
 from annotation.access import is_blind
 from annotation.models import Campaign, Rater, Response, User
 from annotation.people.membership import readable

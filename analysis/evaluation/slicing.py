@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,11 +15,11 @@ from analysis.evaluation.inputs import TOGETHER, Rows
 from analysis.measures.base import QUALITY, grounding_quality
 from analysis.report.judges import settled
 from analysis.statistics import Bools
+from analysis.types import JSON
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.protocols.schema import Schema
 
-JSON = dict[str, Any]
 #: By variable the settled code of each query, and the queries of which it is the Reference's.
 Said = Mapping[str, tuple[dict[str, str], set[str]]]
 

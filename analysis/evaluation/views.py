@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
@@ -32,6 +31,7 @@ from analysis.evaluation.slicing import slice_views
 from analysis.evaluation.trec import trec_archive
 from analysis.formats.build import moment
 from analysis.pages import READERS, attached
+from analysis.types import JSON
 from annotation.access import is_blind
 from annotation.models import Campaign
 from annotation.people.membership import readable
@@ -39,7 +39,6 @@ from audit.recording import record_export
 from datasets.access import role_required
 from judging.access import blind_page, person
 
-JSON = dict[str, Any]
 ELSEWHERE = ("Leaderboards", "Options")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from ..document import Table
+from ..types import JSON
 from . import svg
 from .svg import Drawing
 
-JSON = dict[str, Any]
 Part = Literal["variables", "scores"]
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..document import Number, Table, Who
+from ..types import JSON
 from . import base, svg
 from .base import Cell, Figure, Grid, Subject
 from .svg import Drawing
-
-JSON = dict[str, Any]
 
 NAMES, TOP, GAP, HEAD = 130, 10, 26, 36
 NARROWEST, ROOM = 250, 640

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from ..document import Number, Table, Who
 from ..report.alt_test import verdict_words
+from ..types import JSON
 from . import base, svg
 from .base import Figure, Subject
 from .coverage import DASHES, judge_css, judge_mark
 from .svg import Drawing
-
-JSON = dict[str, Any]
 
 LEFT, TOP, WIDTH, HEIGHT = 52, 46, 400, 200
 PASS, BESIDE, ASIDE = 0.5, 9, 18

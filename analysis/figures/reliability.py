@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..document import Number, Table, Who
+from ..types import JSON
 from . import base, svg
 from .base import Figure, Panel, Subject
 from .svg import Drawing
-
-JSON = dict[str, Any]
 
 
 def draw(subject: Subject) -> Drawing:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..document import Cell, Number, Table
+from ..types import JSON
 from . import base, svg
 from .base import Figure, Mark, Subject
 from .svg import Drawing
-
-JSON = dict[str, Any]
 
 NAMES, WIDTH, RIGHT, TOP, HEAD = 170, 400, 24, 26, 30
 STEP, GAP = 14, 12

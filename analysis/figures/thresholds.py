@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..document import Cell, Number, Table, Who
+from ..types import JSON
 from . import base, svg
 from .base import Figure, Mark, Panel, Subject
 from .svg import Drawing
-
-JSON = dict[str, Any]
 
 
 class Series(NamedTuple):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..document import Block, Cell, Document, Section, Table, Who, count
+from ..types import JSON
 from .methods import methods_section
 from .people_sections import MOST_ROWS
 from .sections import (
@@ -14,8 +13,6 @@ from .sections import (
     variable_section,
     written_section,
 )
-
-JSON = dict[str, Any]
 
 
 def document(report: JSON) -> Document:

@@ -13,7 +13,8 @@ from typing import Any
 
 from annotation.spreadsheet import write_rows
 
-from ..document import JSON, Format
+from ..document import Format
+from ..types import JSON
 
 COLUMNS = (
     "path", "section", "variable", "stratum", "group", "judge", "rater", "other", "category",

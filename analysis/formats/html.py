@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 
-from ..document import JSON, Block, Cell, Document, Format, Number, Section, Table, Who
+from ..document import Block, Cell, Document, Format, Number, Section, Table, Who
 from ..figures import FIGURES, Figure, Subject, subjects
 from ..figures.svg import STATIC
+from ..types import JSON
 from .build import document
 
 FEW, MANY = 3, 5

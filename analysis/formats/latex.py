@@ -11,7 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from ..document import JSON, Block, Cell, Document, Format, Number, Section, Table
+from ..document import Block, Cell, Document, Format, Number, Section, Table
+from ..types import JSON
 from .build import document
 
 _SIGNS = {

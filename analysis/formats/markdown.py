@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ..document import JSON, Block, Cell, Document, Format, Number, Section, Table
+from ..document import Block, Cell, Document, Format, Number, Section, Table
+from ..types import JSON
 from .build import document
 
 _ACTIVE = re.compile(r"[\\`*|<\[]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")

@@ -12,10 +12,9 @@ from typing import Any
 
 from ..document import Section, count
 from ..statistics import PEOPLE_ALONE, expanded_level
+from ..types import JSON
 from .citations import CITED, REFERENCES
 from .people_sections import floor_methods
-
-JSON = dict[str, Any]
 
 
 def beside(report: JSON) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from ..document import Cell, Number, Table, Who
+from ..types import JSON
 
-JSON = dict[str, Any]
 AIMS = {
     "system_mean": "One system's mean",
     "difference": "Difference of two systems",

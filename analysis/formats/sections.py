@@ -7,6 +7,7 @@ from typing import Any
 
 from ..document import DASH, Block, Cell, Number, Section, Table, Who, count, rounded
 from ..report.alt_test import verdict_words
+from ..types import JSON
 from .people_sections import (
     components_tables,
     counted_rows,
@@ -17,8 +18,6 @@ from .people_sections import (
     no_floor,
     ranking_table,
 )
-
-JSON = dict[str, Any]
 
 ABOUT = (
     "for queries like these; raters are the people who label each unit, and what more of them "

@@ -17,8 +17,7 @@ from analysis.formats.build import moment
 from analysis.formats.facts import facts
 from analysis.formats.sections import COEFFICIENTS
 from analysis.statistics import SHARE_DIFFERENCE, mean_by_cluster
-
-JSON = dict[str, Any]
+from analysis.types import JSON
 
 ABOUT = (
     "Differences of coefficients have no interval: two reports rest on partly the same labels, and "

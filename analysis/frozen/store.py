@@ -7,10 +7,10 @@ from dataclasses import replace
 from django.db import transaction
 from django.db.models import QuerySet
 
-from analysis.data.resampling import JSON
 from analysis.data.selection import MOST_RESAMPLES, Choices
 from analysis.formats.html import as_json
 from analysis.models import FrozenReport, digest
+from analysis.types import JSON
 from annotation.models import Campaign, User
 from audit.recording import record
 

@@ -10,7 +10,6 @@ from django.views.decorators.http import require_safe
 
 from analysis.campaigns.cache import computed_report
 from analysis.campaigns.frames import campaign_offers, campaign_strata
-from analysis.data.resampling import JSON
 from analysis.formats import FORMATS
 from analysis.formats.build import document
 from analysis.forms import ChoicesForm
@@ -18,6 +17,7 @@ from analysis.frozen.compare import compared
 from analysis.frozen.store import frozen_reports
 from analysis.models import FrozenReport
 from analysis.pages import READERS, attached, report_address
+from analysis.types import JSON
 from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import role_required

@@ -15,7 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analysis.data.frame import (
+from annotation.imports.columns import Codes, LabelColumns, Metas
+from annotation.label_rows import LabelRow
+
+from ..data.frame import (
     Aside,
     Frame,
     ItemFacts,
@@ -25,13 +28,11 @@ from analysis.data.frame import (
     VariableFrame,
     whole_scale,
 )
-from analysis.data.labels import Inputs, LabelFact, number_of
-from analysis.data.metadata import meta_strata
-from analysis.data.selection import OWN_STRATA, Choices, Offered, Strata
-from analysis.statistics import Bools, Ints
-from analysis.statistics.arrays import distinct
-from annotation.imports.columns import Codes, LabelColumns, Metas
-from annotation.label_rows import LabelRow
+from ..data.labels import Inputs, LabelFact, number_of
+from ..data.metadata import meta_strata
+from ..data.selection import OWN_STRATA, Choices, Offered, Strata
+from ..statistics import Bools, Ints
+from ..statistics.arrays import distinct
 
 
 def _moved(of: Metas, place: Ints) -> Metas:

@@ -6,13 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from analysis.data.chosen import EVERYTHING, chosen_frame, uncollected
-from analysis.data.frame import Frame
-from analysis.data.labels import LabelFact, Mark, Marks, Place, Scale, number_of, scale_of
-from analysis.data.metadata import OF_META, meta_strata
-from analysis.data.selection import Choices, offered_by
-from analysis.labels_file.columns import Labels, chosen, frame_of, inputs_of, offered, whole
-from analysis.statistics import Level
 from annotation.imports.columns import read_columns
 from annotation.imports.grouping import group_rows
 from annotation.imports.labels import read_labels
@@ -20,6 +13,14 @@ from annotation.label_rows import CheckedRow, LabelRow
 from annotation.protocols import PROTOCOLS
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError
+
+from ..data.chosen import EVERYTHING, chosen_frame, uncollected
+from ..data.frame import Frame
+from ..data.labels import LabelFact, Mark, Marks, Place, Scale, number_of, scale_of
+from ..data.metadata import OF_META, meta_strata
+from ..data.selection import Choices, offered_by
+from ..statistics import Level
+from .columns import Labels, chosen, frame_of, inputs_of, offered, whole
 
 
 class UnknownLevelError(ValueError):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.data.resampling import JSON
-from analysis.data.selection import Choices
-from analysis.labels_file.frames import file_frame
-from analysis.report.build import frame_report
-from analysis.statistics import Level
+from ..data.selection import Choices
+from ..report.build import frame_report
+from ..statistics import Level
+from ..types import JSON
+from .frames import file_frame
 
 
 def labels_report(paths: list[Path], levels: Mapping[str, Level], choices: Choices) -> JSON:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.frame import VariableFrame
 from ..data.reference import numbered
-from ..data.resampling import JSON, TOO_MANY, Sample
+from ..data.resampling import TOO_MANY, Sample
 from ..statistics import (
     Estimate,
     Floats,
@@ -23,6 +23,7 @@ from ..statistics import (
 )
 from ..statistics.coefficients import PAIR
 from ..statistics.correlation import FUNCTIONS
+from ..types import JSON
 from .crowd import is_crowd, large_pairs, pairs_distribution
 
 NO_ORDER = "its categories have no order"

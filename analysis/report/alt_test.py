@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..data.resampling import JSON, Sample
+from ..data.resampling import Sample
 from ..statistics import (
     AltTest,
     Floats,
@@ -19,6 +19,7 @@ from ..statistics import (
     verdict_beside,
 )
 from ..statistics.alternative import undecided_words
+from ..types import JSON
 from .agreement import numbers
 
 #: So many points below people's accuracy a judge is worse.

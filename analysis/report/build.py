@@ -13,10 +13,11 @@ from ..crosscheck.process import crosschecked, unchecked
 from ..data.assisted import summary
 from ..data.frame import Frame, UnitFacts
 from ..data.metadata import in_order
-from ..data.resampling import JSON, Sample
+from ..data.resampling import Sample
 from ..data.selection import OWN_STRATA, Choices, Strata
 from ..data.splits import STRATUM, among, evaluated, told
 from ..statistics import resamples_of
+from ..types import JSON
 from ..version import VERSION
 from .agreement import agreement, distribution
 from .alt_test import beside_test

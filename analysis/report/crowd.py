@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..data.frame import VariableFrame
-from ..data.resampling import JSON, TOO_MANY, Sample
+from ..data.resampling import TOO_MANY, Sample
 from ..statistics import (
     Floats,
     Ints,
@@ -20,6 +20,7 @@ from ..statistics import (
     with_one,
 )
 from ..statistics.pairwise import CROWD
+from ..types import JSON
 
 FEWEST = 30
 """A pair, or a person, with fewer shared units is no part of a distribution."""

@@ -19,7 +19,6 @@ import numpy as np
 
 from ..data.frame import VariableFrame
 from ..data.labels import Mark, Marks, Place
-from ..data.resampling import JSON
 from ..statistics import (
     Estimate,
     Ints,
@@ -29,6 +28,7 @@ from ..statistics import (
     unitising_alpha,
 )
 from ..statistics.spans import Document, Marked, SpanPairs
+from ..types import JSON
 
 WORD = re.compile(r"\w+")
 ALPHAS = ("token_alpha", "unitising_alpha")

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..data.resampling import JSON, TOO_MANY, Sample
+from ..data.resampling import TOO_MANY, Sample
 from ..statistics import (
     SHARE,
     Floats,
@@ -21,6 +21,7 @@ from ..statistics import (
     undefined,
 )
 from ..statistics.rouge import rouge_l
+from ..types import JSON
 
 FEWEST = 3
 TOO_FEW = f"fewer than {FEWEST} people labelled: who errs cannot be told"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.reference import reference
-from ..data.resampling import JSON, TOO_MANY, Sample
+from ..data.resampling import TOO_MANY, Sample
 from ..statistics import (
     AltTest,
     Estimate,
@@ -23,6 +23,7 @@ from ..statistics import (
 )
 from ..statistics.alternative import undecided_words
 from ..statistics.ceiling import GAP, LESS, NAMES, method_of
+from ..types import JSON
 from .agreement import pair
 from .alt_test import alternative_tests
 

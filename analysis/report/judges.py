@@ -10,7 +10,7 @@ import numpy as np
 from .. import statistics
 from ..data.frame import VariableFrame
 from ..data.reference import Reference, mean_rating, reference
-from ..data.resampling import JSON, TOO_MANY, Sample
+from ..data.resampling import TOO_MANY, Sample
 from ..statistics import (
     COEFFICIENT,
     SHARE,
@@ -44,6 +44,7 @@ from ..statistics.ceiling import ceiling_pairs
 from ..statistics.coefficients import OVERALL, Measure
 from ..statistics.correlation import FUNCTIONS
 from ..statistics.pairwise import LEAST_SHARED
+from ..types import JSON
 from .agreement import NO_ORDER, numbers, pair
 from .alt_test import alternative
 from .crowd import is_crowd, judged_distribution

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from ..data.reference import reference, reference_of
-from ..data.resampling import JSON, MEAN, Sample, Scores, mean_of, systems_of
+from ..data.resampling import MEAN, Sample, Scores, mean_of, systems_of
 from ..statistics import (
     MINIMUM_CLUSTERS,
     Bools,
@@ -34,6 +34,7 @@ from ..statistics.agreement import paired_counts
 from ..statistics.arrays import pack
 from ..statistics.coefficients import cells_of, pair_tally
 from ..statistics.informative import informative_among, informative_of_each
+from ..types import JSON
 from .crowd import is_crowd
 
 #: So many draws of the labels that stay; the widths of them are averaged.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.frame import Frame, VariableFrame
 from ..data.reference import reference
-from ..data.resampling import JSON, MEAN, Scores, drawing, systems_of
+from ..data.resampling import MEAN, Scores, drawing, systems_of
 from ..statistics import (
     PEOPLE_ALONE,
     SHARE,
@@ -32,6 +32,7 @@ from ..statistics import (
     undefined,
     wilcoxon_signed_rank,
 )
+from ..types import JSON
 from .crowd import FEW_ITEMS, FEWEST, distributed, is_crowd
 
 

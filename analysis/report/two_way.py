@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..data.resampling import JSON, Sample
+from ..data.resampling import Sample
 from ..statistics import MINIMUM_CLUSTERS, Floats, Ints, percentile_interval
 from ..statistics.pairwise import CROWD
 from ..statistics.two_way import TwoWay, two_way_pairs
+from ..types import JSON
 
 FEWEST_RATERS = 3
 """With fewer there is nothing to draw: two who are drawn anew are the same two."""

@@ -6,9 +6,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from ..data.resampling import JSON, Scores
+from ..data.resampling import Scores
 from ..data.selection import Choices
 from ..statistics import Components, Decision, Floats, decisions, variance_components
+from ..types import JSON
 
 
 def components(of: Scores, choices: Choices, held: Collection[str] | None) -> JSON:

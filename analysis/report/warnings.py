@@ -9,8 +9,8 @@ import numpy as np
 
 from ..data.frame import Frame, VariableFrame
 from ..data.reference import TOGETHER, reference
-from ..data.resampling import JSON
 from ..statistics import Bools
+from ..types import JSON
 
 FEWEST_QUERIES = 10
 PREVALENT = 0.9

@@ -17,7 +17,6 @@ import numpy as np
 from django.conf import settings
 from django.utils import timezone
 
-from analysis.data.resampling import JSON
 from analysis.statistics import (
     Bootstrap,
     Estimate,
@@ -31,6 +30,7 @@ from analysis.statistics import (
 )
 from analysis.statistics.arrays import ratio, unbatch
 from analysis.statistics.resampling import MINIMUM_CLUSTERS
+from analysis.types import JSON
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
 from annotation.protocols.base import Variable

@@ -9,13 +9,14 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.data.selection import Choices
-from analysis.evaluation.build import JSON, measures_report
+from analysis.evaluation.build import measures_report
 from analysis.evaluation.rendering import FORMATS, with_slices
 from analysis.evaluation.selection import CHOSEN, read_pairs
 from analysis.evaluation.trec import trec_archive
 from analysis.measures import coverage
 from analysis.measures.answers.refusals import refusal_list
 from analysis.measures.base import IR_MEASURES, PRESETS, Options, tokenizer
+from analysis.types import JSON
 from annotation.management.base import campaign_called, print_lines, write_file, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
