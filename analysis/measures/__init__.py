@@ -1,4 +1,11 @@
-"""The registry of the papers' measures: pure functions of labels and texts, declared one by one."""
+"""The papers' measures: pure functions of labels and texts, declared one by one.
+
+`base` holds what a measure is, the options and the estimates. Each other module computes the
+measures of one family from one kind of input: `coverage` those of CRUX, `grounding` of GaRAGe,
+`key_points` of Long2RAG, `answers` of CLAPnq, and `retrieval` rankings as trec_eval defines them.
+`agreement` compares evaluators by the order in which they rank systems. `MEASURES` lists all
+measures by name.
+"""
 
 from . import answers, coverage, grounding, key_points, retrieval
 from .base import Measure
@@ -31,5 +38,5 @@ MEASURES: dict[str, Measure] = {
 
 
 def of_family(family: str) -> list[Measure]:
-    """The measures that are computed from the same input."""
+    """Return the measures that are computed from the same input."""
     return [measure for measure in MEASURES.values() if measure.family == family]

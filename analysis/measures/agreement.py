@@ -1,7 +1,7 @@
-"""Whether evaluators rank systems alike, and systems' means from people and a judge together.
+"""Agreement of evaluators on the ranking of systems, and prediction-powered means of systems.
 
 For prediction-powered means the labelled queries must be a random sample of all, with known
-probabilities: a set of queries that happened to be finished is no such sample.
+probabilities. The queries that happen to be finished are no such sample.
 """
 
 from __future__ import annotations
@@ -41,15 +41,19 @@ from .base import Bounds
 Ranks = NDArray[np.signedinteger[Any]]
 
 FEWEST, FEWEST_OF_EVALUATORS = 3, 6
-"""So many systems an order needs; one between evaluators, of whom more is claimed, needs more."""
+"""The fewest systems for an order, and for a comparison of evaluators, which claims more."""
 IN_WORDS = {
     FEWEST: "three systems",
     FEWEST_OF_EVALUATORS: "six systems, the oracle apart",
 }
-#: How many pairs of ranks are compared at once: 2 MB of their signs.
+#: The number of pairs of ranks compared at once: 2 MB of signs.
 NEAR = 1_000_000
 NO_INTERVAL = "fewer than ten queries have both scores"
 EQUAL = "the systems' means are all equal, or a system has no scores"
+POWERED = "prediction-powered mean (PPI++)"
+TEST = "t test of the prediction-powered mean difference"
+NO_POWERED_INTERVAL = "fewer than ten labelled queries"
+NO_VARIANCE = "the differences do not vary"
 
 
 @dataclass(frozen=True)
@@ -68,12 +72,12 @@ def orderings(
     unknown: Mapping[str, str] = MappingProxyType({}),
     fewest: int = FEWEST,
 ) -> list[Ordering]:
-    """Every pair of measures, or of evaluators: tau-b of the systems' means over queries.
+    """Return tau-b of the systems' means over queries for every pair of measures or evaluators.
 
-    `scores` holds a table (Q, S) of each, NaN = none; the systems may be sampled contexts. Queries
-    are resampled whole, the same ones for all pairs (Ju and others 2025, section 5, for measures;
-    Qi and others 2024 for evaluators). There is no tau of fewer than `fewest` systems, and none of
-    a table that is `unknown`, whose reason it gives.
+    `scores` holds a table (Q, S) of each, NaN = none; the systems may be sampled contexts. Whole
+    queries are resampled, the same ones for all pairs (Ju and others 2025, section 5, for measures;
+    Qi and others 2024 for evaluators). Fewer than `fewest` systems have no tau, and neither has a
+    table in `unknown`, which holds the reason.
     """
     pairs = list(combinations(scores, 2))
     if not pairs:
@@ -111,7 +115,7 @@ def _sums(scores: Floats) -> Floats:
 
 
 def _taus(tables: int, weights: Floats) -> Floats:
-    """tau-b of each pair of tables, (..., pairs), of the sums and sizes of each, (..., T * 2 S)."""
+    """Return tau-b of each pair of tables, (..., pairs), from sums and sizes (..., T * 2 S)."""
     sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
     # Means of decimal fractions that are equal on paper differ in the last bits.
     means = np.round(ratio(sums, sizes), DECIMALS)
@@ -119,16 +123,17 @@ def _taus(tables: int, weights: Floats) -> Floats:
     excess = _excess(ranks.reshape(-1, *ranks.shape[-2:])).reshape(*ranks.shape[:-1], tables)
     untied = np.diagonal(excess, axis1=-2, axis2=-1)
     untied = np.where(np.isnan(means).any(axis=-1), np.nan, untied)
-    # The root of the product, so that equal orders have 1 and not a hair less.
+    # The root of the product, so that equal orders have exactly 1.
     whole = ratio(excess, np.sqrt(untied[..., :, None] * untied[..., None, :]))
-    # Rounding puts equal orders a hair above 1.
+    # Rounding lifts equal orders slightly above 1.
     return np.clip(whole[(..., *np.triu_indices(tables, 1))], -1.0, 1.0)
 
 
 def _excess(ranks: Ranks) -> Floats:
-    """Pairs of systems that two tables order alike less those that they order contrariwise.
+    """Return pairs of systems that two tables order alike less those that they order oppositely.
 
-    (B, T, T) of ranks (B, T, S); a few of the B at a time, so that their pairs stay near at hand.
+    The result is (B, T, T) for ranks (B, T, S). Blocks of B keep the pairs in the processor's
+    cache.
     """
     resamples, tables, systems = ranks.shape
     step = max(1, NEAR // (tables * systems * systems))
@@ -140,7 +145,7 @@ def _excess(ranks: Ranks) -> Floats:
 
 
 def _signs(ranks: Ranks) -> Ranks:
-    """The sign of every pair of systems, (..., pairs), of their ranks (..., S)."""
+    """Return the sign of every pair of systems, (..., pairs), from their ranks (..., S)."""
     systems = ranks.shape[-1]
     made = np.empty((*ranks.shape[:-1], systems * (systems - 1) // 2), ranks.dtype)
     start = 0
@@ -152,9 +157,9 @@ def _signs(ranks: Ranks) -> Ranks:
 
 
 def _ranks(means: Floats) -> Ranks:
-    """Whole numbers in the order of the means (..., S), equal where these are.
+    """Return integers in the order of the means (..., S), equal where the means are equal.
 
-    In as few bytes as hold them, since pairs of systems are many.
+    The smallest integer type is used, since there are many pairs of systems.
     """
     order = np.argsort(means, axis=-1)
     risen = np.take_along_axis(means, order, axis=-1)
@@ -176,15 +181,15 @@ class Setting:
 
 
 def settings(scores: Mapping[str, Floats]) -> list[Setting]:
-    """The Wilcoxon signed-rank test of each pair of settings, scores (Q,) each, NaN = none."""
+    """Test each pair of settings by Wilcoxon's signed ranks, scores (Q,) each, NaN = none."""
     return _compared(scores, lambda a, b: wilcoxon_signed_rank(a - b))
 
 
 def settings_by_mean(scores: Mapping[str, Floats]) -> list[Setting]:
-    """The paired t test of each pair, by the method that makes the interval of a mean.
+    """Test each pair by paired t, with the variance of `mean_by_cluster`.
 
-    The difference's interval excludes 0 exactly where p, before the adjustment, is below .05; where
-    so few queries have both scores that there is no interval, there is no p either.
+    The difference's interval excludes 0 exactly if p, before the adjustment, is below .05. Without
+    an interval, because too few queries have both scores, there is no p either.
     """
     return _compared(scores, _by_mean)
 
@@ -209,18 +214,12 @@ def _compared(
     ]
 
 
-POWERED = "prediction-powered mean (PPI++)"
-TEST = "t test of the prediction-powered mean difference"
-NO_POWERED_INTERVAL = "fewer than ten labelled queries"
-NO_VARIANCE = "the differences do not vary"
-
-
 @dataclass(frozen=True)
 class Labelled:
     """Scores of S systems on Q queries by people and by a judge, (Q, S) each, NaN = none.
 
-    `asked` (Q,) are the queries that were drawn for people: their scores of others do not count.
-    `chances` (Q,) are those of the draw, and `reason` says why it cannot be relied on.
+    `asked` (Q,) are the queries sampled for people: their scores on other queries do not count.
+    `chances` (Q,) are the sampling probabilities, and `reason` says why they cannot be relied on.
     """
 
     human: Floats
@@ -233,23 +232,23 @@ class Labelled:
 def powered_mean(
     of: Labelled, column: int, bounds: Bounds = (-inf, inf)
 ) -> tuple[Estimate, float | None]:
-    """A system's mean over queries, and how many labelled queries it is worth.
+    """Return a system's mean over queries, and how many labelled queries it is worth.
 
-    PPI++ where all chances are equal (Angelopoulos and others 2023), else weighted by their inverse
-    (Zrnic and Candes 2024); the second number is None there. Where no query is judged only there is
-    none: it would be people's mean once more. Queries that people were asked about and on which
-    they give no value, since the measure has none there, are left out. The correction may carry
-    mean and interval out of the `bounds` of the measure, and they are cut there.
+    This is PPI++ if all chances are equal (Angelopoulos and others 2023). Otherwise queries are
+    weighted by their inverse chances (Zrnic and Candes 2024), and the second number is None. There
+    is no mean if no query has only judge labels, since it would repeat people's mean. Sampled
+    queries on which people have no value, because the measure has none there, are left out. The
+    correction may carry mean and interval out of the measure's `bounds`, where they are cut.
     """
     made, worth = _powered(of, of.human[:, column], of.judge[:, column])
     return made.within(*bounds), worth
 
 
 def powered_pairs(of: Labelled, systems: Sequence[str]) -> list[Setting]:
-    """Every pair of systems on the same queries: a - b from people and judge together.
+    """Compare every pair of systems on the same queries: a - b from people and judge together.
 
-    Two-sided t test on the difference's own interval, n - 1 degrees of freedom; p adjusted over all
-    pairs (Holm 1979).
+    A two-sided t test on the difference's own interval with n - 1 degrees of freedom; p is adjusted
+    over all pairs (Holm 1979).
     """
     pairs = list(combinations(range(len(systems)), 2))
     tests = [

@@ -1,8 +1,8 @@
-"""What a measure is: a declaration with options, and a function from rows to values.
+"""The declaration of a measure, the options, and estimates of systems' values.
 
 Options are the choices that the papers leave open, each with its default and the reason for it. A
-preset holds what one paper says, or what its figures can only have come from. Labels (U,) are 1 =
-yes, 0 = no, -1 = missing, and `row` (U,) says to which of N rows a unit belongs.
+preset holds what one paper states, or what its printed figures imply. Labels (U,) are 1 = yes,
+0 = no, -1 = missing, and `row` (U,) assigns each unit to one of N rows.
 """
 
 from __future__ import annotations
@@ -24,6 +24,17 @@ LEAVE_OUT, ZERO = "leave-out", "zero"
 REFUSE, BOUNDS, CONDENSED = "refuse", "bounds", "condensed"
 MARKED, LISTED = "marked", "listed"
 IR_MEASURES = "ir-measures"
+T = TypeVar("T")
+QUALITY = ("low", "medium", "high")
+QUALITY_CUTS = (1 / 3, 2 / 3)
+WHITESPACE = "whitespace"
+FILE = "file:"
+Bounds = tuple[float, float]
+SHARE: Bounds = (0.0, 1.0)
+AMOUNT: Bounds = (0.0, inf)
+CHOOSE = "choose unrated=bounds, unrated=condensed or unrated=zero"
+OF_BOUNDS = "the bounds are with all of them no, and with all of them yes"
+YES, NO, MISSING = 1, 0, -1
 
 
 def _choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
@@ -32,47 +43,49 @@ def _choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
 
 @dataclass(frozen=True)
 class Options:
-    """How the measures are computed. A value that is not offered is refused with ValueError."""
+    """How the measures are computed. An unknown value raises ValueError."""
 
     missing: str = _choice(
         LEAVE_OUT,
-        "A failed judgement says nothing about the text, so what hangs on it is left out; `zero` "
-        "counts it as a no, as CRUX and Long2RAG do. GaRAGe does not say: `zero` is a major issue, "
-        "a sentence without support, and an attempt to answer.",
+        "A failed judgement says nothing about the text, so whatever depends on it is left out. "
+        "`zero` counts it as a no, as CRUX and Long2RAG do. GaRAGe does not say: `zero` counts "
+        "as a major issue, as a sentence without support, and as an attempt to answer.",
         (LEAVE_OUT, ZERO),
     )
     unrated: str = _choice(
         REFUSE,
-        "What a passage answers of a sub-question when nobody was ever asked is not known, and a "
-        "figure that hangs on it is none. `bounds` gives two, with all of these cells no and all "
-        "of them yes; `condensed` leaves out each passage with such a cell, from the ranking and "
-        "from the best order alike (Sakai 2007); `zero` takes them for a no, as is the habit. No "
-        "preset does: in CRUX every cell within the scope was rated.",
+        "It is unknown whether a passage answers a sub-question if no rater was asked, and a "
+        "figure that depends on it is undefined. `bounds` gives two figures, with all of these "
+        "cells no and all of them yes. `condensed` leaves out each passage with such a cell, "
+        "both from the ranking and from the best order (Sakai 2007). `zero` counts them as a no, "
+        "as is common practice. No preset does so: in CRUX every cell within the scope was rated.",
         (REFUSE, BOUNDS, CONDENSED, ZERO),
     )
     scope: str = _choice(
         MARKED,
-        "Which passages answer nothing unless somebody rated that they do: those that the batch "
-        "marks `relevant: false`, or as `listed` also those that are none of the query's own, as "
+        "Which passages answer nothing unless a rater says that they do: those that the batch "
+        "marks `relevant: false`, or under `listed` also those that are not the query's own, as "
         "in CRUX (section 3.2).",
         (MARKED, LISTED),
     )
-    eta: float = _choice(3.0, "The rating from which a text answers; CRUX uses 3 and studies 5.")
+    eta: float = _choice(
+        3.0, "The lowest rating of a text that answers; CRUX uses 3 and studies 5."
+    )
     filtered: bool = _choice(
         True, "CRUX counts only the sub-questions that an oracle passage answers."
     )
     oracle: str = _choice(
         "context",
         "The oracle passages: the context of the reports whose setting or system is `oracle`, as "
-        "in CRUX's files, `relevant` ones by the batch, or all `passages` of the query. Where "
-        "there is no such context or mark, the next of the three is taken.",
+        "in CRUX's files, the passages that the batch marks `relevant`, or all `passages` of the "
+        "query. Without such a context or mark, the next of the three applies.",
         ("context", "relevant", "passages"),
     )
-    alpha: float = _choice(0.5, "The paper gives none; 0.5 is what ndeval and ir_measures take.")
+    alpha: float = _choice(0.5, "The paper gives none; ndeval and ir_measures use 0.5.")
     alpha_ndcg: str = _choice(
         "tandem",
-        "Who computes it. Ours needs no other package; `ir-measures` takes ndeval's figures, and "
-        "refuses them where ours differ.",
+        "The software that computes it. Tandem's own needs no other package. `ir-measures` uses "
+        "ndeval's figures, and refuses them if ours differ.",
         ("tandem", IR_MEASURES),
     )
     cuts: tuple[int, ...] = _choice(
@@ -80,59 +93,63 @@ class Options:
     )
     samples: int = _choice(
         48,
-        "CRUX correlates its measures over 48 sampled contexts, as few systems say little; 0 for "
-        "none.",
+        "CRUX correlates its measures over 48 sampled contexts, since few systems show little. 0 "
+        "for none.",
     )
     weight: float = _choice(0.5, "The exponent of density, from the paper.")
     tokenizer: str = _choice(
         "whitespace",
-        "Blanks need no model's file; CRUX counts with the generator's tokenizer: `file:PATH`.",
+        "Splitting at blanks needs no file. CRUX uses the generator's tokenizer: `file:PATH`.",
     )
     relevance: str = _choice(
         "oracle",
-        "What MAP, Recall and nDCG call relevant: the oracle passages, those `answering` a "
-        "counted sub-question, or the `required` subset (grades 3, 2, 1).",
+        "The passages that MAP, Recall and nDCG count as relevant: the oracle passages, those "
+        "`answering` a counted sub-question, or the `required` subset (grades 3, 2, 1).",
         ("oracle", "answering", "required"),
     )
     keep_neutral: bool = _choice(
         False,
-        "Long2RAG keeps points judged key and does not say that background counts; switch it on "
-        "to keep neutral ones too.",
+        "Long2RAG keeps points judged key and does not say whether background counts. Switch "
+        "this on to keep neutral points, too.",
     )
-    score_cut: float = _choice(0.7, "The key-point score from which Long2RAG keeps a point.")
+    score_cut: float = _choice(0.7, "The lowest key-point score of a point that Long2RAG keeps.")
     unexpressed: str = _choice(
         "undefined",
-        "Precision of an answer that expresses no point has no denominator; F is 0 there.",
+        "The precision of an answer that expresses no point has no denominator. F is 0 there.",
         ("undefined", ZERO),
     )
     uncited: str = _choice(
         "undefined",
-        "Precision of an answer that cites nothing has no denominator; `zero` punishes it.",
+        "The precision of an answer that cites nothing has no denominator. `zero` counts it as 0.",
         ("undefined", ZERO),
     )
     cited_by: str = _choice(
         "union",
-        "With several human answers a passage is rightly cited where any of them cites it; "
-        "`best` holds an answer against the one that it meets best.",
+        "With several human answers a citation is right if any of them cites the passage. `best` "
+        "compares an answer with the human answer that it matches best.",
         ("union", "best"),
     )
     references: str = _choice(
-        "best", "An answer is right if it meets one of them; `mean` averages.", ("best", "mean")
+        "best",
+        "An answer is right if it matches one reference. `mean` averages over them.",
+        ("best", "mean"),
     )
     refusals: str = _choice(
         "plain-2",
-        "The list of refusals, by its name and version. CLAPnq keeps one for each model: "
-        "`file:PATH` is one's own (by the command), with phrases of systems where these have some.",
+        "The list of refusals, by its name and version. CLAPnq keeps one for each model. "
+        "`file:PATH` is a file of your own (with the command), which may hold phrases of single "
+        "systems.",
     )
     harmonic: str = _choice(
         "item",
-        "CLAPnq's printed means fit the harmonic mean of each item only, not that of the means.",
+        "CLAPnq's printed means fit only the harmonic mean of each item, not that of the means.",
         ("item", "means"),
     )
     ties: str = _choice(
         "half",
-        "A tie is half a win for each, so that the rates of two systems sum to one; `good` gives "
-        "both a win where both are good and none where both are bad; `none` gives none.",
+        "A tie is half a win for each, so that the rates of two systems sum to one. `good` "
+        "counts a win for both if both are good, and none if both are bad. `none` counts no tie "
+        "as a win.",
         ("half", "good", "none"),
     )
 
@@ -154,7 +171,7 @@ class Options:
             raise ValueError(f"samples is {self.samples}; it is at least 0")
 
     def changed(self, given: Mapping[str, str]) -> Options:
-        """These options with others given as words. Raises ValueError for what is none."""
+        """Return these options with others given as text. Raises ValueError for an invalid one."""
         known = {each.name: getattr(self, each.name) for each in fields(self)}
         if unknown := sorted(set(given) - set(known)):
             raise ValueError(f"no option is called {unknown[0]!r}; there are {', '.join(known)}")
@@ -193,24 +210,19 @@ PRESETS: Mapping[str, Options] = {
     "garage": Options(),
     "clapnq": Options(oracle="relevant", cuts=(1, 3, 5, 10)),
 }
-"""What each paper says of the choices, by its name; `tandem` is our own default."""
-
-
-T = TypeVar("T")
-QUALITY = ("low", "medium", "high")
-QUALITY_CUTS = (1 / 3, 2 / 3)
+"""The options that each paper states or implies, by its name; `tandem` is our own default."""
 
 
 def sliced(names: Sequence[str | None], of: Callable[[Bools], T]) -> dict[str, T]:
-    """What `of` makes of the rows of each name, in order of name; rows without a name in none."""
+    """Apply `of` to the rows of each name, in order of name; rows without a name are left out."""
     every = np.array([name or "" for name in names], dtype=str)
     return {str(name): of(every == name) for name in sorted(set(every.tolist()) - {""})}
 
 
 def grounding_quality(relevant: Floats) -> list[str | None]:
-    """Bins of the share of relevant passages (N,): low below 1/3, medium up to 2/3, high above.
+    """Bin the share of relevant passages (N,): low below 1/3, medium up to 2/3, high above.
 
-    After Sorodoc and others 2025, who print 33 and 66 %. None where the share is unknown (NaN).
+    After Sorodoc and others 2025, who print 33 and 66 %. None if the share is unknown (NaN).
     """
     low, high = QUALITY_CUTS
     return [
@@ -218,15 +230,12 @@ def grounding_quality(relevant: Floats) -> list[str | None]:
     ]
 
 
-WHITESPACE = "whitespace"
-FILE = "file:"
-
-
 @dataclass(frozen=True)
 class Tokenizer:
-    """A way to count tokens; `name` says which, and for a file its digest, so that it can be told.
+    """A way to count tokens.
 
-    The file's place is no part of the name: it says nothing on another machine.
+    `name` identifies it, for a file with a digest. It leaves out the file's path, which says
+    nothing on another machine.
     """
 
     name: str
@@ -234,10 +243,10 @@ class Tokenizer:
 
 
 def tokenizer(wanted: str) -> Tokenizer:
-    """`whitespace`, or `file:PATH` with a tokenizer.json as the library tokenizers writes it.
+    """Return `whitespace`, or `file:PATH` with a tokenizer.json of the library tokenizers.
 
-    Special tokens are not counted. Raises ValueError where there is no such tokenizer, or the
-    library is not installed.
+    Special tokens are not counted. Raises ValueError if there is no such tokenizer, or the library
+    is not installed.
     """
     if wanted == WHITESPACE:
         return Tokenizer(WHITESPACE, lambda text: len(text.split()))
@@ -254,7 +263,7 @@ def _of_file(path: Path) -> Tokenizer:
     try:
         content = path.read_bytes()
         found = Library.from_str(content.decode("utf-8"))
-    except Exception as error:  # the library raises plain Exception for a file that is none
+    except Exception as error:  # the library raises plain Exception for an invalid file
         raise ValueError(f"{path}: cannot be read as a tokenizer.json ({error})") from error
     name = f"{path.name} (sha256 {sha256(content).hexdigest()[:12]})"
     return Tokenizer(name, lambda text: len(found.encode(text, add_special_tokens=False).ids))
@@ -262,24 +271,21 @@ def _of_file(path: Path) -> Tokenizer:
 
 @dataclass(frozen=True)
 class Pooled:
-    """A measure that is made of sums over rows, such as a micro average.
+    """A measure computed from sums over rows, such as a micro average.
 
-    `sums` (N, S) are what each row gives, `of` goes from their totals (..., S) to values (...).
+    `sums` (N, S) is each row's part, and `of` maps their totals (..., S) to values (...).
     """
 
     sums: Floats
     of: OfWeights
 
 
-Bounds = tuple[float, float]
-SHARE: Bounds = (0.0, 1.0)
-AMOUNT: Bounds = (0.0, inf)
-
-
 @dataclass(frozen=True)
 class Cells:
-    """How many cells there are in each row (N,), how many have a rating, and of how many nobody was
-    ever asked; a cell in none of the two was asked about in vain."""
+    """The cells of each row, (N,): all, those with a rating, and those without any rater asked.
+
+    In the remaining cells a judgement was asked for but failed.
+    """
 
     there: Floats
     rated: Floats
@@ -289,18 +295,18 @@ class Cells:
         return Cells(self.there[kept], self.rated[kept], self.open[kept])
 
     def share(self, which: Floats) -> float | None:
-        """The share of all cells that some of them are; None where there are none."""
+        """Return the share of these cells among all; None without cells."""
         total = float(self.there.sum())
         return float(which.sum()) / total if total else None
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Values (N,), NaN = undefined, that hang on cells which somebody may or may not have rated.
+    """Values (N,), NaN = undefined, that depend on cells with and without ratings.
 
-    `cells` are those within the cut. A row is `refused` (N,) where nobody was asked about a cell
-    among those that it `needs`, which `why` says in words of its own. `no` and `yes` (N,) are the
-    values with all such cells no and with all of them yes, where both are wanted.
+    `cells` are those within the cut. A row is `refused` (N,) if no rater was asked about one of the
+    cells that it `needs`; `why` replaces the usual reason. `no` and `yes` (N,) are the values with
+    all such cells no and with all of them yes, if both bounds are computed.
     """
 
     values: Floats
@@ -312,7 +318,7 @@ class Judged:
     why: str | None = None
 
     def of(self, kept: Bools) -> Judged:
-        """The same of some rows."""
+        """Return the same for some rows."""
         return Judged(
             self.values[kept],
             None if self.cells is None else self.cells.of(kept),
@@ -325,9 +331,9 @@ class Judged:
 
     @property
     def reason(self) -> str | None:
-        """Why the mean is not known; None where it is.
+        """Explain why the mean is unknown; None if it is known.
 
-        The rows that are complete by chance are no sample of all: they tend to be the easy ones.
+        The rows that happen to be complete are no sample of all: they tend to be the easy ones.
         """
         if self.refused is None or not self.refused.any():
             return None
@@ -344,12 +350,8 @@ class Judged:
         )
 
 
-CHOOSE = "choose unrated=bounds, unrated=condensed or unrated=zero"
-OF_BOUNDS = "the bounds are with all of them no, and with all of them yes"
-
-
 def percent(share: float | None) -> str:
-    """A share in words, neither 0 nor 100 % unless it is exactly that."""
+    """Format a share, as neither 0 nor 100 % unless it is exactly that."""
     whole = 100 * (share or 0.0)
     if 0 < whole < 1:
         return "less than 1 %"
@@ -357,23 +359,23 @@ def percent(share: float | None) -> str:
 
 
 Found = Floats | Pooled | Judged
-"""A value of each row (N,), NaN = undefined, whose mean is the system's; or sums of them."""
+"""A value of each row (N,), NaN = undefined, whose mean is the system's; or sums over rows."""
 
 
 def values_of(found: Found) -> Floats:
-    """The values of the rows (N,), NaN = none. Sums have none."""
+    """Return the values of the rows (N,), NaN = none. Raises ValueError for sums."""
     if isinstance(found, Pooled):
         raise ValueError("sums over rows have no value of each row")
     return found.values if isinstance(found, Judged) else found
 
 
 def reason_of(found: Found) -> str | None:
-    """Why a mean is not known that hangs on cells which nobody rated; None where it is known."""
+    """Explain why a mean is unknown that depends on unrated cells; None if it is known."""
     return found.reason if isinstance(found, Judged) else None
 
 
 def rows_of(found: Found, kept: Bools) -> Found:
-    """The same of some rows (N,)."""
+    """Return the same for some rows (N,)."""
     if isinstance(found, Pooled):
         return Pooled(found.sums[kept], found.of)
     return found.of(kept) if isinstance(found, Judged) else found[kept]
@@ -383,8 +385,8 @@ def rows_of(found: Found, kept: Bools) -> Found:
 class Measured(Estimate):
     """An estimate with `judged`, the share of the cells within the cut that were rated.
 
-    It is None where there are no such cells. `bounds` are the figure with all cells that nobody
-    was asked about no, and with all of them yes.
+    `judged` is None without such cells. `bounds` are the figures with all cells that no rater was
+    asked about no, and with all of them yes.
     """
 
     judged: float | None = None
@@ -397,12 +399,12 @@ class Measured(Estimate):
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of a system: its name as the paper writes it, a line on it, and its source.
+    """A measure of a system: its name as the paper writes it, a summary, and its source.
 
-    `family` names the module of what it is computed from (`of` takes that, and the options);
-    `options` are those that it reads. `undefined` says when a system has no value. All values lie
-    within `bounds`, and so do their means. `by_oracle` are those whose yardstick is the oracle, so
-    that its own value is no result that another could differ from.
+    `of` computes it from the input of its `family` and the options. `options` are those that it
+    reads. `undefined` says when a system has no value. All values and their means lie within
+    `bounds`. `by_oracle` marks measures relative to the oracle, whose own value is no result to
+    compare with.
     """
 
     name: str
@@ -419,11 +421,11 @@ class Measure:
 def estimate(
     measure: Measure, found: Found, queries: Ints, draws: Draws = None, seed: int = 0
 ) -> Estimate:
-    """A system's value over its rows (N,), which belong to `queries`, with a 95 % interval.
+    """Estimate a system's value over its rows (N,), which belong to `queries`, at 95 %.
 
     Values are averaged, with a t interval clustered by queries. It is cut at the measure's bounds,
-    of which t knows nothing: what is cut off cannot be true, so that no coverage is lost. Sums are
-    resampled by whole queries (BCa). Below ten queries there is no interval.
+    which t ignores; what is cut off cannot be true, so that no coverage is lost. Sums are resampled
+    by whole queries (BCa). Below ten queries there is no interval.
     """
     if isinstance(found, Pooled):
         return _pooled(measure, found, queries, draws, seed)
@@ -453,9 +455,9 @@ def _judged(measure: Measure, found: Judged, queries: Ints) -> Estimate:
 
 
 def _cut(made: Estimate, value: float, bounds: Bounds) -> Estimate:
-    """An estimate's interval within bounds; the mean of what was observed stays as it is.
+    """Cut an estimate's interval to the bounds; the mean of what was observed stays.
 
-    Greedy normalisation can lift alpha-nDCG a hair above 1.
+    Greedy normalisation can lift alpha-nDCG slightly above 1.
     """
     least, most = bounds
     return made.within(min(least, value), max(most, value))
@@ -471,24 +473,22 @@ def _pooled(measure: Measure, found: Pooled, queries: Ints, draws: Draws, seed: 
     return resampled.estimate(found.of, n, f"{measure.name} of sums", measure.undefined)
 
 
-YES, NO, MISSING = 1, 0, -1
-
-
 def share(labels: Ints, row: Ints, rows: int, missing: str = LEAVE_OUT) -> Floats:
-    """The share of yes among the units of each row, (N,).
+    """Return the share of yes among the units of each row, (N,).
 
-    Missing labels stay out of the denominator, or are a no under `zero`. NaN where nothing is left.
+    Missing labels are left out of the denominator, or count as a no under `zero`. NaN without
+    units.
     """
     counted = np.ones(len(labels), bool) if missing == ZERO else labels != MISSING
     return ratio(count(labels == YES, row, rows), count(counted, row, rows))
 
 
 def every(labels: Ints, row: Ints, rows: int, missing: str = LEAVE_OUT) -> Floats:
-    """1 where all units of a row are yes, else 0, (N,); NaN for a row without units.
+    """Return 1 if all units of a row are yes, else 0, (N,); NaN for a row without units.
 
-    A row with a missing label is left out whole (NaN), whatever its other labels are: it is known
-    to fail more often than to pass, so that counting the known ones only would lower the share.
-    Under `zero` a missing label is a no.
+    A row with a missing label is left out (NaN), whatever its other labels are. Such a row can be
+    known to fail but not to pass, so counting only the known ones would lower the share. Under
+    `zero` a missing label is a no.
     """
     units = count(np.ones(len(labels), bool), row, rows)
     undecided = units == 0
@@ -498,19 +498,19 @@ def every(labels: Ints, row: Ints, rows: int, missing: str = LEAVE_OUT) -> Float
 
 
 def both(one: Floats, other: Floats) -> Floats:
-    """1 where both of two rows' values are 1, NaN where one is unknown."""
+    """Return 1 if both rows' values are 1, NaN if one is unknown, else 0."""
     return np.where(np.isnan(one) | np.isnan(other), np.nan, (one == 1) & (other == 1))
 
 
 def count(which: Bools, row: Ints, rows: int) -> Floats:
-    """How many units of each row are among `which`, (N,)."""
+    """Count the units of each row that are among `which`, (N,)."""
     return np.bincount(row[which], minlength=rows).astype(float)
 
 
 def known(labels: Ints, asked: Bools, missing: str = LEAVE_OUT) -> Floats:
-    """Labels of rows as numbers (N,), NaN where missing.
+    """Return labels of rows as numbers (N,), NaN if missing.
 
-    Under `zero` a missing label is a no where it was `asked` for (N,): elsewhere nobody failed.
+    Under `zero` a missing label is a no if it was `asked` for (N,): otherwise no judgement failed.
     """
     values = np.where(labels == MISSING, np.nan, labels.astype(float))
     return np.where(asked & np.isnan(values), 0.0, values) if missing == ZERO else values

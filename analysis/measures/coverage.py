@@ -1,12 +1,12 @@
 """CRUX's measures: which sub-questions contexts and reports answer (Ju and others 2025).
 
 Q queries, P passages and M sub-questions are the largest number of each. A query with fewer is
-padded, and `passages` and `questions` mask the padding. The passages of a query are in the order
-of their identifiers, which decides ties as the TREC tools do, and not in the order of the batch. A
-cell is a passage and a sub-question of its query.
+padded, and `passages` and `questions` mask the padding. The passages of a query are in the order of
+their identifiers, which breaks ties as the TREC tools do, and not in the order of the batch. A cell
+is a passage and a sub-question of its query.
 
-A cell without a rating is one of three things. Outside the query's scope it is a no; asked about
-in vain it follows the option `missing`; never asked about it follows `unrated`.
+A cell without a rating is one of three things. Outside the query's scope it is a no. If its
+judgement failed it follows the option `missing`. If no rater was asked it follows `unrated`.
 """
 
 from __future__ import annotations
@@ -49,14 +49,24 @@ from .base import (
 )
 from .retrieval import discounts, gathered
 
+UNKNOWN = (
+    "cells of oracle passages that nobody rated hide which sub-questions count; choose "
+    "unrated=condensed or unrated=zero"
+)
+CHOSEN, PARTLY, REDUNDANT = 3, 2, 1
+WITHIN = 1e-5
+"""ndeval's figures have six decimals."""
+ABSENT = "α-nDCG by ir-measures needs the package ir-measures with pyndeval; install both"
+NOTHING = "no sub-question counts, or none of them was rated"
+
 
 @dataclass(frozen=True)
 class Ratings:
-    """`values` (Q, P, M), NaN = not rated; `passages` (Q, P) and `questions` (Q, M) are there.
+    """Ratings `values` (Q, P, M), NaN = not rated; masks `passages` (Q, P), `questions` (Q, M).
 
-    A cell without a rating was asked about in vain where `failed` (Q, P, M) says so, else never.
-    `outside` (Q, P) are the passages that the batch calls not relevant, `unlisted` (Q, P) those
-    that are none of the query's own. The three are empty unless they are given.
+    `failed` (Q, P, M) marks cells without a rating whose judgement failed; no rater was asked about
+    the others. `outside` (Q, P) are the passages that the batch calls not relevant, and `unlisted`
+    (Q, P) those that are not the query's own. The three default to no cells.
     """
 
     values: Floats
@@ -70,9 +80,10 @@ class Ratings:
     def of(
         cls, places: Ints, values: Floats, failed: Ints, passages: Bools, questions: Bools
     ) -> Ratings:
-        """From ratings (N,), their places (N, 3) and those of failed judgements (F, 3).
+        """Build the tables from ratings (N,), their places (N, 3), and failed places (F, 3).
 
-        A place is a query, a passage and a sub-question, from 0.
+        A place is a query, a passage and a sub-question, counted from 0. Failed places lack a
+        judgement.
         """
         whole = np.full((*passages.shape, questions.shape[1]), np.nan)
         lost = np.zeros(whole.shape, bool)
@@ -85,12 +96,12 @@ class Ratings:
 class Answers:
     """Which passage answers which sub-question, cell by cell, (Q, P, M) each.
 
-    `yes` says that it does, `known` that this is settled (a yes is). What is not was asked about in
-    vain, or is `open`: nobody was asked, and the option `unrated` has yet to be heard. `rated` are
-    the cells with a rating, `scope` those that the batch alone does not settle, and `never` those
-    that nobody was asked about, settled or not, in the queries that were `drawn` (Q,): about which
-    anything was asked. `bests` keeps what measures find of the best contexts and orders, by all
-    that it hangs on.
+    `yes` marks an answer, and `known` a settled cell (a yes is one). An unsettled cell's judgement
+    failed, or the cell is `open`: no rater was asked, and the option `unrated` is yet to be
+    applied. `rated` are the cells with a rating, `scope` those that the batch alone does not
+    settle, and `never` those that no rater was asked about, settled or not, in the `drawn` queries
+    (Q,), which are those with any question asked. `bests` caches the best contexts and orders that
+    measures find, by everything they depend on.
     """
 
     yes: Bools
@@ -106,23 +117,23 @@ class Answers:
 
     @cached_property
     def failed(self) -> Bools:
-        """(Q, P, M): the cells that were asked about in vain."""
+        """The cells whose judgement failed, (Q, P, M)."""
         there = self.passages[:, :, None] & self.questions[:, None, :]
         return there & ~self.known & ~self.open
 
     @cached_property
     def gaps(self) -> bool:
-        """Whether a judgement failed anywhere."""
+        """Whether any judgement failed."""
         return bool(self.failed.any())
 
     @cached_property
     def is_open(self) -> bool:
-        """Whether a cell is open anywhere."""
+        """Whether any cell is open."""
         return bool(self.open.any())
 
     @cached_property
     def lacks(self) -> bool:
-        """Whether nobody was asked about a cell anywhere."""
+        """Whether there is a cell that no rater was asked about."""
         return bool(self.never.any())
 
     @cached_property
@@ -132,17 +143,17 @@ class Answers:
 
     @cached_property
     def all_no(self) -> Answers:
-        """With a no in every open cell."""
+        """Return the same with a no in every open cell."""
         return self._settled(self.yes)
 
     @cached_property
     def all_yes(self) -> Answers:
-        """With a yes in every open cell."""
+        """Return the same with a yes in every open cell."""
         return self._settled(self.yes | self.open)
 
     @cached_property
     def condensed(self) -> Answers:
-        """Without the passages that have an open cell (Sakai 2007)."""
+        """Return the same without the passages that have an open cell (Sakai 2007)."""
         kept = self.passages & ~self.open.any(axis=2)
         left = kept[:, :, None]
         return replace(
@@ -160,11 +171,11 @@ class Answers:
 
 
 def answers(ratings: Ratings, options: Options) -> Answers:
-    """a(p, q) = 1 where the rating G(p, q) >= eta (CRUX).
+    """Apply a(p, q) = 1 if the rating G(p, q) >= eta (CRUX).
 
-    A passage outside the query's scope answers nothing, unless somebody rated that it does. Of the
-    other cells without a rating a failed one is unknown, or under `missing` zero a rating of 0, and
-    one that nobody was asked about is open, or under `unrated` zero a rating of 0.
+    A passage outside the query's scope answers nothing, unless a rater says that it does. Of the
+    other cells without a rating, a failed one is unknown, or under `missing` zero a rating of 0.
+    One that no rater was asked about is open, or under `unrated` zero a rating of 0.
     """
     there = ratings.passages[:, :, None] & ratings.questions[:, None, :]
     rated = np.isfinite(ratings.values) & there
@@ -193,10 +204,10 @@ def answers(ratings: Ratings, options: Options) -> Answers:
 
 
 def answerable(found: Answers, oracle: Bools, options: Options) -> Bools:
-    """The sub-questions that count, Q_a (Q, M): those that an oracle passage (Q, P) answers.
+    """Return the sub-questions that count, Q_a (Q, M): those that an oracle passage (Q, P) answers.
 
-    All of them where `filtered` is off. A question whose oracle ratings are partly missing and
-    hold no yes is not known to be answerable, and dropped.
+    All of them count if `filtered` is off. A question whose oracle ratings are partly missing and
+    hold no yes is not known to be answerable, and is dropped.
     """
     if not options.filtered:
         return found.questions
@@ -204,18 +215,12 @@ def answerable(found: Answers, oracle: Bools, options: Options) -> Bools:
     return kept
 
 
-UNKNOWN = (
-    "cells of oracle passages that nobody rated hide which sub-questions count; choose "
-    "unrated=condensed or unrated=zero"
-)
-
-
 @dataclass(frozen=True)
 class ReportQuestions:
     """The sub-questions of N reports (U,): `answered` is 1, 0, or -1 = missing.
 
-    `row` (U,) is the report of each; `counted` (U,) says which sub-questions are in Q_a, and
-    `unsure` (N,) of which reports that is not known, since nobody rated all oracle passages.
+    `row` (U,) is the report of each. `counted` (U,) marks the sub-questions in Q_a, and `unsure`
+    (N,) the reports for which Q_a is unknown, since not all oracle passages were rated.
     """
 
     answered: Ints
@@ -226,11 +231,11 @@ class ReportQuestions:
 
 
 def coverage_of_reports(of: ReportQuestions, options: Options) -> Found:
-    """Cov(y) = sub-questions that the report answers / sub-questions that count, (N,).
+    """Return Cov(y) = sub-questions that the report answers / sub-questions that count, (N,).
 
-    After Ju and others 2025, section 3. Null questions are none; escapes stay out as missing ones
-    do, and so do those that nobody was asked about. NaN where no question is left. It is not known
-    where cells of oracle passages that nobody rated hide which sub-questions count.
+    After Ju and others 2025, section 3. Null questions do not count. Escapes are left out like
+    missing labels and like questions that no rater was asked about. NaN without a question. Unknown
+    if unrated cells of oracle passages hide which sub-questions count.
     """
     values = report_coverage(of, options)
     if of.unsure is None or not of.unsure.any():
@@ -240,13 +245,13 @@ def coverage_of_reports(of: ReportQuestions, options: Options) -> Found:
 
 
 def report_coverage(of: ReportQuestions, options: Options) -> Floats:
-    """The coverage of reports of which it is known which sub-questions count, (N,)."""
+    """Return the coverage of reports whose counted sub-questions are known, (N,)."""
     counted = of.counted
     return share(of.answered[counted], of.row[counted], of.rows, options.missing)
 
 
 def cut_ratings(ratings: Floats, eta: float) -> Ints:
-    """Ratings (U,) of reports as answers: 1 from eta on, else 0, -1 where there is none (NaN)."""
+    """Cut ratings (U,) of reports to answers: 1 from eta on, else 0, -1 without a rating (NaN)."""
     with np.errstate(invalid="ignore"):
         answered = np.where(ratings >= eta, YES, NO)
     return np.where(np.isnan(ratings), MISSING, answered).astype(np.int64)
@@ -267,11 +272,11 @@ REPORT_COVERAGE = Measure(
 class Contexts:
     """One system's contexts of Q queries.
 
-    `ranked` (Q, K) holds the places of passages in rank order, -1 = none; `oracle` (Q, O) those of
-    the oracle context; `counted` (Q, M) the sub-questions of the denominator; `tokens` (Q, P) the
-    length of each passage, NaN = unknown; `depth` (Q,) the positions that count; `there` (Q,) the
-    queries that the system answered, for which a context may be empty all the same. `whole` (Q, W)
-    is what a cut was made of, None where there was none.
+    `ranked` (Q, K) holds the positions of passages in rank order, -1 = none, and `oracle` (Q, O)
+    those of the oracle context. `counted` (Q, M) are the sub-questions of the denominator, `tokens`
+    (Q, P) the length of each passage, NaN = unknown, and `depth` (Q,) the number of ranks that
+    count. `there` (Q,) are the queries that the system answered, whose context may still be empty.
+    `whole` (Q, W) is the ranking before a cut, None without one.
     """
 
     answers: Answers
@@ -284,27 +289,27 @@ class Contexts:
     whole: Ints | None = None
 
     def cut(self, depth: int | None) -> Contexts:
-        """The first `depth` passages; None: as many as the oracle context of the query has."""
+        """Return the first `depth` passages; None: as many as the query's oracle context has."""
         sizes = sizes_of(self.oracle) if depth is None else np.full(len(self.ranked), depth)
         whole = self.ranked if self.whole is None else self.whole
         return replace(self, ranked=_down_to(whole, sizes), depth=sizes, whole=whole)
 
     def as_oracle(self) -> Contexts:
-        """The oracle context in the place of the system's."""
+        """Return the oracle context in place of the system's."""
         every = np.ones(len(self.ranked), bool)
         sizes = sizes_of(self.oracle)
         return replace(self, ranked=self.oracle, depth=sizes, there=every, whole=None)
 
     def read(self, found: Answers, options: Options) -> Contexts:
-        """The same contexts by other answers, which may say that other questions count."""
+        """Return the same contexts with other answers, by which other questions may count."""
         inside = members(self.oracle, found.passages.shape[1])
         return replace(self, answers=found, counted=answerable(found, inside, options))
 
     def condensed(self, options: Options) -> Contexts:
-        """Without the passages that have an open cell, in whose places the next ones move up.
+        """Return the contexts without passages that have an open cell; the next passages move up.
 
-        From the ranking before it is cut, as from the oracle context (Sakai 2007). A query that has
-        no passage left has no context.
+        Such passages leave the ranking before it is cut, and the oracle context (Sakai 2007). A
+        query without any remaining passage has no context.
         """
         found = self.answers.condensed
         whole = self.ranked if self.whole is None else self.whole
@@ -323,25 +328,25 @@ class Contexts:
 
     @cached_property
     def unsettled(self) -> Bools:
-        """(Q, M): the questions of which open cells of oracle passages hide whether they count."""
+        """The questions, (Q, M), that may or may not count because of open oracle cells."""
         return self.hidden(self.answers.open)
 
     def hidden(self, cells: Bools) -> Bools:
-        """(Q, M): the questions that do not count, but might by these cells of oracle passages."""
+        """Return the uncounted questions (Q, M) that might count by these oracle cells."""
         inside = members(self.oracle, self.answers.passages.shape[1])
         hidden: Bools = (cells & inside[:, :, None]).any(axis=1) & self.answers.questions
         return hidden & ~self.counted
 
     @cached_property
     def asked(self) -> Bools:
-        """The questions that count or may do so, (Q, M), whatever `unrated` makes of them."""
+        """The questions that count or may count, (Q, M), whatever `unrated` makes of them."""
         if not self.answers.lacks:
             return self.counted
         return self.counted | self.hidden(self.answers.never)
 
     @cached_property
     def cells(self) -> Cells:
-        """The cells of these questions and of the contexts, in the queries that were drawn."""
+        """The cells of these questions and of the contexts, in the sampled queries."""
         found = self.answers
         key = "cells", self.asked.tobytes()
         if key not in found.bests:
@@ -358,11 +363,11 @@ class Contexts:
 
     @cached_property
     def answered(self) -> Bools:
-        """Which questions are answered at each rank, (Q, K, M): several measures begin there."""
+        """The questions answered at each rank, (Q, K, M), from which several measures start."""
         return self.of(self.answers.yes)
 
     def of(self, which: Bools) -> Bools:
-        """What holds of each passage and question (Q, P, M), at each rank: (Q, K, M)."""
+        """Return what holds for each passage and question (Q, P, M) at each rank: (Q, K, M)."""
         return at_ranks(which, self.ranked)
 
 
@@ -371,7 +376,7 @@ def _down_to(ranked: Ints, sizes: Ints) -> Ints:
 
 
 def _without(ranked: Ints, kept: Bools) -> Ints:
-    """The rankings of the passages that are kept (Q, P), without holes."""
+    """Return the rankings of the kept passages (Q, P), closing the gaps."""
     if not kept.shape[1]:
         return ranked
     stays = (ranked >= 0) & np.take_along_axis(kept, np.maximum(ranked, 0), 1)
@@ -381,7 +386,7 @@ def _without(ranked: Ints, kept: Bools) -> Ints:
 
 
 def at_ranks(which: Bools, ranked: Ints) -> Bools:
-    """(Q, P, M) taken at the ranked passages, (Q, K, M); False where none stands."""
+    """Take (Q, P, M) at the ranked passages, (Q, K, M); False at a rank without a passage."""
     if not which.shape[1]:
         return np.zeros((*ranked.shape, which.shape[2]), bool)
     rows = np.arange(len(ranked))[:, None]
@@ -390,13 +395,13 @@ def at_ranks(which: Bools, ranked: Ints) -> Bools:
 
 
 def sizes_of(ranked: Ints) -> Ints:
-    """How many passages each context has, (Q,)."""
+    """Return the number of passages of each context, (Q,)."""
     sizes: Ints = (ranked >= 0).sum(axis=1)
     return sizes
 
 
 def members(ranked: Ints, passages: int) -> Bools:
-    """Which passages stand in each context, (Q, P)."""
+    """Return the passages in each context, (Q, P)."""
     inside = np.zeros((len(ranked), passages), bool)
     query, rank = np.nonzero(ranked >= 0)
     inside[query, ranked[query, rank]] = True
@@ -404,10 +409,10 @@ def members(ranked: Ints, passages: int) -> Bools:
 
 
 def sampled_contexts(passages: Bools, sizes: Ints, contexts: int, seed: int) -> list[Ints]:
-    """Random contexts of each query: `sizes` (Q,) of its passages (Q, P), in random order.
+    """Draw random contexts of each query: `sizes` (Q,) of its passages (Q, P), in random order.
 
-    Each of the `contexts` arrays is (Q, K) as one system's; equal seeds give equal contexts. A
-    query with fewer passages gives all of them.
+    Each of the `contexts` arrays is (Q, K) like that of one system, and equal seeds give equal
+    contexts. A query with fewer passages gives all of them.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
     taken = np.minimum(sizes, passages.sum(axis=1))
@@ -420,15 +425,12 @@ def sampled_contexts(passages: Bools, sizes: Ints, contexts: int, seed: int) -> 
     return made
 
 
-CHOSEN, PARTLY, REDUNDANT = 3, 2, 1
-
-
 def required_subset(found: Answers, oracle: Bools) -> Bools:
-    """The required subset P** of the oracle passages (Q, P), as the paper words it.
+    """Return the required subset P** of the oracle passages (Q, P), as the paper describes it.
 
-    The passages are ranked by how many sub-questions they answer, equal ones in the order of
-    their identifiers; going down, one is kept where it answers a question that none above did (Ju
-    and others 2025, section 3).
+    The passages are ranked by the number of sub-questions that they answer, ties in the order of
+    their identifiers. From the top down, a passage is kept if it answers a question that none above
+    it did (Ju and others 2025, section 3).
     """
     yes = found.yes & oracle[:, :, None]
     order = np.argsort(-yes.sum(axis=2), axis=1, kind="stable")
@@ -442,13 +444,13 @@ def required_subset(found: Answers, oracle: Bools) -> Bools:
 
 
 def required_grades(ratings: Ratings, found: Answers, oracle: Bools, eta: float = 0.0) -> Ints:
-    """The grade of each passage (Q, P), as the released code grades: 3, 2, 1, and 0 for the others.
+    """Return the grade of each passage (Q, P) as in the released code: 3, 2, 1 or 0.
 
-    At each step the passage that answers most new sub-questions is chosen, equal ones in the order
-    of their identifiers, until none answers a new one: grade 3. An oracle passage not chosen has
-    grade 1 where none of its ratings exceeds the highest among the chosen, else 2. (The released
-    code adds 0.1 for any positive rating, which ranks only passages that answer nothing new.) A yes
-    without a rating counts as one of `eta`.
+    At each step the passage that answers most new sub-questions is chosen, ties in the order of
+    their identifiers, until none answers a new one: grade 3. An oracle passage not chosen has grade
+    1 if none of its ratings exceeds the highest among the chosen, else 2. (The released code adds
+    0.1 for any positive rating, which ranks only passages that answer nothing new.) A yes without a
+    rating counts as a rating of `eta`.
     """
     yes = found.yes & oracle[:, :, None]
     every, seen = np.arange(len(yes)), np.zeros(yes.shape[::2], bool)
@@ -469,19 +471,14 @@ def required_grades(ratings: Ratings, found: Answers, oracle: Bools, eta: float 
 
 
 def as_context(kept: Bools) -> Ints:
-    """Passages (Q, P) as a context (Q, K), in the order of identifiers, -1 = none."""
+    """Return passages (Q, P) as a context (Q, K), in the order of identifiers, -1 = none."""
     size = int(kept.sum(axis=1).max(initial=0))
     order = np.argsort(~kept, axis=1, kind="stable")[:, :size]
     return np.where(np.arange(size) < kept.sum(axis=1)[:, None], order, -1)
 
 
-WITHIN = 1e-5
-"""ndeval's figures have six decimals."""
-ABSENT = "α-nDCG by ir-measures needs the package ir-measures with pyndeval; install both"
-
-
 def library() -> Any:
-    """The package. Raises ValueError where it, or what it computes with, is not installed."""
+    """Import the package. Raises ValueError if it, or what it computes with, is not installed."""
     try:
         import ir_measures
         import pyndeval  # noqa: F401
@@ -491,12 +488,12 @@ def library() -> Any:
 
 
 def alpha_ndcg_by_ir_measures(contexts: Contexts, alpha: float) -> Floats:
-    """α-nDCG of each context down to its depth, (Q,); NaN where no passage answers a question."""
+    """Return α-nDCG of each context to its depth, (Q,); NaN if no passage answers a question."""
     found = library()
     answered = contexts.answers.yes & contexts.counted[:, None, :]
     depths = np.maximum(contexts.depth, 1)
     made = np.full(len(answered), np.nan)
-    # A query whose context is empty is not told from one without a run, and gains nothing.
+    # ir_measures treats an empty context like a missing run, which gains nothing.
     made[answered.any(axis=(1, 2))] = 0.0
     measures = {found.alpha_nDCG(alpha=alpha) @ int(k): int(k) for k in np.unique(depths)}
     for each in found.iter_calc(list(measures), _qrels(found, answered), _run(found, contexts)):
@@ -507,13 +504,13 @@ def alpha_ndcg_by_ir_measures(contexts: Contexts, alpha: float) -> Floats:
 
 
 def held(ours: Floats, theirs: Floats) -> Floats:
-    """Their figures (Q,), ours being the check. Raises ValueError where the two differ."""
+    """Return their figures (Q,). Raises ValueError if ours, which check them, differ."""
     apart = ~np.isclose(ours, theirs, rtol=0, atol=WITHIN, equal_nan=True)
     if apart.any():
         query = int(np.flatnonzero(apart)[0])
         raise ValueError(
             f"α-nDCG by ir-measures is {theirs[query]:.6f} where ours is {ours[query]:.6f}; "
-            "one of the two is wrong, so neither is told"
+            "one of the two is wrong, so neither is shown"
         )
     return np.where(np.isnan(ours), np.nan, theirs)
 
@@ -533,7 +530,7 @@ def _run(found: Any, contexts: Contexts) -> list[Any]:
 
 
 def _name(place: int) -> str:
-    """Names in the order of places, which is that of the passages' identifiers."""
+    """Name a passage so that names sort in the order of the passages' identifiers."""
     return f"{place:09}"
 
 
@@ -542,10 +539,10 @@ Needs = Callable[[Contexts], Bools]
 
 
 def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -> Judged:
-    """A measure's values of each query by the option `unrated`, (Q,).
+    """Compute a measure's values for each query by the option `unrated`, (Q,).
 
-    `value` gives them where no cell is open, `needs` the cells (Q, P, M) that they hang on. A query
-    about which nothing was asked was not drawn, and has none.
+    `value` computes them if no cell is open, and `needs` gives the cells (Q, P, M) that they depend
+    on. A query without any question asked was not sampled, and has no value.
     """
     found = contexts.answers
     within = contexts.cells
@@ -567,25 +564,25 @@ def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -
 
 
 def in_contexts(contexts: Contexts) -> Bools:
-    """The cells (Q, P, M) of the questions that may count and the passages of the contexts."""
+    """Return the cells (Q, P, M) of questions that may count and passages of the contexts."""
     inside = members(contexts.ranked, contexts.answers.passages.shape[1])
     return inside[:, :, None] & contexts.asked[:, None, :]
 
 
 def in_pools(contexts: Contexts) -> Bools:
-    """The cells (Q, P, M) of the questions that may count, in all passages: of the best order."""
+    """Return the cells (Q, P, M) of questions that may count, in all passages."""
     cells: Bools = contexts.answers.passages[:, :, None] & contexts.asked[:, None, :]
     return cells
 
 
 def in_oracles(contexts: Contexts) -> Bools:
-    """The cells (Q, P, M) of the oracle passages: of what is required."""
+    """Return the cells (Q, P, M) of the oracle passages, for the required subset."""
     inside = members(contexts.oracle, contexts.answers.passages.shape[1])
     return inside[:, :, None] & contexts.answers.questions[:, None, :]
 
 
 def without_failed(contexts: Contexts) -> Bools:
-    """The counted questions (Q, M) of which no judgement of any passage failed."""
+    """Return the counted questions (Q, M) without a failed judgement of any passage."""
     if not contexts.answers.gaps:
         return contexts.counted
     settled: Bools = contexts.counted & ~contexts.answers.failed.any(axis=1)
@@ -597,7 +594,7 @@ def _drawn(contexts: Contexts, values: Floats) -> Floats:
 
 
 def _needed(contexts: Contexts, needs: Needs) -> Cells:
-    """The cells that the measure hangs on, those that say which questions count among them."""
+    """Return the cells that the measure depends on, including those that decide what counts."""
     found = contexts.answers
     which = needs(contexts) | (in_oracles(contexts) & contexts.unsettled[:, None, :])
     counts = [
@@ -608,21 +605,21 @@ def _needed(contexts: Contexts, needs: Needs) -> Cells:
 
 
 def ranked_coverage(contexts: Contexts, options: Options) -> Judged:
-    """α-DCG of the context / α-DCG of the best order of all rated passages, down to the depth.
+    """Return α-DCG of the context / α-DCG of the best order of all rated passages, to the depth.
 
-    α-DCG = sum over ranks r of [sum over questions q of a(r, q) (1 - α)^(times q was answered
-    above r)] / log2(r + 1) (Clarke and others 2008). The best order is found passage by passage,
-    as ndeval does, since the true one is out of reach; of passages with an equal gain the one with
-    the last identifier goes first, as there: the choice shows in later gains. A question with a
-    judgement that failed, of any passage, is left out of both. An empty context has 0. NaN where no
-    passage answers a counted question. By the best order it hangs on the cells of all passages.
-    Where ir_measures is chosen its figures are taken, and ours are their check.
+    α-DCG = sum over ranks r of [sum over questions q of a(r, q) (1 - α)^(times q was answered above
+    r)] / log2(r + 1) (Clarke and others 2008). The best order is found passage by passage, as
+    ndeval does, since the true one is too costly. Of passages with an equal gain the one with the
+    last identifier goes first, as in ndeval; the choice affects later gains. A question with a
+    failed judgement of any passage is left out of both. An empty context has 0. NaN if no passage
+    answers a counted question. Because of the best order the measure depends on the cells of all
+    passages. If ir_measures is chosen its figures are used, and ours check them.
     """
     return of_cells(contexts, options, lambda of: alpha_ndcg(of, options), in_pools)
 
 
 def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
-    """The α-nDCG of contexts of which no cell is open, (Q,)."""
+    """Return the α-nDCG of contexts without open cells, (Q,)."""
     contexts = replace(contexts, counted=without_failed(contexts))
     ours = _by_us(contexts, options)
     if options.alpha_ndcg != IR_MEASURES:
@@ -634,14 +631,14 @@ def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
 def _by_us(contexts: Contexts, options: Options) -> Floats:
     counted = contexts.counted[:, None, :]
     gains = _gains(contexts.answered & counted, options.alpha)
-    # The best order has a first passage even where the context has none.
+    # The best order has a first passage even if the context has none.
     depth = np.maximum(contexts.depth, 1)
     values = ratio(_sum(gains, depth), _sum(_ideal(contexts, options.alpha), depth))
     return np.where(contexts.there, values, np.nan)
 
 
 def _ideal(contexts: Contexts, alpha: float) -> Floats:
-    """The gains of the best orders of all passages; the same for all systems and cuts."""
+    """Return the gains of the best orders of all passages, equal for all systems and cuts."""
     found, counted = contexts.answers, contexts.counted
     key = "gains", alpha, counted.tobytes()
     if key not in found.bests:
@@ -651,9 +648,9 @@ def _ideal(contexts: Contexts, alpha: float) -> Floats:
 
 
 def _gains(yes: Bools, alpha: float) -> Floats:
-    """The gain at each rank, (Q, K), of what is answered there, (Q, K, M)."""
+    """Return the gain at each rank, (Q, K), of the answers there, (Q, K, M)."""
     above: Ints = np.cumsum(yes, axis=1) - yes
-    # A power for each count, since a power for every place takes four times as long.
+    # Powers are computed once per count: one for every cell takes four times as long.
     worth = (1 - alpha) ** np.arange(yes.shape[1] + 1)
     gains: Floats = (yes * worth[above]).sum(axis=2)
     return gains
@@ -666,9 +663,9 @@ def _sum(gains: Floats, depth: Ints) -> Floats:
 
 
 def ideal_gains(yes: Bools, alpha: float, depth: int) -> Floats:
-    """The gains of the greedily best order of all passages (Q, P, M), (Q, min(depth, P))."""
+    """Return the gains of the greedily best order of all passages (Q, P, M), (Q, min(depth, P))."""
     queries, passages, _ = yes.shape
-    # The first of several maxima is found, and the last identifier is wanted.
+    # argmax finds the first of several maxima, and the last identifier is needed.
     yes = yes[:, ::-1]
     weights = yes.astype(float)
     left = np.ones((queries, passages), bool)
@@ -697,19 +694,19 @@ ALPHA_NDCG = Measure(
 
 
 def coverage(contexts: Contexts, options: Options) -> Judged:
-    """Cov(Z) = questions of Q_a with a passage p in Z of rating G(p, q) >= eta / questions of Q_a.
+    """Return Cov(Z) = questions of Q_a with G(p, q) >= eta for a p in Z / questions of Q_a.
 
-    (Q,), after Ju and others 2025, section 3. An empty context covers nothing: 0. A question that
-    lacks a rating of a passage of Z that was asked for is left out, whatever its other ratings are:
-    counting those that happen to be settled by another passage would raise the share. NaN where no
-    question is left, and where the system has no context. It hangs on the cells of Z, and on those
-    that say which questions are in Q_a.
+    (Q,), after Ju and others 2025, section 3. An empty context covers nothing: 0. A question is
+    left out if a requested rating of a passage of Z is missing, whatever its other ratings are:
+    counting those that another passage happens to settle would raise the share. NaN without a
+    question, and if the system has no context. The measure depends on the cells of Z and on those
+    that decide which questions are in Q_a.
     """
     return of_cells(contexts, options, cov, in_contexts)
 
 
 def cov(contexts: Contexts) -> Floats:
-    """The coverage of contexts of which no cell is open, (Q,)."""
+    """Return the coverage of contexts without open cells, (Q,)."""
     settled = contexts.counted
     if contexts.answers.gaps:
         settled = settled & ~contexts.of(contexts.answers.failed).any(axis=1)
@@ -730,11 +727,12 @@ COV = Measure(
 
 
 def density(contexts: Contexts, options: Options) -> Judged:
-    """Den(Z) = ((Cov(Z) / tokens(Z)) / (Cov(Z*) / tokens(Z*)))^w, Z* the oracle context, (Q,).
+    """Return Den(Z) = ((Cov(Z) / tokens(Z)) / (Cov(Z*) / tokens(Z*)))^w, (Q,).
 
-    After Ju and others 2025; w = 0.5. It can exceed 1, and the paper prints it times 100. 0 where
-    Cov(Z) is 0, an empty context too; NaN where Cov(Z*) is 0 or unknown, and where either context
-    holds a passage whose length is unknown. It hangs on the cells of both contexts.
+    Z* is the oracle context; after Ju and others 2025, with w = 0.5. It can exceed 1, and the paper
+    prints it times 100. 0 if Cov(Z) is 0, as for an empty context. NaN if Cov(Z*) is 0 or unknown,
+    or if either context holds a passage of unknown length. The measure depends on the cells of both
+    contexts.
     """
 
     def needs(of: Contexts) -> Bools:
@@ -744,7 +742,7 @@ def density(contexts: Contexts, options: Options) -> Judged:
 
 
 def den(contexts: Contexts, options: Options) -> Floats:
-    """The density of contexts of which no cell is open, (Q,)."""
+    """Return the density of contexts without open cells, (Q,)."""
     oracle = contexts.as_oracle()
     own, best = cov(contexts), _best(oracle)
     relative = ratio(own * _tokens(oracle), best * _tokens(contexts))
@@ -753,7 +751,7 @@ def den(contexts: Contexts, options: Options) -> Floats:
 
 
 def _best(oracle: Contexts) -> Floats:
-    """The coverage of the oracle context, (Q,); the same for all systems and cuts."""
+    """Return the coverage of the oracle context, (Q,), equal for all systems and cuts."""
     known = oracle.answers.bests
     key = "Cov", oracle.counted.tobytes(), oracle.ranked.tobytes()
     if key not in known:
@@ -767,9 +765,9 @@ def _tokens(contexts: Contexts) -> Floats:
 
 
 def tokens(contexts: Contexts, options: Options) -> Floats:
-    """The length of each context in tokens, (Q,): what density divides by.
+    """Return the length of each context in tokens, (Q,), by which density divides.
 
-    NaN where the length of one of its passages is unknown.
+    NaN if the length of one of its passages is unknown.
     """
     return np.where(contexts.there, _tokens(contexts), np.nan)
 
@@ -799,12 +797,9 @@ DENSITIES = (
 )
 
 
-NOTHING = "no sub-question counts, or none of them was rated"
-
-
 @dataclass(frozen=True)
 class RatedReports:
-    """One system's reports as rated: `ratings` (Q, M), NaN = none; `asked` (Q, M) those asked for.
+    """One system's report ratings (Q, M), NaN = none; `asked` (Q, M) marks those asked for.
 
     A query without a report was not asked for, which is no missing judgement.
     """
@@ -815,11 +810,11 @@ class RatedReports:
 
 @dataclass(frozen=True)
 class AtThreshold:
-    """Of one eta: the questions kept, mean Cov(Z) and Cov(y), and Kendall's tau-b between the two.
+    """Results at one eta: the questions kept, mean Cov(Z) and Cov(y), and tau-b between the two.
 
-    Means are over contexts and reports, with a t interval clustered by queries; tau is over the
-    pairs of both, queries resampled whole. The number of questions is None where cells that nobody
-    rated hide which of them count.
+    Means are over contexts and reports, with a t interval clustered by queries. tau is over the
+    pairs of both, with whole queries resampled. The number of questions is None if unrated cells
+    hide which of them count.
     """
 
     eta: float
@@ -838,9 +833,9 @@ def threshold_table(
     draws: Draws = None,
     seed: int = 0,
 ) -> list[AtThreshold]:
-    """Ju and others 2025, table 2: S systems' contexts, and the ratings of their reports.
+    """Compute table 2 of Ju and others 2025 from S systems' contexts and their reports' ratings.
 
-    The questions are filtered anew at each threshold; the answers in `contexts` are not looked at.
+    The questions are filtered again at each threshold; the answers in `contexts` are not used.
     """
     return [_at(ratings, contexts, reports, replace(options, eta=eta), draws, seed) for eta in etas]
 

@@ -1,4 +1,4 @@
-"""GaRAGe's measures: eligibility, factuality, citations, and declining where no passage helps."""
+"""GaRAGe's measures: eligibility, factuality, citations, and deflection without useful passages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ from .base import NO, YES, ZERO, Measure, Options, Pooled, both, every, known
 
 Cited = frozenset[str]
 SHARED, OWN, PEOPLES = 0, 1, 2
+WORDS = {
+    "P": "Share of the cited passages that people cite, too",
+    "R": "Share of people's cited passages that the response cites",
+    "F1": "Harmonic mean of attribution precision and recall",
+}
+CITATION = "Sorodoc and others, GaRAGe, 2025"
+NO_SENTENCES = "no response has labels for all of its sentences"
+NOT_BOTH = "no response has both eligibility and labels for all of its sentences"
+NOTHING_RELEVANT = ", and a relevant passage to hold them to"
+RELEVANT = "relevant-passages"
 
 
 @dataclass(frozen=True)
@@ -25,9 +35,9 @@ class Citations:
 
 
 def overlaps(of: Citations, options: Options) -> Floats:
-    """Of each response the passages that both cite, that it cites, that people cite, (N, 3).
+    """Count for each response the passages cited by both, by it, and by people, (N, 3).
 
-    NaN where the response's citations are unknown or no human answer is there.
+    NaN if the response's citations are unknown or there is no human answer.
     """
     rows = [_overlap(*pair, options) for pair in zip(of.responses, of.references, strict=True)]
     return np.array(rows, float).reshape(-1, 3)
@@ -50,10 +60,10 @@ def _f1(sizes: tuple[float, float, float]) -> float:
 
 
 def macro(of: Citations, options: Options, name: str) -> Floats:
-    """P = shared / cited, R = shared / people's, F1 = 2 shared / (cited + people's), (N,).
+    """Return P = shared / cited, R = shared / people's, F1 = 2 shared / (cited + people's), (N,).
 
-    P is NaN where a response cites nothing (0 with `uncited = zero`), R where people cite
-    nothing, F1 where neither cites.
+    P is NaN if a response cites nothing (0 with `uncited = zero`), R if people cite nothing, and F1
+    if neither cites.
     """
     sizes = overlaps(of, options)
     values = _of(name, sizes)
@@ -63,7 +73,7 @@ def macro(of: Citations, options: Options, name: str) -> Floats:
 
 
 def micro(of: Citations, options: Options, name: str) -> Pooled:
-    """The same of the sums over all responses, so that one with many citations weighs more."""
+    """Return the same from sums over all responses: one with many citations weighs more."""
     return Pooled(np.nan_to_num(overlaps(of, options), nan=0.0), partial(_pooled, name))
 
 
@@ -78,11 +88,6 @@ def _of(name: str, sizes: Floats) -> Floats:
     return ratio(both, peoples) if name == "R" else ratio(2 * both, own + peoples)
 
 
-WORDS = {
-    "P": "Share of the passages cited that people cite too",
-    "R": "Share of the passages that people cite which are cited",
-    "F1": "Harmonic mean of attribution precision and recall",
-}
 ATTRIBUTION = tuple(
     Measure(
         f"Attribution:{name}{suffix}",
@@ -105,8 +110,8 @@ ATTRIBUTION = tuple(
 class Deflections:
     """N responses: `deflected` and `deflecting` (N,) are 1, 0 or -1 = unknown.
 
-    `deflected` is the response's own, `deflecting` whether people deflected the question. `asked`
-    (N,) says of which responses it was asked whether they deflect.
+    `deflected` is the response's own, and `deflecting` whether people deflected the question.
+    `asked` (N,) marks the responses about which raters were asked whether they deflect.
     """
 
     deflected: Ints
@@ -115,22 +120,21 @@ class Deflections:
 
 
 def deflection_rate(of: Deflections, options: Options, where: int) -> Floats:
-    """1 where a response deflects, (N,), NaN where people did not do as `where` says.
+    """Return 1 if a response deflects, else 0, (N,); NaN unless people did as `where` says.
 
-    The mean where people deflected is the true positive rate, elsewhere the false positive rate
-    (Sorodoc and others 2025). Under `missing` zero a judgement that failed is an attempt to
-    answer, which lowers both rates: of the false positives that is flattery.
+    The mean where people deflected is the true positive rate, and elsewhere the false positive rate
+    (Sorodoc and others 2025). Under `missing` zero a failed judgement is an attempt to answer,
+    which lowers both rates and so flatters the false positive rate.
     """
     values = known(of.deflected, of.asked, options.missing)
     return np.where(of.deflecting == where, values, np.nan)
 
 
-CITATION = "Sorodoc and others, GaRAGe, 2025"
 DEFLECTION = (
     Measure(
         "Deflection:TP",
         "deflections",
-        "Share of responses that decline where people found too little to answer.",
+        "Share of responses that decline if people found too little to answer.",
         CITATION,
         partial(deflection_rate, where=YES),
         "people deflected none of these questions",
@@ -139,7 +143,7 @@ DEFLECTION = (
     Measure(
         "Deflection:FP",
         "deflections",
-        "Share of responses that decline where people answered.",
+        "Share of responses that decline although people answered.",
         CITATION,
         partial(deflection_rate, where=NO),
         "people answered none of these questions",
@@ -150,11 +154,11 @@ DEFLECTION = (
 
 @dataclass(frozen=True)
 class Responses:
-    """N responses: `eligible` (N,) is 1 where the issues are none or minor, 0 major, -1 missing.
+    """N responses: `eligible` (N,) is 1 with no or minor issues, 0 with major ones, -1 if missing.
 
-    `asked` (N,) says of which responses eligibility was asked at all. `borne` (U,) are their
-    sentences: 1 = supported or in no need of evidence, 0 = unsupported or contradictory,
-    -1 = missing; `row` (U,) the response of each.
+    `asked` (N,) marks the responses about whose eligibility raters were asked. `borne` (U,) are
+    their sentences: 1 = supported or without need of evidence, 0 = unsupported or contradictory, -1
+    = missing. `row` (U,) is the response of each.
     """
 
     eligible: Ints
@@ -167,16 +171,16 @@ class Responses:
         return len(self.eligible)
 
     def only(self, held: Bools) -> Responses:
-        """The same without the sentences of the responses that are not among `held` (N,)."""
+        """Return the same with only the sentences of the responses `held` (N,)."""
         kept = held[self.row]
         return replace(self, borne=self.borne[kept], row=self.row[kept])
 
 
 def eligibility(of: Responses, options: Options) -> Floats:
-    """1 where a response has no or minor issues, 0 where major, (N,) (Sorodoc and others 2025).
+    """Return 1 if a response has no or minor issues, 0 if major, (N,) (Sorodoc and others 2025).
 
-    NaN where nobody was asked, and, unless `missing` is zero, where the judgement failed: the paper
-    says nothing of such, and `zero` takes them for major issues.
+    NaN if no rater was asked, and, unless `missing` is zero, if the judgement failed. The paper
+    says nothing about failures, and `zero` counts them as major issues.
     """
     return known(of.eligible, of.asked, options.missing)
 
@@ -193,23 +197,17 @@ ELIGIBILITY = Measure(
 
 
 def unadjusted_factuality(of: Responses, options: Options) -> Floats:
-    """1 where every sentence is supported or needs no evidence, else 0, (N,).
+    """Return 1 if every sentence is supported or needs no evidence, else 0, (N,).
 
-    After Sorodoc and others 2025. NaN for a response without sentences, and, unless `missing` is
-    zero, for one with a sentence that has no label.
+    After Sorodoc and others 2025. NaN for a response without sentences and, unless `missing` is
+    zero, for one with an unlabelled sentence.
     """
     return every(of.borne, of.row, of.rows, options.missing)
 
 
 def factuality(of: Responses, options: Options) -> Floats:
-    """1 where a response is eligible and every sentence is borne out, else 0, (N,)."""
+    """Return 1 if a response is eligible and every sentence is supported, else 0, (N,)."""
     return both(eligibility(of, options), unadjusted_factuality(of, options))
-
-
-NO_SENTENCES = "no response has labels for all of its sentences"
-NOT_BOTH = "no response has both eligibility and labels for all of its sentences"
-NOTHING_RELEVANT = ", and a relevant passage to hold them to"
-RELEVANT = "relevant-passages"
 
 
 def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:
@@ -218,7 +216,7 @@ def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:
     return Measure(
         name,
         family,
-        f"Share of {words} of which {passages} bear out every sentence.",
+        f"Share of {words} whose every sentence {passages} support.",
         CITATION,
         factuality if adjusted else unadjusted_factuality,
         undefined + NOTHING_RELEVANT if family == RELEVANT else undefined,

@@ -1,8 +1,7 @@
 """Long2RAG's measures: which key points of the documents an answer makes (Qi and others 2024).
 
-`from_context` is not the paper's precision, which asks about the answer's own points
-(`precision`): points that were drawn from the documents that an answer was given are in them
-whatever it says.
+`from_context` is not the paper's precision, which is about the answer's own points (`precision`):
+points taken from the documents in an answer's context are in them whatever the answer says.
 """
 
 from __future__ import annotations
@@ -19,11 +18,19 @@ from ..statistics.resampling import OfWeights
 from .base import MISSING, NO, YES, ZERO, Measure, Options, Pooled, count, share
 
 KINDS = ("incomplete", "general", "missing")
+WORDS = ("said in part only", "said too generally", "not said at all")
+AGREE, NEUTRAL, DISAGREE = 0, 1, 2
+KEY, NOT_KEY, UNKNOWN = 1, 0, -1
+METHOD = "share of the points kept that people call not key (1 - precision)"
+UNASKED = (
+    "nobody said which points of the answers their context supports: label a campaign of "
+    "key-point-verification with points=answers"
+)
 
 
 @dataclass(frozen=True)
 class Failures:
-    """The key points (U,) that N answers do not make: `kind` is a place in KINDS, or -1."""
+    """The key points (U,) that N answers do not make: `kind` is an index into KINDS, or -1."""
 
     kind: Ints
     row: Ints
@@ -31,7 +38,7 @@ class Failures:
 
 
 def failure_share(of: Failures, options: Options, kind: int) -> Pooled:
-    """Failures of a kind / failures with a kind, over all answers (Qi and others 2024)."""
+    """Return failures of a kind / failures with a kind, over all answers (Qi and others 2024)."""
     counts = [count(of.kind == n, of.row, of.rows) for n in range(len(KINDS))]
     return Pooled(np.column_stack(counts), partial(_share, kind))
 
@@ -40,7 +47,6 @@ def _share(kind: int, totals: Floats) -> Value:
     return unbatch(ratio(totals[..., kind], totals.sum(axis=-1)))
 
 
-WORDS = ("said in part only", "said too generally", "not said at all")
 FAILURES = tuple(
     Measure(
         f"Failure:{name}",
@@ -58,9 +64,9 @@ FAILURES = tuple(
 class Points:
     """The key points of N answers (U,), one for each answer and point of its query.
 
-    `expressed` is 1 where the answer entails the point, 0 where it does not or leaves it open,
-    -1 = missing; `retrieved` is 1 where a passage that the point comes from stands in the
-    answer's context, 0 where not, -1 where the context is unknown; `row` is the answer.
+    `expressed` is 1 if the answer entails the point, 0 if it does not or leaves it open, -1 =
+    missing. `retrieved` is 1 if a passage that the point comes from is in the answer's context, 0
+    if not, and -1 if the context is unknown. `row` is the answer.
     """
 
     expressed: Ints
@@ -71,10 +77,10 @@ class Points:
 
 @dataclass(frozen=True)
 class AnswerPoints:
-    """The points (U,) that N answers make themselves, held against the context of each.
+    """The points (U,) that N answers make themselves, compared with the context of each.
 
-    `supported` is 1 where the context supports the point, 0 where not, -1 = missing; `row` is the
-    answer. `silent` (N,) are the answers that were taken apart and make no point.
+    `supported` is 1 if the context supports the point, 0 if not, -1 = missing. `row` is the answer.
+    `silent` (N,) are the answers that were analysed and make no point.
     """
 
     supported: Ints
@@ -85,22 +91,19 @@ class AnswerPoints:
 
 @dataclass(frozen=True)
 class Both:
-    """The points of their queries and those that they make, of the same N answers."""
+    """The points of the queries and those of the answers, for the same N answers."""
 
     of_queries: Points
     of_answers: AnswerPoints
-
-
-AGREE, NEUTRAL, DISAGREE = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class Verified:
     """The key points (U,) of N queries as people verified them.
 
-    `grounded` is 1, 0 or -1 = missing; `key` is agree, neutral or disagree (0, 1, 2), -1 where it
-    was not asked or is missing; `row` is the query. `asked` (U,) says of which points it was asked
-    whether they are key; None for all that are grounded.
+    `grounded` is 1, 0 or -1 = missing. `key` is agree, neutral or disagree (0, 1, 2), or -1 if it
+    was not asked or is missing. `row` is the query. `asked` (U,) marks the points about which
+    raters were asked whether they are key; None stands for all grounded ones.
     """
 
     grounded: Ints
@@ -111,7 +114,7 @@ class Verified:
 
     @property
     def counted(self) -> Bools:
-        """The points (U,) that count: not those that are grounded where nothing more was asked."""
+        """Return the points (U,) that count: all but grounded ones without the second question."""
         if self.asked is None:
             return np.ones(len(self.grounded), bool)
         counted: Bools = self.asked | (self.grounded != YES)
@@ -119,9 +122,9 @@ class Verified:
 
 
 def kept(of: Verified, options: Options) -> Ints:
-    """Which points are kept (U,): grounded, and judged key. 1, 0, or -1 where that is unknown.
+    """Return which points are kept (U,), grounded and judged key: 1, 0, or -1 if unknown.
 
-    Whether a neutral point is kept, Qi and others 2024 leave open: `keep_neutral`.
+    Qi and others 2024 leave open whether a neutral point is kept: `keep_neutral`.
     """
     wanted = of.key <= NEUTRAL if options.keep_neutral else of.key == AGREE
     judged = np.where(of.key == MISSING, MISSING, np.where(wanted, YES, NO))
@@ -130,13 +133,13 @@ def kept(of: Verified, options: Options) -> Ints:
 
 
 def retention(of: Verified, options: Options) -> Floats:
-    """Key points kept / key points of each query, (N,)."""
+    """Return key points kept / key points of each query, (N,)."""
     counted = of.counted
     return share(kept(of, options)[counted], of.row[counted], of.rows, options.missing)
 
 
 def retention_of_all(of: Verified, options: Options) -> Pooled:
-    """Key points kept / key points, of all queries together.
+    """Return key points kept / key points, of all queries together.
 
     The 56.3 % of Qi and others 2024 are 2,055 of 3,651 points, whatever their questions.
     """
@@ -167,10 +170,6 @@ RETENTION = tuple(
 )
 
 
-KEY, NOT_KEY, UNKNOWN = 1, 0, -1
-METHOD = "share of the points kept that people call not key (1 - precision)"
-
-
 def key_point_score(yes: Floats, no: Floats) -> Floats:
     """exp(yes) / (exp(yes) + exp(no)) of the logits of YES and NO (n,) (Qi and others 2024)."""
     scores: Floats = np.exp(-np.logaddexp(0.0, no - yes))
@@ -179,10 +178,10 @@ def key_point_score(yes: Floats, no: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Cut:
-    """Points with a score from `threshold` on: how many are kept, and how many wrongly.
+    """The points with a score of at least `threshold`: how many are kept, and how many wrongly.
 
-    `false_discovery` is what Long2RAG prints as FPR; the usual false positive rate, the share of
-    points that are not key which are kept, is `false_positive`.
+    `false_discovery` is what Long2RAG prints as FPR. The usual false positive rate, the kept share
+    of the points that are not key, is `false_positive`.
     """
 
     threshold: float
@@ -200,10 +199,10 @@ def cuts(
     draws: Draws = None,
     seed: int = 0,
 ) -> list[Cut]:
-    """Each cut of the scores (n,) against people's verdicts (n,): 1 key, 0 not, -1 unknown.
+    """Cut the scores (n,) at each threshold; people's verdicts (n,): 1 key, 0 not, -1 unknown.
 
-    `share` is of all scored points, the rates are of those with a verdict; intervals resample
-    queries whole (BCa).
+    `share` is of all scored points, and the rates are of those with a verdict. Intervals resample
+    whole queries (BCa).
     """
     scored = np.isfinite(scores)
     return [
@@ -243,18 +242,12 @@ def _cut(
     return Cut(threshold, int(kept.sum()), share, discovery, positive)
 
 
-UNASKED = (
-    "nobody said which points of the answers their context supports: label a campaign of "
-    "key-point-verification with points=answers"
-)
-
-
 def key_point_precision(points: AnswerPoints, options: Options) -> Floats:
-    """KPP = points of the answer that its retrieved texts support / points of the answer, (N,).
+    """Return KPP = points of the answer that its retrieved texts support / its points, (N,).
 
     Qi and others 2024, section 6.4: the share of the key points in the generated response that are
-    present in the retrieved documents. NaN where no point has a label, and, unless `unexpressed` is
-    zero, where the answer is known to make none.
+    present in the retrieved documents. NaN if no point has a label, and, unless `unexpressed` is
+    zero, if the answer is known to make none.
     """
     values = share(points.supported, points.row, points.rows, options.missing)
     return np.where(points.silent, 0.0, values) if options.unexpressed == ZERO else values
@@ -272,7 +265,7 @@ PRECISION = Measure(
 
 
 def key_point_recall(points: Points, options: Options) -> Floats:
-    """KPR = key points that the answer entails / key points of its query, (N,).
+    """Return KPR = key points that the answer entails / key points of its query, (N,).
 
     After Qi and others 2024, section 4; only a yes counts, neutral does not. The system's value is
     the mean over its answers. NaN for a query without key points.
@@ -292,12 +285,12 @@ RECALL = Measure(
 
 
 def points_from_context(points: Points, options: Options) -> Floats:
-    """Expressed key points of the query that come from the context / expressed ones, (N,).
+    """Return expressed key points of the query that come from the context / expressed ones, (N,).
 
-    Our own. A point comes from the context where a passage that it was taken from is in it (one of
-    several, where points were merged): the batch says so, nobody is asked. NaN where the context
-    is unknown, and, unless `unexpressed` is zero, where the answer expresses no point. Without a
-    label nobody knows whether it does; under `missing = zero` it then expresses none.
+    This measure is our own. A point comes from the context if one of its source passages is in it
+    (merged points have several). The batch says so, and no rater is asked. NaN if the context is
+    unknown, and, unless `unexpressed` is zero, if the answer expresses no point. Without a label
+    that is unknown; under `missing = zero` the answer then expresses none.
     """
     expressed = points.expressed == YES
     known = expressed & (points.retrieved != MISSING)
@@ -310,7 +303,7 @@ def points_from_context(points: Points, options: Options) -> Floats:
 
 
 def _known(points: Points, options: Options) -> Bools:
-    """Which answers are known to express their points or not, (N,)."""
+    """Return the answers for which it is known whether they express their points, (N,)."""
     told = np.full(len(points.row), options.missing == ZERO) | (points.expressed != MISSING)
     return count(told, points.row, points.rows) > 0
 
@@ -318,7 +311,7 @@ def _known(points: Points, options: Options) -> Bools:
 POINTS_FROM_CONTEXT = Measure(
     "Points-from-context",
     "points",
-    "Of the query's key points that the answer makes, the share drawn from its context.",
+    "Of the query's key points that the answer makes, the share that comes from its context.",
     "Tandem's own",
     points_from_context,
     "no answer expresses a key point with a known context",
@@ -327,10 +320,10 @@ POINTS_FROM_CONTEXT = Measure(
 
 
 def key_point_f(points: Both, options: Options) -> Floats:
-    """KPF = 2 KPP KPR / (KPP + KPR) of each answer, (N,); 0 where both are 0.
+    """Return KPF = 2 KPP KPR / (KPP + KPR) of each answer, (N,); 0 if both are 0.
 
     The printed figures of Qi and others 2024 are not the harmonic mean of the printed averages, so
-    it is taken answer by answer (our inference). An answer that makes no point has 0. NaN where
+    it is computed answer by answer (our inference). An answer that makes no point has 0. NaN if
     either is unknown.
     """
     recall = key_point_recall(points.of_queries, options)

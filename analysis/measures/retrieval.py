@@ -1,8 +1,8 @@
 """Rankings against relevance: average precision, recall, nDCG, as trec_eval defines them.
 
 `relevance` (Q, P) is the gain of each passage, 0 = not relevant; `ranked` (Q, K) the positions of
-passages among these in rank order, -1 = none; `depth` (Q,) the cut. A query without a relevant
-passage is undefined (NaN): trec_eval gives 0 there, which says nothing about the ranking.
+passages in rank order, -1 = none; `depth` (Q,) the cut. A query without a relevant passage is
+undefined (NaN): trec_eval gives 0 there, which says nothing about the ranking.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from ..statistics import Bools, Floats, Ints
 from ..statistics.arrays import ratio
 from .base import Measure, Options
 
+NO_RELEVANT = "no query has a relevant passage"
+OPTIONS = ("relevance", "oracle", "cuts")
+
 
 @dataclass(frozen=True)
 class Ranked:
-    """What one system ranked for Q queries; `there` (Q,) says for which."""
+    """One system's rankings for Q queries; `there` (Q,) marks the queries that it ranked."""
 
     relevance: Floats
     ranked: Ints
@@ -27,25 +30,25 @@ class Ranked:
 
 
 def cut(ranked: Ints, depth: Ints) -> Ints:
-    """The rankings without what stands below their depth."""
+    """Cut the rankings at their depth."""
     return np.where(np.arange(ranked.shape[1]) < depth[:, None], ranked, -1)
 
 
 def gathered(values: Floats, ranked: Ints) -> Floats:
-    """What stands at each rank, (Q, K), of values (Q, P); 0 where nothing stands."""
+    """Return the values (Q, P) at each rank, (Q, K); 0 at a rank without a passage."""
     if not values.shape[1]:
         return np.zeros(ranked.shape)
     return np.where(ranked >= 0, np.take_along_axis(values, np.maximum(ranked, 0), 1), 0.0)
 
 
 def discounts(ranks: int) -> Floats:
-    """1 / log2(r + 1) for the ranks r = 1 ... (Järvelin and Kekäläinen 2002)."""
+    """Return 1 / log2(r + 1) for the ranks r = 1 ... (Järvelin and Kekäläinen 2002)."""
     by_rank: Floats = 1 / np.log2(np.arange(ranks) + 2.0)
     return by_rank
 
 
 def average_precision(of: Ranked, options: Options | None = None) -> Floats:
-    """AP = sum of the precision at each rank of a relevant passage / relevant passages, (Q,)."""
+    """Return AP = sum of precision at the ranks of relevant passages / relevant passages, (Q,)."""
     relevant = gathered(of.relevance, cut(of.ranked, of.depth)) > 0
     precision = np.cumsum(relevant, axis=1) / (np.arange(relevant.shape[1]) + 1.0)
     found = (relevant * precision).sum(axis=1)
@@ -53,20 +56,20 @@ def average_precision(of: Ranked, options: Options | None = None) -> Floats:
 
 
 def recall(of: Ranked, options: Options | None = None) -> Floats:
-    """Relevant passages ranked / relevant passages, (Q,)."""
+    """Return relevant passages ranked / relevant passages, (Q,)."""
     relevant = gathered(of.relevance, cut(of.ranked, of.depth)) > 0
     return _where(of, ratio(relevant.sum(axis=1), (of.relevance > 0).sum(axis=1)))
 
 
 def ndcg(of: Ranked, options: Options | None = None) -> Floats:
-    """nDCG = DCG / DCG of the best order, DCG = sum of gain(r) / log2(r + 1) down to the cut, (Q,).
+    """Return nDCG = DCG / DCG of the best order, DCG = sum of gain(r) / log2(r + 1), (Q,).
 
-    The gain is the relevance itself, as trec_eval takes it (Järvelin and Kekäläinen 2002). An empty
-    ranking has 0.
+    The sum ends at the cut. The gain is the relevance itself, as in trec_eval (Järvelin and
+    Kekäläinen 2002). An empty ranking has 0.
     """
     gains = gathered(of.relevance, cut(of.ranked, of.depth))
     best = -np.sort(-of.relevance, axis=1)
-    # The best order has a first passage even where the ranking has none.
+    # The best order has a first passage even if the ranking has none.
     within = np.arange(best.shape[1]) < np.maximum(of.depth, 1)[:, None]
     ideal = (best * within * discounts(best.shape[1])).sum(axis=1)
     return _where(of, ratio((gains * discounts(gains.shape[1])).sum(axis=1), ideal))
@@ -76,8 +79,6 @@ def _where(of: Ranked, values: Floats) -> Floats:
     return np.where(of.there, values, np.nan)
 
 
-NO_RELEVANT = "no query has a relevant passage"
-OPTIONS = ("relevance", "oracle", "cuts")
 MEASURES = (
     Measure(
         "MAP",
@@ -92,7 +93,7 @@ MEASURES = (
     Measure(
         "Recall",
         "rankings",
-        "Share of the relevant passages that are ranked down to the cut.",
+        "Share of the relevant passages ranked within the cut.",
         "as trec_eval's recall",
         recall,
         NO_RELEVANT,

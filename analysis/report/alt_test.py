@@ -18,7 +18,7 @@ from ..statistics import (
     epsilon_curve,
     verdict_beside,
 )
-from ..statistics.alternative import undecided_words
+from ..statistics.alternative import describe_undecided
 from ..types import JSON
 from .agreement import numbers
 
@@ -146,7 +146,7 @@ def verdict_words(test: JSON, floor: JSON | None = None) -> str:
         return f"cannot be said at this ε: word overlap passes too{_smaller(floor)}"
     if test.get("verdict") != "undecided":
         return {True: "passes", False: "fails", None: "undefined"}[test["passed"]]
-    return undecided_words(test["queries"], test["queries_needed"])
+    return describe_undecided(test["queries"], test["queries_needed"])
 
 
 def _smaller(floor: JSON | None) -> str:

@@ -21,7 +21,7 @@ from ..statistics import (
     largest_epsilon_failed,
     undefined,
 )
-from ..statistics.alternative import undecided_words
+from ..statistics.alternative import describe_undecided
 from ..statistics.ceiling import GAP, LESS, NAMES, method_of
 from ..types import JSON
 from .agreement import pair
@@ -96,7 +96,7 @@ def _passes(floor: Floor) -> JSON:
 def _why(test: AltTest) -> str:
     if test.reason or test.queries is None:
         return test.reason or ""
-    return undecided_words(test.queries, test.queries_needed)
+    return describe_undecided(test.queries, test.queries_needed)
 
 
 def gap_of(sample: Sample, codes: Ints) -> dict[str, Estimate]:

@@ -1,7 +1,11 @@
 """Agreement, alignment and estimation: pure functions of arrays, without Django.
 
-Throughout: U units, R raters, K categories, B resamples, codes -1 = no label, NaN = undefined.
-`STATISTICS` says what each public statistic is and where it comes from.
+Notation: U units, R raters, K categories, B resamples; code -1 = no label, NaN = undefined.
+
+`STATISTICS` declares each public statistic with a summary and its source. `arrays` holds the array
+types and `estimate` the type of every result. `resampling` computes intervals over whole queries,
+and `informative` says on how many queries an interval rests. The other modules hold one family of
+statistics each. Other packages import from here, never from the modules.
 """
 
 from .agreement import (

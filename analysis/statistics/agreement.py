@@ -1,7 +1,7 @@
 """Agreement on categories, corrected for chance: kappas, Krippendorff's alpha, Gwet's AC1 and AC2.
 
-Every coefficient is a function of the counts (U, K) and optionally of unit weights (B, U): one
-number without, one per resample with. A weight of 2 is the same as having the unit twice.
+Every coefficient takes the counts (U, K) and optionally unit weights (B, U). It returns one number
+without weights and one number per resample with them. A weight of 2 equals having the unit twice.
 Undefined is NaN.
 """
 
@@ -14,11 +14,15 @@ from .arrays import Floats, Ints, Level, Value, ratio, unbatch, unit_weights
 from .estimate import Estimate, undefined
 from .resampling import Bootstrap, Draws, Interval, Tally
 
+METHOD = "Krippendorff's alpha, interval"
+NO_PAIR = "no unit has two labels"
+ALIKE = "all labels are the same category"
+
 
 def counts_of(codes: Ints, k: int) -> Ints:
-    """How many raters gave each unit each category: (U, R) codes, -1 = no label, to (U, K).
+    """Count the raters who gave each unit each category: (U, R) codes, -1 = no label, to (U, K).
 
-    Raises ValueError where a code is not below k.
+    Raises ValueError if a code is not below k.
     """
     if codes.size and codes.max() >= k:
         raise ValueError(f"code {codes.max()} is not one of {k} categories; give a larger k")
@@ -28,16 +32,17 @@ def counts_of(codes: Ints, k: int) -> Ints:
 
 
 def confusion(a: Ints, b: Ints, k: int, weights: Floats | None = None) -> Floats:
-    """The table of two raters' codes: rows a, columns b; (K, K), or (B, K, K) with weights (B, U).
+    """Return the table of two raters' codes, a in the rows and b in the columns.
 
-    Units that one of the two has not labelled (-1) are left out.
+    The shape is (K, K), or (B, K, K) with weights (B, U). Units that one of the two has not
+    labelled (-1) are left out.
     """
     both = np.flatnonzero((a >= 0) & (b >= 0))
     if both.size and max(a.max(), b.max()) >= k:
         raise ValueError(f"a code is not one of {k} categories; give a larger k")
     weight = unit_weights(weights, len(a))[..., both]
     cells = a[both] * k + b[both]
-    # A dense indicator would have K*K columns, which is much with 25 categories.
+    # A dense indicator would have K*K columns, which is a lot with 25 categories.
     shape = (k * k, len(both))
     into_cells = sparse.csr_array((np.ones(len(both)), (cells, np.arange(len(both)))), shape=shape)
     table: Floats = (into_cells @ weight.T).T.reshape(*weight.shape[:-1], k, k)
@@ -45,7 +50,7 @@ def confusion(a: Ints, b: Ints, k: int, weights: Floats | None = None) -> Floats
 
 
 def reason_undefined(counts: Ints) -> str:
-    """In plain words why a chance-corrected coefficient of these counts (U, K) is undefined."""
+    """Explain why a chance-corrected coefficient of these counts (U, K) is undefined."""
     paired = counts[counts.sum(axis=1) >= 2]
     if not counts.any():
         return "there are no labels"
@@ -57,33 +62,28 @@ def reason_undefined(counts: Ints) -> str:
 
 
 def paired_counts(counts: Ints) -> Floats:
-    """The counts with nothing on units of fewer than two labels."""
+    """Set the counts to 0 on units with fewer than two labels."""
     kept: Floats = counts * (counts.sum(axis=1) >= 2)[:, None].astype(float)
     return kept
 
 
 def weighted_mean(per_unit: Floats, weight: Floats) -> Floats:
-    """The mean over the units where the value is defined."""
+    """Return the mean over the units where the value is defined."""
     there = np.isfinite(per_unit)
     return ratio(weight @ np.where(there, per_unit, 0.0), weight @ there.astype(float))
 
 
 def corrected(agreement: Floats, chance: Value) -> Floats:
-    """(agreement - chance) / (1 - chance), NaN where chance alone explains everything."""
+    """Return (agreement - chance) / (1 - chance), or NaN if chance explains everything."""
     return ratio(agreement - chance, 1 - np.asarray(chance))
 
 
 def positions(counts: Ints, values: Floats | None) -> Floats:
-    """The value of each category (default: its position), centred."""
+    """Return the value of each category (default: its position), centred."""
     scale = np.arange(counts.shape[1], dtype=float) if values is None else np.asarray(values, float)
-    # Centred, so that large values (years, say) do not drown their differences.
+    # Centred, so that rounding does not swallow the differences of large values such as years.
     centred: Floats = scale - scale.mean()
     return centred
-
-
-METHOD = "Krippendorff's alpha, interval"
-NO_PAIR = "no unit has two labels"
-ALIKE = "all labels are the same category"
 
 
 def alpha_of_two(
@@ -95,17 +95,17 @@ def alpha_of_two(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> Estimate:
-    """Interval alpha of two raters' numbers x and y (U,), NaN = missing (Krippendorff 2011).
+    """Return interval alpha of two raters' numbers x and y (U,), NaN = missing (Krippendorff 2011).
 
-    With d the differences on the n units that have both, and v the 2n numbers there,
-    alpha = 1 - (2n - 1) * sum d^2 / (2n * sum v^2 - (sum v)^2). `clusters` (U,) are resampled
-    whole.
+    With d the differences on the n units that have both numbers, and v the 2n numbers there,
+    alpha = 1 - (2n - 1) * sum d^2 / (2n * sum v^2 - (sum v)^2). Whole `clusters` (U,) are
+    resampled.
     """
     there = np.isfinite(x) & np.isfinite(y)
     n = int(there.sum())
     if not n:
         return undefined(NO_PAIR, n, METHOD)
-    # Centred for precision: alpha does not depend on where the numbers begin.
+    # Centred for precision: alpha does not depend on the origin of the scale.
     middle = float((x[there] + y[there]).mean()) / 2
     a, b = (np.where(there, each - middle, 0.0) for each in (x, y))
     sums = np.column_stack([there.astype(float), a + b, a**2 + b**2, (a - b) ** 2])
@@ -117,7 +117,7 @@ def alpha_of_two(
 def _alpha(sums: Floats) -> Value:
     labels, first, second, apart = 2 * sums[..., 0], *np.moveaxis(sums[..., 1:], -1, 0)
     overall = labels * second - first**2
-    # What rounding leaves of no variance is none.
+    # A variance that is only a rounding error counts as none.
     overall = np.where(overall > 1e-12 * np.maximum(labels * second, 1.0), overall, 0.0)
     return unbatch(1 - ratio((labels - 1) * apart, overall))
 
@@ -125,13 +125,13 @@ def _alpha(sums: Floats) -> Value:
 def krippendorff_alpha(
     counts: Ints, level: Level, values: Floats | None = None, weights: Floats | None = None
 ) -> Value:
-    """1 - Do/De (Krippendorff 2011), as one closed form for all three levels.
+    """Return 1 - Do/De (Krippendorff 2011), as one closed form for all three levels.
 
-    With S(c) the sum of squared differences over all ordered pairs of labels counted in c, n_u
-    the labels of unit u, N all labels on units with two or more and T their totals per category:
-    alpha = 1 - (N - 1) * sum_u S(c_u)/(n_u - 1) / S(T). The difference is 0 or 1 for nominal
-    categories, that of `values` (default: the position) for interval, and for ordinal ones that
-    of the midranks of the categories in T.
+    S(c) is the sum of squared differences over all ordered pairs of labels counted in c, n_u the
+    number of labels of unit u, N the number of labels on units with two or more, and T their totals
+    per category: alpha = 1 - (N - 1) * sum_u S(c_u)/(n_u - 1) / S(T). The difference of two
+    categories is 0 or 1 at the nominal level, that of `values` (default: the position) at the
+    interval level, and that of the categories' midranks in T at the ordinal level.
     """
     paired = paired_counts(counts)
     weight = unit_weights(weights, len(counts))
@@ -156,7 +156,7 @@ def _unequal_pairs(counts: Floats) -> Floats:
 
 
 def _squared_differences(size: Floats, first: Floats, second: Floats) -> Floats:
-    """Over ordered pairs of `size` values, from their sum and their sum of squares."""
+    """Sum over ordered pairs of `size` values, from their sum and their sum of squares."""
     return 2 * (size * second - first**2)
 
 
@@ -170,12 +170,12 @@ def _midranks(totals: Floats) -> Floats:
 def gwet_ac(
     counts: Ints, level: Level, values: Floats | None = None, weights: Floats | None = None
 ) -> Value:
-    """Gwet's AC1 for nominal categories, AC2 with quadratic weights for ordered ones (Gwet 2014).
+    """Return Gwet's AC1 for nominal categories, AC2 with quadratic weights for ordered ones.
 
-    (Pa - Pe) / (1 - Pe): Pa is the weighted agreement, averaged over units with two or more
-    labels; Pe = sum of the weights / (K (K - 1)) * sum_k p_k (1 - p_k), where p_k is the mean over
-    all units, those with a single label included, of the unit's share of k. K is the number of
-    columns of `counts`. One category alone in use gives 1, as chance agreement is then 0.
+    Gwet 2014: (Pa - Pe) / (1 - Pe). Pa is the weighted agreement, averaged over units with two or
+    more labels. Pe = sum of the weights / (K (K - 1)) * sum_k p_k (1 - p_k), where p_k is the mean
+    of the unit's share of k over all units, including those with a single label. K is the number of
+    columns of `counts`. If only one category is used, chance agreement is 0 and the result is 1.
     """
     k = counts.shape[1]
     weight = unit_weights(weights, len(counts))
@@ -196,46 +196,53 @@ def _quadratic(scale: Floats) -> Floats:
 
 
 def unit_agreement(counts: Ints) -> Floats:
-    """The share of agreeing pairs of labels of each unit, (U,); NaN below two labels."""
+    """Return each unit's share of agreeing pairs of labels, (U,); NaN below two labels."""
     return ratio(*_pairs(counts))
 
 
 def percent_agreement(counts: Ints, weights: Floats | None = None) -> Value:
-    """The mean over units with two or more labels of the share of agreeing pairs."""
+    """Return the mean, over units with two or more labels, of the share of agreeing pairs."""
     return unbatch(_mean_agreement(counts, unit_weights(weights, len(counts))))
 
 
 def percent_agreement_pooled(counts: Ints, weights: Floats | None = None) -> Value:
-    """The share of agreeing pairs of labels of a unit, the pairs of all units taken together."""
+    """Return the share of agreeing pairs of labels, with the pairs of all units pooled."""
     return unbatch(_pooled_agreement(counts, unit_weights(weights, len(counts))))
 
 
 def fleiss_kappa(counts: Ints, weights: Floats | None = None) -> Value:
-    """(P - Pe) / (1 - Pe): P as in `percent_agreement`, Pe the sum of the squared shares of the
-    categories among all labels on units with two or more (Fleiss 1971)."""
+    """Return (P - Pe) / (1 - Pe) (Fleiss 1971).
+
+    P is `percent_agreement`; Pe is the sum of the squared shares of the categories among all labels
+    on units with two or more.
+    """
     weight = unit_weights(weights, len(counts))
     return unbatch(corrected(_mean_agreement(counts, weight), _chance(counts, weight)))
 
 
 def fleiss_kappa_pooled(counts: Ints, weights: Floats | None = None) -> Value:
-    """Fleiss' kappa with the agreement of all pairs pooled, so that a unit with many labels
-    counts more; the same as `fleiss_kappa` where all units have equally many."""
+    """Return Fleiss' kappa with the agreement of all pairs pooled.
+
+    A unit with many labels counts more. Equals `fleiss_kappa` if all units have equally many
+    labels.
+    """
     weight = unit_weights(weights, len(counts))
     return unbatch(corrected(_pooled_agreement(counts, weight), _chance(counts, weight)))
 
 
 def randolph_kappa(counts: Ints, k: int, weights: Floats | None = None) -> Value:
-    """(P - 1/k) / (1 - 1/k): chance is uniform over the k categories on offer (Randolph 2005)."""
+    """Return (P - 1/k) / (1 - 1/k): chance is uniform over the k categories (Randolph 2005)."""
     agreement = _mean_agreement(counts, unit_weights(weights, len(counts)))
     return unbatch(corrected(agreement, 1 / k))
 
 
 def cohen_kappa(table: Floats, weighting: str | None = None) -> Value:
-    """1 - sum(w o) / sum(w e) of two raters' confusions, (K, K) or (B, K, K).
+    """Return 1 - sum(w o) / sum(w e) of two raters' confusions, (K, K) or (B, K, K).
 
-    w is the disagreement of two categories: 1 where they differ, or the distance of their
-    positions (`weighting="linear"`) or its square (`"quadratic"`); o is the table, e the table
-    that its margins give (Cohen 1960, 1968). Undefined where both use one and the same category.
+    w is the disagreement of two categories: 1 if they differ, or the distance of their positions
+    (`weighting="linear"`), or the squared distance (`"quadratic"`). o is the table, and e the table
+    expected from its margins (Cohen 1960, 1968). Undefined if both raters use only one and the same
+    category.
     """
     distance = _distances(table.shape[-1], weighting)
     rows, columns = table.sum(axis=-1), table.sum(axis=-2)

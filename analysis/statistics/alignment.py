@@ -20,9 +20,9 @@ __all__ = [
 
 
 def majority(codes: Ints) -> tuple[Ints, Bools]:
-    """The most frequent label of each unit of codes (U, R), and whether several tie for it.
+    """Return the most frequent label of each unit of codes (U, R), and whether several tie for it.
 
-    The reference (U,) is -1 where there is a tie or no label.
+    The majority (U,) is -1 on a tie and without labels.
     """
     counts = counts_of(codes, max(int(codes.max(initial=-1)) + 1, 1))
     most = counts.max(axis=1)
@@ -32,57 +32,62 @@ def majority(codes: Ints) -> tuple[Ints, Bools]:
 
 
 def precision(table: Floats) -> Floats:
-    """Of what the judge calls a category, the share that people call so: (K,) or (B, K).
+    """Return the precision of each category, hits / the judge's uses of it: (K,) or (B, K).
 
-    NaN where the judge never uses the category."""
+    NaN if the judge never uses the category.
+    """
     return ratio(_diagonal(table), table.sum(axis=-2))
 
 
 def recall(table: Floats) -> Floats:
-    """Of what people call a category, the share that the judge calls so: (K,) or (B, K).
+    """Return the recall of each category, hits / people's uses of it: (K,) or (B, K).
 
-    NaN where people never use the category."""
+    NaN if people never use the category.
+    """
     return ratio(_diagonal(table), table.sum(axis=-1))
 
 
 def f1(table: Floats) -> Floats:
-    """2 hits / (people's + judge's uses of a category): (K,) or (B, K).
+    """Return 2 hits / (people's + judge's uses of a category): (K,) or (B, K).
 
-    This is the harmonic mean of precision and recall, and 0 where only one of the two uses the
-    category; NaN where neither does."""
+    This is the harmonic mean of precision and recall. It is 0 if only one of the two uses the
+    category, and NaN if neither does.
+    """
     return ratio(2 * _diagonal(table), table.sum(axis=-1) + table.sum(axis=-2))
 
 
 def accuracy(table: Floats) -> Value:
-    """The share of units on which judge and reference agree; NaN without units."""
+    """Return the share of units on which judge and reference agree; NaN without units."""
     return unbatch(ratio(_diagonal(table).sum(axis=-1), table.sum(axis=(-2, -1))))
 
 
 def specificity(table: Floats) -> Floats:
-    """Of what people call otherwise, the share that the judge calls otherwise too: (K,) or (B, K).
+    """Return the share of the units outside a category that the judge leaves outside it, too.
 
-    NaN where people call everything this category."""
+    The shape is (K,) or (B, K). NaN if people put everything in this category.
+    """
     people, judge = table.sum(axis=-1), table.sum(axis=-2)
     total = people.sum(axis=-1, keepdims=True)
     return ratio(total - people - judge + _diagonal(table), total - people)
 
 
 def macro(per_class: Floats) -> Value:
-    """The plain mean over the categories (..., K) where the measure is defined; NaN if nowhere.
+    """Return the plain mean over the categories (..., K) with a defined measure; NaN without any.
 
-    A category that the judge never uses has no precision and leaves the mean of precisions;
-    implementations that put 0 there give a lower number."""
+    A category that the judge never uses has no precision and is left out of the mean of precisions.
+    Implementations that count it as 0 give a lower number.
+    """
     there = np.isfinite(per_class)
     return unbatch(ratio(np.where(there, per_class, 0.0).sum(axis=-1), there.sum(axis=-1)))
 
 
 def balanced_accuracy(table: Floats) -> Value:
-    """The mean recall of the categories that people use; NaN without units."""
+    """Return the mean recall of the categories that people use; NaN without units."""
     return macro(recall(table))
 
 
 def mean_absolute_error(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
-    """The mean of |x - y| over units (n,) with both scores; NaN without any."""
+    """Return the mean of |x - y| over units (n,) with both scores; NaN without any."""
     gaps = np.abs(x - y)
     there = np.isfinite(gaps)
     weight = unit_weights(weights, len(x))

@@ -1,18 +1,19 @@
 """The alternative annotator test: may a judge replace a person? (Calderon, Reichart, Dror 2025)
 
 Each annotator is left out in turn. On each of the annotator's items the judge wins if it is at
-least as close to the remaining annotators as the annotator is, and the other way round; a tie is a
-win for both. The annotator loses to the judge if wins_annotator - wins_judge is on average below
-epsilon, by a one-sided t test with the false discovery rate controlled over annotators
-(Benjamini-Yekutieli). The winning rate is the share of annotators who lose; 0.5 is a pass.
+least as close to the remaining annotators as the annotator is, and vice versa. A tie is a win for
+both. The annotator loses to the judge if wins_annotator - wins_judge is on average below epsilon,
+by a one-sided t test with the false discovery rate controlled over annotators
+(Benjamini-Yekutieli). The winning rate is the share of annotators who lose. The judge passes at a
+winning rate of 0.5.
 
-With few queries the t test alone is too sure of itself: a judge that is broken on every fifth
-query shows no broken one in .8^n of the samples, and its differences then have no variance. So by
-query the p-value is never below the bound of `markov`.
+With few queries the t test alone is overconfident. A judge that is broken on every fifth query
+shows no broken one in .8^n of the samples, and its differences then have no variance. By query,
+the p-value is therefore never below the bound of `markov`.
 
-An epsilon at which the floor passes, a rule that compares words and understands nothing, is too
-large to tell a judge from such a rule. A pass then says nothing; a judge that fails has failed all
-the same. Power and the results by other rules are shown beside the test, never instead of it.
+The baseline compares words and understands nothing. An epsilon at which the baseline passes is too
+large to tell a judge from it, so that a pass means nothing there; a judge that fails has still
+failed. Power and the results of other rules are shown beside the test and never replace it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,22 @@ from .arrays import Bools, Floats, Ints, Level, pack, ratio, t_below
 from .paired import signed_rank_below
 from .resampling import design_effect, sums_by_cluster
 
-#: So many labels are simulated at once.
+#: The largest number of labels simulated at once.
 AT_ONCE = 4_000_000
+Verdict = Literal["passes", "fails", "undecided", "floor-passes"]
+#: The lowest winning rate at which a judge passes.
+PASS = 0.5
+#: Root mean squares that differ by less are a tie: sums of decimal fractions are not exact.
+TOLERANCE = 1e-9
+#: The points of the curve; Calderon et al. use 0.2 for experts, 0.15 for trained people, 0.1 for a
+#: crowd.
+EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+#: Maps the judge's wins, the annotator's wins and epsilon to a p-value.
+PValue = Callable[[Floats, Floats, float], float]
+#: Maps labels (n,) and others' labels (n, L), NaN = none, to their closeness (n,).
+Score = Callable[[Floats, Floats], Floats]
+#: Below this many independent units a t test is doubtful.
+FEW = 30
 
 
 def alt_test_power(
@@ -44,12 +59,14 @@ def alt_test_power(
     trials: int = 600,
     seed: int = 0,
 ) -> float:
-    """The share of simulated studies that a judge passes (default: one as good as the people).
+    """Return the share of simulated studies that a judge passes (default: one as good as people).
 
-    In each, `items` independent items have one of equally frequent categories; everyone gives the
-    right one with the chance `accuracy` (the judge with `judge_accuracy`), else any of the others.
-    A verdict "failed" says little where this is low. Accuracy from the people's agreement:
-    `accuracy_of`. With several items in a query, put the number of queries for a cautious answer.
+    Each study has `items` independent items, and each item one of equally frequent categories.
+    Every rater gives the right category with probability `accuracy` (the judge with
+    `judge_accuracy`), and otherwise any of the others. A verdict "failed" says little if this share
+    is low. `accuracy_of` gives the accuracy from the people's agreement. With several items per
+    query, pass the number of queries for a conservative answer.
+
     Raises ValueError below two annotators or two items.
     """
     if annotators < 2 or items < 2:
@@ -62,26 +79,26 @@ def alt_test_power(
     for start in range(0, trials, step):
         shape = (min(step, trials - start), items, annotators + 1)
         right = generator.random(shape) < chances
-        # The true category is 0: which one it is makes no difference to who equals whom.
+        # Category 0 is the true one: which one it is does not affect equality.
         labels = np.where(right, 0, generator.integers(1, categories, shape))
         passed += int(_passes(labels, epsilon, q).sum())
     return passed / trials
 
 
 def accuracy_of(agreement: float, categories: int) -> float:
-    """The accuracy a at which independent raters agree so often: a^2 + (1-a)^2/(K-1).
+    """Return the accuracy a at which independent raters agree this often: a^2 + (1-a)^2/(K-1).
 
-    1/K where they agree no more than by guessing.
+    Returns 1/K if they agree no more often than by guessing.
     """
     k = categories
     return float((1 + np.sqrt(max((k - 1) * (k * agreement - 1), 0.0))) / k)
 
 
 def _passes(labels: Ints, epsilon: float, q: float) -> Floats:
-    """Whether the judge, in the last column of (T, n, m + 1), passes each study, (T,)."""
+    """Return whether the judge, in the last column of (T, n, m + 1), passes each study, (T,)."""
     people, judge = labels[:, :, :-1], labels[:, :, -1:]
     m, n = people.shape[2], people.shape[1]
-    # How many people give each label: counting them is cheaper than comparing all pairs.
+    # Counting the people who give each label is cheaper than comparing all pairs.
     given = np.stack([(people == code).sum(axis=2) for code in range(labels.max() + 1)], axis=2)
     same = np.take_along_axis(given, people, axis=2) - 1
     with_judge = people == judge
@@ -98,22 +115,17 @@ def _passes(labels: Ints, epsilon: float, q: float) -> Floats:
     return passes
 
 
-Verdict = Literal["passes", "fails", "undecided", "floor-passes"]
-#: The winning rate from which a judge passes.
-PASS = 0.5
-
-
-def undecided_words(queries: int, needed: int | None) -> str:
-    """That so few queries cannot decide, and how many could (None: no number)."""
-    said = f"cannot be decided with {queries} {'query' if queries == 1 else 'queries'}"
+def describe_undecided(queries: int, needed: int | None) -> str:
+    """Say that this many queries cannot decide, and how many could (None: no number could)."""
+    text = f"cannot be decided with {queries} {'query' if queries == 1 else 'queries'}"
     if needed is None:
-        return f"{said}; at epsilon 0 a tie never passes"
-    return f"{said}; at least {needed} are needed"
+        return f"{text}; at epsilon 0 a tie never passes"
+    return f"{text}; at least {needed} are needed"
 
 
 @dataclass(frozen=True)
 class AnnotatorTest:
-    """One annotator left out: n items (or queries), and whether the judge wins."""
+    """The result for one annotator left out: n items (or queries), and whether the judge wins."""
 
     name: str
     n: int
@@ -131,17 +143,18 @@ class Reading:
     annotators: tuple[AnnotatorTest, ...]
 
     def as_json(self) -> dict[str, object]:
-        """As the report shows it."""
+        """Return the JSON object of the report."""
         return asdict(self) | {"annotators": [asdict(a) for a in self.annotators]}
 
 
 @dataclass(frozen=True)
 class AltTest:
-    """Both readings; `decides` names the one that counts; `reason` stands where both are null.
+    """Both readings of the test. `decides` names the one that counts.
 
-    Where queries decide, `queries` is how many there are, and `queries_needed` how many a judge
-    would need to pass that ties with people throughout (None: no number suffices). `undecided`:
-    they are too few, and no judge ahead of the people makes up for it.
+    `reason` says why both are null. If queries decide, `queries` is their number, and
+    `queries_needed` the number at which a judge passes that ties with people throughout (None: at
+    no number). `undecided` means that there are too few queries and the judge is not ahead of the
+    people.
     """
 
     epsilon: float
@@ -170,7 +183,7 @@ class AltTest:
 
     @property
     def verdict(self) -> Verdict | None:
-        """`passes` where the deciding winning rate is at least one half; None without a rate."""
+        """Return `passes` if the deciding winning rate is at least 0.5; None without a rate."""
         rate = (self.by_query if self.decides == "by_query" else self.items).winning_rate
         if rate is None or self.undecided:
             return None if rate is None else "undecided"
@@ -178,11 +191,11 @@ class AltTest:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the judge passes; None where that cannot be said."""
+        """Whether the judge passes; None if the test cannot tell."""
         return {"passes": True, "fails": False}.get(self.verdict or "")
 
     def as_json(self) -> dict[str, object]:
-        """The `alt_test` object of the report."""
+        """Return the `alt_test` object of the report."""
         fields: dict[str, object] = {"epsilon": self.epsilon} | self.items.as_json()
         fields |= {"by_query": self.by_query.as_json(), "decides": self.decides}
         fields |= {"passed": self.passed, "verdict": self.verdict}
@@ -190,21 +203,9 @@ class AltTest:
         return fields | ({} if self.reason is None else {"reason": self.reason})
 
 
-#: Root mean squares that differ by less are a tie: sums of decimal fractions are not exact.
-TOLERANCE = 1e-9
-#: The curve's places; experts are given 0.2, trained annotators 0.15, a crowd 0.1.
-EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-
-
-#: From the judge's wins, the annotator's and epsilon to a p-value.
-PValue = Callable[[Floats, Floats, float], float]
-#: From labels (n,) and those of others (n, L), NaN where there is none, to how close they are.
-Score = Callable[[Floats, Floats], Floats]
-
-
 @dataclass(frozen=True)
 class Comparison:
-    """Judge and one annotator on the annotator's items: who wins each (1 or 0), and its query."""
+    """Judge and annotator on the annotator's items: the wins (1 or 0) of each, and the queries."""
 
     name: str
     judge: Floats
@@ -223,15 +224,15 @@ def alt_test(
     q: float = 0.05,
     minimum: int = 30,
 ) -> AltTest:
-    """Test a judge (U,) against annotators (U, R), the queries of the units being `clusters`.
+    """Test a judge (U,) against annotators (U, R) on units of the queries `clusters`.
 
-    In whole-number arrays -1 is a missing label (codes), in floating-point ones NaN (values). A
-    missing label of the judge is a loss. The score is the share of equal labels for nominal, minus
-    the root mean square difference for ordinal and interval variables. Annotators with fewer than
-    `minimum` items that someone else labelled too are dropped. Queries decide where at least one
-    holds several of the items that are compared; else each item is a query, and items decide.
-    Below `queries_needed` queries only a judge that wins more often than the annotators can pass,
-    and no other has failed: the verdict is `undecided`.
+    In integer arrays (codes) -1 is a missing label, in floating-point arrays (values) NaN is. A
+    missing label of the judge is a loss. The score is the share of equal labels at the nominal
+    level, and minus the root mean square difference at the ordinal and interval levels. Annotators
+    with fewer than `minimum` items that somebody else labelled are dropped. Queries decide if at
+    least one of them holds several compared items; otherwise each item is a query, and items
+    decide. Below `queries_needed` queries only a judge that wins more often than the annotators can
+    pass; for any other the verdict is `undecided` and not a failure.
     """
     (test,) = epsilon_curve(
         human, judge, clusters, level=level, epsilons=(epsilon,), names=names, q=q, minimum=minimum
@@ -250,7 +251,7 @@ def epsilon_curve(
     q: float = 0.05,
     minimum: int = 30,
 ) -> tuple[AltTest, ...]:
-    """The test at each epsilon: how far the verdict hangs on the choice made before the run."""
+    """Run the test at each epsilon, to show how much the verdict depends on that choice."""
     everyone = compare_all(human, judge, clusters, level, names)
     return tuple(verdict(everyone, epsilon, q, minimum) for epsilon in epsilons)
 
@@ -274,7 +275,7 @@ def verdict(
     p_value: PValue = additive,
     by_query: PValue = additive_by_query,
 ) -> AltTest:
-    """The test of annotators with at least `minimum` items, in both readings."""
+    """Test the annotators with at least `minimum` items, in both readings."""
     tested = [c for c in everyone if len(c.judge) >= minimum]
     decides: Literal["by_query", "items"] = "by_query" if _repeats(tested) else "items"
     if len(tested) < 2:
@@ -286,7 +287,7 @@ def verdict(
     by_queries = _read(means, epsilon, q, by_query)
     if decides == "items":
         return AltTest(epsilon, by_items, by_queries, decides)
-    # The fewest queries of those annotators who would make half, were they to lose.
+    # Enough annotators must lose to make half: the fewest queries among the best half of them.
     most = sorted((a.n for a in by_queries.annotators), reverse=True)
     queries, needed = most[_half(len(most)) - 1], queries_needed(len(most), epsilon, q)
     ahead = [
@@ -298,10 +299,10 @@ def verdict(
 
 
 def queries_needed(annotators: int, epsilon: float, q: float = 0.05) -> int | None:
-    """From how many queries on a judge that ties with people throughout can pass; None: from none.
+    """Return how many queries let a judge pass that always ties with people; None: no number.
 
     Half of m annotators must be rejected: k = ceil(m/2) p-values of at most k q / (m H_m) with
-    H_m = 1 + 1/2 + ... + 1/m (Benjamini and Yekutieli 2001). A tie on all n queries has
+    H_m = 1 + 1/2 + ... + 1/m (Benjamini and Yekutieli 2001). A tie on all n queries has the p-value
     (1 - epsilon)^n by `markov`, so that n = ln(k q / (m H_m)) / ln(1 - epsilon), rounded up.
     """
     if epsilon <= 0:
@@ -330,7 +331,7 @@ def compare_all(
     level: Level,
     names: Sequence[str] | None = None,
 ) -> list[Comparison]:
-    """The judge against each annotator; labels as in `alt_test`."""
+    """Compare the judge with each annotator; labels as in `alt_test`."""
     people, machine = _with_nan(human), _with_nan(judge)
     if names is None:
         names = [str(j) for j in range(people.shape[1])]
@@ -389,10 +390,10 @@ def _read(comparisons: list[Comparison], epsilon: float, q: float, p_value: PVal
 
 
 def p_below(differences: Floats, epsilon: float) -> float:
-    """The one-sided t test of mean >= epsilon against mean < epsilon.
+    """Return the p-value of the one-sided t test of mean >= epsilon against mean < epsilon.
 
-    Without variance it is 0 where the mean is below epsilon and else 1; a single difference, which
-    can prove nothing, gives 1.
+    Without variance it is 0 if the mean is below epsilon, and 1 otherwise. A single difference,
+    which can prove nothing, gives 1.
     """
     n, mean = len(differences), differences.mean()
     if n < 2:
@@ -404,12 +405,12 @@ def p_below(differences: Floats, epsilon: float) -> float:
 
 
 def markov(differences: Floats, threshold: float, most: float = 1.0) -> float:
-    """A bound of the p-value of mean >= threshold, for differences (n,) of at most `most`.
+    """Return a bound of the p-value of mean >= threshold, for differences (n,) of at most `most`.
 
-    ((most - threshold) / (most - mean))^n, and 1 where the mean is no lower than the threshold:
-    under H0 the product of n independent (most - d) has a mean of at most (most - threshold)^n, so
-    Markov's inequality bounds the chance of a product as large as (most - mean)^n, the largest that
-    this mean allows. For equal differences no smaller p-value is valid.
+    ((most - threshold) / (most - mean))^n, or 1 if the mean is not below the threshold. Under H0
+    the product of n independent (most - d) has a mean of at most (most - threshold)^n. Markov's
+    inequality therefore bounds the chance of a product as large as (most - mean)^n, the largest
+    that this mean allows. For equal differences no smaller p-value is valid.
     """
     mean = float(differences.mean())
     if mean >= threshold:
@@ -418,7 +419,7 @@ def markov(differences: Floats, threshold: float, most: float = 1.0) -> float:
 
 
 def benjamini_yekutieli(p_values: Floats, q: float = 0.05) -> Bools:
-    """Which hypotheses are rejected at false discovery rate q under any dependence (2001)."""
+    """Return the hypotheses rejected at false discovery rate q under any dependence (2001)."""
     from scipy import stats
 
     rejected: Bools = stats.false_discovery_control(p_values, method="by") <= q
@@ -426,9 +427,10 @@ def benjamini_yekutieli(p_values: Floats, q: float = 0.05) -> Bools:
 
 
 def verdict_beside(test: AltTest, floor: AltTest | None) -> Verdict | None:
-    """The verdict of a judge's test, `floor-passes` where the floor's, at the same epsilon, passes.
+    """Return a judge's verdict, or `floor-passes` if both it and the baseline pass at this epsilon.
 
-    One that is undecided or fails stays so: the floor passing takes worth from a pass alone.
+    An undecided or failed test keeps its verdict: only a pass loses its worth if the baseline
+    passes.
     """
     if test.verdict == "passes" and floor is not None and floor.passed:
         return "floor-passes"
@@ -436,15 +438,11 @@ def verdict_beside(test: AltTest, floor: AltTest | None) -> Verdict | None:
 
 
 def largest_epsilon_failed(floor: Sequence[AltTest]) -> float | None:
-    """The largest epsilon at which a floor does not pass, of its tests; None where it always does.
+    """Return the largest epsilon at which the baseline does not pass; None if it always passes.
 
-    Where there are too few queries to decide at an epsilon, it does not pass there either.
+    An epsilon at which there are too few queries to decide counts as not passed.
     """
     return max((test.epsilon for test in floor if not test.passed), default=None)
-
-
-#: Below so many independent units a t test is doubtful.
-FEW = 30
 
 
 def alt_test_sensitivity(
@@ -458,13 +456,13 @@ def alt_test_sensitivity(
     q: float = 0.05,
     minimum: int = FEW,
 ) -> dict[str, AltTest]:
-    """The test of `alt_test`, its arguments the same, by other rules under their names.
+    """Run the test of `alt_test`, with its arguments, by other rules; return results by name.
 
     `multiplicative`: H0 is that the annotator's wins less the judge's / (1 - epsilon) are on
-    average at least 0. `missing_dropped`, only where the judge lacks labels: items without one are
-    left out rather than lost. `wilcoxon`, only where the test decides over fewer than 30 items (or
-    queries) of an annotator or cannot for want of them: the exact signed-rank test that wins less
-    epsilon lie below 0, without `minimum`.
+    average at least 0. `missing_dropped`, only if the judge lacks labels: items without its label
+    are left out instead of lost. `wilcoxon`, only if the test decides over fewer than 30 items (or
+    queries) of an annotator or has too few to decide: the exact signed-rank test of whether wins
+    less epsilon lie below 0, without `minimum`.
     """
     everyone = compare_all(human, judge, clusters, level, names)
     found = {
@@ -491,10 +489,11 @@ def effective_items(
     level: Level,
     minimum: int = FEW,
 ) -> float | None:
-    """How many independent items the test rests on: the mean over annotators of n / design effect.
+    """Return how many independent items the test rests on.
 
-    The design effect is that of the annotator's wins less the judge's (Kish 1965); n is never
-    below the number of queries nor above that of items. None where no annotator is tested.
+    This is the mean over annotators of n / design effect, the design effect being that of the
+    annotator's wins less the judge's (Kish 1965). It is never below the number of queries nor above
+    the number of items. None if no annotator is tested.
     """
     everyone = compare_all(human, judge, clusters, level)
     tested = [c for c in everyone if len(c.judge) >= minimum]
@@ -504,7 +503,7 @@ def effective_items(
 def multiplicative(judge: Floats, annotator: Floats, epsilon: float) -> float:
     """H0: annotator - judge / (1 - epsilon) is on average at least 0; by t.
 
-    Both sides are multiplied by 1 - epsilon, which changes no t and bears an epsilon of 1.
+    Both sides are multiplied by 1 - epsilon, which leaves t unchanged and allows an epsilon of 1.
     """
     return p_below((1 - epsilon) * annotator - judge, 0.0)
 

@@ -1,7 +1,7 @@
-"""What all statistics share: array types, division that may be undefined, quantiles.
+"""Array types, division with undefined results, and quantiles, for all statistics.
 
-Quantiles use scipy.special: importing scipy.stats takes as long as everything else that a command
-or the site imports, so only the few functions that need its tests import it.
+Quantiles use scipy.special. Importing scipy.stats takes as long as all other imports of a command
+or the site together, so only the few functions that need its tests import it.
 """
 
 from typing import Literal
@@ -20,12 +20,12 @@ Value = float | Floats
 
 
 def unit_weights(weights: Floats | None, units: int) -> Floats:
-    """The weights given, (B, U), or a one for each unit, (U,)."""
+    """Return the weights (B, U), or weights of one (U,) if there are none."""
     return np.ones(units) if weights is None else weights
 
 
 def ratio(numerator: Value, denominator: Value) -> Floats:
-    """Numerator / denominator, NaN (undefined) wherever the denominator is not positive."""
+    """Return numerator / denominator, NaN (undefined) if the denominator is not positive."""
     top, bottom = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     result = np.full(top.shape, np.nan)
     np.divide(top, bottom, out=result, where=bottom > 0)
@@ -33,14 +33,14 @@ def ratio(numerator: Value, denominator: Value) -> Floats:
 
 
 def unbatch(values: Floats) -> Value:
-    """A float where there is one number, else the array of resamples as it is."""
+    """Return a single number as a float, and an array of resamples unchanged."""
     return float(values) if np.ndim(values) == 0 else values
 
 
 def distinct(numbers: Ints) -> tuple[Ints, Ints, Ints]:
-    """The different numbers in order, where each stands first, and which of them each one is.
+    """Return the distinct numbers in order, their first indices, and the inverse.
 
-    As `np.unique` has them, but without sorting where the numbers lie close together.
+    The result is that of `np.unique`, without sorting if the numbers lie close together.
     """
     low = int(numbers.min(initial=0))
     span = int(numbers.max(initial=0)) - low + 1
@@ -56,10 +56,10 @@ def distinct(numbers: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def pack(labels: Floats) -> tuple[Floats, Ints]:
-    """The labels (U, R), NaN for none, pushed together: (U, L) for at most L of them on a unit.
+    """Move the labels (U, R), NaN = none, together: (U, L) for at most L labels of a unit.
 
-    In a crowd each person labels few units, and most of (U, R) is empty. With them come the places
-    of each rater's labels, (U, R), -1 where there is none.
+    In a crowd each person labels few units, and most of (U, R) is empty. Also returns the column of
+    each rater's label in the result, (U, R), -1 = none.
     """
     there = np.isfinite(labels)
     place = np.where(there, there.cumsum(axis=1) - 1, -1)
@@ -70,28 +70,28 @@ def pack(labels: Floats) -> tuple[Floats, Ints]:
 
 
 def normal_quantile(p: float | list[float] | Floats) -> Floats:
-    """The z below which a standard normal lies with probability p, elementwise."""
+    """Return the p-quantile of the standard normal distribution, elementwise."""
     z: Floats = special.ndtri(p)
     return z
 
 
 def normal_below(z: Floats) -> Floats:
-    """The probability that a standard normal lies below z, elementwise."""
+    """Return the probability that a standard normal variable lies below z, elementwise."""
     p: Floats = special.ndtr(z)
     return p
 
 
 def t_quantile(p: float, df: int) -> float:
-    """The value below which Student's t with df degrees of freedom lies with probability p."""
+    """Return the p-quantile of Student's t with df degrees of freedom."""
     return float(special.stdtrit(df, p))
 
 
 def t_below(t: float | Floats, df: int | Ints) -> Floats:
-    """The probability that Student's t with df degrees of freedom lies below t, elementwise."""
+    """Return the probability that Student's t with df degrees of freedom is < t, elementwise."""
     p: Floats = special.stdtr(df, t)
     return p
 
 
 def beta_quantile(p: float, a: float, b: float) -> float:
-    """The value below which Beta(a, b) lies with probability p."""
+    """Return the p-quantile of Beta(a, b)."""
     return float(special.betaincinv(a, b, p))

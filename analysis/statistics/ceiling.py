@@ -1,8 +1,8 @@
-"""What people reach with each other, in pairs, and a judge's gap to it.
+"""Human agreement in pairs, and a judge's gap to it.
 
 A majority is less noisy than a person. So a judge's kappa with the majority cannot be compared
-with what people reach with each other: it may be higher even for a judge that is worse than each
-of them. The gap compares like with like: the judge with each person, and people with each other.
+with the kappa of people with each other: even a judge that is worse than each of them may be
+higher. The gap compares like with like: the judge with each person, and people with each other.
 """
 
 from __future__ import annotations
@@ -25,17 +25,26 @@ METHODS = {
     "cohen_kappa": f"Cohen's kappa, {OF_PAIRS}",
 }
 NO_PAIR = "no two people share labels that vary"
+NAMES = {"cohen_kappa": "Cohen's kappa", "percent": "share of equal labels"}
+GAP = "of the judge with each person less that of people with each other"
+LESS = "of the judge with each person less that of {other}"
+OTHER = "the other judge"
+NO_UNIT = "no unit has a label of the judge and of two people"
+NO_SHARED = "no unit has a label of both judges and of a person"
+NO_LARGE_PAIR = f"no two people share {LEAST_SHARED} units that the judge labelled"
+NO_PERSON = f"no person shares {LEAST_SHARED} units with the judges"
+ALIKE = "all labels are the same category"
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of columns (P, 2) that stay, and how many others share a unit and do not."""
+    """The pairs of columns (P, 2) in use, and the number of other pairs that share a unit."""
 
     kept: Ints
     left_out: int
 
     def method(self, name: str) -> str:
-        """The method of a mean over them in words, with what was left out."""
+        """Describe the method of a mean over the pairs, including the pairs left out."""
         if not self.left_out:
             return METHODS[name]
         pairs = "1 pair" if self.left_out == 1 else f"{self.left_out} pairs"
@@ -43,9 +52,10 @@ class Pairs:
 
 
 def ceiling_pairs(codes: Ints) -> Pairs:
-    """The pairs of raters of codes (U, R), -1 = missing, that share at least 30 units.
+    """Return the pairs of raters of codes (U, R), -1 = missing, that share at least 30 units.
 
-    Where at most 30 people are there and no pair shares so many, all that share a unit.
+    If there are at most 30 people and no pair shares that many, returns all pairs that share a
+    unit.
     """
     return Pairs(*kept_pairs(shared_units(codes), codes.shape[1]))
 
@@ -60,12 +70,11 @@ def ceiling_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """The share of equal labels and Cohen's kappa, each its mean over pairs of R raters:
-    sum_p n_p kappa_p / sum_p n_p, with n_p the units that a pair shares.
+    """Return the share of equal labels and Cohen's kappa, each a mean over pairs of R raters.
 
-    codes (U, R) of k categories, -1 = missing; `clusters` (U,) are resampled whole. Which pairs
-    enter says `ceiling_pairs`; one whose kappa is undefined leaves the mean. `names` are those that
-    are wanted.
+    sum_p n_p kappa_p / sum_p n_p, with n_p the number of units that a pair shares. codes (U, R) of
+    k categories, -1 = missing; whole `clusters` (U,) are resampled. `ceiling_pairs` selects the
+    pairs. A pair whose kappa is undefined is left out. `names` selects the coefficients.
     """
     pairs = ceiling_pairs(codes)
     who = np.unique(pairs.kept)
@@ -87,17 +96,6 @@ def ceiling_estimates(
     }
 
 
-NAMES = {"cohen_kappa": "Cohen's kappa", "percent": "share of equal labels"}
-GAP = "of the judge with each person less that of people with each other"
-LESS = "of the judge with each person less that of {other}"
-OTHER = "the other judge"
-NO_UNIT = "no unit has a label of the judge and of two people"
-NO_SHARED = "no unit has a label of both judges and of a person"
-NO_LARGE_PAIR = f"no two people share {LEAST_SHARED} units that the judge labelled"
-NO_PERSON = f"no person shares {LEAST_SHARED} units with the judges"
-ALIKE = "all labels are the same category"
-
-
 def gap_estimates(
     judge: Ints,
     people: Ints,
@@ -109,14 +107,15 @@ def gap_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """The gap of a judge (U,) to people (U, R) in Cohen's kappa and in the share of equal labels.
+    """Return a judge's (U,) gap to people (U, R) in Cohen's kappa and the share of equal labels.
 
-    sum_p n_jp kappa_jp / sum_p n_jp - sum_pq n_pq kappa_pq / sum_pq n_pq, with n the units that two
-    share: the mean over people of the judge's kappa with each, less the mean over pairs of people.
-    Both are of the units with a label of the judge and of two people, and of the same people, and
-    are resampled together. Codes of k categories, -1 = missing; `clusters` (U,) are resampled
-    whole. A kappa that is undefined leaves its mean. Pairs of people that share fewer than 30 such
-    units are left out, unless at most 30 people are there and no pair shares so many.
+    sum_p n_jp kappa_jp / sum_p n_jp - sum_pq n_pq kappa_pq / sum_pq n_pq, with n the number of
+    units that two raters share: the mean over people of the judge's kappa with each, less the mean
+    over pairs of people. Both means are over the same people and over the units with a label of the
+    judge and of two people, and are resampled together. Codes of k categories, -1 = missing; whole
+    `clusters` (U,) are resampled. An undefined kappa is left out of its mean. Pairs of people that
+    share fewer than 30 such units are left out, unless there are at most 30 people and no pair
+    shares that many.
     """
     n = int(((judge >= 0) & ((people >= 0).sum(axis=1) >= 2)).sum())
     if not n:
@@ -127,7 +126,7 @@ def gap_estimates(
         return {name: undefined(NO_LARGE_PAIR, n, method_of(name, GAP)) for name in names}
     who = np.unique(pairs)
     enter = (judge >= 0) & ((people[:, who] >= 0).sum(axis=1) >= 2)
-    # The judge is the first column, and people the others.
+    # The judge is the first column, and people are the others.
     columns = np.where(enter[:, None], np.column_stack([judge, people[:, who]]), -1)
     rows, kinds = kinds_of(columns)
     means = (
@@ -154,12 +153,12 @@ def judge_difference(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """One judge (U,) less another (U,), each by its mean over people (U, R) of the kappa with them.
+    """Return the difference of two judges (U,), each by its mean kappa with people (U, R).
 
-    Both means are of the units with a label of both judges and of a person, weigh people by such
-    units, and are resampled together. People with fewer than 30 of them are left out, unless at
-    most 30 people are there and none has so many. The method calls the other judge as `named`; the
-    other arguments are those of `gap_estimates`.
+    Both means are over the units with a label of both judges and of a person, weight people by the
+    number of such units, and are resampled together. People with fewer than 30 such units are left
+    out, unless there are at most 30 people and none has that many. `named` is the other judge's
+    name in the method. The other arguments are those of `gap_estimates`.
     """
     less = LESS.format(other=named)
     both = (judge >= 0) & (other >= 0)
@@ -188,7 +187,7 @@ def _informative(tally: Tally, judges: Ints, people: Ints, k: int) -> int:
 
 
 def _with(column: int, others: Iterable[int]) -> Ints:
-    """The pairs (P, 2) of one column with each of others."""
+    """Return the pairs (P, 2) of one column with each of the others."""
     return np.array([(column, other) for other in others], dtype=np.int64)
 
 
@@ -199,23 +198,23 @@ def _differences(
     n: int,
     clusters: Ints,
 ) -> dict[str, Estimate]:
-    """One mean over pairs less another, by name, on n units of these clusters."""
+    """Return one mean over pairs less another, by name, on n units of these clusters."""
     functions = {"cohen_kappa": PairMean.kappa, "percent": PairMean.percent}
     queries = len(distinct(clusters)[0])
 
-    def made(name: str) -> Estimate:
+    def difference_of(name: str) -> Estimate:
         def difference(weights: Floats) -> Value:
             one, other = (np.asarray(functions[name](each, weights)) for each in means)
             return unbatch(one - other)
 
         return bootstrap.estimate(difference, n, methods[name], ALIKE, queries)
 
-    return {name: made(name) for name in methods}
+    return {name: difference_of(name) for name in methods}
 
 
 def method_of(name: str, of: str, left_out: int = 0, one: str = "", several: str = "") -> str:
-    """The method of a difference in words; `of` is `GAP` or `LESS`, filled in."""
-    said = f"{NAMES[name]} {of}, means weighted by shared units"
+    """Describe the method of a difference; `of` is `GAP` or `LESS`, filled in."""
+    text = f"{NAMES[name]} {of}, means weighted by shared units"
     noun = one if left_out == 1 else several
     fewer = f", {left_out} {noun} below {LEAST_SHARED} shared units left out"
-    return said + (fewer if left_out else "")
+    return text + (fewer if left_out else "")

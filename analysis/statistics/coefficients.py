@@ -1,4 +1,4 @@
-"""All coefficients of some labels at once, with intervals over whole resampled clusters."""
+"""All coefficients of one table of labels, with intervals over whole resampled clusters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ from .resampling import Bootstrap, Draws, Interval, OfWeights, Tally, kinds_of
 
 OfCounts = Callable[[Ints, Floats], Value]
 OfTable = Callable[[Floats], Value]
-#: A function of the table of two raters, its method in words, and why it may be undefined.
+#: A function of the table of two raters, the description of its method, and why it may be
+#: undefined.
 Measure = tuple[OfTable, str, str]
 
 AGREEMENT = (
@@ -70,7 +71,7 @@ OVERALL: dict[str, tuple[OfTable, str]] = {
     "macro_specificity": (lambda t: macro(specificity(t)), "specificity, mean over categories"),
 }
 PART = "no interval: that of a category has none"
-#: What of each category the means over categories are means of.
+#: The per-category measure that each mean over categories averages.
 MEANS = {
     "balanced_accuracy": "recall",
     "macro_precision": "precision",
@@ -88,8 +89,11 @@ PER_CLASS: dict[str, tuple[Callable[[Floats], Floats], str]] = {
 
 @dataclass(frozen=True)
 class Alignment:
-    """A judge against a reference: `confusion` (K, K) has people in its rows; `classes` holds, for
-    each measure, an estimate for each category; `overall` those over all categories."""
+    """A judge against a reference.
+
+    `confusion` (K, K) has people in its rows. `classes` holds, for each measure, an estimate for
+    each category, and `overall` the estimates over all categories.
+    """
 
     confusion: Floats
     classes: dict[str, list[Estimate]]
@@ -108,11 +112,11 @@ def agreement_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """Percent agreement, both Fleiss' kappas, Randolph's, Krippendorff's alpha and Gwet's AC.
+    """Return percent agreement, Fleiss' and Randolph's kappas, Krippendorff's alpha, Gwet's AC.
 
-    codes (U, R) of k categories, -1 = missing; `clusters` (U,) are resampled whole. Alpha and AC
-    are those of `level`, with `values` (K,) as the numbers of the categories. `names` are the
-    coefficients that are wanted.
+    codes (U, R) of k categories, -1 = missing; whole `clusters` (U,) are resampled. Alpha and AC
+    are computed at `level`, with `values` (K,) as the numbers of the categories. `names` selects
+    the coefficients.
     """
     counts = counts_of(codes, k)
     rows, kinds = kinds_of(counts)
@@ -131,7 +135,7 @@ def agreement_estimates(
 
 
 def _range(name: str) -> tuple[float, float]:
-    """Where a coefficient or share can lie; rounding carries some a hair further."""
+    """Return the range of a coefficient or share; rounding carries some slightly beyond it."""
     corrected = any(word in name for word in ("kappa", "alpha", "gwet"))
     return COEFFICIENT if corrected else SHARE
 
@@ -166,10 +170,10 @@ def pair_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """The share of equal labels and Cohen's kappa, plain, linear and quadratic, of two raters.
+    """Return two raters' share of equal labels and Cohen's kappa, plain, linear and quadratic.
 
-    Codes (U,) of k categories, -1 = missing; `clusters` (U,) are resampled whole. `names` are the
-    coefficients that are wanted.
+    Codes (U,) of k categories, -1 = missing; whole `clusters` (U,) are resampled. `names` selects
+    the coefficients.
     """
     bootstrap = _of_pair(pair_tally(one, other, clusters, k), k, draws, seed, interval)
     reason = _why_no_kappa(_square(bootstrap.tally.total, k))
@@ -189,9 +193,9 @@ def table_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """Any measures of the table (K, K) of two raters, the first of them in its rows.
+    """Return any measures of the table (K, K) of two raters, the first of them in its rows.
 
-    Those whose name holds `kappa` lie from -1 to 1, all others are shares.
+    Measures with `kappa` in their name range from -1 to 1, and all others are shares.
     """
     bootstrap = _of_pair(pair_tally(one, other, clusters, k), k, draws, seed, interval)
     return {
@@ -210,12 +214,12 @@ def alignment_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> Alignment:
-    """Accuracy, precision, recall, F1, specificity and balanced accuracy of a judge.
+    """Return accuracy, precision, recall, F1, specificity and balanced accuracy of a judge.
 
-    Codes (U,) of k categories, -1 = missing; `clusters` (U,) are resampled whole. Each category has
-    its own estimates; means over categories leave out those where a measure is undefined. Where not
-    all queries are informative, a mean has no interval if a category has none: a recall of 1 on the
-    few units with a rare label varies in no resample, and half of the mean with it.
+    Codes (U,) of k categories, -1 = missing; whole `clusters` (U,) are resampled. Each category has
+    its own estimates. Means over categories leave out those with an undefined measure. If not all
+    queries are informative, a mean has no interval when one of its categories has none: a recall of
+    1 on the few units with a rare label varies in no resample, and so half of the mean does not.
     """
     bootstrap = _of_pair(pair_tally(reference, judge, clusters, k), k, draws, seed, interval)
     table = _square(bootstrap.tally.total, k)
@@ -248,7 +252,7 @@ def _has_none(estimate: Estimate) -> bool:
 
 
 def pair_tally(one: Ints, other: Ints, clusters: Ints, k: int) -> Tally:
-    """The cells one * k + other of the table of two raters, units with both labels alone."""
+    """Count the cells one * k + other of the table of two raters, on units with both labels."""
     if max(one.max(initial=-1), other.max(initial=-1)) >= k:
         raise ValueError(f"a code is not one of {k} categories; give a larger k")
     cells = np.where((one >= 0) & (other >= 0), one * k + other, -1)
@@ -256,7 +260,7 @@ def pair_tally(one: Ints, other: Ints, clusters: Ints, k: int) -> Tally:
 
 
 def cells_of(k: int) -> tuple[Ints, Ints]:
-    """What the one and the other rater say in each cell of `pair_tally`, (K * K,) each."""
+    """Return the codes of the two raters in each cell of `pair_tally`, (K * K,) each."""
     return np.divmod(np.arange(k * k), k)
 
 

@@ -1,6 +1,6 @@
-"""Variance components of query, system and rater, and what narrower intervals would take.
+"""Variance components of query, system and rater, and the sizes that narrower intervals need.
 
-As in a generalizability study and its decision study (Brennan 2001).
+This is a generalizability study with its decision study (Brennan 2001).
 """
 
 from __future__ import annotations
@@ -22,21 +22,25 @@ QUERY, SYSTEM, RATER, RESIDUAL = "query", "system", "rater", "residual"
 QUERY_SYSTEM, QUERY_RATER, SYSTEM_RATER = "query:system", "query:rater", "system:rater"
 SOURCES = (QUERY, SYSTEM, RATER, QUERY_SYSTEM, QUERY_RATER, SYSTEM_RATER, RESIDUAL)
 SMALL, NOTHING, SAME = 0.2, 1e-3, 1e-6
-"""Shares of the residual from which on a component is no small one, and is something at all; and by
-how much logarithms of likelihoods may differ that are the same."""
+"""Shares of the residual: below `SMALL` a component is small, below `NOTHING` it counts as 0.
+Logarithms of likelihoods that differ by at most `SAME` are equal."""
 MOST_QUERIES, MOST_OF_QUERY, MOST_CELLS = 300, 60, 100
-"""Of more queries so many are drawn, since the fit goes through them one by one, and of a query's
-scores so many, since their covariances are its square; of more systems times raters, or raters
-beside systems, each of which is an effect of its own, there is no fit."""
+"""Limits of a fit. Queries beyond the first number are sampled, since the fit visits them one by
+one. Scores of a query beyond the second are sampled, since their covariances grow with the square.
+Beyond the third number of system-rater cells, each of which is an effect, there is no fit."""
+FACETS = (QUERY, SYSTEM, RATER)
+NORMAL = 1.959963984540054
+Term = tuple[str, ...]
+"""The facets by whose numbers the variance of a source is divided."""
 
 
 @dataclass(frozen=True)
 class Components:
     """The variance that each source adds to a single score, in squares of the score's unit.
 
-    `variances` lacks the sources that the design does not have; those in `pooled` it has, but
-    cannot tell from the residual, which holds them. `per_item` is the mean number of raters of a
-    query and system. Where `reason` stands, there are no variances.
+    `variances` lacks the sources that the design does not have. The design has the sources in
+    `pooled` but cannot separate them from the residual, which contains them. `per_item` is the mean
+    number of raters of a query and system. If `reason` is set, there are no variances.
     """
 
     scores: int
@@ -69,16 +73,17 @@ class _Design:
 def variance_components(
     scores: Floats, queries: Ints, systems: Ints, raters: Ints, seed: int = 0
 ) -> Components:
-    """The components of scores (N,), each by a rater, of a system, on a query, (N,) each.
+    """Return the components of scores (N,), each by a rater, of a system, on a query, (N,) each.
 
     score = mean + system + rater + system:rater + query + query:system + query:rater + residual,
     all independent. A mixed linear model of statsmodels, by restricted maximum likelihood with a
-    group for each query, gives what queries bring (Lindstrom and Bates 1988); systems and raters
-    are fixed there, and the variance among their effects, less what their own error adds to it,
-    is theirs by the method of moments (Searle, Casella and McCulloch 1992). On balanced data
-    these are the estimates of the analysis of variance where none of them is below 0; one below
-    is 0. NaN scores are left out; of over 300 queries 300 are drawn by `seed`, of over 60 scores of
-    a query 60. No components below ten queries, nor with one system and one rater.
+    group for each query, gives the components of the query (Lindstrom and Bates 1988). Systems and
+    raters are fixed effects there. The variance among their effects, less the part due to their own
+    error, is their component by the method of moments (Searle, Casella and McCulloch 1992). On
+    balanced data these are the estimates of the analysis of variance if none of them is below 0; a
+    negative one becomes 0. NaN scores are left out. Of more than 300 queries, `seed` samples 300,
+    and of more than 60 scores of a query 60. There are no components below ten queries, or with one
+    system and one rater.
     """
     there = np.isfinite(scores)
     kept = _drawn(queries[there], seed)
@@ -107,7 +112,7 @@ def _components(
 
 
 def _drawn(queries: Ints, seed: int) -> Bools:
-    """Which scores (N,) are taken: of so many queries, and of each so many."""
+    """Select the scores (N,) to use: at most so many queries, and so many scores of each."""
     generator = np.random.Generator(np.random.PCG64(seed))
     known, sizes = np.unique(queries, return_counts=True)
     most = min(MOST_QUERIES, len(known))
@@ -149,8 +154,10 @@ def _fitted(design: _Design) -> tuple[dict[str, float], tuple[str, ...]]:
 
 
 def _fixed(design: _Design) -> tuple[Floats, bool]:
-    """A column for each system and rater together, (N, S R), where all such cells have scores;
-    else for each system and, but for the first, each rater."""
+    """Return a column for each system and rater together, (N, S R), if all such cells have scores.
+
+    Otherwise returns a column for each system and for each rater but the first.
+    """
     _, systems, raters = design.levels
     cells = _indicators(design.system * raters + design.rater, systems * raters)
     if cells.any(axis=0).all():
@@ -163,10 +170,10 @@ def _fixed(design: _Design) -> tuple[Floats, bool]:
 
 
 def _random(design: _Design) -> tuple[dict[str, Floats], tuple[str, ...]]:
-    """The columns of each random source within a query, (N, levels), and sources that are pooled.
+    """Return the columns of each random source within a query, (N, levels), and the pooled sources.
 
-    Two scores of one query and system tell their interplay from the residual, or of one query and
-    rater theirs.
+    Two scores of one query and system separate their interaction from the residual, and two scores
+    of one query and rater do so for theirs.
     """
     _, systems, raters = design.levels
     found, pooled = {QUERY: np.ones((len(design.y), 1))}, []
@@ -185,7 +192,7 @@ def _random(design: _Design) -> tuple[dict[str, Floats], tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class _Fit:
-    """Variances of random sources and of the residual; the restricted likelihood's logarithm."""
+    """Variances of random sources and of the residual, and the restricted log-likelihood."""
 
     variances: Mapping[str, float]
     residual: float
@@ -196,10 +203,10 @@ class _Fit:
 def _by_statsmodels(
     design: _Design, fixed: Floats, random: Mapping[str, Floats]
 ) -> tuple[dict[str, float], float]:
-    """The variances of the random sources, and of the residual.
+    """Return the variances of the random sources, and of the residual.
 
-    The search comes near to 0 and never there: a small one is 0 where the likelihood is no worse
-    for it. Raises ValueError where what is left does not converge.
+    The search approaches 0 but never reaches it. A small variance is set to 0 if the likelihood
+    does not suffer. Raises ValueError if the remaining model does not converge.
     """
     fits = [_fit(design, fixed, random)]
     while len(kept := fits[-1].variances) > 1:
@@ -215,7 +222,7 @@ def _by_statsmodels(
 
 
 def _fit(design: _Design, fixed: Floats, random: Mapping[str, Floats]) -> _Fit:
-    # Only here, since it takes a second to import and few processes need it.
+    # Imported here because it takes a second and few processes need it.
     from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
 
     groups = [design.query == each for each in range(design.levels[0])]
@@ -225,7 +232,7 @@ def _fit(design: _Design, fixed: Floats, random: Mapping[str, Floats]) -> _Fit:
         design.y, fixed, groups=design.query, exog_vc=VCSpec(list(random), names, matrices)
     )
     with warnings.catch_warnings():
-        # A component that is 0 lies on the boundary, which is no failure.
+        # A component of 0 lies on the boundary, which is not a failure.
         warnings.simplefilter("ignore")
         fit = model.fit(reml=True)
     values = [*map(float, fit.vcomp), float(fit.scale)]
@@ -242,7 +249,7 @@ def _effects(
     variances: Mapping[str, float],
     residual: float,
 ) -> tuple[Floats, Floats]:
-    """The fixed effects (P,) by generalised least squares, and their covariances (P, P)."""
+    """Return the fixed effects (P,) by generalised least squares, and their covariances (P, P)."""
     size = fixed.shape[1]
     information, weighed = np.zeros((size, size)), np.zeros(size)
     for query in range(design.levels[0]):
@@ -259,7 +266,7 @@ def _effects(
 
 
 def _of_cells(effects: Floats, error: Floats, systems: int, raters: int) -> dict[str, float]:
-    """Systems, raters and their interplay from the means of their cells, (S R,)."""
+    """Return the components of systems, raters and their interaction, from cell means (S R,)."""
     of_systems, of_raters = _centred(systems), _centred(raters)
     found: dict[str, float] = {}
     both = 0.0
@@ -277,7 +284,7 @@ def _of_cells(effects: Floats, error: Floats, systems: int, raters: int) -> dict
 
 
 def _of_main_effects(effects: Floats, error: Floats, systems: int, raters: int) -> dict[str, float]:
-    """Systems and raters from effects (S + R - 1,) without interplay; the first rater's is 0."""
+    """Return systems' and raters' components from effects (S + R - 1,); the first rater's is 0."""
     of_systems = np.hstack([_centred(systems), np.zeros((systems, raters - 1))])
     of_raters = np.hstack([np.zeros((raters, systems)), _centred(raters)[:, 1:]])
     parts = ((SYSTEM, of_systems, systems), (RATER, of_raters, raters))
@@ -289,7 +296,7 @@ def _of_main_effects(effects: Floats, error: Floats, systems: int, raters: int) 
 
 
 def _square(of: npt.NDArray[Any], effects: Floats, error: Floats) -> float:
-    """The squared length of `of` times the effects, less what their error adds to it."""
+    """Return the squared length of `of` times the effects, less the part due to their error."""
     return float(((of @ effects) ** 2).sum() - np.trace(of @ error @ of.T))
 
 
@@ -304,15 +311,9 @@ def _indicators(of: Ints, number: int) -> Floats:
     return made
 
 
-FACETS = (QUERY, SYSTEM, RATER)
-NORMAL = 1.959963984540054
-Term = tuple[str, ...]
-"""What a source's variance is divided by: the numbers of these facets."""
-
-
 @dataclass(frozen=True)
 class Aim:
-    """A mean that is planned for: by source what divides its variance, and a factor for all."""
+    """A mean to plan for: the divisor of the variance of each source, and a factor for all."""
 
     name: str
     terms: Mapping[str, Term]
@@ -345,49 +346,52 @@ AIMS = (SYSTEM_MEAN, DIFFERENCE, OVERALL)
 
 @dataclass(frozen=True)
 class Decision:
-    """The width of an aim's interval with the numbers of now, and what each facet's would have to
-    be, the others staying as they are, for the width that is wanted."""
+    """The width of an aim's interval, and the size of each facet that the target width needs.
+
+    For each facet the others keep their present sizes.
+    """
 
     aim: str
     width: float
     plans: Mapping[str, Plan]
 
 
-def decisions(components: Components, wanted: float) -> list[Decision]:
-    """Decision studies (Brennan 2001) of one system's mean, of the difference of two systems, and
-    of the mean over systems like these.
+def decisions(components: Components, target: float) -> list[Decision]:
+    """Run decision studies (Brennan 2001) for a target width.
 
-    The variance of a mean is the sum of the components, each over the numbers of queries, systems
-    and raters that it is averaged over; the interval is that of the normal distribution, 2 times
-    1.96 roots wide. Empty where there are no components. Raises ValueError for a width not above 0.
+    The aims are one system's mean, the difference of two systems, and the mean over systems like
+    these. The variance of a mean is the sum of the components, each divided by the numbers of
+    queries, systems and raters that it is averaged over. The interval is that of the normal
+    distribution, 2 times 1.96 roots wide. Returns nothing if there are no components. Raises
+    ValueError if the width is not above 0.
     """
-    if not wanted > 0:
+    if not target > 0:
         raise ValueError("a width must be above 0")
     if components.reason is not None:
         return []
     aims = AIMS if components.systems > 1 else (SYSTEM_MEAN,)
-    return [_decision(aim, components, wanted) for aim in aims]
+    return [_decision(aim, components, target) for aim in aims]
 
 
-def _decision(aim: Aim, components: Components, wanted: float) -> Decision:
+def _decision(aim: Aim, components: Components, target: float) -> Decision:
     now = {QUERY: components.queries, SYSTEM: components.systems, RATER: components.per_item}
     facets = [each for each in FACETS if any(each in term for term in aim.terms.values())]
     width = _width(aim, components, now, ())
-    plans = {each: _plan(aim, components, now, each, wanted) for each in facets}
+    plans = {each: _plan(aim, components, now, each, target) for each in facets}
     return Decision(aim.name, width, plans)
 
 
 def _plan(
-    aim: Aim, components: Components, now: Mapping[str, float], facet: str, wanted: float
+    aim: Aim, components: Components, now: Mapping[str, float], facet: str, target: float
 ) -> Plan:
     if facet == RATER and (components.raters < 2 or QUERY_SYSTEM in components.pooled):
         return Plan(None, None, "no item has two raters, so what more would add is unknown")
-    # Endlessly many of a facet leave what does not hang on it.
+    # Endlessly many levels of a facet leave only the sources that do not depend on it.
     rest = _width(aim, components, now, (facet,))
-    if rest >= wanted:
+    if rest >= target:
         return Plan(None, None, f"any number of them would leave it {rest:.3g} wide")
     one = _width(aim, components, {**now, facet: 1}, ()) ** 2 - rest**2
-    needed = max(1, ceil(one / (wanted**2 - rest**2) - 1e-9))
+    needed = max(1, ceil(one / (target**2 - rest**2) - 1e-9))
     if needed > MOST:
         return Plan(None, None, f"more than {MOST:,} of them would be needed")
     return Plan(needed, max(0, ceil(needed - now[facet] - 1e-9)))

@@ -1,6 +1,6 @@
 """Pearson, Spearman and Kendall correlations of two scores, with intervals over clusters.
 
-A weight of 2 is the same as having the unit twice. Undefined (a constant score) is NaN.
+A weight of 2 equals having the unit twice. Undefined (a constant score) is NaN.
 """
 
 from __future__ import annotations
@@ -21,22 +21,30 @@ from .resampling import Bootstrap, Draws, Interval, OfWeights, Tally
 
 #: Kendall's tau compares every two different points: beyond this number weights are refused.
 MAXIMUM_POINTS = 3000
+Correlation = Literal["spearman", "kendall", "pearson"]
+#: Up to this many different points Kendall's tau is resampled if there are fewer clusters.
+MAXIMUM_IN_CLUSTERS = 10_000
+#: The decimal places to which scores are compared.
+DECIMALS = 12
+#: The number of pairs of points compared at once: 32 MB of signs.
+BLOCK = 4_000_000
+CONSTANT = "one of the two scores is constant"
 
 
 def pearson(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
-    """Covariance / root of the product of the variances, of (n,) and (n,)."""
+    """Return the covariance / root of the product of the variances, of (n,) and (n,)."""
     weight = unit_weights(weights, len(x))
     return unbatch(_product_moment(x - np.mean(x), y - np.mean(y), weight))
 
 
 def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
-    """Pearson's correlation of the midranks, which are taken anew in every resample."""
+    """Return Pearson's correlation of the midranks, which are computed again in every resample."""
     weight = unit_weights(weights, len(x))
     return unbatch(_product_moment(_midranks(x, weight), _midranks(y, weight), weight))
 
 
 def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
-    """tau-b = (C - D) / root((n0 - ties in x) * (n0 - ties in y)) over n0 pairs (Kendall 1945).
+    """Return tau-b, (C - D) / root((n0 - ties in x) (n0 - ties in y)) over n0 pairs (Kendall 1945).
 
     With weights, raises ValueError beyond 3,000 different points (x, y).
     """
@@ -48,14 +56,14 @@ def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
     if len(points) > MAXIMUM_POINTS:
         raise ValueError(f"{len(points)} different points; Kendall's tau is resampled up to 3000")
     weight = _sum_by(weights, index.ravel())
-    # Each pair is met twice above and below, which cancels; copies of a unit have sign 0.
+    # Each pair counts twice above and below, which cancels; copies of a unit have sign 0.
     excess = np.einsum("...p,...p->...", weight.astype(np.float32) @ _sign_products(points), weight)
     untied = [_untied(score, weight) for score in points.T]
     return unbatch(ratio(excess, np.sqrt(untied[0] * untied[1])))
 
 
 def _product_moment(x: Floats, y: Floats, weight: Floats) -> Floats:
-    """x and y are (n,) or, where they differ between resamples, (B, n)."""
+    """Correlate x and y, (n,) or, if they differ between resamples, (B, n)."""
     total = weight.sum(axis=-1, keepdims=True)
     dx, dy = (s - ratio(_sum(weight, s)[..., None], total) for s in (x, y))
     covariance = _sum(weight, dx * dy)
@@ -69,7 +77,7 @@ def _sum(weight: Floats, scores: Floats) -> Floats:
 
 
 def _varies(scores: Floats, weight: Floats) -> Bools:
-    """Whether a resample holds two different scores; sums of squares would tell by rounding."""
+    """Return whether a resample holds two different scores; sums of squares would be inexact."""
     drawn = weight > 0
     top = np.max(np.where(drawn, scores, -np.inf), axis=-1, initial=-np.inf)
     bottom = np.min(np.where(drawn, scores, np.inf), axis=-1, initial=np.inf)
@@ -85,41 +93,34 @@ def _midranks(scores: Floats, weight: Floats) -> Floats:
 
 
 def _sign_products(points: Floats) -> NDArray[np.float32]:
-    """1 for concordant, -1 for discordant, 0 for tied pairs of points, in single precision: the
-    sums of signs are whole numbers, and 3,000 points take 36 MB."""
+    """Return 1 for concordant, -1 for discordant and 0 for tied pairs of points.
+
+    Single precision suffices, since sums of signs are whole numbers: 3,000 points take 36 MB.
+    """
     first, second = (np.greater.outer(s, s).astype(np.int8) - np.less.outer(s, s) for s in points.T)
     products: NDArray[np.float32] = (first * second).astype(np.float32)
     return products
 
 
 def _untied(scores: Floats, weight: Floats) -> Floats:
-    """Twice the number of pairs that differ in the score."""
+    """Return twice the number of pairs that differ in the score."""
     _, index = np.unique(scores, return_inverse=True)
     pairs: Floats = weight.sum(axis=-1) ** 2 - (_sum_by(weight, index) ** 2).sum(axis=-1)
     return pairs
 
 
 def _sum_by(weight: Floats, index: Ints) -> Floats:
-    """The weights (B, n) or (n,) summed over equal entries of `index` (n,)."""
+    """Sum the weights (B, n) or (n,) over equal entries of `index` (n,)."""
     order = np.argsort(index, kind="stable")
     starts = np.flatnonzero(np.diff(index[order], prepend=-1))
     return np.add.reduceat(weight[..., order], starts, axis=-1)
 
-
-Correlation = Literal["spearman", "kendall", "pearson"]
 
 FUNCTIONS: dict[Correlation, tuple[Callable[[Floats, Floats, Floats], Value], str]] = {
     "spearman": (spearman, "Spearman's rank correlation"),
     "kendall": (kendall, "Kendall's tau-b"),
     "pearson": (pearson, "Pearson's correlation"),
 }
-#: Up to so many different points Kendall's tau is resampled, where there are fewer clusters.
-MAXIMUM_IN_CLUSTERS = 10_000
-#: Scores that differ by less are equal.
-DECIMALS = 12
-#: So many pairs of points are compared at once: 32 MB of signs.
-BLOCK = 4_000_000
-CONSTANT = "one of the two scores is constant"
 
 
 def correlation_estimates(
@@ -133,13 +134,13 @@ def correlation_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """Spearman's, Kendall's and Pearson's correlation of x and y (U,), as far as named.
+    """Return the named ones of Spearman's, Kendall's and Pearson's correlation of x and y (U,).
 
-    `clusters` (U,) are resampled whole, and ranks taken anew in every resample; `detail` is put
-    behind the name in `method`. Units without one of the two scores (NaN) are left out, and scores
-    that differ in the twelfth decimal are tied: sums of fractions are not exact. Kendall's
-    tau compares all pairs of different points: beyond 3,000 of them (10,000 where there are fewer
-    clusters than points) it has a value and no interval, and the method says so.
+    Whole `clusters` (U,) are resampled, and ranks are computed again in every resample. `detail`
+    follows the name in `method`. Units without one of the two scores (NaN) are left out. Scores
+    that differ only after the twelfth decimal are tied, since sums of fractions are not exact.
+    Kendall's tau compares all pairs of different points. Beyond 3,000 of them (10,000 if there are
+    fewer clusters than points) it has a value and no interval, and the method says so.
     """
     there = np.isfinite(x) & np.isfinite(y)
     a, b = (np.round(scores[there], DECIMALS) for scores in (x, y))
@@ -165,7 +166,7 @@ def correlation_estimates(
 
 
 def distinct_points(x: Floats, y: Floats) -> tuple[Floats, Ints]:
-    """The different points (x, y), (P, 2), and which of them each unit is at, (n,)."""
+    """Return the different points (x, y), (P, 2), and the index of each unit's point, (n,)."""
     across, column = np.unique(x, return_inverse=True)
     up, row = np.unique(y, return_inverse=True)
     places, index = np.unique(column * len(up) + row, return_inverse=True)
@@ -173,7 +174,7 @@ def distinct_points(x: Floats, y: Floats) -> tuple[Floats, Ints]:
 
 
 def _kendall(bootstrap: Bootstrap, points: Floats, n: int, method: str) -> Estimate | None:
-    """Over pairs of clusters where these are fewer than the points; None where both are many."""
+    """Resample tau over pairs of clusters or of points; return None if both are too many."""
     tally = bootstrap.tally
     of: OfWeights
     if tally.table.shape[0] < len(points) <= MAXIMUM_IN_CLUSTERS:
@@ -200,9 +201,9 @@ def _alone(x: Floats, y: Floats, n: int, method: str) -> Estimate:
 
 
 def pairs_of_clusters(table: sparse.csr_array, points: Floats) -> tuple[Floats, Floats, Floats]:
-    """Three sums over the pairs of a unit of one cluster and a unit of another, (C, C) each.
+    """Return three sums over the pairs of a unit of one cluster and a unit of another, (C, C) each.
 
-    `table` (C, P) says how many units each cluster has at each of P points (x, y). The sums are
+    `table` (C, P) counts the units of each cluster at each of P points (x, y). The sums are
     concordant less discordant pairs, pairs that differ in x, and pairs that differ in y.
     """
     size = table.shape[0]
@@ -217,9 +218,10 @@ def pairs_of_clusters(table: sparse.csr_array, points: Floats) -> tuple[Floats, 
 
 
 def tau_without_one(excess: Floats, untied_x: Floats, untied_y: Floats) -> Floats:
-    """tau-b with each cluster left out, (C,), from the sums over pairs of clusters, (C, C).
+    """Return tau-b with each cluster left out, (C,), from sums over pairs of clusters, (C, C).
 
-    All pairs less those with the cluster, which are counted both ways, and its own once again.
+    From all pairs it subtracts those with the cluster, counted in both orders, and adds back the
+    cluster's own pairs.
     """
     both, x, y = (
         pairs.sum() - 2 * pairs.sum(axis=1) + np.diagonal(pairs)

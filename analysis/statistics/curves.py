@@ -1,4 +1,4 @@
-"""A judge's score over all thresholds: calibration, ROC and precision-recall curves."""
+"""Calibration of a judge's score, and its ROC and precision-recall curves."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ from .resampling import (
 
 BINS = 10
 NO_INTERVAL = "no interval: above 0 by chance alone, and in resamples the more so"
+#: The largest number of points of a curve; areas use all scores.
+MOST_POINTS = 50
+#: The largest number of different scores in resamples.
+MOST_LEVELS = 500
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Units with neighbouring probabilities: their mean and the share to which people say yes."""
+    """Units with neighbouring probabilities: their mean and people's share of yes."""
 
     units: int
     probability: float
@@ -33,7 +37,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Brier score, expected calibration error, and the reliability curve (a point for each bin)."""
+    """Brier score, expected calibration error, and the reliability curve (one point per bin)."""
 
     brier: Estimate
     expected_calibration_error: Estimate
@@ -50,14 +54,14 @@ def calibration(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> Calibration:
-    """Probabilities (U,) against people's 1 and 0 (U,), in bins of about equally many units.
+    """Compare probabilities (U,) with people's 1 and 0 (U,), in bins of about equally many units.
 
     Brier score: the mean of (p - y)^2, with a t interval clustered by queries (Brier 1950).
-    Expected calibration error: sum over bins of n_b/n * |mean p - mean y| (Naeini and others
-    2015). It is above 0 by chance alone, the more so with few units, and in resamples twice: their
-    intervals held the truth in as few as .43 of simulated studies. So it has none.
-    Units without a probability (NaN) or a label (-1) are left out. Equal probabilities stay in
-    one bin. Raises ValueError where a probability is not between 0 and 1.
+    Expected calibration error: sum over bins of n_b/n * |mean p - mean y| (Naeini and others 2015).
+    The error is above 0 by chance alone, more so with few units, and doubly so in resamples: its
+    intervals held the truth in as few as .43 of simulated studies. It therefore has no interval.
+    Units without a probability (NaN) or a label (-1) are left out. Equal probabilities share a bin.
+    Raises ValueError if a probability is not between 0 and 1.
     """
     there = np.isfinite(probabilities) & (outcomes >= 0)
     p, y = probabilities[there], outcomes[there].astype(float)
@@ -81,7 +85,7 @@ def calibration(
 
 
 def equal_count_bins(values: Floats, bins: int) -> Ints:
-    """The bin 0..b-1 of each value (n,), about equally full; equal values stay together."""
+    """Return the bin 0..b-1 of each value (n,), about equally full; equal values share a bin."""
     if not len(values):
         return np.empty(0, np.int64)
     edges = np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf")
@@ -105,7 +109,7 @@ def _reliability(bootstrap: Bootstrap, size: int) -> list[Bin]:
 
 
 def _share_of(bootstrap: Bootstrap, place: int, size: int, units: int) -> Estimate:
-    """An interval rests on the queries that have a unit in the bin."""
+    """Estimate the share of yes in a bin; its interval rests on the queries with a unit there."""
     of, yes = bootstrap.tally.table[:, [place, 2 * size + place]].toarray().T
     return bootstrap.estimate(
         lambda w: _share(w)[..., place],
@@ -126,17 +130,11 @@ def _thirds(sums: Floats) -> tuple[Floats, Floats, Floats]:
     return n, p, y
 
 
-#: So many points of a curve are given at most; areas use all scores.
-MOST_POINTS = 50
-#: So many different scores are told apart in resamples.
-MOST_LEVELS = 500
-
-
 @dataclass(frozen=True)
 class ThresholdSweep:
-    """What a judge does where a score at or above a threshold counts as yes.
+    """A judge's results if a score at or above a threshold counts as yes.
 
-    The lists have an estimate for each of `thresholds` (T,), in rising order; `recall` is the true
+    The lists have an estimate for each of `thresholds` (T,), in rising order. `recall` is the true
     positive rate. `roc_auc` and `average_precision` are the areas under the two curves.
     """
 
@@ -159,12 +157,12 @@ def threshold_sweep(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> ThresholdSweep:
-    """ROC and precision-recall curves of scores (U,) against people's 1 and 0 (U,), with bands.
+    """Return ROC and precision-recall curves of scores (U,) against people's 1 and 0 (U,).
 
-    Units without a score (NaN) or a label (-1) are left out. A point for each different score, or
-    for 50 of them. The bands hold at each threshold, not for the curve as a whole; without `bands`
-    the areas alone have intervals. Beyond 500 different scores neighbours are taken together in
-    the resamples of an area, which are then shifted by what that changes in the area itself.
+    Units without a score (NaN) or a label (-1) are left out. There is one point for each different
+    score, or 50 points. The bands hold at each threshold, not for the curve as a whole; without
+    `bands` only the areas have intervals. Beyond 500 different scores, resamples of an area merge
+    neighbouring scores and are then shifted by the change that merging causes in the area itself.
     """
     there = np.isfinite(scores) & (positive >= 0)
     values, place = np.unique(np.where(there, scores, np.inf), return_inverse=True)
@@ -205,10 +203,10 @@ def threshold_sweep(
 
 
 def roc_auc(weights: Floats) -> Value:
-    """The chance that a unit with yes has a higher score than one with no, ties counting half.
+    """Return the chance that a unit with yes outscores one with no, ties counting half.
 
-    `weights` (..., 2T): for T scores in rising order, how many units people gave a no and a yes.
-    This is the area under the ROC curve (Hanley and McNeil 1982).
+    `weights` (..., 2T): for T scores in rising order, the number of people's no and yes. This is
+    the area under the ROC curve (Hanley and McNeil 1982).
     """
     no, yes = _by_label(weights)
     below = np.cumsum(no, axis=-1) - no / 2
@@ -217,9 +215,10 @@ def roc_auc(weights: Floats) -> Value:
 
 
 def average_precision(weights: Floats) -> Value:
-    """sum over thresholds of (recall - recall at the next higher) * precision; (..., 2T) as above.
+    """Return the sum over thresholds of (recall - recall at the next higher) * precision.
 
-    The precision-recall curve as steps: straight lines between its points would flatter.
+    `weights` (..., 2T) as in `roc_auc`. The precision-recall curve consists of steps: straight
+    lines between its points would give too high an area.
     """
     no, yes = _by_label(weights)
     hits = _above(yes)
@@ -241,18 +240,18 @@ def _rates(weights: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _by_label(weights: Floats) -> tuple[Floats, Floats]:
-    # Each in one piece: sums along what lies scattered take several times as long.
+    # Contiguous copies: sums over strided arrays take several times as long.
     pairs = weights.reshape(*weights.shape[:-1], -1, 2)
     return np.ascontiguousarray(pairs[..., 0]), np.ascontiguousarray(pairs[..., 1])
 
 
 def _above(units: Floats) -> Floats:
-    """How many units have each score or a higher one."""
+    """Count the units with each score or a higher one."""
     counted: Floats = np.cumsum(units[..., ::-1], axis=-1)[..., ::-1]
     return counted
 
 
 def _spread(size: int, most: int) -> Ints:
-    """At most so many places of 0..size-1, evenly spread, the first and the last among them."""
+    """Return at most `most` of the indices 0..size-1, evenly spread, including both ends."""
     places = np.linspace(0, size - 1, min(size, most))
     return np.unique(np.round(places)).astype(np.int64) if size else np.empty(0, np.int64)

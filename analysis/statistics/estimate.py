@@ -1,4 +1,4 @@
-"""Estimate: one number with its interval, or the reason why it has none; and registry entries."""
+"""`Estimate`, a number with its interval or a reason for its absence, and registry entries."""
 
 import math
 import tomllib
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-#: How far rounding carries a number out of its range.
+#: The distance by which rounding may carry a number out of its range.
 ROUNDING = 1e-9
 #: The ranges of shares, of differences of shares, of coefficients and of their differences.
 SHARE = (0.0, 1.0)
@@ -18,10 +18,10 @@ COEFFICIENT_DIFFERENCE = (-2.0, 2.0)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with a 95 % interval over n units, and the method in words.
+    """A value with a 95 % interval over n units, and the description of its method.
 
-    `value` is null exactly where `reason` says why; `low` and `high` are null where no interval
-    is defined or too few queries stand behind it. A number that is not finite is refused.
+    `value` is null exactly if `reason` is set. `low` and `high` are null if no interval is defined
+    or too few queries support one. A number that is not finite is refused.
     """
 
     value: float | None
@@ -40,10 +40,10 @@ class Estimate:
             raise ValueError("an interval has two ends; give both or neither")
 
     def within(self, least: float, most: float) -> "Estimate":
-        """The same, value and interval cut to `least` and `most`, between which the truth must lie.
+        """Return the estimate cut to the range from `least` to `most`, in which the truth must lie.
 
-        An interval that holds the truth then still does. The method says where something was cut,
-        rounding apart.
+        Cutting does not make an interval lose the truth. The method mentions the cut unless it only
+        removes a rounding error.
         """
         if self.value is None:
             return self
@@ -55,11 +55,11 @@ class Estimate:
         pairs = zip(ends, kept, strict=True)
         if all(x is None or y is None or abs(x - y) < ROUNDING for x, y in pairs):
             return within
-        told = " and ".join(f"{x:g}" for x in (least, most) if math.isfinite(x))
-        return replace(within, method=f"{self.method}; cut at {told}")
+        limits = " and ".join(f"{x:g}" for x in (least, most) if math.isfinite(x))
+        return replace(within, method=f"{self.method}; cut at {limits}")
 
     def as_json(self) -> dict[str, object]:
-        """The object of the report: `reason` stands only where the value is null."""
+        """Return the object of the report; `reason` appears only if the value is null."""
         fields: dict[str, object] = {
             "value": self.value,
             "low": self.low,
@@ -71,24 +71,24 @@ class Estimate:
 
 
 def undefined(reason: str, n: int, method: str) -> Estimate:
-    """No value, and why."""
+    """Return an estimate without a value, for this reason."""
     return Estimate(None, None, None, int(n), method, reason)
 
 
 def defined(value: float, interval: tuple[float, float] | None, n: int, method: str) -> Estimate:
-    """A value and, where there is one, its interval; NumPy scalars become plain numbers."""
+    """Return a value with its interval, if any; NumPy scalars become plain numbers."""
     low, high = (None, None) if interval is None else (float(interval[0]), float(interval[1]))
     return Estimate(float(value), low, high, int(n), method)
 
 
 def is_undefined(value: float) -> bool:
-    """NaN inside the library means undefined; infinities are never left standing either."""
+    """Return whether a value is NaN, which means undefined, or infinite, which never appears."""
     return not np.isfinite(value)
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A public statistic: the function's name, what it says in one line, where it comes from."""
+    """A public statistic: the function's name, a one-line summary, and its source."""
 
     name: str
     summary: str

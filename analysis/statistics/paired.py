@@ -1,4 +1,4 @@
-"""Two systems on the same queries: tests of paired differences, and rankings of systems."""
+"""Two systems on the same queries: tests of paired differences, and rank correlations."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ from .resampling import (
     sums_by_cluster,
 )
 
-#: Above this many differences the normal approximation is used: it is then as good as exact.
+#: Above this number of differences the normal approximation is as good as the exact test.
 EXACT_UP_TO = 200
-#: Up to so many differences all signs are gone through.
+#: Up to this number of differences all combinations of signs are enumerated.
 ENUMERATED_UP_TO = 13
+RankCorrelation = Literal["kendall", "spearman"]
+#: Means are compared to this many decimals, since sums of decimal fractions are not exact.
+DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,10 @@ class PairedTest:
 
 
 def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
-    """The signed-rank test that differences (n,) lie around 0 (Wilcoxon 1945), two-sided.
+    """Test with signed ranks whether differences (n,) lie around 0 (Wilcoxon 1945), two-sided.
 
-    Zeros are left out, ties take midranks. The p-value is exact, over all signs of the ranks found,
-    ties included, for up to 200 differences, and above that the normal approximation's.
+    Zeros are left out, and ties take midranks. For up to 200 differences the p-value is exact, over
+    all signs of the given ranks including ties. Above that it is the normal approximation's.
     """
     difference = mean_by_cluster(differences, np.arange(len(differences)), "mean difference")
     kept = _other_than_zero(differences)
@@ -55,10 +58,11 @@ def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
 
 
 def sign_flip(differences: Floats, resamples: int = 10_000, seed: int = 0) -> PairedTest:
-    """The permutation test that differences (n,) of queries are as likely to be turned round.
+    """Test by permutation whether differences (n,) of queries are as likely with the opposite sign.
 
-    Two-sided p of the mean over all 2^n signs up to 13 differences, else (1 + those at least as
-    extreme) / (1 + `resamples`) over random signs (Fisher 1935; Phipson and Smyth 2010).
+    The two-sided p of the mean is over all 2^n signs for up to 13 differences. Otherwise it is
+    (1 + those at least as extreme) / (1 + `resamples`) over random signs (Fisher 1935; Phipson and
+    Smyth 2010).
     """
     kept = differences[np.isfinite(differences)]
     difference = mean_by_cluster(kept, np.arange(len(kept)), "mean difference")
@@ -79,15 +83,15 @@ def _signs(bits: Ints) -> Floats:
 
 
 def _extreme(signs: Floats, differences: Floats) -> Bools:
-    """Which sums are as far from 0 as that of the differences; sums of fractions are not exact."""
+    """Return the sums at least as far from 0 as that of the differences, allowing for rounding."""
     found: Bools = np.abs(signs @ differences) >= abs(differences.sum()) - 1e-9
     return found
 
 
 def paired_t(a: Floats, b: Floats, clusters: Ints) -> PairedTest:
-    """t on the query means of a - b, items (n,) belonging to the queries `clusters`, two-sided.
+    """Test the query means of a - b by t, two-sided; items (n,) belong to the queries `clusters`.
 
-    Every query weighs the same. Items without one of the two values (NaN) are left out.
+    Every query has the same weight. Items without one of the two values (NaN) are left out.
     """
     there = np.isfinite(a - b)
     sums, sizes = sums_by_cluster((a - b)[there], clusters[there])
@@ -102,9 +106,9 @@ def paired_t(a: Floats, b: Floats, clusters: Ints) -> PairedTest:
 
 
 def signed_rank_below(differences: Floats) -> float:
-    """The one-sided p-value of the signed-rank test that differences (n,) lie below 0.
+    """Return the one-sided p-value of the signed-rank test that differences (n,) lie below 0.
 
-    As `wilcoxon_signed_rank`; 1 where no difference is other than zero.
+    As `wilcoxon_signed_rank`; 1 if all differences are zero.
     """
     kept = _other_than_zero(differences)
     if len(kept) == 0:
@@ -129,9 +133,10 @@ def _other_than_zero(differences: Floats) -> Floats:
 
 
 def _normal_score(differences: Floats) -> float:
-    """z = (W+ - n (n + 1) / 4) / sqrt((n (n + 1) (2 n + 1) - sum of (t^3 - t) / 2) / 24).
+    """Return z of the signed-rank sum under the normal approximation.
 
-    t are the numbers of equal sizes; no correction for continuity.
+    z = (W+ - n (n + 1) / 4) / sqrt((n (n + 1) (2 n + 1) - sum of (t^3 - t) / 2) / 24), with t the
+    numbers of equal sizes, and without correction for continuity.
     """
     ranks, times = _midranks(np.abs(differences))
     n, tied = len(ranks), float((times**3 - times).sum()) / 2
@@ -140,26 +145,21 @@ def _normal_score(differences: Floats) -> float:
 
 
 def _midranks(sizes: Floats) -> tuple[Floats, Floats]:
-    """The rank of each size from 1, equal ones sharing their mean, and how often each size is."""
+    """Return the rank of each size from 1, equal sizes sharing their mean, and its count."""
     _, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     times = counts.astype(float)
     return (np.cumsum(times) - (times - 1) / 2)[place], times
 
 
 def _rank_sums(differences: Floats) -> tuple[Floats, int]:
-    """The chance of each doubled sum of positive ranks, from 0, over all signs; the one found."""
+    """Return the chance of each doubled sum of positive ranks, from 0, and the observed sum."""
     ranks, _ = _midranks(np.abs(differences))
     doubled = np.round(2 * ranks).astype(int)
     ways = np.ones(1)
     for rank in doubled:
-        # Halving keeps a probability where a count would outgrow a float.
+        # Probabilities are halved at each step because counts would overflow a float.
         ways = (np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))) / 2
     return ways, int(doubled[differences > 0].sum())
-
-
-RankCorrelation = Literal["kendall", "spearman"]
-#: Means that differ by less are tied: sums of decimal fractions are not exact.
-DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -173,9 +173,9 @@ class Comparison:
 
 
 def compare_systems(scores: Floats, names: Sequence[str]) -> list[Comparison]:
-    """Every pair of S systems on Q queries, scores (Q, S), NaN = none: paired t by query, Holm.
+    """Compare every pair of S systems on Q queries, scores (Q, S), NaN = none: paired t, Holm.
 
-    The family of the adjustment is all pairs whose test is defined.
+    The adjustment covers all pairs whose test is defined.
     """
     queries = np.arange(len(scores))
     pairs = list(combinations(range(len(names)), 2))
@@ -189,7 +189,7 @@ def compare_systems(scores: Floats, names: Sequence[str]) -> list[Comparison]:
 
 
 def holm(p_values: Floats) -> Floats:
-    """p-values (m,) adjusted so that all claims hold together at the level (Holm 1979).
+    """Adjust p-values (m,) so that all claims hold together at the level (Holm 1979).
 
     The i-th smallest becomes the largest of (m - j + 1) * p_(j) over j <= i, at most 1.
     """
@@ -209,11 +209,12 @@ def system_rank_correlation(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> Estimate:
-    """Whether people and judge rank S systems alike: scores (Q, S) of each, NaN = none.
+    """Correlate people's and a judge's ranking of S systems: scores (Q, S) of each, NaN = none.
 
-    The correlation (Kendall's tau-b or Spearman's rho) of the systems' means over queries, people's
-    over what people scored, the judge's over what it scored; queries are resampled whole. Few
-    systems give few possible values, so that the interval is coarse.
+    The correlation (Kendall's tau-b or Spearman's rho) is that of the systems' means over queries.
+    People's means are over the queries that people scored, and the judge's over those that it
+    scored. Whole queries are resampled. Few systems give few possible values, so that the interval
+    is coarse.
     """
     n = people.shape[1]
     name = "Kendall's tau-b" if function == "kendall" else "Spearman's rank correlation"
@@ -234,7 +235,7 @@ def system_rank_correlation(
 
 
 def kendall_of_rows(x: Floats, y: Floats) -> Floats:
-    """tau-b of each row of x and y (..., S); NaN where a row is constant or holds NaN."""
+    """Return tau-b of each row of x and y (..., S); NaN if a row is constant or holds NaN."""
     dx = np.sign(x[..., :, None] - x[..., None, :])
     dy = np.sign(y[..., :, None] - y[..., None, :])
     excess = (dx * dy).sum(axis=(-2, -1))
@@ -243,7 +244,7 @@ def kendall_of_rows(x: Floats, y: Floats) -> Floats:
 
 
 def spearman_of_rows(x: Floats, y: Floats) -> Floats:
-    """The correlation of the midranks of each row (..., S); NaN where constant or with NaN."""
+    """Correlate the midranks of each row of x and y (..., S); NaN if constant or with NaN."""
     from scipy import stats
 
     centre = (x.shape[-1] + 1) / 2

@@ -1,10 +1,10 @@
 """Agreement pair by pair and person by person, at a cost that grows with the labels.
 
-Everything is a sum over existing labels, by sparse products: no pair without a common unit is
+All results are sums over existing labels, by sparse products: no pair without a common unit is
 formed, and no table of a pair is stored. With many people the tables of all pairs in all resamples
-would be the square of the people times the resamples. So the mean over pairs is computed once,
-with its derivative by the weight of each unit, and on a resample it counts as linear in the
-weights (the infinitesimal jackknife, Efron 1982, chapter 6).
+would grow with the square of the people times the resamples. So the mean over pairs is computed
+once, with its derivative with respect to the weight of each unit, and on resamples it is taken as
+linear in the weights (the infinitesimal jackknife, Efron 1982, chapter 6).
 """
 
 from __future__ import annotations
@@ -23,32 +23,39 @@ from .informative import informative_among
 from .paired import holm
 from .resampling import Bootstrap, Draws, Interval, Tally
 
-#: Pairs that share fewer units are left out, unless none shares so many and people are few.
+#: Pairs that share fewer units are left out, unless none shares this many and people are few.
 LEAST_SHARED = 30
-#: Above so many people such pairs are always left out: each of a crowd shares little with another.
+#: Above this number of people such pairs are always left out: in a crowd, each pair shares little.
 CROWD = 30
-#: So many cells of tables are made at once: 16 MB.
+#: The number of cells of tables computed at once: 16 MB.
 AT_ONCE = 2_000_000
+FEWEST_SHARED = 30
+METHODS = {
+    "percent": "share of equal labels, mean over pairs of people weighted by shared units",
+    "cohen_kappa": "Cohen's kappa, mean over pairs of people weighted by shared units",
+}
+LINEAR = ", resamples linearised"
+NO_PAIR = f"no two people share {FEWEST_SHARED} units with labels that vary"
 
 
 def shared_units(people: Ints) -> sparse.coo_array:
-    """How many units each two people share, above the diagonal; pairs that share none are absent.
+    """Count the units that each two people share, above the diagonal; pairs without any are absent.
 
-    A crowd has many more pairs than labels, so that all of them are never formed.
+    A crowd has many more pairs than labels, so not all of them are formed.
     """
     labelled = sparse.csr_array(people >= 0, dtype=np.int64)
     return sparse.coo_array(sparse.triu(labelled.T @ labelled, 1))
 
 
 def kept_pairs(shared: sparse.coo_array, people: int) -> tuple[Ints, int]:
-    """The pairs (P, 2) that stay, and how many that share a unit do not."""
+    """Return the pairs (P, 2) to keep, and the number of other pairs that share a unit."""
     pairs = np.column_stack(shared.coords).astype(np.int64)
     kept, left_out = enough(shared.data, people)
     return pairs[kept], left_out
 
 
 def enough(units: Ints, people: int) -> tuple[Ints, int]:
-    """The places of those with enough shared units, and how many with some are left out."""
+    """Return the indices with enough shared units, and the number of others with some."""
     some = np.flatnonzero(units > 0)
     large = np.flatnonzero(units >= LEAST_SHARED)
     if not len(large) and people <= CROWD:
@@ -60,8 +67,9 @@ def enough(units: Ints, people: int) -> tuple[Ints, int]:
 class PairMean:
     """Means over pairs (P, 2) of columns of `rows` (N, C), codes of k categories, -1 = missing.
 
-    They take weights of the rows, (N,) or (B, N), and weigh each pair by the units that it shares
-    under them; with `drawn` (B, C) also by how often each of the two columns was drawn.
+    The methods take weights of the rows, (N,) or (B, N), and weight each pair by the units that it
+    shares under them. `drawn` (B, C) also weights each pair by how often its two columns were
+    drawn.
     """
 
     rows: Ints
@@ -69,14 +77,14 @@ class PairMean:
     k: int
 
     def percent(self, weights: Floats, drawn: Floats | None = None) -> Value:
-        """The mean share of equal labels."""
+        """Return the mean share of equal labels."""
         if drawn is not None:
             return unbatch(self._percent_drawn(weights, drawn))
         shared, equal = self._shared_and_equal
         return unbatch(ratio(weights @ equal, weights @ shared))
 
     def kappa(self, weights: Floats, drawn: Floats | None = None) -> Value:
-        """The mean of Cohen's kappa; pairs whose kappa is undefined leave it."""
+        """Return the mean of Cohen's kappa, without pairs whose kappa is undefined."""
         cells = self.k**2
         some = max(1, AT_ONCE // (cells * max(1, weights.size // len(self.rows)))) * cells
         size = self._cells.shape[0]
@@ -95,7 +103,7 @@ class PairMean:
     def _sums(
         self, weights: Floats, drawn: Floats | None, start: int, end: int
     ) -> tuple[Floats, Floats]:
-        """The sum of kappa times units over some of the pairs, and that of their units."""
+        """Return the sum of kappa times units over some of the pairs, and of their units."""
         shape = (*weights.shape[:-1], -1, self.k, self.k)
         tables = (self._cells[start:end] @ weights.T).T.reshape(shape)
         kappa, units = np.asarray(cohen_kappa(tables)), tables.sum(axis=(-2, -1))
@@ -108,7 +116,7 @@ class PairMean:
 
     @cached_property
     def _shared_and_equal(self) -> tuple[Floats, Floats]:
-        """How many of the pairs share a row, and how many agree on it, both (N,)."""
+        """Count the pairs that share a row, and the pairs that agree on it, both (N,)."""
         shared, equal = np.zeros(len(self.rows)), np.zeros(len(self.rows))
         for one, other in self.rows.T[self.pairs]:
             there = (one >= 0) & (other >= 0)
@@ -118,7 +126,7 @@ class PairMean:
 
     @cached_property
     def _cells(self) -> sparse.csr_array:
-        """Into the cells of the table of each pair, (P * K * K, N)."""
+        """Map each row to its cell in the table of each pair, (P * K * K, N)."""
         places, size = [], self.k**2
         for n, (one, other) in enumerate(self.rows.T[self.pairs]):
             there = np.flatnonzero((one >= 0) & (other >= 0))
@@ -130,8 +138,11 @@ class PairMean:
 
 @dataclass(frozen=True)
 class PairCounts:
-    """The pairs of raters with a unit in common, all (P,): columns `one` < `other`, shared `units`,
-    on how many they are `equal`, and by category how often each of the two `uses` it there."""
+    """The pairs of raters with a unit in common, all (P,).
+
+    `one` < `other` are the columns, `units` the number of shared units, `equal` the number with
+    equal labels, and `uses` counts, by category, how often each of the two uses it on shared units.
+    """
 
     one: Ints
     other: Ints
@@ -153,15 +164,15 @@ class PairCounts:
 
     @cached_property
     def kappa(self) -> Floats:
-        """Cohen's, NaN where it is undefined."""
+        """Cohen's kappa of each pair, NaN if undefined."""
         return corrected(self.percent, ratio(self.chance, self.units.astype(float) ** 2))
 
     def least(self, units: int) -> PairCounts:
-        """Those that share so many units."""
+        """Return the pairs that share at least `units` units."""
         return self._kept(self.units >= units)
 
     def varied(self) -> PairCounts:
-        """Those whose kappa is defined."""
+        """Return the pairs whose kappa is defined."""
         return self._kept(self.units.astype(float) ** 2 > self.chance)
 
     def _kept(self, kept: Bools) -> PairCounts:
@@ -172,13 +183,13 @@ class PairCounts:
 
 
 def pair_counts(codes: Ints, k: int, with_uses: bool = True) -> PairCounts:
-    """The pairs of raters that share units, from codes (U, R) of k categories, -1 = no label.
+    """Return the pairs of raters that share units, from codes (U, R), -1 = no label.
 
-    Without uses, which are many where there are many categories, there is no kappa.
+    Without uses, which are many if there are many categories, there is no kappa.
 
-    With Y (U, R) saying who labelled a unit and X_c who gave it category c, pairs share Y'Y units,
-    agree on sum_c X_c'X_c of them, and X_c'Y says how often one used c on what the other labelled
-    too: kappa is that of each pair's own units (Cohen 1960).
+    With Y (U, R) the indicator of a label and X_c that of category c, pairs share Y'Y units and
+    agree on sum_c X_c'X_c of them, and X_c'Y counts the uses of c by one on what the other labelled
+    too. Kappa is computed on each pair's own units (Cohen 1960).
     """
     labelled = _sparse(codes >= 0)
     shared = sparse.triu(labelled.T @ labelled, 1).tocoo()
@@ -192,7 +203,7 @@ def pair_counts(codes: Ints, k: int, with_uses: bool = True) -> PairCounts:
 
 
 def answers_of(codes: Ints) -> tuple[sparse.csr_array, Ints]:
-    """Who gave each of the A different answers to a unit, (A, R), and those units, (A,)."""
+    """Return who gave each of the A different answers to a unit, (A, R), and their units, (A,)."""
     unit, rater = np.nonzero(codes >= 0)
     names, first, answer = distinct(unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater])
     shape = (len(names), codes.shape[1])
@@ -201,9 +212,12 @@ def answers_of(codes: Ints) -> tuple[sparse.csr_array, Ints]:
 
 @dataclass(frozen=True)
 class WithOthers:
-    """Each rater with all the others, all (R,): `units` that somebody else labelled too, `percent`
-    (the mean over them of the share of equal labels), `kappa` over all pairs of labels, `others`
-    (the kappa of the others with each other), and the `p_value` of agreeing less than they do."""
+    """Each rater's agreement with all the others, all (R,).
+
+    `units` counts the units that another rater labelled too. `percent` is the mean over them of the
+    share of equal labels. `kappa` is over all pairs of labels, and `others` is the kappa of the
+    others with each other. `p_value` tests whether the rater agrees less than they do.
+    """
 
     units: Ints
     percent: Floats
@@ -213,12 +227,13 @@ class WithOthers:
 
 
 def each_with_others(codes: Ints, clusters: Ints, k: int) -> WithOthers:
-    """How each rater of codes (U, R), -1 = no label, agrees with the others taken together.
+    """Compare each rater of codes (U, R), -1 = no label, with the others taken together.
 
-    Kappa is that of the table of a rater's own label and each other's on the unit; `others` that of
-    all pairs of labels without the rater's. The p-value is one-sided: t of the rater's percent less
-    the share of equal labels among the others, over `clusters` (U,), with the variance of a
-    binomial of so many units where the clusters show less. NaN where nothing is shared.
+    Kappa is computed on the table of a rater's own label and each other's on the unit, and `others`
+    on all pairs of labels without the rater's. The one-sided p-value is by t of the rater's percent
+    less the share of equal labels among the others, over `clusters` (U,). If the clusters show less
+    variance than a binomial of that many units, the binomial variance is used. NaN if nothing is
+    shared.
     """
     counts = counts_of(codes, k)
     unit, rater = np.nonzero(codes >= 0)
@@ -238,7 +253,7 @@ def each_with_others(codes: Ints, clusters: Ints, k: int) -> WithOthers:
 
 
 def percent_with_others(codes: Ints) -> tuple[Ints, Floats]:
-    """Each rater's `units` and `percent`, (R,) each, as in `WithOthers`."""
+    """Return each rater's `units` and `percent`, (R,) each, as in `WithOthers`."""
     _, rater, share = _shares(codes)
     units = np.bincount(rater, minlength=codes.shape[1])
     sums = np.bincount(rater, share, minlength=codes.shape[1])
@@ -247,7 +262,7 @@ def percent_with_others(codes: Ints) -> tuple[Ints, Floats]:
 
 
 def _shares(codes: Ints) -> tuple[Ints, Ints, Floats]:
-    """The unit and the rater of each label on a unit of several, and the share of equal others."""
+    """Return unit and rater of each label on a unit of several, and the share of equal others."""
     size = (codes >= 0).sum(axis=1)
     unit, rater = np.nonzero((codes >= 0) & (size >= 2)[:, None])
     answer = distinct(unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater])[2]
@@ -256,28 +271,28 @@ def _shares(codes: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def with_one(codes: Ints, one: Ints, k: int) -> Floats:
-    """The tables (R, K, K) of each rater of codes (U, R), in the rows, with `one` (U,)."""
+    """Tabulate each rater of codes (U, R), in the rows, against `one` (U,): (R, K, K)."""
     return _tables(codes, counts_of(one[:, None], k), k)
 
 
 def far_off(found: WithOthers, gap: float, fewest: int, q: float = 0.05) -> Ints:
-    """The raters whose kappa lies further below the others' than `gap`, and not by chance.
+    """Return the raters whose kappa is more than `gap` below the others', and not by chance.
 
-    Only raters with at least `fewest` shared units are looked at; their p-values are adjusted for
-    their number (Holm 1979).
+    Only raters with at least `fewest` shared units are tested. Their p-values are adjusted for the
+    number of raters tested (Holm 1979).
     """
     asked = np.flatnonzero(
         (found.units >= fewest) & np.isfinite(found.p_value) & np.isfinite(found.others)
     )
     adjusted = holm(found.p_value[asked])
-    # One who gives a single category has no better kappa than chance.
+    # A rater who gives a single category has no better kappa than chance.
     own = np.where(np.isfinite(found.kappa), found.kappa, 0.0)[asked]
     far = (found.others[asked] - own > gap) & (adjusted < q)
     return asked[far].astype(np.int64)
 
 
 def _tables(codes: Ints, counts: Ints, k: int) -> Floats:
-    """How often each rater gave a category where a unit's `counts` (U, K) are of another's."""
+    """Count each rater's uses of a category where another's labels are `counts` (U, K)."""
     unit, rater = np.nonzero(codes >= 0)
     cells, shape = rater * k + codes[unit, rater], (codes.shape[1] * k, len(codes))
     given = sparse.csr_array((np.ones(len(unit)), (cells, unit)), shape=shape)
@@ -288,7 +303,7 @@ def _tables(codes: Ints, counts: Ints, k: int) -> Floats:
 def _below(
     percent: Floats, expected: Floats, units: Ints, rater: Ints, share: Floats, clusters: Ints
 ) -> Floats:
-    """The p-values of t, by rater: sums over clusters as in `mean_by_cluster`."""
+    """Return p-values of t by rater, from sums over clusters as in `mean_by_cluster`."""
     of = distinct(clusters)[2]
     width = int(of.max(initial=0)) + 1
     keys, _, index = distinct(rater * width + of)
@@ -314,15 +329,6 @@ def _at(table: sparse.csr_array, rows: Ints, columns: Ints) -> Floats:
     return found
 
 
-FEWEST_SHARED = 30
-METHODS = {
-    "percent": "share of equal labels, mean over pairs of people weighted by shared units",
-    "cohen_kappa": "Cohen's kappa, mean over pairs of people weighted by shared units",
-}
-LINEAR = ", resamples linearised"
-NO_PAIR = f"no two people share {FEWEST_SHARED} units with labels that vary"
-
-
 def crowd_ceiling_estimates(
     codes: Ints,
     clusters: Ints,
@@ -334,10 +340,11 @@ def crowd_ceiling_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """The share of equal labels and Cohen's kappa, each its mean over pairs of R raters weighted by
-    the units that a pair shares; those with fewer than `fewest`, or without a kappa, stay out.
+    """Return the share of equal labels and Cohen's kappa, each a mean over pairs of R raters.
 
-    codes (U, R) of k categories, -1 = missing; `clusters` (U,) are resampled whole.
+    Pairs are weighted by the units that they share. Pairs with fewer than `fewest` shared units, or
+    without a kappa, are left out. codes (U, R) of k categories, -1 = missing; whole `clusters` (U,)
+    are resampled.
     """
     found = pair_counts(codes, k, with_uses="cohen_kappa" in names).least(fewest)
     made: dict[str, Estimate] = {}
@@ -366,13 +373,16 @@ def _informative(codes: Ints, clusters: Ints, k: int) -> int:
 
 
 def _on_resamples(value: float, weights: Floats) -> Floats:
-    """The slopes sum to 0 over all units, whatever weighs all of them alike changing nothing."""
+    """Return the value on resamples, (B,).
+
+    The slopes sum to 0 over all units, since an equal weight on all units changes nothing.
+    """
     made: Floats = value + weights[..., 0]
     return made
 
 
 def _percent(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
-    """The value, its slope by the weight of each unit (U,), and the units that enter (U,)."""
+    """Return the value, its slope by the weight of each unit (U,), and the counted units (U,)."""
     whole = float(pairs.units.sum())
     value = float(pairs.equal.sum()) / whole
     ones = np.ones(len(pairs.units))
@@ -381,8 +391,11 @@ def _percent(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
 
 
 def _kappa(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
-    """The same of sum n kappa / sum n, kappa = (e n - g) / (n^2 - g) with n units, e equal, and
-    g = sum_c A_c B_c of the uses of each category by the two on their n units."""
+    """Return the same for sum n kappa / sum n.
+
+    kappa = (e n - g) / (n^2 - g) with n units, e equal, and g = sum_c A_c B_c of the two raters'
+    uses of each category on their n units.
+    """
     n, e, g = pairs.units.astype(float), pairs.equal, pairs.chance
     rest, above = n**2 - g, e * n - g
     whole = n.sum()
@@ -394,7 +407,7 @@ def _kappa(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
     size = codes.shape[1]
     for category, (first, second) in enumerate(pairs.uses):
         given = _sparse(codes == category)
-        # What one of the two gave weighs by how often the other gave it.
+        # The slope of one rater's use of a category is the other's number of uses.
         rows = np.concatenate([pairs.one, pairs.other])
         columns = np.concatenate([pairs.other, pairs.one])
         weights = np.concatenate([by_chance * second, by_chance * first])
@@ -405,7 +418,7 @@ def _kappa(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
 
 
 def _sums(pairs: PairCounts, codes: Ints, both: Floats, equal: Floats) -> tuple[Floats, Floats]:
-    """The sums over a unit's pairs of `both` (P,), and of `equal` where they agree, (U,) each."""
+    """Sum `both` (P,) over a unit's pairs, and `equal` over those that agree, (U,) each."""
     size = codes.shape[1]
 
     def over(given: sparse.csr_array, weights: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""How many more queries or raters would narrow an interval, or that no number would."""
+"""The number of additional queries or raters that would narrow an interval, if any number does."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import numpy as np
 from .arrays import Floats, t_quantile
 from .resampling import MINIMUM_CLUSTERS
 
-#: More than this is no plan.
+#: A larger number is not a plan.
 MOST = 1_000_000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`needed` in all and `more` than now; both null where `reason` says why no number would do."""
+    """The total `needed` and how many `more` than now, or null with a `reason`."""
 
     needed: int | None
     more: int | None
     reason: str | None = None
 
 
-def more_queries(width: float, queries: int, wanted: float, available: int | None = None) -> Plan:
-    """How many queries give an interval of the `wanted` width, from its `width` with `queries`.
+def more_queries(width: float, queries: int, target: float, available: int | None = None) -> Plan:
+    """Return how many queries give an interval of width `target`, given its `width` with `queries`.
 
-    The width goes with t_(n-1)/root(n): queries like those at hand, one more being independent of
-    the others. `available` is how many there are in all, where the collection is fixed. Raises
-    ValueError where a width is not above 0.
+    The width is proportional to t_(n-1)/root(n), for further queries like the present ones and
+    independent of them. `available` is the size of the collection if it is fixed. Raises ValueError
+    if a width is not above 0.
     """
-    if not (width > 0 and wanted > 0):
+    if not (width > 0 and target > 0):
         raise ValueError("a width must be above 0")
     if queries < MINIMUM_CLUSTERS:
         reason = f"{queries} queries are too few to plan from, {MINIMUM_CLUSTERS} are needed"
@@ -39,7 +39,7 @@ def more_queries(width: float, queries: int, wanted: float, available: int | Non
     most = max(queries, min(available or MOST, MOST))
     per_query = width / _shrinks(queries)
     needed = bisect_left(
-        range(most + 1), True, lo=queries, key=lambda n: per_query * _shrinks(n) <= wanted
+        range(most + 1), True, lo=queries, key=lambda n: per_query * _shrinks(n) <= target
     )
     if needed <= most:
         return Plan(needed, needed - queries)
@@ -48,29 +48,30 @@ def more_queries(width: float, queries: int, wanted: float, available: int | Non
     return Plan(None, None, f"more than {MOST:,} queries would be needed")
 
 
-def more_raters(widths: Mapping[int, float], wanted: float) -> Plan:
-    """How many raters a unit give an interval of the `wanted` width, on the same queries.
+def more_raters(widths: Mapping[int, float], target: float) -> Plan:
+    """Return how many raters per unit give an interval of width `target` on the same queries.
 
-    `widths` holds the width found with each number of raters, such as the means over the subsets
-    of two and of three of them. The square of the width is a + b/r for r raters: b is what raters
-    add, a is what lies in the queries themselves, and stays however many raters there are. a and b
-    are fitted by least squares. An extrapolation from so little is a rough one.
+    `widths` maps numbers of raters to the width found with them, such as the means over subsets of
+    two and of three raters. The square of the width is a + b/r for r raters: b is the raters' part,
+    and a the queries' part, which stays however many raters there are. a and b are fitted by least
+    squares. An extrapolation from so few numbers is rough. Raises ValueError if a width is not
+    above 0.
     """
-    if wanted <= 0:
+    if target <= 0:
         raise ValueError("a width must be above 0")
     numbers = sorted(widths)
     if len(numbers) < 2:
         return Plan(None, None, "one number of raters cannot tell what more of them would add")
     now = numbers[-1]
-    if widths[now] <= wanted:
+    if widths[now] <= target:
         return Plan(now, 0)
     floor, gain = _fit(np.array(numbers, float), np.array([widths[r] for r in numbers]))
     if gain <= 0:
         return Plan(None, None, "more raters do not narrow it: the queries differ, not the raters")
-    if wanted**2 <= floor:
+    if target**2 <= floor:
         reason = f"no number of raters: the queries alone leave a width of {np.sqrt(floor):.3f}"
         return Plan(None, None, reason)
-    needed = max(int(np.ceil(gain / (wanted**2 - floor) - 1e-9)), now + 1)
+    needed = max(int(np.ceil(gain / (target**2 - floor) - 1e-9)), now + 1)
     return Plan(needed, needed - now) if needed <= MOST else Plan(None, None, "over a million")
 
 

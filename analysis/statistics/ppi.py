@@ -1,11 +1,11 @@
 """Prediction-powered inference: estimates from few human and many judge labels (PPI, PPI++).
 
-After Angelopoulos and others 2023. The units are query means, or a numerator and a denominator for
-each query, (n, 2), for a ratio of sums such as F1 or micro-averaged recall; with a denominator of
-1 everywhere the two agree. `human` and `judge` (n,) belong to the labelled queries, in the same
-order, `judge_only` (N,) to the others. The labelled queries must be a random sample of all. If
-they had unequal chances, as when difficult queries are labelled more often, the chances must be
-known.
+After Angelopoulos and others 2023. The units are query means. For a ratio of sums, such as F1 or
+micro-averaged recall, they are a numerator and a denominator for each query, (n, 2); with a
+denominator of 1 everywhere the two agree. `human` and `judge` (n,) belong to the labelled queries,
+in the same order, and `judge_only` (N,) to the others. The labelled queries must be a random sample
+of all. If they had unequal chances, for instance because difficult queries are labelled more often,
+the chances must be known.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from .resampling import (
     too_few_informative,
 )
 
-#: Why there is no estimate from both where people labelled all that the judge did.
+#: The reason without an estimate from both, if people labelled everything that the judge did.
 PEOPLE_ALONE = "no query is judged without people's labels: the figure is people's own"
+UNKNOWN = "the chance to be labelled is not known for every labelled query"
+NO_DENOMINATOR = "a denominator is zero"
 
 
 def people_only_mean(human: Floats) -> Estimate:
-    """The mean of the labelled queries alone, with its t interval."""
+    """Return the mean of the labelled queries alone, with its t interval."""
     return _t_estimate(human, _error(human), "people only")
 
 
 def prediction_powered_mean(
     human: Floats, judge: Floats, judge_only: Floats, lam: float | None = None
 ) -> Estimate:
-    """PPI++: lambda * mean(judge_only) + mean(human - lambda * judge), interval +- t_(n-1).
+    """Return PPI++: lambda * mean(judge_only) + mean(human - lambda * judge), interval +- t_(n-1).
 
-    The variance is lambda^2 * s2(judge_only)/N + s2(human - lambda * judge)/n, lambda as in
-    `tuning` unless it is given: 1 is plain PPI. Without judge-only queries it is the mean of the
-    people.
+    The variance is lambda^2 * s2(judge_only)/N + s2(human - lambda * judge)/n. lambda defaults to
+    `tuning`; 1 is plain PPI. Without judge-only queries this is people's mean.
     """
     _check(human, judge)
     name = "PPI++" if lam is None else "PPI"
@@ -55,10 +56,10 @@ def prediction_powered_mean(
 
 
 def fixed_collection_mean(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
-    """The mean over exactly these n + N queries, no wider population being claimed.
+    """Return the mean over exactly these n + N queries, without a claim about other queries.
 
     mean of all judge scores + mean(human - judge), with variance (1 - n/(n+N)) * s2(human-judge)/n:
-    what is left unknown is the judge's error on the queries that nobody labelled.
+    only the judge's error on the queries without people's labels remains unknown.
     """
     _check(human, judge)
     everything = np.concatenate([judge, judge_only])
@@ -69,10 +70,10 @@ def fixed_collection_mean(human: Floats, judge: Floats, judge_only: Floats) -> E
 
 
 def tuning(human: Floats, judge: Floats, judge_only: Floats) -> float:
-    """lambda = cov(human, judge) / ((1 + n/N) * s2 of all judge scores), clipped to [0, 1].
+    """Return lambda = cov(human, judge) / ((1 + n/N) * s2 of all judge scores), clipped to [0, 1].
 
-    0 uses the people only, 1 is plain PPI. It is 0 where nothing can be gained: fewer than two
-    labelled queries, none judged only, or a judge that never varies.
+    0 uses people only, and 1 is plain PPI. It is 0 if the judge cannot help: with fewer than two
+    labelled queries, no judge-only queries, or a judge that never varies.
     """
     everything = np.concatenate([judge, judge_only])
     if len(human) < 2 or len(judge_only) == 0 or np.ptp(everything) == 0:
@@ -83,9 +84,9 @@ def tuning(human: Floats, judge: Floats, judge_only: Floats) -> float:
 
 
 def effective_labels(human: Floats, judge: Floats, judge_only: Floats) -> float | None:
-    """n * variance(people only) / variance(PPI++): how many labelled queries the estimate is worth.
+    """Return n * variance(people only) / variance(PPI++): the labelled queries it is worth.
 
-    Null below two labelled queries, and where PPI++ leaves no variance.
+    None below two labelled queries, and if PPI++ leaves no variance.
     """
     _check(human, judge)
     lam = tuning(human, judge, judge_only)
@@ -101,12 +102,12 @@ def _check(human: Floats, judge: Floats) -> None:
 
 
 def _error(values: Floats) -> float:
-    """The squared standard error of a mean, 0 where a single value cannot tell."""
+    """Return the squared standard error of a mean, or 0 for a single value."""
     return float(np.var(values, ddof=1) / len(values)) if len(values) > 1 else 0.0
 
 
 def _t_estimate(values: Floats, variance: float, method: str, shift: float = 0.0) -> Estimate:
-    """shift + the mean of one value for each labelled query, with its t interval."""
+    """Return shift + the mean of one value for each labelled query, with its t interval."""
     n = len(values)
     if n == 0:
         return undefined("no labelled queries", 0, method)
@@ -118,19 +119,16 @@ def _t_estimate(values: Floats, variance: float, method: str, shift: float = 0.0
     return defined(value, (value - half, value + half), n, method)
 
 
-UNKNOWN = "the chance to be labelled is not known for every labelled query"
-
-
 def prediction_powered_mean_unequal(
     human: Floats, judge: Floats, chances: Floats, judge_only: Floats, lam: float | None = None
 ) -> Estimate:
-    """mean over all queries of z = lambda * F + (Y - lambda * F) * labelled / chance.
+    """Return the mean over all queries of z = lambda * F + (Y - lambda * F) * labelled / chance.
 
-    human Y, judge F and `chances` (n,) belong to the labelled queries, `judge_only` F (N,) to the
-    others; each query was labelled with its own chance, apart from the others. The variance is
-    s2(z) / (n + N), the interval +- t_(n-1) (Zrnic and Candes 2024). lambda is -cov(a, b) / s2(b)
-    with z = a + lambda * b, clipped to [0, 1], unless it is given. Undefined where a chance is
-    unknown (NaN) or is none.
+    human Y, judge F and `chances` (n,) belong to the labelled queries, and `judge_only` F (N,) to
+    the others. Each query was labelled with its own chance, independently of the others. The
+    variance is s2(z) / (n + N), and the interval +- t_(n-1) (Zrnic and Candes 2024). lambda
+    defaults to -cov(a, b) / s2(b) with z = a + lambda * b, clipped to [0, 1]. Undefined if a chance
+    is unknown (NaN) or 0.
     """
     n, everything = len(human), len(human) + len(judge_only)
     method = f"prediction-powered mean, labelling chances unequal, {len(judge_only)} judged only"
@@ -158,9 +156,6 @@ def _tuned(people: Floats, gain: Floats) -> float:
     return float(np.clip(-np.cov(people, gain)[0, 1] / gain.var(ddof=1), 0, 1))
 
 
-NO_DENOMINATOR = "a denominator is zero"
-
-
 def prediction_powered_ratio(
     human: Floats,
     judge: Floats,
@@ -171,14 +166,14 @@ def prediction_powered_ratio(
     seed: int = 0,
     drawn: tuple[Floats, Floats] | None = None,
 ) -> Estimate:
-    """lambda * R(judge_only) + R(human) - lambda * R(judge), R being sum / sum over queries.
+    """Return lambda * R(judge_only) + R(human) - lambda * R(judge), R being sum / sum over queries.
 
     human and judge (n, 2) belong to the labelled queries, judge_only (N, 2) to the others. lambda
-    is that of PPI++ for the linearised ratios, unless it is given (1 is plain PPI). BCa
-    bootstrap: labelled and other queries are resampled apart, each whole in all three terms
-    (Angelopoulos and others 2023; of ratios of several samples Davison and Hinkley 1997, 5.3.2),
-    at the level for the labelled queries that are informative (`informative`). `drawn` says how
-    often each labelled and each other query is drawn, (B, n) and (B, N), where that is known.
+    defaults to that of PPI++ for the linearised ratios; 1 is plain PPI. The interval is a BCa
+    bootstrap. Labelled and other queries are resampled separately, each whole in all three terms
+    (Angelopoulos and others 2023; for ratios of several samples Davison and Hinkley 1997, 5.3.2),
+    at the level for the informative labelled queries (`informative`). `drawn` passes known
+    resamples: how often each labelled and each other query is drawn, (B, n) and (B, N).
     """
     n, others = len(human), len(judge_only)
     labelled, rest = _sums(human, judge), judge_only
@@ -205,10 +200,11 @@ def prediction_powered_ratio(
 
 
 def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
-    """R(all judged) + R(human) - R(judge): the ratio over exactly these n + N queries.
+    """Return R(all judged) + R(human) - R(judge): the ratio over exactly these n + N queries.
 
-    Variance (1 - n/(n+N)) * s2/n of the labelled queries' linearised errors, u_q = (x_q - R y_q) /
-    mean y of people less that of the judge; interval +- t_(n-1) (Cochran 1977, sections 6 and 7).
+    The variance is (1 - n/(n+N)) * s2/n of the labelled queries' linearised errors, which are
+    u_q = (x_q - R y_q) / mean y of people less that of the judge. Interval +- t_(n-1) (Cochran
+    1977, sections 6 and 7).
     """
     n, everything = len(_sums(human, judge)), np.concatenate([judge, judge_only])
     method = f"difference estimator of a ratio over a fixed collection of {len(everything)} queries"
@@ -226,7 +222,7 @@ def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> 
 
 
 def effective_labels_of_ratio(human: Floats, judge: Floats, judge_only: Floats) -> float | None:
-    """How many labelled queries the prediction-powered ratio is worth; as `effective_labels`."""
+    """Return how many labelled queries the ratio's estimate is worth; as `effective_labels`."""
     if not all(len(x) and np.isfinite(_ratio(x)) for x in (human, judge)):
         return None
     others = linearised(judge_only) if len(judge_only) else np.empty(0)
@@ -234,7 +230,7 @@ def effective_labels_of_ratio(human: Floats, judge: Floats, judge_only: Floats) 
 
 
 def linearised(sums: Floats) -> Floats:
-    """R + (x_q - R y_q) / mean y of each query (n, 2): values whose mean is the ratio R."""
+    """Return R + (x_q - R y_q) / mean y of each query (n, 2): values whose mean is the ratio R."""
     total = _ratio(sums)
     return np.asarray(total + (sums[:, 0] - total * sums[:, 1]) / sums[:, 1].mean(), float)
 
@@ -264,14 +260,14 @@ def _powered(labelled: Floats, rest: Floats, lam: float) -> Floats:
 
 
 def _left_out(labelled: Floats, rest: Floats, lam: float, value: float) -> Floats:
-    """The value without each query, its change scaled by (n - 1)/n of the sample it comes from."""
+    """Return the value without each query, its change scaled by (n - 1)/n of the query's sample."""
     total, others = labelled.sum(axis=0), rest.sum(axis=0)
     without = _powered(total - labelled, np.broadcast_to(others, (len(labelled), 2)), lam) - value
     changes = [(len(labelled) - 1) / len(labelled) * without]
     if lam and len(rest):
         without = _powered(np.broadcast_to(total, (len(rest), 4)), others - rest, lam) - value
         changes.append((len(rest) - 1) / len(rest) * without)
-    # Centred apart, since each sample has a mean of its own.
+    # Centred separately, since each sample has its own mean.
     return value + np.concatenate([each - each.mean() for each in changes])
 
 

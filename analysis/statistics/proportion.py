@@ -1,4 +1,4 @@
-"""A share of labels with an interval that is sound for few labels and for shares near 0 and 1."""
+"""Shares with an interval that is valid for few labels and for shares near 0 and 1."""
 
 import math
 
@@ -10,9 +10,9 @@ LEVEL = 0.95
 
 
 def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """The score interval of a share, from which 0 and 1 are never excluded where they were seen.
+    """Return Wilson's score interval of a share, which never excludes an observed 0 or 1.
 
-    Raises ValueError where n is 0 or there are more successes than trials.
+    Raises ValueError if n is 0 or there are more successes than trials.
 
     Wilson, Probable inference, the law of succession, and statistical inference, JASA 22, 1927:
     (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n).
@@ -30,9 +30,9 @@ def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float
 
 
 def clopper_pearson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """The exact interval of a share, for claims of "at most" and "at least": never too narrow.
+    """Return the exact interval of a share, for claims of "at most" and "at least".
 
-    Raises ValueError where n is 0 or there are more successes than trials.
+    It is never too narrow. Raises ValueError if n is 0 or there are more successes than trials.
 
     Clopper and Pearson, Biometrika 26, 1934: the quantiles (1-level)/2 of Beta(x, n-x+1) and
     (1+level)/2 of Beta(x+1, n-x) for x of n.
@@ -46,10 +46,10 @@ def clopper_pearson_interval(successes: int, n: int, level: float = LEVEL) -> tu
 
 
 def proportion(successes: int, n: int, queries: int, method: str, reason: str) -> Estimate:
-    """The share of n that were successes, with Wilson's interval; undefined where n is 0.
+    """Return the share of successes among n with Wilson's interval; undefined if n is 0.
 
-    The labels count as independent, which those of one query are not quite: so that, as with every
-    other estimate, no interval is given below `MINIMUM_CLUSTERS` queries.
+    Labels count as independent, although those of one query are not quite. As with every other
+    estimate there is therefore no interval below `MINIMUM_CLUSTERS` queries.
     """
     method = f"{method}, Wilson interval"
     if n == 0:

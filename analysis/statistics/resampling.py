@@ -1,8 +1,8 @@
-"""Intervals over whole queries: percentile bootstrap, BCa, t on means; and tallies for speed.
+"""Intervals over whole queries: percentile bootstrap, BCa and t on means, with tallies for speed.
 
-A coefficient of counts sees no difference between two units with the same counts. So units are
-sorted into P kinds, and a resample is a weight for each kind and not for each unit: with three
-raters and five categories a million units are 35 kinds.
+A coefficient of counts treats two units with the same counts alike. So units are sorted into P
+kinds, and a resample has a weight for each kind instead of each unit: with three raters and five
+categories, a million units are 35 kinds.
 """
 
 from __future__ import annotations
@@ -26,18 +26,41 @@ from .arrays import (
 )
 from .estimate import Estimate, defined, is_undefined, undefined
 
-#: With fewer queries than this no interval is given.
+#: Below this number of queries there is no interval.
 MINIMUM_CLUSTERS = 10
-#: With a larger share of undefined resamples than this no interval is given.
+#: Above this share of undefined resamples there is no interval.
 MAXIMUM_UNDEFINED = 0.05
-#: How many weights `Resamples.blocks` makes at once: 16 MB.
+#: The number of weights that `Resamples.blocks` computes at once: 16 MB.
 BLOCK = 2_000_000
+#: The filled share above which a table is kept dense, and its largest size: 80 MB.
+FILLED, MOST_FULL = 0.3, 10_000_000
+#: Above this number of codes for a row, rows are compared column by column.
+MOST_CODES = 2**40
+Interval = Literal["bca", "percentile"]
+#: A statistic of the weights of the kinds: (P,) to one number, (B, P) to one for each row.
+OfWeights = Callable[[Floats], Value]
+LEVEL = 0.95
+RESAMPLES = 2000
+#: Below this number of clusters the level is so extreme that its ends need more resamples.
+FEW, RESAMPLES_OF_FEW = 30, 10_000
+#: The number of clusters that must differ from the commonest shares of the kinds.
+FEWEST_DIFFERING = 5
+#: The number of clusters that must hold enough of the rarer labels (`informative`).
+FEWEST_INFORMATIVE = 5
+#: The weights kept for the next statistic of the same tally: 64 MB.
+AT_ONCE = 8_000_000
+UNDEFINED = "undefined on these labels"
+ONE_SIDED = "no interval: undefined or one-sided in many resamples"
+NO_WIDTH = "no interval: all resamples agree"
+NAMES = {"percentile": "percentile", "bca": "BCa"}
 
 
 @dataclass(frozen=True)
 class Resamples:
-    """Resampled queries. `draws` (B, C): how often each cluster is drawn; `index` (U,): the
-    cluster of each unit."""
+    """Resampled queries.
+
+    `draws` (B, C) counts how often each cluster is drawn, and `index` (U,) is each unit's cluster.
+    """
 
     draws: Floats
     index: Ints
@@ -52,18 +75,18 @@ class Resamples:
         return cls(draws.astype(float), index.astype(np.int64))
 
     def weights(self) -> Floats:
-        """The weight of each unit in each resample, (B, U)."""
+        """Return the weight of each unit in each resample, (B, U)."""
         return self.draws[:, self.index]
 
     def blocks(self) -> Iterator[Floats]:
-        """The weights in turn, (b, U) each, so that many units do not fill the memory."""
+        """Yield the weights in blocks, (b, U) each, so that many units do not fill the memory."""
         step = max(1, BLOCK // max(1, len(self.index)))
         for start in range(0, len(self.draws), step):
             yield self.draws[start : start + step][:, self.index]
 
 
 def cluster_weights(clusters: Ints, resamples: int, seed: int) -> Floats:
-    """How often each unit is drawn in each resample, (B, U), queries being resampled whole.
+    """Count how often each unit is drawn in each resample, (B, U), with whole queries resampled.
 
     `clusters` (U,) holds the query of each unit. Equal seeds give equal weights.
     """
@@ -71,10 +94,10 @@ def cluster_weights(clusters: Ints, resamples: int, seed: int) -> Floats:
 
 
 def percentile_interval(values: Floats, level: float = 0.95) -> tuple[float, float] | None:
-    """The central `level` of the resampled values (B,), or None.
+    """Return the central `level` of the resampled values (B,), or None.
 
-    Undefined resamples (NaN) are left out; where more than 5 % are undefined, or nothing is
-    there, no interval is given, since what is left is not a sample of the whole.
+    Undefined resamples (NaN) are left out. If more than 5 % are undefined, or there are no values,
+    there is no interval, since the remaining ones are not a sample of the whole.
     """
     kept = values[np.isfinite(values)]
     if len(kept) == 0 or len(kept) < (1 - MAXIMUM_UNDEFINED) * len(values):
@@ -91,10 +114,10 @@ def estimate(
     method: str,
     reason: str = "undefined on these labels",
 ) -> Estimate:
-    """The value of `function(None)` with the percentile interval of `function(weights)`.
+    """Return the value of `function(None)` with the percentile interval of `function(weights)`.
 
-    `clusters` holds the queries of the units that enter: below ten different ones the interval
-    is null and the method says so. `reason` is given where the value is undefined.
+    `clusters` holds the queries of the units that count. Below ten different queries the interval
+    is null and the method says so. `reason` is used if the value is undefined.
     """
     value = float(function(None))
     queries = len(np.unique(clusters))
@@ -108,7 +131,7 @@ def estimate(
 def estimate_from(
     value: float, resampled: Floats | None, queries: int, n: int, method: str, reason: str
 ) -> Estimate:
-    """The same where the value and its resamples (B,) are already at hand."""
+    """Return the same estimate from a value and its resamples (B,)."""
     if is_undefined(value):
         return undefined(reason, n, method)
     if queries < MINIMUM_CLUSTERS:
@@ -123,18 +146,18 @@ def estimate_from(
 
 
 def too_few(queries: int) -> str:
-    """Why there is no interval."""
+    """Explain that there are too few queries for an interval."""
     noun = "query" if queries == 1 else "queries"
     return f"no interval: {queries} {noun}, at least {MINIMUM_CLUSTERS} are needed"
 
 
 def mean_by_cluster(values: Floats, clusters: Ints, method: str = "mean") -> Estimate:
-    """The plain mean over items, with an interval that takes queries as the independent units.
+    """Return the plain mean over items, with queries as the independent units of its interval.
 
-    The mean is a ratio of two sums over queries, of values s_q and of items n_q. Linearised,
-    its variance is m/(m-1) * sum_q (s_q - mean*n_q)^2 / (sum_q n_q)^2 over m queries, and the
-    interval is mean +- t_(m-1) * its root (Cochran 1977, section 6; Liang and Zeger 1986).
-    With equally large queries this is exactly t on the query means. NaN values are left out.
+    The mean is a ratio of two sums over queries, of values s_q and of items n_q. Linearised, its
+    variance is m/(m-1) * sum_q (s_q - mean*n_q)^2 / (sum_q n_q)^2 over m queries, and the interval
+    is mean +- t_(m-1) * its root (Cochran 1977, section 6; Liang and Zeger 1986). With the same
+    number of items in all queries this is exactly t on the query means. NaN values are left out.
     """
     kept = np.isfinite(values)
     if not kept.any():
@@ -150,7 +173,7 @@ def mean_by_cluster(values: Floats, clusters: Ints, method: str = "mean") -> Est
 
 
 def mean_of_clusters(values: Floats, clusters: Ints, method: str = "mean of queries") -> Estimate:
-    """The mean of the query means, each query weighing the same, with its t interval.
+    """Return the mean of the query means, each query weighing the same, with its t interval.
 
     mean +- t_(m-1) * s / root(m) over the means of m queries. NaN values are left out.
     """
@@ -163,9 +186,9 @@ def mean_of_clusters(values: Floats, clusters: Ints, method: str = "mean of quer
 
 
 def design_effect(values: Floats, clusters: Ints) -> float:
-    """How many times larger the variance of the mean is than with independent items (Kish 1965).
+    """Return how many times larger the variance of the mean is than with independent items.
 
-    The variance of `mean_by_cluster` over s2/n. With m items in each query it is about
+    The variance of `mean_by_cluster` over s2/n (Kish 1965). With m items in each query it is about
     1 + (m - 1) * the correlation within queries. NaN below two queries and without variance.
     """
     kept = np.isfinite(values)
@@ -179,26 +202,21 @@ def design_effect(values: Floats, clusters: Ints) -> float:
 
 
 def sums_by_cluster(values: Floats, clusters: Ints) -> tuple[Floats, Floats]:
-    """The sum of the values and the number of items of each cluster, in order of cluster."""
+    """Return the sum of the values and the number of items of each cluster, in order of cluster."""
     index = distinct(clusters)[2]
     sums, sizes = np.bincount(index, values), np.bincount(index)
     return sums.astype(float), sizes.astype(float)
 
 
-#: How many weights are made at once: 16 MB.
-
-#: The share of entries from which a table is no sparse one, and how many it has at most: 80 MB.
-FILLED, MOST_FULL = 0.3, 10_000_000
-#: Beyond so many codes of a row, rows are compared column by column.
-MOST_CODES = 2**40
+#: The number of weights computed at once: 16 MB.
 
 
 @dataclass(frozen=True)
 class Tally:
-    """`table` (C, P): how many units of each of P kinds each of C clusters holds.
+    """`table` (C, P) counts the units of each of P kinds in each of C clusters.
 
-    Where each cluster is a single unit, the rows that are alike are kept once and `times` (C,)
-    says how often: a multinomial draw of kinds has then the same distribution as one of units.
+    If each cluster is a single unit, equal rows are stored once, and `times` (C,) says how often: a
+    multinomial draw of kinds then has the same distribution as one of units.
     """
 
     table: sparse.csr_array
@@ -206,12 +224,12 @@ class Tally:
 
     @classmethod
     def of(cls, kinds: Ints, size: int, clusters: Ints) -> Tally:
-        """From the kind 0..size-1 of each unit (U,), -1 = takes no part, and its cluster (U,)."""
+        """Tally the kind 0..size-1 of each unit (U,), -1 = not counted, by its cluster (U,)."""
         names, _, index = distinct(clusters)
         if len(names) == len(clusters):
             return cls._of_single_units(kinds, size)
         there = kinds >= 0
-        # Where a cluster holds several units of a kind, the entries of the same place are summed.
+        # Entries at the same position are summed if a cluster holds several units of a kind.
         entries = (np.ones(int(there.sum())), (index[there], kinds[there]))
         table = sparse.csr_array(sparse.coo_array(entries, shape=(len(names), size)))
         return cls(table, np.ones(len(names), np.int64))
@@ -220,15 +238,15 @@ class Tally:
     def _of_single_units(cls, kinds: Ints, size: int) -> Tally:
         times = np.bincount(kinds[kinds >= 0], minlength=size)
         silent = int((kinds < 0).sum())
-        # Units that take no part are drawn like the others, and then count for nothing.
+        # Uncounted units are drawn like the others, and then count for nothing.
         table = sparse.csr_array(sparse.eye_array(size + 1, size))
         return cls(table, np.append(times, silent).astype(np.int64))
 
     @classmethod
     def of_sums(cls, sums: Floats, clusters: Ints) -> Tally:
-        """From S numbers of each unit (U, S) that a statistic needs the sums of, and the clusters.
+        """Tally S numbers of each unit (U, S) whose sums a statistic needs, by cluster.
 
-        The "kinds" are then the S sums; a cluster is counted where a sum of it is above 0.
+        The "kinds" are then the S sums, and a cluster is counted if one of its sums is above 0.
         """
         names, _, index = distinct(clusters)
         member = sparse.csr_array(
@@ -244,20 +262,20 @@ class Tally:
 
     @property
     def clusters(self) -> int:
-        """How many clusters hold a unit that takes part."""
+        """The number of clusters that hold a counted unit."""
         return int(self.times[self.sizes > 0].sum())
 
     @cached_property
     def differing(self) -> int:
-        """How many clusters hold other shares of the kinds than the commonest ones do.
+        """The number of clusters whose shares of the kinds differ from the commonest shares.
 
-        Where nearly all clusters hold one thing, such as a no by everybody, what varies comes from
-        the few others, and resamples of so few show too little of it.
+        If nearly all clusters hold one thing, such as a unanimous no, the variation comes from the
+        few others, and resamples of so few show too little of it.
         """
-        # Sums may be negative, as those of slopes are.
+        # Sums may be negative, for instance sums of slopes.
         whole = np.asarray(abs(self.table).sum(axis=1), float).ravel()
         held = whole > 0
-        # Rows in one direction have one such number; any two others are told apart by chance.
+        # Proportional rows share this number; random numbers keep any two others apart.
         mark = np.random.Generator(np.random.PCG64(0)).random(self.table.shape[1])
         prints = np.round((self.table @ mark)[held] / whole[held], 9)
         often = np.bincount(np.unique(prints, return_inverse=True)[1], self.times[held])
@@ -270,9 +288,9 @@ class Tally:
         return sizes
 
     def resampled(self, resamples: int, seed: int) -> Iterator[Floats]:
-        """The weights of the kinds, (b, P) at a time, clusters being drawn whole (seeded).
+        """Yield the weights of the kinds, (b, P) at a time, resampling whole clusters (seeded).
 
-        With a cluster for each row these are the draws that `Resamples.draw` makes.
+        With a cluster for each row these are the draws of `Resamples.draw`.
         """
         drawn = int(self.times.sum())
         shares = self.times / max(drawn, 1)
@@ -283,7 +301,7 @@ class Tally:
             yield self._weighted(draws.astype(float))
 
     def drawn(self, resamples: Resamples) -> Iterator[Floats]:
-        """The same for draws already made, (B, C), in which clusters stand in the same order."""
+        """Yield the same for existing draws (B, C) with the clusters in the same order."""
         if resamples.draws.shape[1] != self.table.shape[0]:
             raise ValueError("the draws are of other clusters than those of the tally")
         step = max(1, BLOCK // max(1, self.table.shape[1]))
@@ -291,7 +309,7 @@ class Tally:
             yield self._weighted(resamples.draws[start : start + step])
 
     def without_one(self) -> Iterator[tuple[Floats, Ints]]:
-        """The weights with one cluster left out, (c, P) at a time, and how often each stands."""
+        """Yield the weights without one cluster, (c, P) at a time, and how often each occurs."""
         chosen = np.flatnonzero(self.times > 0)
         step = max(1, BLOCK // max(1, self.table.shape[1]))
         for start in range(0, len(chosen), step):
@@ -300,7 +318,7 @@ class Tally:
 
     @cached_property
     def _full(self) -> Floats | None:
-        """The table as an array where most of it is filled: multiplying by that is faster."""
+        """The table as a dense array if most of it is filled, which multiplies faster."""
         rows, columns = self.table.shape
         if self.table.nnz < FILLED * rows * columns or rows * columns > MOST_FULL:
             return None
@@ -314,7 +332,7 @@ class Tally:
 
 
 def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
-    """The different rows of whole numbers (U, K), (P, K), and which of them each row is, (U,)."""
+    """Return the different rows (P, K) of whole numbers (U, K), and the index of each row, (U,)."""
     low = rows.min(axis=0, initial=0)
     spans = (rows.max(axis=0, initial=0) - low + 1).tolist()
     codes, size = np.zeros(len(rows), np.int64), 1
@@ -327,39 +345,22 @@ def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
     return rows[first], kinds
 
 
-Interval = Literal["bca", "percentile"]
-#: How many resamples, or those made before; None: as many as the clusters ask for.
+#: A number of resamples, or existing ones. None takes the number that suits the clusters.
 Draws = int | Resamples | None
-#: A statistic of the weights of the kinds: (P,) to one number, (B, P) to one for each row.
-OfWeights = Callable[[Floats], Value]
-
-LEVEL = 0.95
-RESAMPLES = 2000
-#: Below so many clusters the level lies so far out that more resamples are needed to find its ends.
-FEW, RESAMPLES_OF_FEW = 30, 10_000
-#: So many clusters have to hold other shares of the kinds than the commonest of them.
-FEWEST_DIFFERING = 5
-#: So many clusters have to hold enough of the rarer labels (`informative`).
-FEWEST_INFORMATIVE = 5
-#: Weights that are kept for the next statistic of the same tally: 64 MB.
-AT_ONCE = 8_000_000
-UNDEFINED = "undefined on these labels"
-ONE_SIDED = "no interval: undefined or one-sided in many resamples"
-NO_WIDTH = "no interval: all resamples agree"
-NAMES = {"percentile": "percentile", "bca": "BCa"}
 
 
 def resamples_of(clusters: int, asked: int | None = None) -> int:
-    """How many resamples are made: as asked, else 10,000 below 30 clusters and 2,000 from there."""
+    """Return the resamples to draw: as asked, or 10,000 below 30 clusters and 2,000 from there."""
     usual = RESAMPLES_OF_FEW if clusters < FEW else RESAMPLES
     return usual if asked is None else asked
 
 
 def expanded_level(clusters: int, level: float = LEVEL) -> float:
-    """2 Phi(root(n/(n-1)) t((1 + level)/2, n - 1)) - 1: where `level` lies for n clusters.
+    """Return the level 2 Phi(root(n/(n-1)) t((1 + level)/2, n - 1)) - 1 for n clusters.
 
-    A bootstrap of n clusters spreads by root((n-1)/n) too little and takes the normal for t. At
-    this level the percentiles of a mean are about its t interval (Hesterberg 2015). 1 below two.
+    A bootstrap of n clusters has a spread too small by root((n-1)/n), and uses the normal
+    distribution in place of t. At this level the percentiles of a mean are about its t interval
+    (Hesterberg 2015). 1 below two clusters.
     """
     if clusters < 2:
         return 1.0
@@ -374,13 +375,13 @@ def bca_interval(
     times: Ints | None = None,
     level: float = 0.95,
 ) -> tuple[float, float] | None:
-    """The bias-corrected and accelerated interval (Efron 1987), or None.
+    """Return the bias-corrected and accelerated interval (Efron 1987), or None.
 
-    `resampled` (B,) are the values on resamples, `left_out` (C,) those with one cluster left out,
-    each standing `times` (C,) often. The quantiles are taken at Phi(z0 + (z0 + z)/(1 - a (z0 + z)))
-    with z = -+1.96, z0 = Phi^-1 of the share of resamples below the value (ties count half) and
-    a = sum d^3 / (6 (sum d^2)^1.5), d being the mean of `left_out` less each of them. None where
-    `percentile_interval` is, where leaving a cluster out makes the value undefined, and where all
+    `resampled` (B,) are the values on resamples, and `left_out` (C,) those without one cluster,
+    each occurring `times` (C,) times. The quantiles are at Phi(z0 + (z0 + z)/(1 - a (z0 + z))) with
+    z = -+1.96, z0 = Phi^-1 of the share of resamples below the value (ties count half), and a = sum
+    d^3 / (6 (sum d^2)^1.5), d being the mean of `left_out` less each of them. None if
+    `percentile_interval` is None, if leaving out a cluster makes the value undefined, or if all
     resamples lie on one side of the value.
     """
     kept = resampled[np.isfinite(resampled)]
@@ -400,7 +401,7 @@ def bca_interval(
 
 
 def acceleration(left_out: Floats, times: Ints | None = None) -> float:
-    """sum d^3 / (6 (sum d^2)^1.5) of the values with one cluster left out; 0 where all are one."""
+    """Return sum d^3 / (6 (sum d^2)^1.5) of the values without one cluster; 0 if all are equal."""
     weight = np.ones(len(left_out)) if times is None else times.astype(float)
     d = np.average(left_out, weights=weight) - left_out
     squares = float((weight * d**2).sum())
@@ -409,13 +410,13 @@ def acceleration(left_out: Floats, times: Ints | None = None) -> float:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Resampled clusters of a tally, and the kind of interval that is made from them.
+    """Resampled clusters of a tally, and the kind of interval computed from them.
 
-    `draws` is how many resamples are made, with `seed`, or resamples of the same clusters. The
-    interval `bca` is at the `expanded_level` of the clusters that a statistic rests on, or of those
-    that are `informative` if these are fewer; `percentile` is the plain central 95 %, for
-    comparisons. `left_out` are the values of a single statistic with one cluster left out, in the
-    order of the tally, where they are known otherwise.
+    `draws` is the number of resamples, drawn with `seed`, or resamples of the same clusters. The
+    interval `bca` is at the `expanded_level` of the clusters that a statistic rests on, or of the
+    `informative` ones if these are fewer. `percentile` is the plain central 95 %, for comparisons.
+    `left_out` passes the values of a single statistic without one cluster, in the order of the
+    tally, if they are known already.
     """
 
     tally: Tally
@@ -436,13 +437,13 @@ class Bootstrap:
 
     @property
     def resamples(self) -> int:
-        """How many there are."""
+        """The number of resamples."""
         if isinstance(self.draws, Resamples):
             return len(self.draws.draws)
         return resamples_of(self.tally.clusters, self.draws)
 
     def values(self, function: OfWeights) -> Floats:
-        """The statistic on each resample, (B, ...)."""
+        """Return the statistic on each resample, (B, ...)."""
         few = self.resamples * self.tally.table.shape[1] <= AT_ONCE
         return np.concatenate(
             [function(block) for block in (self._kept if few else self._blocks())]
@@ -457,11 +458,11 @@ class Bootstrap:
         clusters: int | None = None,
         informative: int | None = None,
     ) -> Estimate:
-        """The value of `function` on the n units, and its interval over the clusters.
+        """Return the value of `function` on the n units, and its interval over the clusters.
 
-        `clusters` is how many of them the statistic rests on (default: all that hold a unit); below
-        ten, or without resamples, there is no interval, and the method says so. `informative` is
-        how many of them are, where that differs from the bootstrap's.
+        `clusters` is the number of clusters that the statistic rests on (default: all that hold a
+        unit). Below ten, or without resamples, there is no interval, and the method says so.
+        `informative` is the number of informative clusters if it differs from the bootstrap's.
         """
         held = None if informative is None else [informative]
         made = self.estimates(
@@ -478,9 +479,9 @@ class Bootstrap:
         clusters: int | None = None,
         informative: Sequence[int] | None = None,
     ) -> list[Estimate]:
-        """The same for a statistic of several numbers, (..., S): an estimate for each.
+        """Return an estimate for each number of a statistic of several, (..., S).
 
-        `informative` says for each of them how many clusters are, where that is not the same.
+        `informative` holds the number of informative clusters of each, if they differ.
         """
         values = np.asarray(function(self.tally.total), float)
         queries = self.tally.clusters if clusters is None else clusters
@@ -492,7 +493,7 @@ class Bootstrap:
         return [
             undefined(reason, n, method)
             if is_undefined(value)
-            else defined(value, *_told(pair, n, method, self._how(queries, on), why))
+            else defined(value, *_with_method(pair, n, method, self._how(queries, on), why))
             for value, pair, on, why in zip(values, ends, rests, whys, strict=True)
         ]
 
@@ -502,7 +503,7 @@ class Bootstrap:
         return f"95 % {NAMES[self.interval]} bootstrap of {of}"
 
     def _why_none(self, clusters: int, informative: int) -> str:
-        """Why no statistic of these clusters has an interval, or nothing."""
+        """Explain why no statistic of these clusters has an interval; empty if it may have one."""
         if clusters < MINIMUM_CLUSTERS:
             return too_few(clusters)
         if not self.resamples:
@@ -528,7 +529,7 @@ class Bootstrap:
         ]
 
     def _without_one(self, function: OfWeights) -> tuple[Floats, Ints]:
-        """The statistic without each cluster, (C, ...), and how often each of them stands."""
+        """Return the statistic without each cluster, (C, ...), and how often each occurs."""
         if self.left_out is not None:
             return self.left_out[:, None], self.tally.times
         left, times = zip(*((function(w), t) for w, t in self.tally.without_one()), strict=True)
@@ -536,7 +537,7 @@ class Bootstrap:
 
 
 def too_few_informative(informative: int, clusters: int) -> str:
-    """Why there is no interval."""
+    """Explain that too few queries are informative for an interval."""
     return (
         f"no interval: {informative} of {clusters} queries hold enough of the rarer labels, "
         f"at least {FEWEST_INFORMATIVE} are needed"
@@ -544,7 +545,7 @@ def too_few_informative(informative: int, clusters: int) -> str:
 
 
 def too_alike(differing: int, clusters: int) -> str:
-    """Why there is no interval where nearly all queries hold one and the same."""
+    """Explain that nearly all queries are alike, so that there is no interval."""
     verb = "differs" if differing == 1 else "differ"
     return (
         f"no interval: {differing} of {clusters} queries {verb} from the rest, at least "
@@ -552,10 +553,13 @@ def too_alike(differing: int, clusters: int) -> str:
     )
 
 
-def _told(
+def _with_method(
     ends: tuple[float, float] | None, n: int, method: str, how: str, why: str
 ) -> tuple[tuple[float, float] | None, int, str]:
-    """The interval with the method's words; one without width says nothing of what may be."""
+    """Add to the method how the interval was computed, or why there is none.
+
+    An interval without width is dropped, since it would suggest certainty.
+    """
     if why:
         return None, n, f"{method}; {why}"
     if ends is not None and ends[1] - ends[0] < 1e-12:

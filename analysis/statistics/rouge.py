@@ -1,4 +1,4 @@
-"""ROUGE-L: how much of two texts occurs in both, in the same order.
+"""ROUGE-L: the share of two texts that occurs in both, in the same order.
 
 After Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.
 """
@@ -29,26 +29,25 @@ class Rouge:
 
 
 def rouge_l(prediction: str, reference: str) -> Rouge:
-    """ROUGE-L of two texts, each taken as one sentence.
+    """Return ROUGE-L of two texts, each taken as one sentence.
 
-    With L the length of the longest common subsequence of their words, precision = L / words of
-    the prediction, recall = L / words of the reference, F1 = 2 P R / (P + R). All are 0 where a
-    text has no word. F1 is the same with the texts exchanged. Words are not stemmed.
+    With L the length of the longest common subsequence of their words, precision = L / words of the
+    prediction, recall = L / words of the reference, and F1 = 2 P R / (P + R). All are 0 if a text
+    has no word. F1 does not depend on the order of the texts. Words are not stemmed.
     """
-    predicted, wanted = words(prediction), words(reference)
-    common = common_length(predicted, wanted)
+    predicted, expected = words(prediction), words(reference)
+    common = common_length(predicted, expected)
     if not common:
         return Rouge(0.0, 0.0, 0.0)
-    precision, recall = common / len(predicted), common / len(wanted)
+    precision, recall = common / len(predicted), common / len(expected)
     return Rouge(precision, recall, 2 * precision * recall / (precision + recall))
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case: runs of letters, digits and the marks on them.
+    """Split a text into lower-case words: runs of letters, digits and their combining marks.
 
-    Signs of scripts that leave no blanks between words are words by themselves. The usual
-    implementation of ROUGE knows the letters a to z only; on English texts the two agree but for
-    words with an accent.
+    In scripts without blanks between words each sign is a word. The usual implementation of ROUGE
+    knows only the letters a to z. On English texts the two differ only for words with an accent.
     """
     composed = unicodedata.normalize("NFKC", text).lower()
     return _WORD.findall("".join(c if _is_of_word(c) else " " for c in composed))
@@ -59,10 +58,10 @@ def _is_of_word(sign: str) -> bool:
 
 
 def common_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """The length of the longest common subsequence, whose words need not stand side by side.
+    """Return the length of the longest common subsequence, whose words need not be adjacent.
 
-    One row of the table of lengths is one number, a bit a word (Hyyrö, "Bit-parallel LCS-length
-    computation revisited", 2004): a bit that is 0 is where the length grows.
+    One row of the table of lengths is one number, a bit per word (Hyyrö, "Bit-parallel LCS-length
+    computation revisited", 2004). A 0 bit marks where the length grows.
     """
     places: dict[str, int] = {}
     for place, word in enumerate(one):
@@ -75,11 +74,11 @@ def common_length(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def rouge_agreement(texts: Sequence[Sequence[str | None]], clusters: Ints) -> Estimate:
-    """How far written answers agree: ROUGE-L F1, mean over the pairs of answers of each unit.
+    """Return the agreement of written answers: ROUGE-L F1, mean over each unit's pairs of answers.
 
-    `texts` holds the answers of each unit, None where a rater gave none; `clusters` (U,) the
-    queries, for the t interval. Units with fewer than two answers are left out. Nobody is the
-    reference: F1 is the same both ways.
+    `texts` holds the answers of each unit, None if a rater gave none. `clusters` (U,) holds the
+    queries, for the t interval. Units with fewer than two answers are left out. Neither answer is
+    the reference, since F1 is symmetric.
     """
     means = [_over_pairs([text for text in unit if text is not None]) for unit in texts]
     method = "ROUGE-L F1, mean over pairs of answers"

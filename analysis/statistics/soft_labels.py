@@ -1,4 +1,4 @@
-"""Soft labels: how likely each category is for a unit, given how reliable each rater seems."""
+"""Soft labels: the probability of each category of a unit, given each rater's reliability."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from .agreement import counts_of
 from .arrays import Floats, Ints, ratio
 from .resampling import kinds_of
 
-#: No probability falls below this, so that one slip of a rater excludes nothing for ever.
+#: A lower bound of probabilities, so that one slip of a rater does not exclude a category.
 LEAST = 1e-10
 
 
 @dataclass(frozen=True)
 class SoftLabels:
-    """`shares` (U, K): how likely each category is, NaN rows where nobody labelled; `raters`
-    (R, K, K): how often a rater answers (column) on units of a category (row); `prevalence` (K,).
+    """The result of `dawid_skene`.
+
+    `shares` (U, K): the probability of each category, NaN rows without labels. `raters` (R, K, K):
+    how often a rater answers a category (column) on units of a category (row). `prevalence` (K,):
+    the share of each category.
     """
 
     shares: Floats
@@ -29,22 +32,23 @@ class SoftLabels:
 
     @property
     def labels(self) -> Ints:
-        """The likeliest category of each unit, the first one where several are; -1 = no label."""
+        """Return the likeliest category of each unit, the first one on a tie; -1 = no label."""
         known = np.isfinite(self.shares[:, 0]) if self.shares.size else np.zeros(0, bool)
         best = np.argmax(np.nan_to_num(self.shares), axis=1)
         return np.where(known, best, -1).astype(np.int64)
 
 
 def dawid_skene(codes: Ints, k: int, iterations: int = 200, tolerance: float = 1e-8) -> SoftLabels:
-    """Labels and raters' errors estimated together by EM (Dawid and Skene 1979).
+    """Estimate labels and raters' errors together by EM (Dawid and Skene 1979).
 
-    codes (U, R), -1 = missing. It starts from each unit's shares of labels. Then in turn: a rater's
-    confusion is the share of each answer among the units of a category, weighted by how likely
-    that category is; a unit's shares are proportional to prevalence * product over its labels of
-    the rater's chance to give it. It ends where no share moves by more than `tolerance`. Raters
-    count as independent given the category: where they err together it is too sure of itself.
+    codes (U, R), -1 = missing. It starts from each unit's shares of labels and then alternates two
+    steps. A rater's confusion is the share of each answer among the units of a category, weighted
+    by the probability of that category. A unit's shares are proportional to prevalence * product
+    over its labels of the rater's probability of giving them. It stops when no share moves by more
+    than `tolerance`. Raters count as independent given the category: if they err together, the
+    result is overconfident.
     """
-    # Units with the same labels of the same raters stay alike throughout: one stands for all.
+    # Units with the same labels of the same raters stay equal, so that one represents all.
     rows, kinds = kinds_of(codes)
     times = np.bincount(kinds, minlength=len(rows)).astype(float)
     given, people = _indicators(rows, k), rows.shape[1]
@@ -64,7 +68,7 @@ def dawid_skene(codes: Ints, k: int, iterations: int = 200, tolerance: float = 1
 
 
 def _indicators(codes: Ints, k: int) -> sparse.csr_array:
-    """(R * K, U): 1 where a rater gave a unit a category; as large as there are labels."""
+    """Return (R * K, U): 1 if a rater gave a unit a category; sparse, one entry per label."""
     unit, rater = np.nonzero(codes >= 0)
     cells = rater * k + codes[unit, rater]
     shape = (codes.shape[1] * k, len(codes))

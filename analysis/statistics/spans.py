@@ -1,9 +1,9 @@
 """Agreement on marked spans: F1 by overlap, characters or tokens, and unitising alpha.
 
-Offsets are code points, ends exclusive. A span is a set of fragments with a label; a document is
-what one text's raters marked, None meaning a rater who has not worked on it. A rater who marked
-nothing has an empty list. Two raters who both marked nothing agree fully (1); if only one marked
-something they do not agree at all (0).
+Offsets are code points, and ends are exclusive. A span is a set of fragments with a label. A
+document holds what each rater marked in one text: None for a rater who has not worked on it, and an
+empty list for one who marked nothing. Two raters who both marked nothing agree fully (1); if only
+one of them marked something, they do not agree at all (0).
 """
 
 from __future__ import annotations
@@ -21,8 +21,17 @@ from .estimate import COEFFICIENT, SHARE, Estimate, undefined
 from .informative import informative_among
 from .resampling import Bootstrap, Draws, Interval, Tally, mean_by_cluster
 
-#: Intersection over union from which two spans are the same one.
+#: The intersection over union at which two spans count as the same.
 SAME = 0.5
+Fragments = Sequence[tuple[int, int]]
+LABELS = {
+    "exact_f1": "exact F1",
+    "overlap_f1": "overlap F1",
+    "iou_f1": "IoU F1",
+    "character_f1": "character F1",
+}
+INSIDE, OUTSIDE = 1, 0
+Unit = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -33,29 +42,28 @@ class Span:
     label: str = ""
 
 
-Fragments = Sequence[tuple[int, int]]
 Marked = Sequence[Span]
 Document = Sequence[Marked | None]
 Measure = Callable[[Marked, Marked], float]
 
 
 def exact_f1(one: Marked, other: Marked) -> float:
-    """2 * spans that both marked alike, to the character and label / all spans of both."""
+    """Return 2 * spans that both marked alike, to the character and label / all spans of both."""
     return _dice(len(set(one) & set(other)), len(set(one)), len(set(other)))
 
 
 def overlap_f1(one: Marked, other: Marked) -> float:
-    """Spans of either that share a character with one of the other's of the same label / all."""
+    """Return spans of either that overlap one of the other's with the same label / all spans."""
     return _matched(one, other, lambda common, covered: common > 0)
 
 
 def iou_f1(one: Marked, other: Marked) -> float:
-    """The same where at least half of what the two spans cover together is common to both."""
+    """Return `overlap_f1` with only those overlaps that make up half of what both spans cover."""
     return _matched(one, other, lambda common, covered: common >= SAME * covered > 0)
 
 
 def character_f1(one: Marked, other: Marked) -> float:
-    """2 * characters that both marked with the same label / all characters that either marked."""
+    """Return 2 * characters that both marked with the same label / marked characters of both."""
     a, b = _by_label(one), _by_label(other)
     common = sum(_common(a[label], b[label]) for label in set(a) & set(b))
     return _dice(common, *(sum(map(_length, each.values())) for each in (a, b)))
@@ -68,18 +76,15 @@ SPAN_MEASURES: dict[str, Measure] = {
     "character_f1": character_f1,
 }
 
-LABELS = {
-    "exact_f1": "exact F1",
-    "overlap_f1": "overlap F1",
-    "iou_f1": "IoU F1",
-    "character_f1": "character F1",
-}
-
 
 @dataclass(frozen=True)
 class SpanPairs:
-    """The measures of P pairs of raters (P, 4), in the order of `SPAN_MEASURES`, the document of
-    each (P,), whether both marked something (P,); D documents, and what the pairs are of."""
+    """The measures of P pairs of raters.
+
+    `values` (P, 4) is in the order of `SPAN_MEASURES`. `document` (P,) is each pair's document, and
+    `both_marked` (P,) whether both marked something. `documents` is the number of documents, and
+    `over` describes the pairs.
+    """
 
     values: Floats
     document: Ints
@@ -89,7 +94,7 @@ class SpanPairs:
 
     @classmethod
     def of(cls, documents: Sequence[Document], one: int | None = None) -> SpanPairs:
-        """All pairs, or those of the rater `one`, such as a judge, with each other one."""
+        """Return all pairs, or those of the rater `one`, such as a judge, with each other rater."""
         over = "pairs of raters" if one is None else "the raters that it is paired with"
         found = [
             (n, *pair) for n, document in enumerate(documents) for pair in _pairs(document, one)
@@ -100,7 +105,7 @@ class SpanPairs:
         return cls(values.reshape(-1, len(SPAN_MEASURES)), index, both, len(documents), over)
 
     def estimates(self, clusters: Ints, both_marked: bool = False) -> dict[str, Estimate]:
-        """The mean of each measure over documents; `both_marked` takes only such pairs."""
+        """Return the mean of each measure over documents; `both_marked` takes only such pairs."""
         kept = self.both_marked if both_marked else np.ones(len(self.document), bool)
         index = self.document[kept]
         sizes = np.bincount(index, minlength=self.documents).astype(float)
@@ -114,19 +119,19 @@ class SpanPairs:
 
 
 def span_agreement(documents: Sequence[Document], clusters: Ints) -> dict[str, Estimate]:
-    """Exact, overlap, IoU and character F1: means over documents of the means over rater pairs.
+    """Return exact, overlap, IoU and character F1: means over documents of means over rater pairs.
 
-    `clusters` (D,) holds the query of each document; the intervals are t on queries. Documents
-    that fewer than two raters worked on are left out.
+    `clusters` (D,) holds the query of each document, and the intervals are t on queries. Documents
+    with fewer than two raters are left out.
     """
     return SpanPairs.of(documents).estimates(clusters)
 
 
 def token_codes(document: Document, tokens: Sequence[tuple[int, int]], label: str = "") -> Ints:
-    """Whether each rater's spans of a label touch each token (start, end): 1, 0, (T, R).
+    """Code whether each rater's spans of a label touch each token (start, end): 1, 0, (T, R).
 
     -1 for a rater who has not worked on the document. With these codes any coefficient of
-    categories corrects agreement on spans for chance, documents being the clusters.
+    categories corrects agreement on spans for chance, with documents as the clusters.
     """
     starts = np.array([start for start, _ in tokens], np.int64)
     ends = np.array([end for _, end in tokens], np.int64)
@@ -153,7 +158,7 @@ def _pairs(document: Document, one: int | None) -> list[tuple[Marked, Marked]]:
 
 
 def _measures(one: Marked, other: Marked) -> tuple[float, ...]:
-    """All measures of a pair; the frequent cases of no span and of one each are short."""
+    """Return all measures of a pair, with shortcuts for no span and for one span each."""
     if not one or not other:
         return (0.0 if one or other else 1.0,) * len(SPAN_MEASURES)
     if len(one) == len(other) == 1 and len(one[0].fragments) == len(other[0].fragments) == 1:
@@ -169,7 +174,7 @@ def _single(a: Span, b: Span) -> tuple[float, ...]:
 
 
 def _matched(one: Marked, other: Marked, same: Callable[[int, int], bool]) -> float:
-    """`same` is told how many characters two spans have in common, and cover together."""
+    """Return F1 of the spans that `same` matches by the characters in common and in all."""
     first, second = list(set(one)), list(set(other))
     pairs = []
     for i, a in enumerate(first):
@@ -182,7 +187,7 @@ def _matched(one: Marked, other: Marked, same: Callable[[int, int], bool]) -> fl
 
 
 def merged(fragments: Fragments) -> list[tuple[int, int]]:
-    """The same places in rising order, those that touch or overlap joined."""
+    """Return the same ranges in rising order, joined if they touch or overlap."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(fragments):
         if joined and start <= joined[-1][1]:
@@ -204,15 +209,12 @@ def _length(fragments: Fragments) -> int:
 
 
 def _common(one: Fragments, other: Fragments) -> int:
-    """Characters in both, each of the two without overlaps within itself."""
+    """Count the characters in both; neither argument overlaps itself."""
     return sum(max(0, min(b, d) - max(a, c)) for a, b in one for c, d in other)
 
 
 def _dice(common: float, one: int, other: int) -> float:
     return 2 * common / (one + other) if one + other else 1.0
-
-
-INSIDE, OUTSIDE = 1, 0
 
 
 def token_alpha(
@@ -224,11 +226,11 @@ def token_alpha(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> Estimate:
-    """Krippendorff's alpha, nominal, of tokens in or out of spans, whatever these are labelled.
+    """Return Krippendorff's nominal alpha of tokens in or out of spans of any label.
 
-    `tokens` holds (T, 2) for each document: where each token starts and ends. A span that touches a
-    token takes it in. Queries, `clusters` (D,), are resampled whole; n counts tokens that two or
-    more raters judged.
+    `tokens` holds (T, 2) for each document: the start and end of each token. A span includes every
+    token that it touches. Whole queries, `clusters` (D,), are resampled. n counts the tokens that
+    two or more raters judged.
     """
     raters = max(map(len, documents), default=0)
     queries, index = np.unique(np.asarray(clusters), return_inverse=True)
@@ -250,7 +252,7 @@ def token_alpha(
 
 
 def _count(row: Floats, document: Document, tokens: Ints, base: int) -> None:
-    """Adds how many tokens so many raters judged, of whom so many had it in a span."""
+    """Add to `row` how many tokens had each number of raters, and of raters with a span there."""
     worked = [marked for marked in document if marked is not None]
     if any(worked):
         inside = np.sum([_inside(marked, tokens) for marked in worked], axis=0)
@@ -268,12 +270,9 @@ def _inside(marked: Marked, tokens: Ints) -> Ints:
     return found
 
 
-Unit = tuple[int, int]
-
-
 @dataclass(frozen=True)
 class _Lengths:
-    """What one category's expected disagreement needs: which lengths units and gaps have."""
+    """The lengths of units and gaps that one category's expected disagreement needs."""
 
     units: Floats
     gaps: Floats
@@ -288,18 +287,18 @@ def unitising_alpha(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> Estimate:
-    """alpha_U = 1 - Do/De over texts of `lengths` characters (Krippendorff 1995; 2004, 11.6).
+    """Return alpha_U = 1 - Do/De on texts of `lengths` characters (Krippendorff 1995; 2004, 11.6).
 
-    For each category c, over all pairs of raters: two units that intersect differ by the sum of
-    the squares of the distances of their begins and of their ends; a unit that meets none of the
-    other's differs by its squared length. Do_c = that, over ordered pairs / (m (m - 1) L^2) for m
-    raters and L characters. De_c = (2/L) * sum over units of [(N_c - 1)/3 * (2 l^3 - 3 l^2 + l) +
+    For each category c, over all pairs of raters: two units that intersect differ by the sum of the
+    squared distances of their starts and of their ends; a unit that meets none of the other's
+    differs by its squared length. Do_c is the sum of these over ordered pairs / (m (m - 1) L^2) for
+    m raters and L characters. De_c = (2/L) * sum over units of [(N_c - 1)/3 * (2 l^3 - 3 l^2 + l) +
     l^2 * sum over gaps g >= l of (g - l + 1)] / (m L (m L - 1) - sum over units of l (l - 1)), with
     l the length of a unit and N_c their number. alpha_U = 1 - sum_c Do_c / sum_c De_c.
 
-    All texts together are one continuum, of which gaps end where a text ends. Each fragment of a
-    span is a unit; units of a rater and category that touch or overlap count as one. Texts on
-    which not all raters worked are left out.
+    All texts together are one continuum, and gaps end where a text ends. Each fragment of a span is
+    a unit. Units of a rater and category that touch or overlap count as one. Texts that some rater
+    has not worked on are left out.
     """
     whole = [i for i, d in enumerate(documents) if all(marked is not None for marked in d)]
     raters = len(documents[0]) if documents else 0
@@ -335,7 +334,7 @@ def _observed(squares: Value, total: Floats, raters: int) -> Floats:
 
 
 def _expected(block: Floats, scale: _Lengths, total: Floats, raters: int) -> Floats:
-    """De of one category from how many units and gaps there are of each length."""
+    """Return De of one category from the numbers of units and gaps of each length."""
     units, gaps = np.split(block, [len(scale.units)], axis=-1)
     n, squares = units.sum(axis=-1), units @ (scale.units * (scale.units - 1))
     cubes = units @ (2 * scale.units**3 - 3 * scale.units**2 + scale.units)
@@ -348,7 +347,7 @@ def _expected(block: Floats, scale: _Lengths, total: Floats, raters: int) -> Flo
 def _sums(
     documents: list[Document], size: Floats, category: str, index: Ints
 ) -> tuple[Floats, _Lengths]:
-    """By query, (C, 1 + P + G): squared differences, how many units and gaps have each length."""
+    """Return by query (C, 1 + P + G) the squared differences and the counts of units and gaps."""
     units = [[_units(marked or (), category) for marked in document] for document in documents]
     gaps = [
         [gap for rater in each for gap in _gaps(rater, int(length))]
@@ -384,7 +383,7 @@ def _difference(one: list[Unit], other: list[Unit]) -> int:
 
 
 def _histogram(lengths: list[list[int]], index: Ints) -> tuple[Floats, Floats]:
-    """The lengths that occur (P,), and how often in the documents of each query (C, P)."""
+    """Return the lengths that occur (P,), and their counts in the texts of each query (C, P)."""
     scale, place = np.unique([n for each in lengths for n in each], return_inverse=True)
     counted = np.zeros((int(index.max(initial=-1)) + 1, len(scale)))
     np.add.at(counted, (np.repeat(index, list(map(len, lengths))), place), 1)

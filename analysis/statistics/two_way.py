@@ -1,9 +1,9 @@
 """Coefficients on resamples of queries and of raters: intervals that hold for other raters too.
 
-Resampling queries alone says nothing about how much a figure depends on who happened to label. So
-both are resampled with replacement, separately, and a label has the weight of the product of how
-often its query and its rater were drawn (Owen 2007, the pigeonhole bootstrap). A rater who is
-drawn twice is no second opinion: pairs of a rater with itself never count.
+Resampling only queries ignores how much a figure depends on the people who happened to label. So
+both are resampled with replacement, separately, and the weight of a label is the product of how
+often its query and its rater were drawn (Owen 2007, the pigeonhole bootstrap). A rater drawn twice
+is no second opinion, so pairs of a rater with itself never count.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .arrays import Floats, Ints, Level, ratio
 from .pairwise import PairMean, kept_pairs, shared_units
 from .resampling import Resamples, Tally, kinds_of
 
-#: So many cells are made at once: 16 MB.
+#: The number of cells computed at once: 16 MB.
 AT_ONCE = 2_000_000
 
 
 def drawn_raters(raters: int, resamples: int, seed: int) -> Floats:
-    """How often each rater is drawn, (B, R), at least two different ones in each resample.
+    """Count how often each rater is drawn, (B, R), with at least two different ones per resample.
 
-    Where all draws fall on one rater nobody is left to agree with, and they are drawn again.
+    A resample of a single rater has no agreement to measure and is drawn again.
     """
     generator = np.random.Generator(np.random.PCG64([seed, 1]))
     shares = np.full(raters, 1 / max(raters, 1))
@@ -40,8 +40,11 @@ def drawn_raters(raters: int, resamples: int, seed: int) -> Floats:
 def drawn_together(
     tally: Tally, raters: int, draws: int | Resamples, seed: int, size: int = 1
 ) -> Iterator[tuple[Floats, Floats]]:
-    """The weights of kinds (b, P) and how often each rater is drawn (b, R), some at a time, so that
-    b times `size` stays small. Queries are those that the bootstrap of queries alone draws."""
+    """Yield the weights of kinds (b, P) and how often each rater is drawn (b, R).
+
+    Blocks are small enough to keep b times `size` small. Queries are those that the bootstrap of
+    queries alone draws.
+    """
     both = tally.drawn(draws) if isinstance(draws, Resamples) else tally.resampled(draws, seed)
     number = len(draws.draws) if isinstance(draws, Resamples) else draws
     people, start = drawn_raters(raters, number, seed), 0
@@ -56,8 +59,11 @@ def drawn_together(
 def two_way_pairs(
     judge: Ints, people: Ints, clusters: Ints, k: int, draws: int | Resamples, seed: int
 ) -> tuple[dict[str, Floats], dict[str, Floats], int]:
-    """What people (U, R) reach with each other, and a judge's (U,) gap to it, on each resample,
-    (B,) each; and how many people are drawn. Pairs and units are those of `gap_estimates`."""
+    """Return people's (U, R) agreement with each other, and a judge's (U,) gap to it, by resample.
+
+    All values are (B,). Also returns the number of people drawn. Pairs and units are those of
+    `gap_estimates`.
+    """
     held = np.where(judge[:, None] >= 0, people, -1)
     pairs, _ = kept_pairs(shared_units(held), people.shape[1])
     who = np.unique(pairs)
@@ -88,8 +94,11 @@ def two_way_pairs(
 
 @dataclass(frozen=True)
 class TwoWay:
-    """Labels (U, R) of raters, -1 = missing, with another's (U,) beside them where one is given,
-    and resamples of their queries and raters. `values` (K,) are the numbers of the categories."""
+    """Labels (U, R) of raters, -1 = missing, with resamples of their queries and raters.
+
+    `other` (U,) are the labels of one more rater beside them, and `values` (K,) the numbers of the
+    categories.
+    """
 
     codes: Ints
     clusters: Ints
@@ -102,25 +111,25 @@ class TwoWay:
 
     @property
     def raters(self) -> int:
-        """How many raters there are."""
+        """The number of raters."""
         return int(self.codes.shape[1])
 
     def of_people(self) -> dict[str, Floats]:
-        """The coefficients of the raters among themselves on each resample, (B,) each.
+        """Return the coefficients of the raters among themselves on each resample, (B,) each.
 
-        As `agreement_estimates` has them, but of weighted labels: n_k is the weight of a category
-        on a unit, s_k that of its raters' squares, and sum_k (n_k^2 - s_k) the agreeing pairs of
-        different raters.
+        These are those of `agreement_estimates`, but of weighted labels: n_k is the weight of a
+        category on a unit, s_k the sum of its raters' squared weights, and sum_k (n_k^2 - s_k) the
+        agreeing pairs of different raters.
         """
         return _joined(self._among(*block) for block in self._blocks())
 
     def of_judge(self) -> dict[str, Floats]:
-        """The `other` with the raters together, their most frequent label or mean, (B,) each."""
+        """Compare `other` with the raters' most frequent label or mean by resample, (B,) each."""
         return _joined(self._beside(*block) for block in self._blocks())
 
     @cached_property
     def _numbers(self) -> Floats:
-        """The centred number of each category, (K,)."""
+        """Return the centred number of each category, (K,)."""
         return positions(np.zeros((1, self.k), np.int64), self.values)
 
     @cached_property
@@ -130,7 +139,7 @@ class TwoWay:
 
     @cached_property
     def _given(self) -> sparse.csr_array:
-        """Who gave which kind of unit which category, (P K, R)."""
+        """Return which rater gave which kind of unit which category, (P K, R)."""
         rows = self._kinds[0][:, : self.raters]
         kind, rater = np.nonzero(rows >= 0)
         places = kind * self.k + rows[kind, rater]
@@ -138,7 +147,7 @@ class TwoWay:
         return sparse.csr_array((np.ones(len(kind)), (places, rater)), shape=shape)
 
     def _blocks(self) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """Weights of kinds (b, P), of labels on them (b, P, K), and their squares (b, P, K)."""
+        """Yield weights of kinds (b, P), of their labels (b, P, K), and the squares (b, P, K)."""
         rows, kinds = self._kinds
         tally, size = Tally.of(kinds, len(rows), self.clusters), len(rows) * self.k
         for weights, drawn in drawn_together(tally, self.raters, self.draws, self.seed, size):
@@ -167,8 +176,10 @@ class TwoWay:
         }
 
     def _alpha(self, several: Floats, n: Floats, pairs: Floats, totals: Floats) -> Floats:
-        """1 - (N - 1) sum_u m_u / p_u S(n_u) / S(T), p_u the pairs of different raters and S the
-        squared differences of all pairs."""
+        """Return 1 - (N - 1) sum_u m_u / p_u S(n_u) / S(T).
+
+        p_u is the number of pairs of different raters, and S the squared differences of all pairs.
+        """
         scale = self._scale(totals)[:, None, :]
         size, labels = n.sum(axis=-1), totals.sum(axis=-1)
         within = self._differences(n, scale)
@@ -178,7 +189,7 @@ class TwoWay:
         return 1 - ratio((labels - 1) * observed, np.where(varied, overall, 0.0))
 
     def _scale(self, totals: Floats) -> Floats:
-        """The number of each category, (b, K): for ordinal ones the midranks of these labels."""
+        """Return each category's number, (b, K), for ordinal ones the midranks of the labels."""
         if self.level == "ordinal":
             ranks: Floats = np.cumsum(totals, axis=-1) - totals / 2
             centred: Floats = ranks - ranks.mean(axis=-1, keepdims=True)
@@ -186,7 +197,7 @@ class TwoWay:
         return np.broadcast_to(self._numbers, totals.shape)
 
     def _differences(self, n: Floats, scale: Floats) -> Floats:
-        """The sum of squared differences over all ordered pairs of labels, (b, P)."""
+        """Return the sum of squared differences over all ordered pairs of labels, (b, P)."""
         size = n.sum(axis=-1)
         if self.level == "nominal":
             unequal: Floats = size**2 - (n**2).sum(axis=-1)
@@ -225,7 +236,7 @@ class TwoWay:
         }
 
     def _together(self, n: Floats) -> Ints:
-        """What the raters drawn say of each kind, (b, P); -1 where they tie or say nothing."""
+        """Return the drawn raters' joint label on each kind, (b, P); -1 on a tie or without any."""
         size = n.sum(axis=-1)
         if self.level == "interval":
             order = np.argsort(self._numbers, kind="stable")
@@ -240,7 +251,7 @@ class TwoWay:
 
 
 def _mean(values: Floats, weights: Floats) -> Floats:
-    """The weighted mean over kinds (b, P) of what is defined."""
+    """Return the weighted mean over kinds (b, P) of the defined values."""
     there = np.isfinite(values)
     kept = weights * there
     return ratio((kept * np.where(there, values, 0.0)).sum(axis=-1), kept.sum(axis=-1))

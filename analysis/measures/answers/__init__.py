@@ -15,6 +15,22 @@ from ...statistics.rouge import words
 from ..base import AMOUNT, Found, Measure, Options, Pooled
 from .refusals import refusal_list
 
+CITATION = "Rosenthal and others, CLAPnq, 2025"
+GRADES = (1.0, 4.0)
+WORDS = {
+    "faithful": "How well the passages support the answer, 1 to 4.",
+    "appropriate": "How well the answer fits the question, 1 to 4.",
+    "natural": "How naturally the answer reads, 1 to 4.",
+}
+NO_REFERENCE = "no answerable question has a reference"
+FIRST, SECOND, TIE_GOOD, TIE_BAD, MISSING = 0, 1, 2, 3, -1
+#: The wins of the first and of the second answer for each verdict, by the rule for ties.
+WINS = {
+    "half": ((1, 0), (0, 1), (0.5, 0.5), (0.5, 0.5)),
+    "good": ((1, 0), (0, 1), (1, 1), (0, 0)),
+    "none": ((1, 0), (0, 1), (0, 0), (0, 0)),
+}
+
 
 @dataclass(frozen=True)
 class Grades:
@@ -26,15 +42,15 @@ class Grades:
 
 
 def grade(of: Grades, options: Options, name: str) -> Floats:
-    """The grade of each answer as it is, (N,)."""
+    """Return the grade of each answer unchanged, (N,)."""
     grades: Floats = getattr(of, name)
     return grades
 
 
 def faithful_and_appropriate(of: Grades, options: Options) -> Found:
-    """F+A = 2 F A / (F + A): the mean over answers, (N,), or that of the two means.
+    """Return F+A = 2 F A / (F + A): the mean over answers, (N,), or that of the two means.
 
-    Rosenthal and others 2025 do not say which; their printed 3.0 for the means 3.0 and 3.5 fits
+    Rosenthal and others 2025 do not say which. Their printed 3.0 for the means 3.0 and 3.5 fits
     only the harmonic mean of each answer (that of the means is 3.23), which is the default.
     """
     there = np.isfinite(of.faithful) & np.isfinite(of.appropriate)
@@ -54,13 +70,6 @@ def _of_means(sums: Floats) -> Value:
     return unbatch(harmonic(faithful, appropriate))
 
 
-CITATION = "Rosenthal and others, CLAPnq, 2025"
-GRADES = (1.0, 4.0)
-WORDS = {
-    "faithful": "How far the passages bear the answer out, 1 to 4.",
-    "appropriate": "How far the answer meets the question, 1 to 4.",
-    "natural": "How naturally the answer reads, 1 to 4.",
-}
 GRADE_MEASURES = (
     *(
         Measure(name.capitalize(), "grades", words, CITATION, partial(grade, name=name),
@@ -74,10 +83,10 @@ GRADE_MEASURES = (
 
 @dataclass(frozen=True)
 class Texts:
-    """N answers, the references of each, and its passages as one text, None = there is none.
+    """N answers, the references of each, and its passages as one text, None = without passages.
 
-    `answerable` (N,) says of which questions; only these are scored by their words. `systems` name
-    those that wrote the answers, where there is more than one way to refuse.
+    `answerable` (N,) marks the answerable questions; only these are scored by words. `systems`
+    names the systems that wrote the answers, if they have more than one way to refuse.
     """
 
     answers: Sequence[str]
@@ -88,9 +97,9 @@ class Texts:
 
 
 def rouge_1_recall(answer: str, reference: str) -> float:
-    """Words of the reference that the answer has too, each as often as it has it / its words.
+    """Return the words of the reference that the answer has, too / words of the reference.
 
-    0 where the reference has no word (Lin 2004).
+    A word counts as often as both have it. 0 if the reference has no word (Lin 2004).
     """
     wanted, given = Counter(words(reference)), Counter(words(answer))
     return (wanted & given).total() / max(1, wanted.total())
@@ -106,29 +115,28 @@ def _against_references(of: Texts, options: Options, score: Callable[[str, str],
 
 
 def rouge_l_of(of: Texts, options: Options) -> Floats:
-    """ROUGE-L F1 against the references, the best or the mean of them, (N,) (Lin 2004)."""
+    """Return ROUGE-L F1 against the references, the best or the mean of them, (N,) (Lin 2004)."""
     return _against_references(of, options, lambda answer, wanted: rouge_l(answer, wanted).f1)
 
 
 def recall_of(of: Texts, options: Options) -> Floats:
-    """ROUGE-1 recall against the references, the best or the mean of them, (N,) (Lin 2004)."""
+    """Return ROUGE-1 recall against the references, the best or their mean, (N,) (Lin 2004)."""
     return _against_references(of, options, rouge_1_recall)
 
 
 def rouge_l_to_passage(of: Texts, options: Options) -> Floats:
-    """ROUGE-L F1 of the answer and the passage, (N,): how much is copied."""
+    """Return ROUGE-L F1 of the answer and the passage, (N,), which shows how much is copied."""
     rows = zip(of.answers, of.passages, of.answerable, strict=True)
     values = [rouge_l(answer, text).f1 if text and ok else np.nan for answer, text, ok in rows]
     return np.array(values, float)
 
 
 def length(of: Texts, options: Options) -> Floats:
-    """Unicode code points of the answer, (N,)."""
+    """Return the number of Unicode code points of the answer, (N,)."""
     rows = zip(of.answers, of.answerable, strict=True)
     return np.array([len(answer) if ok else np.nan for answer, ok in rows], float)
 
 
-NO_REFERENCE = "no answerable question has a reference"
 TEXT_MEASURES = (
     Measure("RougeL", "texts", "Longest common subsequence of words with the reference, F1.",
             CITATION, rouge_l_of, NO_REFERENCE, ("references",)),
@@ -141,21 +149,12 @@ TEXT_MEASURES = (
 )  # fmt: skip
 
 
-FIRST, SECOND, TIE_GOOD, TIE_BAD, MISSING = 0, 1, 2, 3, -1
-#: What a verdict gives to the first and to the second answer, by the rule for ties.
-WINS = {
-    "half": ((1, 0), (0, 1), (0.5, 0.5), (0.5, 0.5)),
-    "good": ((1, 0), (0, 1), (1, 1), (0, 0)),
-    "none": ((1, 0), (0, 1), (0, 0), (0, 0)),
-}
-
-
 @dataclass(frozen=True)
 class Preferences:
-    """What was said of pairs of answers (V,): first, second, tie-good, tie-bad (0 to 3).
+    """Verdicts on pairs of answers (V,): first, second, tie-good, tie-bad (0 to 3).
 
-    -1 = missing. `first` and `second` are the pair's rows among N answers; each rater's verdict
-    stands by itself.
+    -1 = missing. `first` and `second` are the pair's rows among N answers. Each rater's verdict is
+    a row of its own.
     """
 
     first: Ints
@@ -165,12 +164,12 @@ class Preferences:
 
 
 def win_rate(of: Preferences, options: Options) -> Floats:
-    """Wins / verdicts on the answer, (N,); with all pairs judged, the paper's definition.
+    """Return wins / verdicts on the answer, (N,); with all pairs judged, the paper's definition.
 
     Rosenthal and others 2025 divide a question's wins by (systems - 1) x annotators, which is the
-    number of verdicts; where verdicts are missing, by those that are there. The paper's sums over
+    number of verdicts; if verdicts are missing, only existing ones count. The paper's sums over
     systems fit no simple rule for ties: `ties` names one. Under `half` the rates of S systems sum
-    to S / 2 where all pairs are judged. NaN for an answer without a verdict.
+    to S / 2 if all pairs are judged. NaN for an answer without a verdict.
     """
     given = of.verdict != MISSING
     worth = np.array(WINS[options.ties], float)[np.maximum(of.verdict, 0)]
@@ -193,11 +192,11 @@ WIN_RATE = Measure(
 
 
 def unanswerable_accuracy(of: Texts, options: Options) -> Floats:
-    """1 where the answer to an unanswerable question refuses, else 0; NaN for answerable, (N,).
+    """Return 1 if the answer to an unanswerable question refuses, else 0, (N,); NaN if answerable.
 
-    An answer refuses where it is empty or holds a phrase of the list (Rosenthal and others 2025,
-    who keep a list for each model: so the list is an option, with its version, and may hold
-    phrases of single systems).
+    An answer refuses if it is empty or holds a phrase of the list. Rosenthal and others 2025 keep a
+    list for each model, so the list is an option with a version and may hold phrases of single
+    systems.
     """
     refuses = refusal_list(options.refusals).refuses
     systems = of.systems or [""] * len(of.answers)
@@ -209,7 +208,7 @@ def unanswerable_accuracy(of: Texts, options: Options) -> Floats:
 UNANSWERABLE = Measure(
     "Unanswerable",
     "texts",
-    "Share of the unanswerable questions where the answer says that there is none.",
+    "Share of the unanswerable questions whose answer says that there is no answer.",
     "Rosenthal and others, CLAPnq, 2025",
     unanswerable_accuracy,
     "no question is unanswerable",

@@ -1,4 +1,4 @@
-"""Lists of phrases that decline to answer: versioned files beside this module, or one's own."""
+"""Lists of phrases that decline to answer: versioned files beside this module, or a custom file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ TURN = re.compile(r"\bbut\b")
 class RefusalList:
     """Phrases that say that there is no answer; an answer that holds one of them refuses.
 
-    `hedges` are phrases that refuse only where their sentence does not turn to an answer with
-    *but*: "I don't know the day, but it was in 1890" answers. `systems` hold what systems with
-    phrases of their own say in the place of both.
+    `hedges` are phrases that refuse unless their sentence turns to an answer with *but*: "I don't
+    know the day, but it was in 1890" answers. `systems` replaces both for systems with phrases of
+    their own.
     """
 
     name: str
@@ -35,7 +35,7 @@ class RefusalList:
     hedges: tuple[str, ...] = ()
 
     def refuses(self, answer: str, system: str = "") -> bool:
-        """Whether the answer is empty or holds a phrase; case, blanks and apostrophes aside."""
+        """Return whether the answer is empty or holds a phrase, whatever its case and blanks."""
         text = _plain(answer)
         if not text:
             return True
@@ -47,9 +47,9 @@ class RefusalList:
 
 
 def refusal_list(name: str) -> RefusalList:
-    """The list of that name, or of `file:PATH`, whose name tells its content and not its place.
+    """Return the list of that name, or of `file:PATH`, which is named by its content, not its path.
 
-    Raises ValueError where there is none, or the file holds none.
+    Raises ValueError if there is no such list, or the file holds none.
     """
     return _of_file(Path(name.removeprefix(FILE))) if name.startswith(FILE) else _shipped(name)
 
@@ -92,13 +92,13 @@ def _texts(found: Any, wrong: str) -> tuple[str, ...]:
 
 
 def _stands_alone(hedge: str, text: str) -> bool:
-    """Whether a sentence of the text ends after the hedge without a *but*."""
+    """Return whether a sentence of the text ends after the hedge without a *but*."""
     _, *after = text.split(hedge)
     return any(not TURN.search(SENTENCE_END.split(rest, maxsplit=1)[0]) for rest in after)
 
 
 def refusal_lists() -> list[str]:
-    """The names of all shipped lists."""
+    """Return the names of all shipped lists."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
