@@ -227,3 +227,17 @@ def test_no_text_of_ours_names_a_place_on_a_machine() -> None:
         if any(home in (ROOT / path).read_text("utf-8") for home in homes)
     }
     assert wrong == set()
+
+
+def test_the_pure_parts_of_analysis_import_each_other_relatively() -> None:
+    """So that a wheel can carry them under another name."""
+    folders = [folder for folder in PURE if folder.startswith("analysis/")]
+    singles = [Path(f"analysis/{name}.py") for name in ("document", "types", "version")]
+    absolute = {
+        path
+        for path in chain(singles, *map(within, (*folders, "analysis/labels_file")))
+        for node in noted(path)
+        if isinstance(node, ast.ImportFrom) and not node.level
+        if (node.module or "").split(".")[0] == "analysis"
+    }
+    assert absolute == set()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from ..statistics.resampling import RESAMPLES_OF_FEW
 from ..types import JSON
@@ -35,7 +35,7 @@ class ChoiceError(ValueError):
         self.problems = problems
 
 
-def about(help: str, **rest: Any) -> dict[str, Any]:
+def about(help: str, **rest: Any) -> JSON:
     """The metadata of a field, by which `datasets.options` reads it as a declared option."""
     return {"help": help, **rest}
 
