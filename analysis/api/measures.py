@@ -39,7 +39,7 @@ class MeasuresParameters(Strict):
         return {**super().get_fields(), **serializer_fields((*CHOSEN, *SHOWN))}
 
 
-class MeasuresShape(serializers.Serializer[Any]):
+class MeasuresSerializer(serializers.Serializer[Any]):
     campaign = serializers.CharField()
     protocol = serializers.CharField()
     batch = serializers.CharField()
@@ -80,7 +80,7 @@ class CampaignMeasures(Resource):
         "and by both together, with leaderboards: the same object as `measures --campaign`. Every "
         "estimate is `{value, low, high, n, method}` with a 95 % interval, or a null `value` with "
         "a `reason`. The parameters are the choices in the address of the page.",
-        {200: MeasuresShape},
+        {200: MeasuresSerializer},
         tag="studies",
         example={
             "campaign": "pilot-coverage",

@@ -43,32 +43,32 @@ A_RATER: dict[str, Any] = {
 }
 
 
-class AgreementShape(serializers.Serializer[Any]):
+class AgreementSerializer(serializers.Serializer[Any]):
     units = serializers.IntegerField(help_text="that the person and somebody else labelled")
     percent = serializers.DictField(help_text="estimate: the share of the others' equal labels")
     kappa = serializers.DictField(help_text="estimate: Cohen's, over pairs with each other person")
     others = serializers.DictField(help_text="estimate: the same of the others with each other")
 
 
-class HintShape(serializers.Serializer[Any]):
+class FlagSerializer(serializers.Serializer[Any]):
     code = serializers.ChoiceField(tuple(TITLES))
     variable = serializers.CharField(allow_null=True)
     text = serializers.CharField(help_text="the evidence in words; a hint is no verdict")
     labels = serializers.URLField(help_text="the page with these very labels")
 
 
-class RaterQualityShape(serializers.Serializer[Any]):
+class RaterQualitySerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField(help_text="the pseudonym, as exports have it")
     excluded = serializers.CharField(allow_null=True, help_text="why the person is left out")
-    agreement = serializers.DictField(child=AgreementShape(), help_text="by variable")
-    hints = HintShape(many=True)
+    agreement = serializers.DictField(child=AgreementSerializer(), help_text="by variable")
+    hints = FlagSerializer(many=True)
 
 
-class QualityShape(serializers.Serializer[Any]):
+class QualitySerializer(serializers.Serializer[Any]):
     labels = serializers.IntegerField(help_text="of people, that were looked at")
     is_part = serializers.BooleanField(help_text="there are more; these are the newest")
-    people = RaterQualityShape(many=True)
+    people = RaterQualitySerializer(many=True)
 
 
 class CampaignQuality(Resource):
@@ -82,7 +82,7 @@ class CampaignQuality(Resource):
         "How each person agrees with the others, by variable, and hints with their evidence: none "
         "of them is a verdict. Estimates are `{value, low, high, n, method}`, or a null `value` "
         "with a `reason`. Of many labels the newest are looked at; the report is of all.",
-        {200: QualityShape},
+        {200: QualitySerializer},
         tag="studies",
         example={"labels": 522, "is_part": False, "people": [A_RATER]},
         operation_id="quality_read",

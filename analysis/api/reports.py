@@ -33,7 +33,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
-    page_shape,
+    page_serializer,
     rendered,
 )
 from datasets.api.concurrency import came_before, done_once, keyed
@@ -53,7 +53,7 @@ class ReportParameters(Strict):
         return {**super().get_fields(), **serializer_fields(OPTIONS)}
 
 
-class RaterShape(serializers.Serializer[Any]):
+class RaterSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     kind = serializers.ChoiceField(("human", "judge", "reference"))
     responses = serializers.IntegerField()
@@ -61,7 +61,7 @@ class RaterShape(serializers.Serializer[Any]):
     excluded = serializers.CharField(allow_null=True)
 
 
-class ReportShape(serializers.Serializer[Any]):
+class ReportSerializer(serializers.Serializer[Any]):
     campaign = serializers.CharField()
     protocol = serializers.CharField()
     batch = serializers.CharField()
@@ -76,7 +76,7 @@ class ReportShape(serializers.Serializer[Any]):
     assisted = serializers.DictField(
         help_text="how labels made with a judge's verdict in view stand to it"
     )
-    raters = RaterShape(many=True)
+    raters = RaterSerializer(many=True)
     warnings = serializers.ListField(
         child=serializers.DictField(), help_text="what to know before a number is believed"
     )
@@ -103,7 +103,7 @@ class CampaignReport(Resource):
         "as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a 95 % "
         "interval, or a null `value` with a `reason`. It is computed anew for each request. The "
         "parameters are the choices in the address of the report's page.",
-        {200: ReportShape},
+        {200: ReportSerializer},
         tag="studies",
         example={
             "campaign": "pilot-coverage",
@@ -186,7 +186,7 @@ class FrozenParameters(PageParameters):
     )
 
 
-class FrozenShape(serializers.Serializer[FrozenReport]):
+class FrozenSerializer(serializers.Serializer[FrozenReport]):
     key = serializers.CharField(help_text="the beginning of `sha256`; the address holds it")
     campaign = serializers.IntegerField(source="campaign_id")
     sha256 = serializers.CharField(help_text="of the report's JSON as it is downloaded")
@@ -197,7 +197,7 @@ class FrozenShape(serializers.Serializer[FrozenReport]):
     created_at = serializers.DateTimeField()
 
 
-class NewFrozenShape(ReportParameters):
+class NewFrozenSerializer(ReportParameters):
     campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
     inputs = serializers.RegexField(
         r"^[0-9a-f]{64}\Z", help_text="`inputs.sha256` of the report that one has read"
@@ -221,7 +221,7 @@ class FrozenReports(List):
     @described(
         "List frozen reports",
         "Those of the campaigns that one may read, the newest first, without what they say.",
-        {200: page_shape(FrozenShape)},
+        {200: page_serializer(FrozenSerializer)},
         tag="studies",
         example={"count": 1, "next": None, "previous": None, "results": [A_FROZEN]},
         parameters=[FrozenParameters],
@@ -231,16 +231,16 @@ class FrozenReports(List):
         rows = visible_frozen(person(request)).defer("content").order_by("-pk")
         if "campaign" in self.chosen:
             rows = rows.filter(campaign=self.chosen["campaign"])
-        return self.page(rows, partial(rendered, FrozenShape))
+        return self.page(rows, partial(rendered, FrozenSerializer))
 
     @described(
         "Freeze a report",
         "Keeps the report that one has read, with its choices, word for word and for ever. "
         "`inputs` says which labels it was of: 409 where others count by now. The same report is "
         "frozen once.",
-        {201: FrozenShape},
+        {201: FrozenSerializer},
         tag="studies",
-        request=NewFrozenShape,
+        request=NewFrozenSerializer,
         sent={"campaign": 1, "inputs": "5d" * 32, "epsilon": 0.15},
         example=A_FROZEN,
         status=201,
@@ -249,7 +249,7 @@ class FrozenReports(List):
     )
     @keyed
     def post(self, request: Request) -> Response:
-        wanted = checked(NewFrozenShape, request.data)
+        wanted = checked(NewFrozenSerializer, request.data)
         campaign = _campaign(request, wanted.pop("campaign"))
         check_blind(person(request), campaign)
         inputs, choices = wanted.pop("inputs"), as_frozen(_choices(wanted))
@@ -269,7 +269,7 @@ class OneFrozenReport(Resource):
         "Read a frozen report",
         "The very text that was frozen, whose digest is its `sha256`; not while one has an open "
         "item in the campaign.",
-        {200: ReportShape},
+        {200: ReportSerializer},
         tag="studies",
         example={"campaign": "pilot-coverage", "protocol": "report-coverage", "batch": "pilot"},
         parameters=[KEY],
@@ -298,7 +298,7 @@ def _frozen(campaign: Campaign, choices: Choices, inputs: str, query: str, user:
         made = freeze(campaign, report, query, user)
     except UnequalError as error:
         raise StandingError(str(error)) from error
-    return Response(FrozenShape(made).data, status=201)
+    return Response(FrozenSerializer(made).data, status=201)
 
 
 def _query(wanted: dict[str, Any]) -> str:

@@ -28,14 +28,14 @@ from annotation.answers.submission import Circumstances, ConflictError
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.api.access import person, visible_adjudications
 from annotation.api.answers import HEADERS, KEY
-from annotation.api.assignments import asked_shape, text_shape
+from annotation.api.assignments import describe_text, describe_variable
 from annotation.api.serializers import (
     PRESENTED,
     QUESTION,
     UNITS,
-    AskedShape,
-    EvidenceShape,
-    TextShape,
+    AskedSerializer,
+    EvidenceSerializer,
+    TextSerializer,
 )
 from annotation.item_context import sheet_of
 from annotation.models import Campaign, User
@@ -46,7 +46,7 @@ from annotation.protocols.schema import schema_of
 from annotation.protocols.validation import Problem, RefusedError
 from datasets.api.base import (
     WORKERS,
-    ErrorShape,
+    ErrorSerializer,
     List,
     Number,
     PageParameters,
@@ -54,7 +54,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
-    page_shape,
+    page_serializer,
     rendered,
 )
 from datasets.api.errors import RefusedBodyError, StandingError, problem
@@ -112,37 +112,37 @@ class DisputesParameters(PageParameters):
     )
 
 
-class SplitShape(serializers.Serializer[Any]):
+class SplitSerializer(serializers.Serializer[Any]):
     variable = serializers.CharField()
     raters = serializers.ListField(
         child=serializers.IntegerField(), help_text="how many raters gave each value, most first"
     )
 
 
-class DisputeShape(serializers.Serializer[Any]):
+class DisputeSerializer(serializers.Serializer[Any]):
     unit = serializers.IntegerField(help_text="what addresses call it")
     query = serializers.CharField()
     text = serializers.CharField(help_text="the words of the unit")
-    splits = SplitShape(many=True)
+    splits = SplitSerializer(many=True)
 
 
-class SaidSpanShape(serializers.Serializer[Any]):
+class SaidSpanSerializer(serializers.Serializer[Any]):
     field = serializers.CharField(allow_blank=True, help_text="empty where there is no such text")
     start = serializers.IntegerField(allow_null=True)
     end = serializers.IntegerField(allow_null=True)
     text = serializers.CharField()
 
 
-class OpinionShape(serializers.Serializer[Any]):
+class RaterAnswerSerializer(serializers.Serializer[Any]):
     """What one rater said, a person or a judge, under a letter that is drawn for this unit."""
 
     name = serializers.CharField()
     values = serializers.DictField(child=serializers.CharField())
-    spans = SaidSpanShape(many=True)
+    spans = SaidSpanSerializer(many=True)
     comment = serializers.CharField(allow_null=True)
 
 
-class DecisionShape(serializers.Serializer[Any]):
+class DecisionSerializer(serializers.Serializer[Any]):
     revision = serializers.IntegerField(help_text="from 1")
     current = serializers.BooleanField(help_text="false where a newer one has taken its place")
     answer = serializers.DictField(help_text="as the `answer_schema` says")
@@ -153,12 +153,12 @@ class DecisionShape(serializers.Serializer[Any]):
     )
 
 
-class CaseShape(serializers.Serializer[Any]):
+class CaseSerializer(serializers.Serializer[Any]):
     """A dispute as its page shows it: nothing tells who said what, or which system wrote what."""
 
     unit = serializers.IntegerField()
     query = serializers.CharField()
-    texts = TextShape(many=True)
+    texts = TextSerializer(many=True)
     at_issue = serializers.CharField(
         allow_null=True, help_text="the field of the one among several texts that it is about"
     )
@@ -167,15 +167,15 @@ class CaseShape(serializers.Serializer[Any]):
     )
     kind = serializers.CharField()
     text = serializers.CharField(help_text="the words of the unit")
-    variables = AskedShape(many=True)
-    evidence = EvidenceShape(allow_null=True)
+    variables = AskedSerializer(many=True)
+    evidence = EvidenceSerializer(allow_null=True)
     answer_schema = serializers.DictField(help_text="the JSON Schema of `answer` in a decision")
-    raters = OpinionShape(many=True)
+    raters = RaterAnswerSerializer(many=True)
     revision = serializers.IntegerField(help_text="of the decision that stands, 0 for none")
-    decisions = DecisionShape(many=True, help_text="the newest first")
+    decisions = DecisionSerializer(many=True, help_text="the newest first")
 
 
-class NewDecisionShape(Strict):
+class NewDecisionSerializer(Strict):
     answer = serializers.DictField(help_text="as the `answer_schema` says")
     reason = serializers.CharField(trim_whitespace=False)
     revision = serializers.IntegerField(
@@ -190,8 +190,8 @@ class NewDecisionShape(Strict):
     )
 
 
-class DecisionConflictShape(ErrorShape):
-    current = DecisionShape()
+class DecisionConflictSerializer(ErrorSerializer):
+    current = DecisionSerializer()
 
 
 class Disputes(List):
@@ -204,7 +204,7 @@ class Disputes(List):
         "The units of a campaign on which raters disagree, for its adjudicators: ties first, then "
         "small majorities, then what judges alone dispute, the units of an item together. 404 for "
         "everybody else.",
-        {200: page_shape(DisputeShape)},
+        {200: page_serializer(DisputeSerializer)},
         tag="adjudication",
         example={"count": 1, "next": None, "previous": None, "results": [DISPUTE]},
         operation_id="disputes_list",
@@ -218,7 +218,7 @@ class Disputes(List):
         wanted = Wanted(*(self.chosen[name] for name in ("of", "variable", "state")))
 
         def as_results(found: list[Dispute]) -> Sequence[Any]:
-            return rendered(DisputeShape, list(_lines(campaign, found)))
+            return rendered(DisputeSerializer, list(_lines(campaign, found)))
 
         return self.page(cast(Any, queue(campaign, user, wanted)), as_results)
 
@@ -231,23 +231,23 @@ class OneDispute(Resource):
         "Read a dispute",
         "A unit as its page shows it: the texts, what each rater said with spans, and the "
         "decisions so far. 404 where raters agree, or where one labelled it oneself.",
-        {200: CaseShape},
+        {200: CaseSerializer},
         tag="adjudication",
         example=CASE,
         operation_id="disputes_read",
     )
     def get(self, request: Request, pk: int, unit: int) -> Response:
         user, case = self._case(request, pk, unit)
-        return Response(CaseShape(as_told(case, user)).data)
+        return Response(CaseSerializer(as_told(case, user)).data)
 
     @described(
         "Decide",
         "Makes an answer the Reference's label of the unit. 201 where it is new, 200 where it "
         "stood already. 409 where a decision stands that one had not seen: read `current`, and "
         "send again with its `revision`. 422 names every problem.",
-        {201: DecisionShape, 200: DecisionShape, 409: DecisionConflictShape},
+        {201: DecisionSerializer, 200: DecisionSerializer, 409: DecisionConflictSerializer},
         tag="adjudication",
-        request=NewDecisionShape,
+        request=NewDecisionSerializer,
         sent=NEW,
         example=DECISION,
         status=201,
@@ -257,7 +257,7 @@ class OneDispute(Resource):
     )
     def put(self, request: Request, pk: int, unit: int) -> Response:
         user, case = self._case(request, pk, unit)
-        body = checked(NewDecisionShape, request.data)
+        body = checked(NewDecisionSerializer, request.data)
         circumstances = Circumstances(
             key=_key(request), seen=body["revision"], seconds=body.get("seconds")
         )
@@ -272,7 +272,7 @@ class OneDispute(Resource):
             raise _conflict(self._case(request, pk, unit)[1], user) from error
         except NotYoursError as error:
             raise Http404 from error
-        told = DecisionShape(_decision(case, outcome.response, user)).data
+        told = DecisionSerializer(_decision(case, outcome.response, user)).data
         return Response(told, status=201 if outcome.created else 200)
 
     def _case(self, request: Request, pk: int, unit: int) -> tuple[User, Case]:
@@ -290,12 +290,12 @@ def as_told(case: Case, user: User) -> dict[str, Any]:
     return {
         "unit": case.unit.pk,
         "query": case.unit.item.query.text,
-        "texts": [text_shape(text.field, heading, text) for heading, text in sheet.texts],
+        "texts": [describe_text(text.field, heading, text) for heading, text in sheet.texts],
         "at_issue": case.at_issue,
         "beside": case.beside,
         "kind": case.asked.kind,
         "text": row.text,
-        "variables": [asked_shape(each) for each in row.variables],
+        "variables": [describe_variable(each) for each in row.variables],
         "evidence": row.rule,
         "answer_schema": case.schema.unit_schema(case.asked.kind, with_field=True),
         "raters": [_opinion(each) for each in opinions(case)],
@@ -344,7 +344,7 @@ def _key(request: Request) -> str | None:
 
 def _conflict(case: Case, user: User) -> StandingError:
     assert case.current is not None
-    current = DecisionShape(_decision(case, case.current, user)).data
+    current = DecisionSerializer(_decision(case, case.current, user)).data
     sentence = f"revision {case.revision} stands, which you had not seen; read it, and send again"
     return StandingError(sentence, more={"current": current})
 

@@ -28,11 +28,11 @@ from annotation.answers.submission import (
 from annotation.api import serializers
 from annotation.api.access import GONE, mine, still_mine
 from annotation.api.serializers import (
-    AnswerShape,
-    ConflictShape,
-    CurrentShape,
-    NewAnswerShape,
-    SavedShape,
+    AnswerSerializer,
+    ConflictSerializer,
+    CurrentSerializer,
+    NewAnswerSerializer,
+    SavedSerializer,
 )
 from annotation.assignments.queue import is_put_out
 from annotation.models import Assignment, Campaign
@@ -91,9 +91,9 @@ def _submitting(operation_id: str) -> Any:
     return described(
         "Submit an answer",
         SUBMITTING,
-        {201: SavedShape, 200: SavedShape, 409: ConflictShape},
+        {201: SavedSerializer, 200: SavedSerializer, 409: ConflictSerializer},
         tag="work",
-        request=NewAnswerShape,
+        request=NewAnswerSerializer,
         sent=serializers.ANSWER,
         example=serializers.SAVED,
         status=201,
@@ -111,7 +111,7 @@ class OneAnswer(Resource):
         "Read one's own answer",
         "The current answer to one's own assignment; 404 before the first. Its ETag is its "
         "revision.",
-        {200: AnswerShape},
+        {200: AnswerSerializer},
         tag="work",
         example=serializers.SAVED,
         operation_id="responses_read_own",
@@ -120,7 +120,7 @@ class OneAnswer(Resource):
         answer = mine(request, uid).responses.filter(current=True).first()
         if answer is None:
             raise Http404
-        return Response(AnswerShape(answer_of(answer)).data, headers=_etag(answer))
+        return Response(AnswerSerializer(answer_of(answer)).data, headers=_etag(answer))
 
     @_submitting("responses_submit")
     def put(self, request: Request, uid: uuid.UUID) -> Response:
@@ -132,7 +132,7 @@ class OneAnswer(Resource):
 
     def _submit(self, request: Request, uid: uuid.UUID) -> Response:
         assignment = still_mine(request, uid)
-        body = checked(NewAnswerShape, request.data)
+        body = checked(NewAnswerSerializer, request.data)
         circumstances = Circumstances(
             key=_key(request), seen=_seen(request, body), seconds=body.get("seconds")
         )
@@ -147,7 +147,7 @@ class OneAnswer(Resource):
             raise RefusedBodyError(GONE) from error
         answer = outcome.response
         warnings = _told(assignment, outcome.warnings)
-        saved = SavedShape({**answer_of(answer), "warnings": warnings}).data
+        saved = SavedSerializer({**answer_of(answer), "warnings": warnings}).data
         return Response(saved, status=201 if outcome.created else 200, headers=_etag(answer))
 
 
@@ -222,7 +222,7 @@ def _conflict(assignment: Assignment) -> StandingError:
     }
     what = f"draft {there.version}" if there.version else f"revision {there.revision}"
     sentence = f"{what} of your answer stands, which you had not seen; read it, and send again"
-    return StandingError(sentence, more={"current": CurrentShape(current).data})
+    return StandingError(sentence, more={"current": CurrentSerializer(current).data})
 
 
 def _told(assignment: Assignment, found: Iterable[Problem]) -> list[dict[str, str | None]]:

@@ -20,12 +20,12 @@ from annotation.answers.drafts import standing
 from annotation.api import serializers as examples
 from annotation.api.access import mine, person, visible_assignments, visible_open_campaigns
 from annotation.api.answers import answer_of, shown_names
-from annotation.api.progress import ScoreShape
+from annotation.api.progress import ScoreSerializer
 from annotation.api.serializers import (
     AssignmentParameters,
-    AssignmentShape,
-    GuidelineShape,
-    PresentedShape,
+    AssignmentSerializer,
+    GuidelineSerializer,
+    PresentedSerializer,
     first_answer_of,
 )
 from annotation.assignments.context import verdicts_of
@@ -43,7 +43,7 @@ from annotation.presentation import (
     schema,
 )
 from annotation.protocols.schema import Schema
-from datasets.api.base import WORKERS, List, Resource, described, page_shape, rendered
+from datasets.api.base import WORKERS, List, Resource, described, page_serializer, rendered
 from datasets.api.concurrency import once
 from datasets.api.permissions import LABEL, READ
 
@@ -56,7 +56,7 @@ class Assignments(List):
     @described(
         "List one's own assignments",
         "The items that one has taken, by campaign and as one took them; nobody else's.",
-        {200: page_shape(AssignmentShape)},
+        {200: page_serializer(AssignmentSerializer)},
         tag="work",
         example={"count": 1, "next": None, "previous": None, "results": [examples.LISTED]},
         parameters=[AssignmentParameters],
@@ -69,7 +69,7 @@ class Assignments(List):
         if "status" in self.chosen:
             rows = rows.filter(status=self.chosen["status"])
         order = ("item__campaign__name", "pk")
-        return self.page(rows.order_by(*order), partial(rendered, AssignmentShape))
+        return self.page(rows.order_by(*order), partial(rendered, AssignmentSerializer))
 
 
 class NextAssignment(Resource):
@@ -80,7 +80,7 @@ class NextAssignment(Resource):
         "Take the next item",
         "One's open assignment in an open campaign, or a new one on the next item with a place; "
         "204 where nothing is left. Asking again gives the same one until it is submitted.",
-        {200: PresentedShape, 204: None},
+        {200: PresentedSerializer, 204: None},
         tag="work",
         example=examples.PRESENTED,
         operation_id="assignments_next",
@@ -103,7 +103,7 @@ class OneAssignment(Resource):
         "Read one's own assignment",
         "The item as its page shows it: the texts, the units that are asked in their order, the "
         "JSON Schema of an answer, and one's own answer and draft.",
-        {200: PresentedShape},
+        {200: PresentedSerializer},
         tag="work",
         example=examples.PRESENTED,
         operation_id="assignments_read",
@@ -119,7 +119,7 @@ class Guideline(Resource):
     @described(
         "Read the guideline",
         "How an item of this campaign is to be answered, as Markdown.",
-        {200: GuidelineShape},
+        {200: GuidelineSerializer},
         tag="work",
         example={"markdown": "# Report coverage\n…"},
         operation_id="assignments_guideline",
@@ -150,7 +150,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
     verdicts = verdicts_of(assignment, spec, blinding)
     draft = Draft.objects.filter(assignment=assignment).first()
     answer = assignment.responses.filter(current=True).first()
-    return PresentedShape(
+    return PresentedSerializer(
         {
             "uid": assignment.uid,
             "campaign": campaign.pk,
@@ -161,7 +161,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
             "assisted_by": assignment.assisted_by,
             "query": assignment.item.query.text,
             "texts": [
-                text_shape(fields.get(text.field, text.field), heading, text)
+                describe_text(fields.get(text.field, text.field), heading, text)
                 for heading, text in sheet.texts
             ],
             "units": [
@@ -181,7 +181,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
     ).data
 
 
-def text_shape(field: str, heading: str, text: Any) -> dict[str, Any]:
+def describe_text(field: str, heading: str, text: Any) -> dict[str, Any]:
     return {
         "field": field,
         "heading": heading,
@@ -191,7 +191,7 @@ def text_shape(field: str, heading: str, text: Any) -> dict[str, Any]:
     }
 
 
-def asked_shape(variable: Asked) -> dict[str, Any]:
+def describe_variable(variable: Asked) -> dict[str, Any]:
     return {
         "name": variable.name,
         "question": variable.question,
@@ -206,7 +206,7 @@ def _unit(asked: Schema, row: Row, kind: str) -> dict[str, Any]:
         "name": row.name,
         "text": row.text,
         "heading": row.heading,
-        "variables": [asked_shape(variable) for variable in row.variables],
+        "variables": [describe_variable(variable) for variable in row.variables],
         "evidence": row.rule,
         "written": {
             "name": written.name,
@@ -265,7 +265,7 @@ A_FEEDBACK: dict[str, Any] = {
 }
 
 
-class CheckedShape(serializers.Serializer[Checked]):
+class CheckedSerializer(serializers.Serializer[Checked]):
     """One known answer beside one's own first one."""
 
     unit = serializers.CharField(help_text="as the assignment names it")
@@ -276,9 +276,9 @@ class CheckedShape(serializers.Serializer[Checked]):
     is_right = serializers.BooleanField()
 
 
-class FeedbackShape(serializers.Serializer[Any]):
-    answers = CheckedShape(many=True)
-    score = ScoreShape(help_text="over the campaign's practice so far")
+class FeedbackSerializer(serializers.Serializer[Any]):
+    answers = CheckedSerializer(many=True)
+    score = ScoreSerializer(help_text="over the campaign's practice so far")
     qualify = serializers.FloatField(allow_null=True, help_text="the share right that is wanted")
     passed = serializers.BooleanField(help_text="whether it lets one go on")
 
@@ -291,7 +291,7 @@ class Feedback(Resource):
         "Read the feedback on a practice item",
         "One's own first answers beside what is right, and why; 404 where the item is no practice, "
         "and before it is answered.",
-        {200: FeedbackShape},
+        {200: FeedbackSerializer},
         tag="work",
         example=A_FEEDBACK,
         operation_id="assignments_feedback",
@@ -308,7 +308,7 @@ class Feedback(Resource):
             "qualify": campaign.qualify,
             "passed": passes(campaign, found),
         }
-        return Response(FeedbackShape(told).data)
+        return Response(FeedbackSerializer(told).data)
 
 
 def _answers(assignment: Assignment) -> Iterator[dict[str, Any]]:

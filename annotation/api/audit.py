@@ -48,7 +48,7 @@ class TrailParameters(Strict):
     )
 
 
-class EventShape(serializers.Serializer[Any]):
+class EventSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     at = serializers.DateTimeField(help_text="by the database's clock")
     event = serializers.ChoiceField(tuple(EVENTS))
@@ -65,7 +65,7 @@ class EventShape(serializers.Serializer[Any]):
 
 class EventsPage(serializers.Serializer[Any]):
     next = serializers.URLField(allow_null=True)
-    results = EventShape(many=True)
+    results = EventSerializer(many=True)
 
 
 class _Trail(Resource):

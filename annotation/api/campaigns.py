@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from annotation.access import progress_of
 from annotation.api.access import check_blind, person, visible_campaigns, visible_studies
-from annotation.api.serializers import CampaignParameters, CampaignShape
+from annotation.api.serializers import CampaignParameters, CampaignSerializer
 from annotation.campaign_setup.creation import Made, create_once
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, AssumptionError, Assumptions, rehearse
 from annotation.campaigns.design import Design, DesignError
@@ -31,7 +31,7 @@ from datasets.api.base import (
     EVERYBODY,
     READERS,
     WORKERS,
-    ErrorShape,
+    ErrorSerializer,
     List,
     Number,
     PageParameters,
@@ -39,7 +39,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
-    page_shape,
+    page_serializer,
     rendered,
 )
 from datasets.api.batches import visible_batches
@@ -65,7 +65,7 @@ class Word(serializers.CharField):
         return word
 
 
-class TermsShape(Strict):
+class SettingsSerializer(Strict):
     """What may change while a campaign runs."""
 
     deadline = serializers.CharField(
@@ -109,7 +109,7 @@ class OptionsSerializer(Strict):
         return {**super().get_fields(), **fields}
 
 
-class NewCampaignShape(TermsShape):
+class NewCampaignSerializer(SettingsSerializer):
     """The arguments of `create_campaign`."""
 
     name = serializers.CharField(max_length=200, trim_whitespace=False)
@@ -125,7 +125,7 @@ class NewCampaignShape(TermsShape):
     options = OptionsSerializer(required=False)
 
 
-class AssumptionsShape(Strict):
+class AssumptionsSerializer(Strict):
     """What nobody knows beforehand."""
 
     kappa = Number(required=False, min_value=0, max_value=1, help_text="the true agreement")
@@ -138,14 +138,14 @@ class AssumptionsShape(Strict):
     )
 
 
-class NewRehearsalShape(NewCampaignShape):
+class NewDryRunSerializer(NewCampaignSerializer):
     """A campaign to be, how many people are expected, and what is assumed."""
 
     people = serializers.IntegerField(required=False, min_value=1, max_value=MOST_PEOPLE)
-    assumptions = AssumptionsShape(required=False)
+    assumptions = AssumptionsSerializer(required=False)
 
 
-class ExpectedShape(serializers.Serializer[Any]):
+class ExpectedSerializer(serializers.Serializer[Any]):
     width = serializers.FloatField(allow_null=True, help_text="of the 95 % interval")
     units = serializers.IntegerField()
     queries = serializers.IntegerField()
@@ -153,12 +153,12 @@ class ExpectedShape(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_null=True, help_text="why there is no interval")
 
 
-class ShareShape(serializers.Serializer[Any]):
+class ShareSerializer(serializers.Serializer[Any]):
     items = serializers.IntegerField()
     units = serializers.IntegerField()
 
 
-class RehearsalShape(serializers.Serializer[Any]):
+class DryRunSerializer(serializers.Serializer[Any]):
     queries = serializers.IntegerField()
     asked_queries = serializers.IntegerField(help_text="queries that people are asked")
     judge_only = serializers.IntegerField(help_text="queries for judges alone")
@@ -169,19 +169,19 @@ class RehearsalShape(serializers.Serializer[Any]):
     several = serializers.IntegerField(help_text="items with several people")
     people = serializers.IntegerField()
     unfilled = serializers.IntegerField(help_text="places for which so many people do not suffice")
-    shares = ShareShape(many=True, help_text="what each person gets, all at the same pace")
+    shares = ShareSerializer(many=True, help_text="what each person gets, all at the same pace")
     common = serializers.ListField(
         child=serializers.IntegerField(),
         allow_null=True,
         help_text="the fewest and the most units that two people share",
     )
-    kappa = ExpectedShape()
-    share = ExpectedShape(help_text="of a share such as coverage, by people alone")
-    powered = ExpectedShape(allow_null=True, help_text="the same with a judge on all queries")
+    kappa = ExpectedSerializer()
+    share = ExpectedSerializer(help_text="of a share such as coverage, by people alone")
+    powered = ExpectedSerializer(allow_null=True, help_text="the same with a judge on all queries")
     assumptions = serializers.DictField(child=serializers.FloatField())
 
 
-class ChangedTermsShape(TermsShape):
+class ChangedSettingsSerializer(SettingsSerializer):
     is_open = serializers.BooleanField(required=False, help_text="false closes it, true opens it")
     no_deadline = serializers.BooleanField(required=False, help_text="takes the deadline away")
     no_qualify = serializers.BooleanField(
@@ -195,7 +195,7 @@ class DrawParameters(PageParameters):
     )
 
 
-class DrawShape(serializers.Serializer[Any]):
+class SampleSerializer(serializers.Serializer[Any]):
     of = serializers.ChoiceField(("query", "unit"))
     query = serializers.CharField()
     item = serializers.CharField(allow_null=True)
@@ -212,7 +212,7 @@ class DrawShape(serializers.Serializer[Any]):
     use = serializers.CharField(allow_null=True, help_text="study, gold or practice")
 
 
-class KnownShape(Strict):
+class GoldAnswerSerializer(Strict):
     item = serializers.CharField(max_length=600, trim_whitespace=False)
     unit = serializers.CharField(max_length=600, trim_whitespace=False)
     kind = serializers.CharField(max_length=20, required=False)
@@ -221,12 +221,14 @@ class KnownShape(Strict):
     reason = serializers.CharField(max_length=2000, required=False)
 
 
-class NewKnownShape(Strict):
+class NewGoldAnswersSerializer(Strict):
     use = serializers.ChoiceField(("gold", "practice"))
-    answers = serializers.ListField(child=KnownShape(), allow_empty=False, max_length=MOST_KNOWN)
+    answers = serializers.ListField(
+        child=GoldAnswerSerializer(), allow_empty=False, max_length=MOST_KNOWN
+    )
 
 
-class KeptKnownShape(serializers.Serializer[Any]):
+class StoredGoldAnswersSerializer(serializers.Serializer[Any]):
     answers = serializers.IntegerField()
     items = serializers.IntegerField()
     unchanged = serializers.BooleanField(help_text="whether all of it stood before")
@@ -286,7 +288,7 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
         }
         for campaign in campaigns
     ]
-    return rendered(CampaignShape, rows)
+    return rendered(CampaignSerializer, rows)
 
 
 def terms_tag(campaign: Campaign) -> str:
@@ -313,7 +315,7 @@ class Campaigns(List):
         "List campaigns",
         "For an annotator the campaigns with an item of theirs or one that they may take; for "
         "researchers those that they may read and for admins all, with their designs and counts.",
-        {200: page_shape(CampaignShape)},
+        {200: page_serializer(CampaignSerializer)},
         tag="campaigns",
         example={"count": 1, "next": None, "previous": None, "results": [A_CAMPAIGN]},
         parameters=[CampaignParameters],
@@ -330,9 +332,9 @@ class Campaigns(List):
         "Makes a campaign's items from a batch, all or nothing: what `create_campaign` does, with "
         "the same checks. The same campaign again changes nothing (200); another design under a "
         "name that is taken is refused (422).",
-        {201: CampaignShape, 200: CampaignShape},
+        {201: CampaignSerializer, 200: CampaignSerializer},
         tag="campaigns",
-        request=NewCampaignShape,
+        request=NewCampaignSerializer,
         sent=NEW,
         example={**A_CAMPAIGN, "study": A_STUDY},
         status=201,
@@ -342,7 +344,7 @@ class Campaigns(List):
     @once
     def post(self, request: Request) -> Response:
         user = person(request)
-        made = _made(user, checked(NewCampaignShape, request.data))
+        made = _made(user, checked(NewCampaignSerializer, request.data))
         campaign = visible_campaigns(user).get(pk=made.campaign.pk)
         return Response(as_campaigns(user, [campaign])[0], status=200 if made.unchanged else 201)
 
@@ -355,7 +357,7 @@ class OneCampaign(Resource):
         "Read a campaign",
         "One campaign, as the list shows it. For those who may change it the ETag is that of its "
         "terms.",
-        {200: CampaignShape},
+        {200: CampaignSerializer},
         tag="campaigns",
         example={**A_CAMPAIGN, "study": A_STUDY},
         operation_id="campaigns_read",
@@ -456,8 +458,8 @@ A_DRAW = {
 }
 
 
-class ChangedShape(ErrorShape):
-    current = CampaignShape(help_text="as it stands")
+class ChangedSerializer(ErrorSerializer):
+    current = CampaignSerializer(help_text="as it stands")
 
 
 class Rehearsals(Resource):
@@ -472,16 +474,16 @@ class Rehearsals(Resource):
         "A dry run of `POST /campaigns/`, with the same checks: who would get what, and how wide "
         "the intervals of kappa and of a share such as coverage are to be expected. Nothing is "
         f"stored. A design of more than {MOST_ITEMS} items is for the command.",
-        {200: RehearsalShape},
+        {200: DryRunSerializer},
         tag="campaigns",
-        request=NewRehearsalShape,
+        request=NewDryRunSerializer,
         sent={**NEW, "people": 3},
         example=A_REHEARSAL,
         refuses=(422,),
         operation_id="campaigns_rehearse",
     )
     def post(self, request: Request) -> Response:
-        wanted = checked(NewRehearsalShape, request.data)
+        wanted = checked(NewDryRunSerializer, request.data)
         batch = batch_named(person(request), wanted["batch"])
         try:
             given = Assumptions(**wanted.get("assumptions", {}))
@@ -500,7 +502,7 @@ class Rehearsals(Resource):
             sentence = "this campaign cannot be made"
             raise RefusedBodyError(sentence, [problem(str(error))]) from error
         shares = [share._asdict() for share in found.shares]
-        return Response(RehearsalShape({**asdict(found), "shares": shares}).data)
+        return Response(DryRunSerializer({**asdict(found), "shares": shares}).data)
 
 
 class ChangedTerms(Resource):
@@ -511,9 +513,9 @@ class ChangedTerms(Resource):
         "Change, close or open a campaign",
         "What may change while a campaign runs: deadline, language, guideline (which makes a new "
         "version), gold, practice, and whether it is open. What is left out stays.",
-        {200: CampaignShape, 409: ChangedShape},
+        {200: CampaignSerializer, 409: ChangedSerializer},
         tag="campaigns",
-        request=ChangedTermsShape,
+        request=ChangedSettingsSerializer,
         sent={"deadline": "2026-12-31", "is_open": True},
         example={**A_CAMPAIGN, "study": A_STUDY},
         refuses=(422,),
@@ -522,7 +524,7 @@ class ChangedTerms(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        user, wanted = person(request), checked(ChangedTermsShape, request.data)
+        user, wanted = person(request), checked(ChangedSettingsSerializer, request.data)
         with transaction.atomic():
             campaign = still_as_seen(request, pk)
             try:
@@ -555,7 +557,7 @@ class Draws(List):
         "Read a campaign's draw",
         "Every query, or every unit, drawn or not: kind, seed, wave, probability and role. A "
         "unit's probability holds once its item is asked. `draws --check` makes it anew.",
-        {200: page_shape(DrawShape)},
+        {200: page_serializer(SampleSerializer)},
         tag="campaigns",
         example={"count": 1, "next": None, "previous": None, "results": [A_DRAW]},
         parameters=[DrawParameters],
@@ -580,9 +582,9 @@ class KnownAnswers(Resource):
         "Makes items gold (mixed in, never told) or practice (first of all, with feedback), with "
         "the answers that are known of them; they leave the study. All or nothing. They cannot "
         "be read back.",
-        {200: KeptKnownShape},
+        {200: StoredGoldAnswersSerializer},
         tag="campaigns",
-        request=NewKnownShape,
+        request=NewGoldAnswersSerializer,
         sent={
             "use": "gold",
             "answers": [{"item": "r1", "unit": "q1:a", "variable": "answerable", "value": "no"}],
@@ -595,7 +597,7 @@ class KnownAnswers(Resource):
     def post(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
         check_blind(person(request), campaign)  # what is refused or unchanged would tell an answer
-        wanted = checked(NewKnownShape, request.data)
+        wanted = checked(NewGoldAnswersSerializer, request.data)
         rows = [_row(each, n) for n, each in enumerate(wanted["answers"], start=1)]
         try:
             kept = keep_known(rows, campaign, wanted["use"])

@@ -25,7 +25,7 @@ from audit.recording import record_export, was_told
 from datasets.api.base import READERS, SAFE, Resource, described
 from datasets.api.errors import RefusedBodyError
 from datasets.api.permissions import READ
-from datasets.api.renderers import Found, Line, LineParameters, Lines, lines_shape
+from datasets.api.renderers import Found, Line, LineParameters, Lines, lines_serializer
 from datasets.api.throttling import PerExport
 
 A_UNIT = {
@@ -78,7 +78,7 @@ WHOLE = (
 )
 
 
-class UnitLineShape(serializers.Serializer[Any]):
+class UnitLineSerializer(serializers.Serializer[Any]):
     item = serializers.CharField()
     unit = serializers.CharField()
     kind = serializers.CharField()
@@ -88,14 +88,14 @@ class UnitLineShape(serializers.Serializer[Any]):
     texts = serializers.DictField(child=serializers.CharField())
 
 
-class SpanShape(serializers.Serializer[Any]):
+class SpanSerializer(serializers.Serializer[Any]):
     field = serializers.CharField()
     start = serializers.IntegerField(allow_null=True)
     end = serializers.IntegerField(allow_null=True)
     text = serializers.CharField()
 
 
-class LabelLineShape(serializers.Serializer[Any]):
+class LabelLineSerializer(serializers.Serializer[Any]):
     """A label, or with `missing` the reason why there is none; what is absent is left out."""
 
     campaign = serializers.CharField()
@@ -113,7 +113,7 @@ class LabelLineShape(serializers.Serializer[Any]):
     revision = serializers.IntegerField(required=False)
     seconds = serializers.FloatField(required=False)
     score = serializers.FloatField(required=False)
-    spans = SpanShape(many=True, required=False)
+    spans = SpanSerializer(many=True, required=False)
     assisted_by = serializers.CharField(required=False)
     batch = serializers.CharField()
     query = serializers.CharField()
@@ -122,7 +122,7 @@ class LabelLineShape(serializers.Serializer[Any]):
     meta = serializers.DictField(required=False)
 
 
-class ResponseLineShape(serializers.Serializer[Any]):
+class ResponseLineSerializer(serializers.Serializer[Any]):
     campaign = serializers.CharField()
     protocol = serializers.CharField()
     item = serializers.CharField()
@@ -173,7 +173,7 @@ class Units(CampaignLines):
         "List the units of a campaign",
         "What is asked, with the systems: the same lines as `export --what units`. Not while one "
         "has an open item in the campaign." + WHOLE,
-        lines_shape(UnitLineShape),
+        lines_serializer(UnitLineSerializer),
         tag="studies",
         example={"next": None, "results": [A_UNIT]},
         parameters=[LineParameters],
@@ -190,7 +190,7 @@ class Labels(CampaignLines):
         "List the labels of a campaign",
         "Every current label, and every missing one with its reason: the same lines as "
         "`export --what labels`." + WHOLE,
-        lines_shape(LabelLineShape),
+        lines_serializer(LabelLineSerializer),
         tag="studies",
         example={"next": None, "results": [A_LABEL]},
         parameters=[LineParameters],
@@ -207,7 +207,7 @@ class Responses(CampaignLines):
         "List the responses of a campaign",
         "Every current answer as it was given: the same lines as `export --what responses`."
         + WHOLE,
-        lines_shape(ResponseLineShape),
+        lines_serializer(ResponseLineSerializer),
         tag="studies",
         example={"next": None, "results": [A_RESPONSE]},
         parameters=[LineParameters],
@@ -238,7 +238,7 @@ FORM = OpenApiParameter(
 )
 
 
-class OfferShape(serializers.Serializer[Any]):
+class ExportOptionSerializer(serializers.Serializer[Any]):
     what = serializers.CharField()
     row = serializers.CharField(help_text="what a line of it is, in words")
     tells_answers = serializers.BooleanField(
@@ -247,8 +247,8 @@ class OfferShape(serializers.Serializer[Any]):
     files = serializers.DictField(child=serializers.URLField(), help_text="addresses, by form")
 
 
-class OffersShape(serializers.Serializer[Any]):
-    results = OfferShape(many=True)
+class ExportOptionsSerializer(serializers.Serializer[Any]):
+    results = ExportOptionSerializer(many=True)
 
 
 class AsItComes(BaseContentNegotiation):
@@ -269,7 +269,7 @@ class Exports(Resource):
         "List the exports of a campaign",
         "All that can be taken along of it, with the forms that each comes in: the same as "
         "`export --what`.",
-        {200: OffersShape},
+        {200: ExportOptionsSerializer},
         tag="studies",
         example={"results": [AN_OFFER]},
         operation_id="exports_list",
@@ -277,7 +277,7 @@ class Exports(Resource):
     def get(self, request: Request, pk: int) -> Response:
         campaign = _campaign(request, pk)
         rows = [self._shown(campaign, offer) for offer in offers(campaign)]
-        return Response(OffersShape({"results": rows}).data)
+        return Response(ExportOptionsSerializer({"results": rows}).data)
 
     def _shown(self, campaign: Campaign, offer: Offer) -> dict[str, Any]:
         def address(form: str) -> str:

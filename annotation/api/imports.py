@@ -30,7 +30,7 @@ A_LINE = {
 AN_IMPORT = {"labels": {"crowd-7": 1}, "missing": 0, "unchanged": 0, "warnings": [], "skipped": {}}
 
 
-class NewLabelsShape(Strict):
+class NewLabelsSerializer(Strict):
     labels = serializers.ListField(
         child=serializers.DictField(),
         min_length=1,
@@ -41,7 +41,7 @@ class NewLabelsShape(Strict):
     )
 
 
-class ImportShape(serializers.Serializer[Any]):
+class ImportSerializer(serializers.Serializer[Any]):
     labels = serializers.DictField(
         child=serializers.IntegerField(), help_text="how many were taken, by rater"
     )
@@ -64,9 +64,9 @@ class Imports(Resource):
         "What `import_labels` does, all or nothing, with the same warnings; the raters that are "
         "named are made. The same labels again change nothing. Nobody who answers on this site can "
         "be named: 422 with the line. More than 2.5 MB is for the command. Sixty times an hour.",
-        {200: ImportShape},
+        {200: ImportSerializer},
         tag="studies",
-        request=NewLabelsShape,
+        request=NewLabelsSerializer,
         sent={"labels": [A_LINE]},
         example=AN_IMPORT,
         refuses=(422,),
@@ -76,10 +76,10 @@ class Imports(Resource):
     def post(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
         check_blind(person(request), campaign)
-        wanted = checked(NewLabelsShape, request.data)
+        wanted = checked(NewLabelsSerializer, request.data)
         try:
             report = import_rows(wanted["labels"], campaign, wanted.get("rater"))
         except InputError as error:
             found = problem(str(error), f"labels.{(error.place.line or 1) - 1}")
             raise RefusedBodyError("no label was taken", [found]) from error
-        return Response(ImportShape(asdict(report)).data)
+        return Response(ImportSerializer(asdict(report)).data)

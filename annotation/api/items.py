@@ -22,7 +22,7 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     described,
-    page_shape,
+    page_serializer,
     rendered,
 )
 from datasets.api.permissions import MANAGE, READ
@@ -65,7 +65,7 @@ class ItemParameters(PageParameters):
     )
 
 
-class ItemShape(serializers.Serializer[Any]):
+class ItemSerializer(serializers.Serializer[Any]):
     position = serializers.IntegerField(help_text="its place in the campaign, from 0")
     item = serializers.SerializerMethodField(
         help_text="its key, as in exports, which may be a report's id; null like `use`"
@@ -102,17 +102,17 @@ class ItemShape(serializers.Serializer[Any]):
         return None if self.context["is_blind"] else int(item.quota)
 
 
-class AskedUnitShape(serializers.Serializer[Any]):
+class AskedUnitSerializer(serializers.Serializer[Any]):
     unit = serializers.CharField()
     kind = serializers.CharField()
     variables = serializers.ListField(child=serializers.CharField())
 
 
-class WholeItemShape(ItemShape):
+class WholeItemSerializer(ItemSerializer):
     texts = serializers.DictField(
         child=serializers.CharField(), help_text="what spans may refer to, by field"
     )
-    asked = AskedUnitShape(many=True)
+    asked = AskedUnitSerializer(many=True)
 
 
 def visible_items(user: User, campaign: Campaign) -> QuerySet[Item]:
@@ -134,7 +134,7 @@ class Items(List):
     @described(
         "List the items of a campaign",
         "What each is and how many people it wants; nothing of what anybody answered.",
-        {200: page_shape(ItemShape)},
+        {200: page_serializer(ItemSerializer)},
         tag="campaigns",
         example={"count": 1, "next": None, "previous": None, "results": [AN_ITEM]},
         parameters=[ItemParameters],
@@ -149,7 +149,7 @@ class Items(List):
         context = {"is_blind": is_blind(user, campaign)}
         if self.chosen.keys() & TELLING:
             check_blind(user, campaign)
-        return self.page(rows, partial(rendered, partial(ItemShape, context=context)))
+        return self.page(rows, partial(rendered, partial(ItemSerializer, context=context)))
 
 
 class OneItem(Resource):
@@ -160,7 +160,7 @@ class OneItem(Resource):
         "Read an item",
         "The item with its texts and what is asked of it, under the stored names: not while one "
         "has an open item in the campaign. One's own is at `assignments/`.",
-        {200: WholeItemShape},
+        {200: WholeItemSerializer},
         tag="campaigns",
         example=WHOLE_ITEM,
         operation_id="items_read",
@@ -172,7 +172,7 @@ class OneItem(Resource):
         item: Any = get_object_or_404(visible_items(user, campaign), position=position)
         lines = units_of(campaign, position)
         item.asked, item.texts = lines, lines[0]["texts"] if lines else {}
-        return Response(WholeItemShape(item, context={"is_blind": False}).data)
+        return Response(WholeItemSerializer(item, context={"is_blind": False}).data)
 
 
 KINDS = ("human", "judge", "reference")
@@ -205,7 +205,7 @@ class AskedParameters(PageParameters):
     )
 
 
-class AskedOfShape(serializers.Serializer[Assignment]):
+class AskedOfSerializer(serializers.Serializer[Assignment]):
     item = serializers.CharField(source="item.key")
     rater = serializers.CharField(source="rater.name", help_text="as exports have it")
     rater_kind = serializers.ChoiceField(KINDS, source="rater.kind")
@@ -247,7 +247,7 @@ class AskedInCampaign(List):
         "List the assignments of a campaign",
         "Who was asked what, people and judges alike, and how it stands; not while one has an open "
         "item in the campaign. One's own work is at `assignments/`.",
-        {200: page_shape(AskedOfShape)},
+        {200: page_serializer(AskedOfSerializer)},
         tag="studies",
         example={"count": 1, "next": None, "previous": None, "results": [ASKED]},
         parameters=[AskedParameters],
@@ -265,4 +265,4 @@ class AskedInCampaign(List):
         }
         exact = {path: self.chosen[name] for name, path in paths.items() if name in self.chosen}
         rows = visible_asked(user, campaign).filter(**exact)
-        return self.page(rows, partial(rendered, AskedOfShape))
+        return self.page(rows, partial(rendered, AskedOfSerializer))

@@ -26,14 +26,14 @@ from annotation.people.membership import PeopleError
 from datasets.api.base import (
     ADMIN,
     READERS,
-    ErrorShape,
+    ErrorSerializer,
     List,
     PageParameters,
     Resource,
     Strict,
     checked,
     described,
-    page_shape,
+    page_serializer,
     rendered,
 )
 from datasets.api.concurrency import IF_MATCH, check_seen, done_once, etag_of, keyed, once
@@ -73,7 +73,7 @@ SETTINGS: dict[str, Any] = {"pool": "named", "hold_minutes": 60, "items_per_pers
 A_CAST = {**SETTINGS, "members": [{"name": "ada", "role": "annotator"}], "raters": [A_RATER]}
 
 
-class PersonShape(serializers.Serializer[User]):
+class PersonSerializer(serializers.Serializer[User]):
     id = serializers.IntegerField()
     name = serializers.CharField(source="username", help_text="of the account; in no export")
     pseudonym = serializers.SerializerMethodField(help_text="as exports have it; null before work")
@@ -86,7 +86,7 @@ class PersonShape(serializers.Serializer[User]):
         return rater.name if rater else None
 
 
-class PersonChangeShape(Strict):
+class PersonChangeSerializer(Strict):
     role = serializers.ChoiceField(User.Role.values, required=False)
     is_active = serializers.BooleanField(required=False)
     pseudonym = serializers.CharField(
@@ -94,17 +94,17 @@ class PersonChangeShape(Strict):
     )
 
 
-class ForgetShape(Strict):
+class ForgetSerializer(Strict):
     name = serializers.CharField(max_length=150, help_text="of the account, to be sure of it")
 
 
-class ForgottenShape(serializers.Serializer[Any]):
+class ForgottenSerializer(serializers.Serializer[Any]):
     pseudonym = serializers.CharField(
         allow_null=True, help_text="that the answers stay under; null where there are none"
     )
 
 
-class InvitationShape(serializers.Serializer[Invitation]):
+class InvitationSerializer(serializers.Serializer[Invitation]):
     id = serializers.IntegerField()
     state = serializers.ChoiceField(("open", "used", "expired", "revoked"))
     role = serializers.ChoiceField(User.Role.values)
@@ -115,13 +115,13 @@ class InvitationShape(serializers.Serializer[Invitation]):
     expires_at = serializers.DateTimeField()
 
 
-class MadeInvitationShape(InvitationShape):
+class MadeInvitationSerializer(InvitationSerializer):
     link = serializers.CharField(
         source="address", allow_null=True, help_text="told once: a digest is kept; then null"
     )
 
 
-class NewInvitationShape(Strict):
+class NewInvitationSerializer(Strict):
     role = serializers.ChoiceField(User.Role.values, default=User.Role.ANNOTATOR)
     campaign = serializers.IntegerField(min_value=1, max_value=LARGEST_ID, required=False)
     campaign_role = serializers.ChoiceField(
@@ -130,12 +130,12 @@ class NewInvitationShape(Strict):
     note = serializers.CharField(max_length=150, allow_blank=True, default="")
 
 
-class MemberShape(serializers.Serializer[Membership]):
+class MemberSerializer(serializers.Serializer[Membership]):
     name = serializers.CharField(source="user.username")
     role = serializers.ChoiceField(Membership.Role.values)
 
 
-class AnsweringShape(serializers.Serializer[Answering]):
+class AnsweringSerializer(serializers.Serializer[Answering]):
     """Somebody with an answer or a place, by the name that exports have."""
 
     id = serializers.IntegerField(source="rater")
@@ -149,15 +149,15 @@ class AnsweringShape(serializers.Serializer[Answering]):
     )
 
 
-class CastShape(serializers.Serializer[Any]):
+class CastSerializer(serializers.Serializer[Any]):
     pool = serializers.ChoiceField(Campaign.Pool.values)
     hold_minutes = serializers.IntegerField(allow_null=True, help_text="null: for good")
     items_per_person = serializers.IntegerField(allow_null=True, help_text="null: no limit")
-    members = MemberShape(many=True)
-    raters = AnsweringShape(many=True)
+    members = MemberSerializer(many=True)
+    raters = AnsweringSerializer(many=True)
 
 
-class CastChangeShape(Strict):
+class CastChangeSerializer(Strict):
     """What is left out stays as it is."""
 
     pool = serializers.ChoiceField(Campaign.Pool.values, required=False)
@@ -169,18 +169,18 @@ class CastChangeShape(Strict):
     )
 
 
-class MemberChangeShape(Strict):
+class MemberChangeSerializer(Strict):
     name = serializers.CharField(max_length=150, help_text="of an account")
     role = serializers.ChoiceField(
         Membership.Role.values, allow_null=True, help_text="null puts the account out"
     )
 
 
-class AdmissionShape(Strict):
+class AdmissionSerializer(Strict):
     reason = serializers.CharField(max_length=LONGEST_ADMISSION, help_text="why, for the record")
 
 
-class ExclusionShape(Strict):
+class ExclusionSerializer(Strict):
     reason = serializers.CharField(
         max_length=LONGEST_REASON, allow_null=True, help_text="null counts the rater again"
     )
@@ -203,7 +203,7 @@ class People(List):
     @described(
         "List people",
         "Accounts and guests with the pseudonyms that their labels stand under; for admins.",
-        {200: page_shape(PersonShape)},
+        {200: page_serializer(PersonSerializer)},
         tag="people",
         example={"count": 1, "next": None, "previous": None, "results": [A_PERSON]},
         parameters=[PageParameters],
@@ -211,11 +211,11 @@ class People(List):
     )
     def get(self, request: Request) -> Response:
         rows = visible_accounts(person(request))
-        return self.page(rows, lambda found: rendered(PersonShape, found))
+        return self.page(rows, lambda found: rendered(PersonSerializer, found))
 
 
-class ChangedPersonShape(ErrorShape):
-    current = PersonShape(help_text="as it stands")
+class ChangedPersonSerializer(ErrorSerializer):
+    current = PersonSerializer(help_text="as it stands")
 
 
 class OnePerson(Resource):
@@ -225,7 +225,7 @@ class OnePerson(Resource):
     @described(
         "Read a person",
         "One account.",
-        {200: PersonShape},
+        {200: PersonSerializer},
         tag="people",
         example=A_PERSON,
         operation_id="people_read",
@@ -237,9 +237,9 @@ class OnePerson(Resource):
         "Change a person",
         "Another role, switched off or on, or another pseudonym. Log-ins and tokens of the account "
         "end with its role, or when it is switched off; labels stay.",
-        {200: PersonShape, 409: ChangedPersonShape},
+        {200: PersonSerializer, 409: ChangedPersonSerializer},
         tag="people",
-        request=PersonChangeShape,
+        request=PersonChangeSerializer,
         sent={"is_active": False},
         example={**A_PERSON, "is_active": False},
         refuses=(422,),
@@ -247,11 +247,11 @@ class OnePerson(Resource):
         operation_id="people_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        me, wanted = person(request), checked(PersonChangeShape, request.data)
+        me, wanted = person(request), checked(PersonChangeSerializer, request.data)
         with transaction.atomic():
             rows = visible_accounts(me).select_related(None).select_for_update()
             found = get_object_or_404(rows, pk=pk)
-            check_seen(request, _tag(found), lambda: PersonShape(found).data)
+            check_seen(request, _tag(found), lambda: PersonSerializer(found).data)
             try:
                 _change(me, found, wanted)
             except PeopleError as error:
@@ -266,9 +266,9 @@ class Forgotten(Resource):
     @described(
         "Delete an account",
         "With all that tells who the person was. Answers stay, under the pseudonym.",
-        {200: ForgottenShape},
+        {200: ForgottenSerializer},
         tag="people",
-        request=ForgetShape,
+        request=ForgetSerializer,
         sent={"name": "ada"},
         example={"pseudonym": "person-7kq2mx"},
         refuses=(422,),
@@ -278,7 +278,7 @@ class Forgotten(Resource):
     def post(self, request: Request, pk: int) -> Response:
         me = person(request)
         found = get_object_or_404(visible_accounts(me), pk=pk)
-        wanted = checked(ForgetShape, request.data)
+        wanted = checked(ForgetSerializer, request.data)
         if wanted["name"] != found.username:
             wrong = [problem("is not the name of this account", "name")]
             raise RefusedBodyError("nobody is deleted", wrong)
@@ -291,7 +291,7 @@ class Forgotten(Resource):
 
 
 def _told(found: User) -> Response:
-    return Response(PersonShape(found).data, headers={"ETag": _tag(found)})
+    return Response(PersonSerializer(found).data, headers={"ETag": _tag(found)})
 
 
 def _tag(found: User) -> str:
@@ -319,7 +319,7 @@ class Invitations(List):
     @described(
         "List invitations",
         "The newest first: all for an admin, those to one's campaigns for a researcher.",
-        {200: page_shape(InvitationShape)},
+        {200: page_serializer(InvitationSerializer)},
         tag="people",
         example={"count": 1, "next": None, "previous": None, "results": [AN_INVITATION]},
         parameters=[PageParameters],
@@ -327,16 +327,16 @@ class Invitations(List):
     )
     def get(self, request: Request) -> Response:
         rows = invitations_of(person(request))
-        return self.page(rows, lambda found: rendered(InvitationShape, found))
+        return self.page(rows, lambda found: rendered(InvitationSerializer, found))
 
     @described(
         "Invite somebody",
         "Makes a link that works once, for seven days. A researcher invites annotators to a "
         "campaign of theirs, an admin whomever. The link is told once: in an answer that is "
         "repeated for an Idempotency-Key it is null.",
-        {201: MadeInvitationShape},
+        {201: MadeInvitationSerializer},
         tag="people",
-        request=NewInvitationShape,
+        request=NewInvitationSerializer,
         sent={"campaign": 1, "note": "Ada"},
         example={**AN_INVITATION, "link": "https://tandem.example/join/?key=…"},
         status=201,
@@ -345,7 +345,7 @@ class Invitations(List):
     )
     @keyed
     def post(self, request: Request) -> Response:
-        wanted = checked(NewInvitationShape, request.data)
+        wanted = checked(NewInvitationSerializer, request.data)
         return done_once(request, lambda: _invited(request, wanted), hidden=("link",))
 
 
@@ -364,7 +364,7 @@ def _invited(request: Request, wanted: dict[str, Any]) -> Response:
     except PeopleError as error:
         raise refused(error) from error
     address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
-    shown = {**InvitationShape(made.invitation).data, "link": address}
+    shown = {**InvitationSerializer(made.invitation).data, "link": address}
     return Response(shown, status=201)
 
 
@@ -375,7 +375,7 @@ class TakeBack(Resource):
     @described(
         "Take an invitation back",
         "Nobody can use the link from then on. One that is used or expired stays as it is.",
-        {200: InvitationShape},
+        {200: InvitationSerializer},
         tag="people",
         example={**AN_INVITATION, "state": "revoked"},
         operation_id="invitations_revoke",
@@ -385,7 +385,7 @@ class TakeBack(Resource):
         found = get_object_or_404(invitations_of(person(request)), pk=pk)
         revoke(found)
         found.refresh_from_db()
-        return Response(InvitationShape(found).data)
+        return Response(InvitationSerializer(found).data)
 
 
 def refused(error: PeopleError) -> RefusedBodyError:
@@ -418,8 +418,8 @@ def _named(me: User, name: str) -> User:
     return found
 
 
-class ChangedCastShape(ErrorShape):
-    current = CastShape(help_text="as it stands")
+class ChangedCastSerializer(ErrorSerializer):
+    current = CastSerializer(help_text="as it stands")
 
 
 class Cast(Resource):
@@ -429,7 +429,7 @@ class Cast(Resource):
     @described(
         "Read the people of a campaign",
         "Who may take part, by account, and who answers, by pseudonym.",
-        {200: CastShape},
+        {200: CastSerializer},
         tag="people",
         example=A_CAST,
         operation_id="campaign_people_read",
@@ -440,16 +440,16 @@ class Cast(Resource):
     @described(
         "Set who takes part",
         "The pool, how long a place is held, and how many items one person answers.",
-        {200: CastShape, 409: ChangedCastShape},
+        {200: CastSerializer, 409: ChangedCastSerializer},
         tag="people",
-        request=CastChangeShape,
+        request=CastChangeSerializer,
         sent=SETTINGS,
         example=A_CAST,
         parameters=[IF_MATCH],
         operation_id="campaign_people_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        wanted = checked(CastChangeShape, request.data)
+        wanted = checked(CastChangeSerializer, request.data)
         with transaction.atomic():
             rows = visible_studies(person(request)).select_related(None).select_for_update()
             campaign = get_object_or_404(rows, pk=pk)
@@ -474,9 +474,9 @@ class Member(Resource):
     @described(
         "Give an account a role in a campaign",
         "Or, with null, put it out: places go back and answers stay.",
-        {200: CastShape},
+        {200: CastSerializer},
         tag="people",
-        request=MemberChangeShape,
+        request=MemberChangeSerializer,
         sent={"name": "ada", "role": "annotator"},
         example=A_CAST,
         refuses=(422,),
@@ -484,7 +484,7 @@ class Member(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         campaign, me = _study(request, pk), person(request)
-        wanted = checked(MemberChangeShape, request.data)
+        wanted = checked(MemberChangeSerializer, request.data)
         user = _named(me, wanted["name"])
         try:
             if wanted["role"] is None:
@@ -503,9 +503,9 @@ class Excluded(Resource):
     @described(
         "Leave a rater out, or count it again",
         "Its labels stay; no statistic of the campaign counts them, and the report says why.",
-        {200: CastShape},
+        {200: CastSerializer},
         tag="people",
-        request=ExclusionShape,
+        request=ExclusionSerializer,
         sent={"reason": "answered faster than one can read"},
         example=A_CAST,
         refuses=(422,),
@@ -514,7 +514,7 @@ class Excluded(Resource):
     def put(self, request: Request, pk: int, rater: int) -> Response:
         campaign, me = _study(request, pk), person(request)
         found = get_object_or_404(visible_raters(me, campaign), pk=rater)
-        reason = checked(ExclusionShape, request.data)["reason"]
+        reason = checked(ExclusionSerializer, request.data)["reason"]
         try:
             if reason is None:
                 membership.include(campaign, found, me)
@@ -533,9 +533,9 @@ class Admitted(Resource):
         "Let somebody in",
         "Who did not pass the practice that the campaign requires may take part all the same. The "
         "first reason stands.",
-        {200: CastShape},
+        {200: CastSerializer},
         tag="people",
-        request=AdmissionShape,
+        request=AdmissionSerializer,
         sent={"reason": "a slip of the mouse, and the rest was right"},
         example=A_CAST,
         operation_id="admissions_change",
@@ -543,7 +543,7 @@ class Admitted(Resource):
     def put(self, request: Request, pk: int, rater: int) -> Response:
         campaign, me = _study(request, pk), person(request)
         found = get_object_or_404(visible_beginners(me, campaign), pk=rater)
-        admit(campaign, found, checked(AdmissionShape, request.data)["reason"], me)
+        admit(campaign, found, checked(AdmissionSerializer, request.data)["reason"], me)
         return _cast(campaign)
 
 
@@ -554,7 +554,7 @@ class Freed(Resource):
     @described(
         "Free the places that a rater holds",
         "Others may take them. What comes late from the page is kept as a draft.",
-        {200: CastShape},
+        {200: CastSerializer},
         tag="people",
         example=A_CAST,
         operation_id="places_free",
@@ -587,4 +587,4 @@ def _shown(campaign: Campaign) -> Mapping[str, Any]:
         "members": campaign.memberships.filter(ended_at=None).select_related("user"),
         "raters": answering(campaign),
     }
-    return CastShape(shown).data
+    return CastSerializer(shown).data

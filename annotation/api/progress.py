@@ -57,7 +57,7 @@ A_STANDING: dict[str, Any] = {
 }
 
 
-class SpeedShape(serializers.Serializer[Any]):
+class SpeedSerializer(serializers.Serializer[Any]):
     timed = serializers.IntegerField(help_text="answers that have a time")
     median = serializers.FloatField(allow_null=True, help_text="seconds on task an item")
     recent = serializers.FloatField(allow_null=True, help_text="that of the newest 20")
@@ -66,14 +66,14 @@ class SpeedShape(serializers.Serializer[Any]):
     reason_recent = serializers.CharField(allow_null=True, help_text="why none of the newest")
 
 
-class ScoreShape(serializers.Serializer[Score]):
+class ScoreSerializer(serializers.Serializer[Score]):
     right = serializers.IntegerField(help_text="of the known answers")
     asked = serializers.IntegerField(help_text="known answers to the items that were answered")
     items = serializers.IntegerField(help_text="answered")
     of = serializers.IntegerField(help_text="items with known answers")
 
 
-class ProgressOfPersonShape(serializers.Serializer[Person]):
+class ProgressOfPersonSerializer(serializers.Serializer[Person]):
     id = serializers.IntegerField(source="rater", help_text="of the rater, for other addresses")
     name = serializers.CharField(help_text="the pseudonym, as exports have it")
     answered = serializers.IntegerField(source="counted.done", help_text="study items")
@@ -83,9 +83,9 @@ class ProgressOfPersonShape(serializers.Serializer[Person]):
     held = serializers.IntegerField(source="counted.held", help_text="places held, not answered")
     first_at = serializers.DateTimeField(allow_null=True)
     newest_at = serializers.DateTimeField(allow_null=True)
-    seconds = SpeedShape(source="speed")
-    gold = ScoreShape(allow_null=True, help_text="null: see `known_reason`")
-    practice = ScoreShape(allow_null=True, help_text="null: see `known_reason`")
+    seconds = SpeedSerializer(source="speed")
+    gold = ScoreSerializer(allow_null=True, help_text="null: see `known_reason`")
+    practice = ScoreSerializer(allow_null=True, help_text="null: see `known_reason`")
     known_reason = serializers.SerializerMethodField(help_text="why there is neither score")
     excluded = serializers.CharField(allow_null=True, help_text="why the person is left out")
 
@@ -101,7 +101,7 @@ class ProgressOfPersonShape(serializers.Serializer[Person]):
         return shown
 
 
-class LeftShape(serializers.Serializer[Any]):
+class LeftSerializer(serializers.Serializer[Any]):
     answers = serializers.IntegerField(help_text="still to give")
     hours = serializers.FloatField(allow_null=True, help_text="of work, at `seconds` an answer")
     hours_reason = serializers.CharField(allow_null=True)
@@ -112,7 +112,7 @@ class LeftShape(serializers.Serializer[Any]):
     late = serializers.BooleanField(help_text="the end is behind the deadline")
 
 
-class CampaignProgressShape(serializers.Serializer[Any]):
+class CampaignProgressSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(help_text="counts are of now, times and scores of then")
     items = serializers.IntegerField(source="total.items", help_text="without gold and practice")
     places = serializers.IntegerField(source="total.places", help_text="for answers of people")
@@ -123,8 +123,8 @@ class CampaignProgressShape(serializers.Serializer[Any]):
     days = serializers.ListField(
         child=serializers.IntegerField(), help_text="answers a day, the last 14, today's last"
     )
-    left = LeftShape()
-    people = ProgressOfPersonShape(many=True)
+    left = LeftSerializer()
+    people = ProgressOfPersonSerializer(many=True)
 
 
 class Progress(Resource):
@@ -135,7 +135,7 @@ class Progress(Resource):
         "What people have answered and how fast, what is left, and when it may be done. Each null "
         "has its reason beside it. Scores on known answers are null while you have an open item "
         "here yourself.",
-        {200: CampaignProgressShape},
+        {200: CampaignProgressSerializer},
         tag="studies",
         example=A_STANDING,
         operation_id="progress_read",
@@ -143,7 +143,9 @@ class Progress(Resource):
     def get(self, request: Request, pk: int) -> Response:
         campaign = _study(request, pk)
         found = standing(campaign)
-        shown = CampaignProgressShape(_whole(campaign, found), context=_context(request, campaign))
+        shown = CampaignProgressSerializer(
+            _whole(campaign, found), context=_context(request, campaign)
+        )
         return Response(shown.data)
 
 
@@ -153,7 +155,7 @@ class ProgressOfPerson(Resource):
     @described(
         "Read the progress of a person",
         "The same of one rater of a campaign.",
-        {200: ProgressOfPersonShape},
+        {200: ProgressOfPersonSerializer},
         tag="studies",
         example=A_PERSON,
         operation_id="progress_of_person_read",
@@ -163,7 +165,9 @@ class ProgressOfPerson(Resource):
         found = person_of(campaign, rater)
         if found is None:
             raise Http404
-        return Response(ProgressOfPersonShape(found[0], context=_context(request, campaign)).data)
+        return Response(
+            ProgressOfPersonSerializer(found[0], context=_context(request, campaign)).data
+        )
 
 
 def _whole(campaign: Campaign, found: Standing) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from annotation.prerequisites.grounded_answer import first_answer
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
 from annotation.protocols.schema import schema_of
-from datasets.api.base import ErrorShape, Number, PageParameters, ProblemShape, Strict
+from datasets.api.base import ErrorSerializer, Number, PageParameters, ProblemSerializer, Strict
 
 ASSISTANT = "the judge whose verdicts one sees and confirms or corrects; null in most campaigns"
 
@@ -26,7 +26,7 @@ class Assistant(serializers.CharField):
         return super().to_representation(value) or None
 
 
-class CitedShape(serializers.Serializer[Any]):
+class CitedSerializer(serializers.Serializer[Any]):
     field = serializers.CharField(help_text="the text that it is of")
     quote = serializers.CharField()
     start = serializers.IntegerField(
@@ -34,7 +34,7 @@ class CitedShape(serializers.Serializer[Any]):
     )
 
 
-class VerdictShape(serializers.Serializer[Any]):
+class VerdictSerializer(serializers.Serializer[Any]):
     """What the judge said that one confirms or corrects."""
 
     judge = serializers.CharField()
@@ -42,10 +42,10 @@ class VerdictShape(serializers.Serializer[Any]):
     scores = serializers.DictField(
         child=serializers.FloatField(), help_text="by variable, where the judge gave one"
     )
-    quotes = CitedShape(many=True)
+    quotes = CitedSerializer(many=True)
 
 
-class FirstAnswerShape(serializers.Serializer[Any]):
+class FirstAnswerSerializer(serializers.Serializer[Any]):
     """Another person's answer, to keep, to modify or to skip in a second round."""
 
     text = serializers.CharField()
@@ -56,7 +56,7 @@ class FirstAnswerShape(serializers.Serializer[Any]):
 
 
 def first_answer_of(assignment: Assignment) -> dict[str, Any] | None:
-    """The first answer as `FirstAnswerShape` takes it; None but in a second round."""
+    """The first answer as `FirstAnswerSerializer` takes it; None but in a second round."""
     found = first_answer(assignment.item, assignment.rater)
     return asdict(found) | {"selected": sorted(found.selected)} if found else None
 
@@ -149,7 +149,7 @@ class CampaignParameters(PageParameters):
     is_open = serializers.BooleanField(required=False, help_text="only open ones, or closed ones")
 
 
-class WorkShape(serializers.Serializer[Progress]):
+class WorkSerializer(serializers.Serializer[Progress]):
     """One's own work in a campaign."""
 
     done = serializers.IntegerField(help_text="items that one has submitted")
@@ -158,7 +158,7 @@ class WorkShape(serializers.Serializer[Progress]):
     waiting = serializers.IntegerField(help_text="items that one may take only later")
 
 
-class StudyShape(serializers.Serializer[Any]):
+class StudySerializer(serializers.Serializer[Any]):
     """A campaign's design, and how far people and judges are; for researchers and admins."""
 
     batch = serializers.CharField(source="batch.name")
@@ -175,7 +175,7 @@ class StudyShape(serializers.Serializer[Any]):
     judges = serializers.IntegerField(help_text="how many judges have submitted one")
 
 
-class CampaignShape(serializers.Serializer[Any]):
+class CampaignSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField()
     protocol = serializers.CharField()
@@ -184,8 +184,8 @@ class CampaignShape(serializers.Serializer[Any]):
     deadline = serializers.DateTimeField(allow_null=True, help_text="after it no answer counts")
     takes_answers = serializers.BooleanField(help_text="open, and its deadline not past")
     language = serializers.CharField(allow_blank=True, help_text="of its texts, if it is told")
-    work = WorkShape(allow_null=True, help_text="null for those who do not annotate")
-    study = StudyShape(allow_null=True, help_text="null for annotators")
+    work = WorkSerializer(allow_null=True, help_text="null for those who do not annotate")
+    study = StudySerializer(allow_null=True, help_text="null for annotators")
 
 
 class AssignmentParameters(PageParameters):
@@ -195,7 +195,7 @@ class AssignmentParameters(PageParameters):
     status = serializers.ChoiceField(STATUSES, required=False, help_text="only these")
 
 
-class AssignmentShape(serializers.Serializer[Assignment]):
+class AssignmentSerializer(serializers.Serializer[Assignment]):
     uid = serializers.UUIDField()
     campaign = serializers.IntegerField(source="item.campaign_id")
     status = serializers.ChoiceField(STATUSES)
@@ -208,37 +208,37 @@ class AssignmentShape(serializers.Serializer[Assignment]):
     assisted_by = Assistant(allow_null=True, help_text=ASSISTANT)
 
 
-class FactShape(serializers.Serializer[Any]):
+class FactSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     value = serializers.CharField()
 
 
-class TextShape(serializers.Serializer[Any]):
+class TextSerializer(serializers.Serializer[Any]):
     field = serializers.CharField(help_text="what spans call this text")
     heading = serializers.CharField(allow_blank=True)
     text = serializers.CharField(help_text="verbatim; spans count its Unicode code points from 0")
-    facts = FactShape(many=True)
+    facts = FactSerializer(many=True)
     suggested = serializers.ListField(
         child=serializers.CharField(), help_text="quotes that came with the batch; may be wrong"
     )
 
 
-class CodeShape(serializers.Serializer[Any]):
+class CodeSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     word = serializers.CharField(help_text="what people read for it")
 
 
-class AskedShape(serializers.Serializer[Any]):
+class AskedSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     question = serializers.CharField()
-    codes = CodeShape(many=True)
+    codes = CodeSerializer(many=True)
     asked_if = serializers.DictField(
         child=serializers.ListField(child=serializers.CharField()),
         help_text="variables of this unit, and the codes of each with which this one is asked",
     )
 
 
-class EvidenceShape(serializers.Serializer[Any]):
+class EvidenceSerializer(serializers.Serializer[Any]):
     variable = serializers.CharField()
     field = serializers.CharField(help_text="the text that is quoted")
     owed_if = serializers.CharField(allow_null=True, help_text="the code that owes a quote")
@@ -247,7 +247,7 @@ class EvidenceShape(serializers.Serializer[Any]):
     )
 
 
-class WrittenShape(serializers.Serializer[Any]):
+class WrittenSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     question = serializers.CharField()
     asked_if = serializers.DictField(child=serializers.ListField(child=serializers.CharField()))
@@ -256,7 +256,7 @@ class WrittenShape(serializers.Serializer[Any]):
     )
 
 
-class ListedShape(serializers.Serializer[Any]):
+class ListedSerializer(serializers.Serializer[Any]):
     """A list of points that is written: `[{text, evidence: [{quote, start}]}]`."""
 
     name = serializers.CharField(help_text="the key of the list in the unit's answer")
@@ -265,7 +265,7 @@ class ListedShape(serializers.Serializer[Any]):
     asked_if = serializers.DictField(child=serializers.ListField(child=serializers.CharField()))
 
 
-class MatchingShape(serializers.Serializer[Any]):
+class MatchingSerializer(serializers.Serializer[Any]):
     """Numbers of points of that list, from 1, which this unit is matched to."""
 
     name = serializers.CharField(help_text="the key of the numbers in the unit's answer")
@@ -273,33 +273,35 @@ class MatchingShape(serializers.Serializer[Any]):
     code = serializers.CharField(help_text="its code with which the numbers are given")
 
 
-class UnitShape(serializers.Serializer[Any]):
+class UnitSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="the key of its answer")
     text = serializers.CharField(
         allow_blank=True, help_text="empty where it waits for one's own list to stand"
     )
     heading = serializers.CharField(allow_blank=True, help_text="given where a new kind begins")
-    variables = AskedShape(many=True)
-    evidence = EvidenceShape(allow_null=True)
-    written = WrittenShape(allow_null=True)
-    listed = ListedShape(allow_null=True)
-    matching = MatchingShape(allow_null=True)
-    verdict = VerdictShape(allow_null=True, help_text="null unless the campaign validates a judge")
+    variables = AskedSerializer(many=True)
+    evidence = EvidenceSerializer(allow_null=True)
+    written = WrittenSerializer(allow_null=True)
+    listed = ListedSerializer(allow_null=True)
+    matching = MatchingSerializer(allow_null=True)
+    verdict = VerdictSerializer(
+        allow_null=True, help_text="null unless the campaign validates a judge"
+    )
 
 
-class GivenShape(serializers.Serializer[Any]):
+class GivenSerializer(serializers.Serializer[Any]):
     units = serializers.DictField()
     comment = serializers.CharField(allow_null=True)
 
 
-class DraftShape(GivenShape):
+class DraftSerializer(GivenSerializer):
     """Unfinished work of the page."""
 
     version = serializers.IntegerField()
     saved_at = serializers.DateTimeField()
 
 
-class AnswerShape(GivenShape):
+class AnswerSerializer(GivenSerializer):
     """One's own answer."""
 
     revision = serializers.IntegerField(help_text="from 1; also the ETag")
@@ -308,11 +310,11 @@ class AnswerShape(GivenShape):
     assisted_by = Assistant(allow_null=True, help_text=ASSISTANT)
 
 
-class SavedShape(AnswerShape):
-    warnings = ProblemShape(many=True)
+class SavedSerializer(AnswerSerializer):
+    warnings = ProblemSerializer(many=True)
 
 
-class PresentedShape(serializers.Serializer[Any]):
+class PresentedSerializer(serializers.Serializer[Any]):
     """An item as its page shows it, and what stands for it."""
 
     uid = serializers.UUIDField()
@@ -323,20 +325,20 @@ class PresentedShape(serializers.Serializer[Any]):
     status = serializers.ChoiceField(STATUSES)
     assisted_by = Assistant(allow_null=True, help_text=ASSISTANT)
     query = serializers.CharField()
-    texts = TextShape(many=True)
-    units = UnitShape(many=True, help_text="what is asked, in the order in which it is shown")
-    first_answer = FirstAnswerShape(allow_null=True, help_text="null but in a second round")
+    texts = TextSerializer(many=True)
+    units = UnitSerializer(many=True, help_text="what is asked, in the order in which it is shown")
+    first_answer = FirstAnswerSerializer(allow_null=True, help_text="null but in a second round")
     answer_schema = serializers.DictField(help_text="the JSON Schema of `units` in an answer")
     seconds = serializers.FloatField(allow_null=True, help_text="time on task so far")
-    response = AnswerShape(allow_null=True)
-    draft = DraftShape(allow_null=True)
+    response = AnswerSerializer(allow_null=True)
+    draft = DraftSerializer(allow_null=True)
 
 
-class GuidelineShape(serializers.Serializer[Any]):
+class GuidelineSerializer(serializers.Serializer[Any]):
     markdown = serializers.CharField()
 
 
-class NewAnswerShape(Strict):
+class NewAnswerSerializer(Strict):
     units = serializers.DictField(
         child=serializers.DictField(), help_text="by unit name, as the `answer_schema` says"
     )
@@ -364,7 +366,7 @@ class NewAnswerShape(Strict):
     )
 
 
-class CurrentShape(serializers.Serializer[Any]):
+class CurrentSerializer(serializers.Serializer[Any]):
     """What stands: the newer of one's own answer and draft."""
 
     revision = serializers.IntegerField()
@@ -374,5 +376,5 @@ class CurrentShape(serializers.Serializer[Any]):
     comment = serializers.CharField(allow_null=True)
 
 
-class ConflictShape(ErrorShape):
-    current = CurrentShape()
+class ConflictSerializer(ErrorSerializer):
+    current = CurrentSerializer()

@@ -64,15 +64,15 @@ class Number(serializers.FloatField):
         return number
 
 
-class ProblemShape(serializers.Serializer[Any]):
+class ProblemSerializer(serializers.Serializer[Any]):
     unit = serializers.CharField(allow_null=True, help_text="the unit's name, if one is meant")
     field = serializers.CharField(allow_null=True, help_text="the field's name, if one is meant")
     wrong = serializers.CharField(help_text="what is wrong, and what to do")
 
 
-class ErrorShape(serializers.Serializer[Any]):
+class ErrorSerializer(serializers.Serializer[Any]):
     error = serializers.CharField(help_text="what is wrong, and what to do, in one sentence")
-    problems = ProblemShape(many=True)
+    problems = ProblemSerializer(many=True)
 
 
 ANNOTATOR, RESEARCHER, ADMIN = "annotator", "researcher", "admin"
@@ -131,12 +131,12 @@ class Resource(APIView):
         self.chosen = checked(takes, _plain(takes, request.query_params))
 
 
-def _plain(shape: type[Strict], parameters: QueryDict) -> dict[str, Any]:
+def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
     """A plain dictionary: from a form, DRF would read an absent flag as false.
 
-    What the shape takes as a list may stand in an address several times.
+    What the serializer takes as a list may stand in an address several times.
     """
-    fields = shape().fields
+    fields = kind().fields
     lists = {name for name, of in fields.items() if isinstance(of, serializers.ListField)}
     return {
         name: parameters.getlist(name) if name in lists else value
@@ -144,22 +144,22 @@ def _plain(shape: type[Strict], parameters: QueryDict) -> dict[str, Any]:
     }
 
 
-def checked(shape: type[Strict], data: Any) -> dict[str, Any]:
-    """What was sent, in its shape. Raises ValidationError, which is answered by 400."""
-    serializer = shape(data=data)
+def checked(kind: type[Strict], data: Any) -> dict[str, Any]:
+    """What was sent, as the serializer reads it. Raises ValidationError, which is answered by 400."""
+    serializer = kind(data=data)
     serializer.is_valid(raise_exception=True)
     found: dict[str, Any] = serializer.validated_data
     return found
 
 
-def rendered(shape: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
-    return list(shape(rows, many=True).data)
+def rendered(kind: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
+    return list(kind(rows, many=True).data)
 
 
-def page_shape(of: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
-    """The shape of one page of a list, for the description."""
+def page_serializer(of: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
+    """The serializer of one page of a list, for the description."""
     return inline_serializer(
-        name=of.__name__ + "Page",
+        name=of.__name__.removesuffix("Serializer") + "Page",
         fields={
             "count": serializers.IntegerField(help_text="how many there are in all"),
             "next": serializers.URLField(allow_null=True),
@@ -253,7 +253,7 @@ def described(
 
 
 def failing(code: int) -> OpenApiResponse:
-    return OpenApiResponse(ErrorShape, description=MEANINGS[code])
+    return OpenApiResponse(ErrorSerializer, description=MEANINGS[code])
 
 
 def header(name: str, description: str) -> OpenApiParameter:

@@ -19,7 +19,7 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     described,
-    page_shape,
+    page_serializer,
     rendered,
 )
 from datasets.api.permissions import MANAGE, READ
@@ -61,7 +61,7 @@ class BatchParameters(PageParameters):
     )
 
 
-class BatchShape(serializers.Serializer[Batch]):
+class BatchSerializer(serializers.Serializer[Batch]):
     id = serializers.IntegerField()
     name = serializers.CharField()
     format = serializers.CharField(help_text="the format of the file that it came from")
@@ -75,7 +75,7 @@ class BatchShape(serializers.Serializer[Batch]):
         return len(batch.warnings)
 
 
-class WholeBatchShape(BatchShape):
+class WholeBatchSerializer(BatchSerializer):
     warnings = serializers.ListField(  # type: ignore[assignment]
         child=serializers.CharField(), help_text="the warnings of its loading"
     )
@@ -84,7 +84,7 @@ class WholeBatchShape(BatchShape):
     )
 
 
-class QueryShape(serializers.Serializer[Any]):
+class QuerySerializer(serializers.Serializer[Any]):
     position = serializers.IntegerField(help_text="its place in the batch, from 0")
     id = serializers.CharField()
     text = serializers.CharField()
@@ -92,7 +92,7 @@ class QueryShape(serializers.Serializer[Any]):
     counts = serializers.DictField(child=serializers.IntegerField())
 
 
-class QueryLineShape(serializers.Serializer[Any]):
+class QueryLineSerializer(serializers.Serializer[Any]):
     """A query with all that belongs to it, as a line of the native batch file."""
 
     id = serializers.CharField()
@@ -114,7 +114,7 @@ class Batches(List):
     @described(
         "List batches",
         "The loaded batches, by name.",
-        {200: page_shape(BatchShape)},
+        {200: page_serializer(BatchSerializer)},
         tag="batches",
         example={"count": 1, "next": None, "previous": None, "results": [A_BATCH]},
         parameters=[BatchParameters],
@@ -124,7 +124,7 @@ class Batches(List):
         rows = visible_batches(request.user)
         if (name := self.chosen.get("name")) is not None:
             rows = rows.filter(name=name)
-        return self.page(rows, partial(rendered, BatchShape))
+        return self.page(rows, partial(rendered, BatchSerializer))
 
 
 class OneBatch(Resource):
@@ -133,13 +133,13 @@ class OneBatch(Resource):
     @described(
         "Read a batch",
         "What a batch holds, and what its loading warned of.",
-        {200: WholeBatchShape},
+        {200: WholeBatchSerializer},
         tag="batches",
         example={**A_BATCH, "warnings": ["line 3: …"], "skipped": {}},
         operation_id="batches_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return Response(WholeBatchShape(visible_batch(request.user, pk)).data)
+        return Response(WholeBatchSerializer(visible_batch(request.user, pk)).data)
 
 
 class Queries(List):
@@ -148,7 +148,7 @@ class Queries(List):
     @described(
         "List the queries of a batch",
         "Its queries in their order, with how many parts of each kind belong to them.",
-        {200: page_shape(QueryShape)},
+        {200: page_serializer(QuerySerializer)},
         tag="batches",
         example={"count": 1, "next": None, "previous": None, "results": [A_QUERY]},
         parameters=[PageParameters],
@@ -165,7 +165,7 @@ class OneQuery(Resource):
         "Read a query",
         "A query with all that belongs to it: the same object as its line of the native batch file "
         "and of `export --what batch`. `position` is its place in the batch, from 0.",
-        {200: QueryLineShape},
+        {200: QueryLineSerializer},
         tag="batches",
         example={
             "id": "q1",
@@ -198,7 +198,7 @@ def _counted(queries: list[Query]) -> list[Any]:
         }
         for query in queries
     ]
-    return rendered(QueryShape, rows)
+    return rendered(QuerySerializer, rows)
 
 
 def _counts(model: type[Model], queries: list[int]) -> dict[int, int]:
@@ -224,7 +224,7 @@ class SearchParameters(PageParameters):
     )
 
 
-class HitShape(serializers.Serializer[Hit]):
+class HitSerializer(serializers.Serializer[Hit]):
     kind = serializers.CharField(help_text="query, passage or report")
     position = serializers.IntegerField(help_text="of its query in the batch, from 0")
     id = serializers.CharField(source="key")
@@ -247,7 +247,7 @@ class Search(List):
         "Search a batch",
         f"Queries, passages and reports that hold all the words, {MOST_HITS} of each at most, in "
         "the order of their queries. Only the case of ASCII letters does not count.",
-        {200: page_shape(HitShape)},
+        {200: page_serializer(HitSerializer)},
         tag="batches",
         example={"count": 1, "next": None, "previous": None, "results": [A_HIT]},
         parameters=[SearchParameters],
@@ -259,6 +259,6 @@ class Search(List):
             raise ValidationError({"q": "holds no word; give one"})
 
         def shown(found: list[Found]) -> list[Any]:
-            return rendered(HitShape, hits(found, words))
+            return rendered(HitSerializer, hits(found, words))
 
         return self.page(find(batch, words), shown)

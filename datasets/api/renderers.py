@@ -52,10 +52,10 @@ class LineParameters(Strict):
     )
 
 
-def lines_shape(of: type[serializers.Serializer[Any]]) -> dict[Any, Any]:
-    """The shapes of a page of lines and of the stream, for the description."""
+def lines_serializer(of: type[serializers.Serializer[Any]]) -> dict[Any, Any]:
+    """The serializers of a page of lines and of the stream, for the description."""
     page = inline_serializer(
-        name=of.__name__ + "Page",
+        name=of.__name__.removesuffix("Serializer") + "Page",
         fields={
             "next": serializers.URLField(allow_null=True),
             "results": of(many=True),

@@ -21,7 +21,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
-    page_shape,
+    page_serializer,
     rendered,
 )
 from datasets.api.concurrency import came_before, done_once, keyed, once
@@ -97,12 +97,12 @@ class Decision(Strict):
     )
 
 
-class FileShape(serializers.Serializer[Any]):
+class FileSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     bytes = serializers.IntegerField()
 
 
-class PreviewShape(serializers.Serializer[Upload]):
+class PreviewSerializer(serializers.Serializer[Upload]):
     """What was understood; nothing of it is kept yet."""
 
     format = serializers.CharField(source="found.format")
@@ -126,11 +126,11 @@ class PreviewShape(serializers.Serializer[Upload]):
         return [batch.name for batch in twins(upload)]
 
 
-class UploadShape(serializers.Serializer[Upload]):
+class UploadSerializer(serializers.Serializer[Upload]):
     key = serializers.CharField()
     name = serializers.CharField(help_text="the name that the batch has or would have")
     state = serializers.ChoiceField(Upload.State.values)
-    files = FileShape(many=True)
+    files = FileSerializer(many=True)
     queries_read = serializers.SerializerMethodField(help_text="while it is read or loaded")
     error = serializers.CharField(help_text="why it was refused, as the command would say it")
     preview = serializers.SerializerMethodField()
@@ -141,9 +141,9 @@ class UploadShape(serializers.Serializer[Upload]):
         told = quarantine.progress(upload.key)
         return told.done if told and upload.state in decisions.AT_WORK else None
 
-    @extend_schema_field(PreviewShape(allow_null=True))
+    @extend_schema_field(PreviewSerializer(allow_null=True))
     def get_preview(self, upload: Upload) -> dict[str, Any] | None:
-        return dict(PreviewShape(upload).data) if upload.digest and upload.found else None
+        return dict(PreviewSerializer(upload).data) if upload.digest and upload.found else None
 
 
 UPLOAD_KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)
@@ -157,14 +157,14 @@ class Uploads(List):
     @described(
         "List your uploads",
         "The files that this account sent within a day, the newest first.",
-        {200: page_shape(UploadShape)},
+        {200: page_serializer(UploadSerializer)},
         tag="batches",
         example={"count": 1, "next": None, "previous": None, "results": [AN_UPLOAD]},
         parameters=[PageParameters],
         operation_id="uploads_list",
     )
     def get(self, request: Request) -> Response:
-        return self.page(visible_uploads(request.user), partial(rendered, UploadShape))
+        return self.page(visible_uploads(request.user), partial(rendered, UploadSerializer))
 
     @described(
         "Send files for a batch",
@@ -172,7 +172,7 @@ class Uploads(List):
         "kept: ask for the upload until its `state` is `ready`, look at `preview`, then keep or "
         "discard it. What nobody decides on goes after a day. Six uploads an hour are the most, "
         "three may wait for a decision, and together they may have TANDEM_MAX_UPLOAD_MB.",
-        {202: UploadShape},
+        {202: UploadSerializer},
         tag="batches",
         example={**AN_UPLOAD, "state": "reading", "preview": None},
         sent={"files": ["pilot.jsonl"], "name": "pilot", "format": "native"},
@@ -210,7 +210,7 @@ def _received(request: Request, given: dict[str, Any]) -> Response:
         raise TooOftenHereError(str(error), error.seconds) from error
     except InputError as error:
         raise RefusedBodyError(str(error)) from error
-    return Response(UploadShape(made).data, status=202)
+    return Response(UploadSerializer(made).data, status=202)
 
 
 class OneUpload(Resource):
@@ -220,14 +220,14 @@ class OneUpload(Resource):
     @described(
         "Read an upload",
         "How far it is, and with `state` `ready` what was understood of its files.",
-        {200: UploadShape},
+        {200: UploadSerializer},
         tag="batches",
         example=AN_UPLOAD,
         parameters=[UPLOAD_KEY],
         operation_id="uploads_read",
     )
     def get(self, request: Request, key: str) -> Response:
-        return Response(UploadShape(_upload(request.user, key)).data)
+        return Response(UploadSerializer(_upload(request.user, key)).data)
 
 
 class KeepUpload(Resource):
@@ -239,7 +239,7 @@ class KeepUpload(Resource):
         "Loads what was seen as a batch, all or nothing, in the background: ask for the upload "
         "until its `state` is `kept` and `batch` says which. To keep it again changes nothing. "
         "409 where it is no more as it was seen, or another batch has the name.",
-        {202: UploadShape},
+        {202: UploadSerializer},
         tag="batches",
         example={**AN_UPLOAD, "state": "keeping"},
         sent={"digest": "9f" * 32, "name": "pilot"},
@@ -258,7 +258,7 @@ class KeepUpload(Resource):
             raise StandingError(str(error)) from error
         except InputError as error:
             raise RefusedBodyError(str(error)) from error
-        return Response(UploadShape(_upload(request.user, key)).data, status=202)
+        return Response(UploadSerializer(_upload(request.user, key)).data, status=202)
 
 
 class DiscardUpload(Resource):
@@ -268,7 +268,7 @@ class DiscardUpload(Resource):
     @described(
         "Discard an upload",
         "Its files go. 409 where it is being loaded or has ended otherwise.",
-        {200: UploadShape},
+        {200: UploadSerializer},
         tag="batches",
         example={**AN_UPLOAD, "state": "discarded", "preview": None},
         refuses=(409,),
@@ -282,7 +282,7 @@ class DiscardUpload(Resource):
             decisions.discard(found)
         except decisions.StaleError as error:
             raise StandingError(str(error)) from error
-        return Response(UploadShape(_upload(request.user, key)).data)
+        return Response(UploadSerializer(_upload(request.user, key)).data)
 
 
 def _upload(user: Any, key: str) -> Upload:

@@ -21,7 +21,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
-    page_shape,
+    page_serializer,
     rendered,
 )
 from datasets.api.concurrency import once
@@ -33,9 +33,9 @@ from judging.api.access import campaign_named, judge_of, visible_judges
 from judging.api.serializers import (
     LARGEST,
     JudgeParameters,
-    JudgeShape,
-    NewJudgeShape,
-    WholeJudgeShape,
+    JudgeSerializer,
+    NewJudgeSerializer,
+    WholeJudgeSerializer,
 )
 from judging.backends.base import SetupError
 from judging.backends.openai import PUBLIC_URL, parse_base_url
@@ -58,7 +58,7 @@ class Judges(List):
     @described(
         "List judges",
         "The judges of the site, by name; those with a `base` are trials of another.",
-        {200: page_shape(JudgeShape)},
+        {200: page_serializer(JudgeSerializer)},
         tag="judges",
         example={"count": 1, "next": None, "previous": None, "results": [examples.A_JUDGE]},
         parameters=[JudgeParameters],
@@ -70,16 +70,16 @@ class Judges(List):
             rows = rows.filter(rater__name=self.chosen["name"])
         if "backend" in self.chosen:
             rows = rows.filter(backend=self.chosen["backend"])
-        return self.page(rows, partial(rendered, JudgeShape))
+        return self.page(rows, partial(rendered, JudgeSerializer))
 
     @described(
         "Define a judge",
         "A model with its prompt and parameters, which never change after; checked as on the page. "
         "Nothing is asked of the server yet. A judge whose server Tandem starts itself (vLLM) is "
         "made by `create_judge`.",
-        {201: WholeJudgeShape},
+        {201: WholeJudgeSerializer},
         tag="judges",
-        request=NewJudgeShape,
+        request=NewJudgeSerializer,
         sent=examples.NEW_JUDGE,
         example=examples.WHOLE_JUDGE,
         status=201,
@@ -88,8 +88,8 @@ class Judges(List):
     )
     @once
     def post(self, request: Request) -> Response:
-        made = _defined(person(request), checked(NewJudgeShape, request.data))
-        return Response(WholeJudgeShape(made).data, status=201)
+        made = _defined(person(request), checked(NewJudgeSerializer, request.data))
+        return Response(WholeJudgeSerializer(made).data, status=201)
 
 
 class OneJudge(Resource):
@@ -99,13 +99,13 @@ class OneJudge(Resource):
     @described(
         "Read a judge",
         "How it asks, its own prompt included.",
-        {200: WholeJudgeShape},
+        {200: WholeJudgeSerializer},
         tag="judges",
         example=examples.WHOLE_JUDGE,
         operation_id="judges_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return Response(WholeJudgeShape(judge_of(request, pk)).data)
+        return Response(WholeJudgeSerializer(judge_of(request, pk)).data)
 
 
 def _defined(user: User, wanted: dict[str, Any]) -> Judge:
@@ -177,7 +177,7 @@ class EstimateParameters(Strict):
     )
 
 
-class EstimateShape(serializers.Serializer[Any]):
+class EstimateSerializer(serializers.Serializer[Any]):
     rows = serializers.IntegerField(help_text="all that the judge is to answer")
     missing = serializers.IntegerField(help_text="of them without a result")
     reused = serializers.IntegerField()
@@ -194,14 +194,14 @@ class EstimateShape(serializers.Serializer[Any]):
     sentence = serializers.CharField(help_text="all of it in words")
 
 
-class TryShape(Strict):
+class TrySerializer(Strict):
     campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
     item = serializers.CharField(
         required=False, trim_whitespace=False, help_text="its key; one by chance where left out"
     )
 
 
-class TriedShape(serializers.Serializer[Any]):
+class TriedSerializer(serializers.Serializer[Any]):
     item = serializers.CharField()
     asked = serializers.IntegerField(help_text="how many units judges are asked of it")
     seconds = serializers.FloatField()
@@ -228,7 +228,7 @@ class Estimated(Resource):
     @described(
         "Estimate a run",
         "What a run of the judge over a campaign will ask, cost and take. Nothing is asked.",
-        {200: EstimateShape},
+        {200: EstimateSerializer},
         tag="judges",
         example=examples.AN_ESTIMATE,
         refuses=(422,),
@@ -246,7 +246,7 @@ class Estimated(Resource):
             raise RefusedBodyError(str(error)) from error
         cost = None if found.cost is None else str(found.cost)
         shown = {**asdict(found), "cost": cost, "sentence": found.sentence}
-        return Response(EstimateShape(shown).data)
+        return Response(EstimateSerializer(shown).data)
 
 
 class Tried(Resource):
@@ -258,16 +258,16 @@ class Tried(Resource):
         "Asks it about one item and tells what came. Nothing is stored, and nobody's labels are "
         "looked at; it may cost. Ten times a minute, one at a time. Where queries are drawn for "
         "development, only their items may be tried.",
-        {200: TriedShape},
+        {200: TriedSerializer},
         tag="judges",
-        request=TryShape,
+        request=TrySerializer,
         sent={"campaign": 1, "item": "r1"},
         example=examples.A_TRY,
         refuses=(422,),
         operation_id="judges_try",
     )
     def post(self, request: Request, pk: int) -> Response:
-        judge, wanted = judge_of(request, pk), checked(TryShape, request.data)
+        judge, wanted = judge_of(request, pk), checked(TrySerializer, request.data)
         campaign = campaign_named(request, wanted["campaign"])
         check_blind(person(request), campaign)
         number = _number(campaign, wanted.get("item"))
@@ -280,7 +280,7 @@ class Tried(Resource):
             raise TooOftenHereError(BUSY, 5) from error
         except (NothingToTryError, SetupError, PromptError, ForgottenItemError) as error:
             raise RefusedBodyError(str(error)) from error
-        return Response(TriedShape(_shown(found)).data)
+        return Response(TriedSerializer(_shown(found)).data)
 
 
 def _number(campaign: Campaign, key: str | None) -> int | None:

@@ -21,7 +21,7 @@ from annotation.presentation import schema
 from annotation.registry import STEPS
 from datasets.api.base import (
     READERS,
-    ErrorShape,
+    ErrorSerializer,
     List,
     Number,
     PageParameters,
@@ -30,10 +30,10 @@ from datasets.api.base import (
     checked,
     described,
     header,
-    page_shape,
+    page_serializer,
     rendered,
 )
-from datasets.api.batches import A_BATCH, BatchShape, visible_batch, visible_batches
+from datasets.api.batches import A_BATCH, BatchSerializer, visible_batch, visible_batches
 from datasets.api.concurrency import check_seen, etag_of, once
 from datasets.api.errors import RefusedBodyError, StandingError, TellingError, problem
 from datasets.api.permissions import MANAGE, READ
@@ -64,12 +64,12 @@ from judging.preparation.status import WAITING, Author, Work, authors_of, campai
 VERDICTS = ", ".join(f"`{verdict}`" for verdict in Review.Verdict.values)
 
 
-class RunOfStepShape(serializers.Serializer[Any]):
+class RunOfStepSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField(help_text="of the run, as the list of runs has it")
     state = serializers.CharField()
 
 
-class AuthorShape(serializers.Serializer[Author]):
+class AuthorSerializer(serializers.Serializer[Author]):
     """What one author wrote for a step."""
 
     author = serializers.CharField(source="rater.name")
@@ -84,10 +84,10 @@ class AuthorShape(serializers.Serializer[Author]):
     is_ready = serializers.BooleanField(
         help_text="whether a batch can be built of it that leaves nothing open"
     )
-    runs = RunOfStepShape(many=True, help_text="the newest first")
+    runs = RunOfStepSerializer(many=True, help_text="the newest first")
 
 
-class StepShape(serializers.Serializer[Work]):
+class StepSerializer(serializers.Serializer[Work]):
     step = serializers.CharField(source="step.name")
     title = serializers.CharField(source="step.title")
     asks = serializers.SerializerMethodField(help_text="whether an author is asked, or by rule")
@@ -98,14 +98,14 @@ class StepShape(serializers.Serializer[Work]):
         source="campaign.pk", allow_null=True, help_text="null where nobody has begun, or hidden"
     )
     hidden = serializers.BooleanField(help_text="whether it is another researcher's work")
-    authors = AuthorShape(many=True)
+    authors = AuthorSerializer(many=True)
 
     def get_asks(self, work: Work) -> bool:
         return bool(work.step.protocol)
 
 
-class StepsShape(serializers.Serializer[Any]):
-    results = StepShape(many=True)
+class StepsSerializer(serializers.Serializer[Any]):
+    results = StepSerializer(many=True)
 
 
 class PreparedParameters(PageParameters):
@@ -117,7 +117,7 @@ class PreparedParameters(PageParameters):
     )
 
 
-class PreparedShape(serializers.Serializer[Written]):
+class PreparedSerializer(serializers.Serializer[Written]):
     """An author's answer with its review, if there is one yet."""
 
     id = serializers.UUIDField(source="assignment.uid")
@@ -137,15 +137,15 @@ class PreparedShape(serializers.Serializer[Written]):
         return each.review.note if each.review else ""
 
 
-class ReadTextShape(serializers.Serializer[Any]):
+class ReadTextSerializer(serializers.Serializer[Any]):
     field = serializers.CharField(help_text="what quotes of it call it")
     heading = serializers.CharField(allow_blank=True)
     text = serializers.CharField(allow_blank=True)
 
 
-class WholePreparedShape(PreparedShape):
+class WholePreparedSerializer(PreparedSerializer):
     step = serializers.CharField(source="step.name")
-    texts = ReadTextShape(source="spec.texts", many=True, help_text="what it was written from")
+    texts = ReadTextSerializer(source="spec.texts", many=True, help_text="what it was written from")
     units = serializers.SerializerMethodField(help_text="the words of each unit, by its name")
     answer = serializers.DictField(
         source="standing", help_text="what holds, by unit: the reviewer's words where these differ"
@@ -166,7 +166,7 @@ class WholePreparedShape(PreparedShape):
         return schema(each.assignment.item.campaign).item_schema(each.units)
 
 
-class NewReviewShape(Strict):
+class NewReviewSerializer(Strict):
     verdict = serializers.ChoiceField(
         Review.Verdict.values,
         help_text="accepted: it holds as it stands, or as `answer` says; changed: as `answer` says;"
@@ -180,21 +180,21 @@ class NewReviewShape(Strict):
     )
 
 
-class ReviewedMeanwhileShape(ErrorShape):
-    current = WholePreparedShape(help_text="as it stands")
+class ReviewedMeanwhileSerializer(ErrorSerializer):
+    current = WholePreparedSerializer(help_text="as it stands")
 
 
-class AcceptShape(Strict):
+class AcceptSerializer(Strict):
     author = serializers.CharField(trim_whitespace=False, help_text="whose answers")
 
 
-class AcceptedShape(serializers.Serializer[Any]):
+class AcceptedSerializer(serializers.Serializer[Any]):
     accepted = serializers.IntegerField()
     left = serializers.IntegerField(help_text="not accepted, since they have a problem")
     reviewed_before = serializers.IntegerField()
 
 
-class NewBatchShape(Strict):
+class NewBatchSerializer(Strict):
     name = serializers.CharField(max_length=200, help_text="of the new batch")
     author = serializers.CharField(
         required=False, trim_whitespace=False, help_text="whose answers, if the step asks anybody"
@@ -207,8 +207,8 @@ class NewBatchShape(Strict):
     )
 
 
-class BuiltShape(serializers.Serializer[Any]):
-    batch = BatchShape()
+class BuiltSerializer(serializers.Serializer[Any]):
+    batch = BatchSerializer()
     queries = serializers.IntegerField(help_text="how many it holds")
     left_out = serializers.ListField(
         child=serializers.CharField(), help_text="the ids of queries of which nothing was left"
@@ -297,14 +297,14 @@ class Steps(Resource):
         "List the steps of a batch's preparation",
         "All steps, each with its authors, their runs, and how much of what they wrote is "
         "reviewed and how.",
-        {200: StepsShape},
+        {200: StepsSerializer},
         tag="batches",
         example={"results": [A_STEP]},
         operation_id="preparation_list",
     )
     def get(self, request: Request, pk: int) -> Response:
         works = works_on(visible_batch(request.user, pk), person(request))
-        return Response(StepsShape({"results": works}).data)
+        return Response(StepsSerializer({"results": works}).data)
 
 
 class OneStep(Resource):
@@ -314,7 +314,7 @@ class OneStep(Resource):
     @described(
         "Read a step of a batch's preparation",
         "Its authors, their runs, and how much is reviewed.",
-        {200: StepShape},
+        {200: StepSerializer},
         tag="batches",
         example=A_STEP,
         parameters=[STEP],
@@ -328,7 +328,7 @@ class OneStep(Resource):
         "Makes the campaign in which judges write for the step; start their runs over it. A step "
         "that is begun is answered as it stands (200). 422 where the batch holds nothing for it, "
         "or where it asks nobody.",
-        {201: StepShape, 200: StepShape},
+        {201: StepSerializer, 200: StepSerializer},
         tag="batches",
         example={**A_STEP, "authors": []},
         status=201,
@@ -357,9 +357,9 @@ class AcceptAll(Resource):
         "Accept all that has no problem",
         "Accepts what an author wrote for a step and nobody has reviewed yet, but for what has a "
         "problem; not while one has an open item in its campaign.",
-        {200: AcceptedShape},
+        {200: AcceptedSerializer},
         tag="batches",
-        request=AcceptShape,
+        request=AcceptSerializer,
         sent={"author": "author"},
         example=ACCEPTED,
         refuses=(422,),
@@ -371,14 +371,14 @@ class AcceptAll(Resource):
         batch, chosen = visible_batch(request.user, pk), step_called(step)
         campaign = step_campaign(request, batch, chosen)
         check_blind(person(request), campaign)
-        author = _author(campaign, checked(AcceptShape, request.data)["author"])
+        author = _author(campaign, checked(AcceptSerializer, request.data)["author"])
         told = accept_all(campaign, written(chosen, campaign, author), rater_of(person(request)))
         counts = {
             "accepted": told["accepted"],
             "left": told["left, with a problem"],
             "reviewed_before": told["reviewed before"],
         }
-        return Response(AcceptedShape(counts).data)
+        return Response(AcceptedSerializer(counts).data)
 
 
 class BuildBatch(Resource):
@@ -390,9 +390,9 @@ class BuildBatch(Resource):
         "Makes a new batch of what was accepted of an author; the batch that the step began with "
         f"stays as it is. For up to {MOST_QUERIES:,} queries. 409 where answers are missing or "
         "wait for their review, unless a partial batch is wanted.",
-        {201: BuiltShape},
+        {201: BuiltSerializer},
         tag="batches",
-        request=NewBatchShape,
+        request=NewBatchSerializer,
         sent=NEW_BATCH,
         example=BUILT,
         status=201,
@@ -406,7 +406,7 @@ class BuildBatch(Resource):
         campaign = step_campaign(request, batch, chosen) if chosen.protocol else None
         if campaign is not None:
             check_blind(person(request), campaign)
-        wanted = checked(NewBatchShape, request.data)
+        wanted = checked(NewBatchSerializer, request.data)
         there = visible_batches(request.user).filter(name=wanted["name"])
         if there.exists():
             raise RefusedBodyError(NOT_BUILT, [problem(TAKEN, "name")])
@@ -417,7 +417,7 @@ class BuildBatch(Resource):
 
 def _told(request: Request, batch: Batch, step: Step, status: int = 200) -> Response:
     (work,) = works_on(batch, person(request), (step,))
-    return Response(StepShape(work).data, status=status)
+    return Response(StepSerializer(work).data, status=status)
 
 
 def _author(campaign: Campaign, name: str) -> Rater:
@@ -450,7 +450,7 @@ def _built(
         raise RefusedBodyError(NOT_BUILT, [problem(f"{error.wrong}; {error.mend}")]) from error
     made = visible_batches(request.user).get(name=wanted["name"])
     told = {"batch": made, "queries": built.queries, "left_out": built.left_out}
-    return Response(BuiltShape(told).data, status=201)
+    return Response(BuiltSerializer(told).data, status=201)
 
 
 def _author_of(campaign: Campaign | None, name: str | None) -> Rater | None:
@@ -487,7 +487,7 @@ class Prepared(List):
         "List what was written for a step",
         "The answers of its authors with their reviews, in the order of the items; not while one "
         "has an open item in its campaign.",
-        {200: page_shape(PreparedShape)},
+        {200: page_serializer(PreparedSerializer)},
         tag="batches",
         example={"count": 1, "next": None, "previous": None, "results": [PREPARED]},
         parameters=[STEP, PreparedParameters],
@@ -505,7 +505,7 @@ class Prepared(List):
             rows = rows.filter(review__verdict=None if state == WAITING else state)
 
         def as_results(found: Sequence[Any]) -> list[Any]:
-            return rendered(PreparedShape, [Written(chosen, each) for each in found])
+            return rendered(PreparedSerializer, [Written(chosen, each) for each in found])
 
         return self.page(rows.select_related(*BESIDE).order_by(*IN_ORDER), as_results)
 
@@ -518,7 +518,7 @@ class OnePrepared(Resource):
         "Read what was written",
         "An author's answer with the texts that it was given to, its problems and its review; not "
         "while one has an open item in its campaign.",
-        {200: WholePreparedShape},
+        {200: WholePreparedSerializer},
         tag="batches",
         example=WHOLE_PREPARED,
         operation_id="prepared_read",
@@ -538,9 +538,9 @@ class Reviewed(Resource):
         "Accepts an answer, as it stands or changed, or rejects it; what the author wrote is kept. "
         "409 where a review stands that one had not seen. 422 names what is wrong with an answer "
         "that is to be accepted.",
-        {200: WholePreparedShape, 409: ReviewedMeanwhileShape},
+        {200: WholePreparedSerializer, 409: ReviewedMeanwhileSerializer},
         tag="batches",
-        request=NewReviewShape,
+        request=NewReviewSerializer,
         sent=A_REVIEW,
         example=REVIEWED,
         refuses=(422,),
@@ -555,7 +555,7 @@ class Reviewed(Resource):
             get_object_or_404(rows, assignment__uid=uid)
             each = written_by(user, uid)
             check_blind(user, each.assignment.item.campaign)
-            wanted = checked(NewReviewShape, request.data)
+            wanted = checked(NewReviewSerializer, request.data)
             _check_seen(request, each)
             _review(each, wanted, request)
         return _whole(written_by(user, uid))
@@ -565,7 +565,7 @@ def _check_seen(request: Request, each: Written) -> None:
     """Raises StandingError for whoever has not seen the review that stands."""
 
     def current() -> Any:
-        return WholePreparedShape(each).data
+        return WholePreparedSerializer(each).data
 
     if request.headers.get("If-Match") is not None:
         check_seen(request, _tag(each), current)
@@ -591,4 +591,4 @@ def _tag(each: Written) -> str:
 
 
 def _whole(each: Written) -> Response:
-    return Response(WholePreparedShape(each).data, headers={"ETag": _tag(each)})
+    return Response(WholePreparedSerializer(each).data, headers={"ETag": _tag(each)})

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from annotation.api.access import check_blind, person, visible_studies
 from audit.recording import record_export
-from datasets.api.base import READERS, List, Resource, checked, described, page_shape, rendered
+from datasets.api.base import READERS, List, Resource, checked, described, page_serializer, rendered
 from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, StandingError, problem
 from datasets.api.permissions import JUDGE, READ
@@ -20,13 +20,13 @@ from judging.api import serializers as examples
 from judging.api.access import campaign_named, run_of, visible_calls, visible_judges, visible_runs
 from judging.api.serializers import (
     CallParameters,
-    CallShape,
-    NewRunShape,
-    OrderShape,
+    CallSerializer,
+    NewRunSerializer,
+    OrderSerializer,
     RunParameters,
-    RunShape,
-    WholeCallShape,
-    WholeRunShape,
+    RunSerializer,
+    WholeCallSerializer,
+    WholeRunSerializer,
 )
 from judging.backends.base import SetupError
 from judging.display import progress_of
@@ -40,7 +40,7 @@ from judging.tasks import NothingOpenError, begin, resume
 ENDED = "the run has ended; start another to go on"
 
 
-class ManifestShape(serializers.Serializer[Any]):
+class ManifestSerializer(serializers.Serializer[Any]):
     run = serializers.IntegerField(required=False)
     sha256 = serializers.CharField(required=False, help_text="over all the rest")
 
@@ -53,7 +53,7 @@ class Runs(List):
     @described(
         "List runs",
         "The runs of judges over campaigns that one may read, the newest first.",
-        {200: page_shape(RunShape)},
+        {200: page_serializer(RunSerializer)},
         tag="judges",
         example={"count": 1, "next": None, "previous": None, "results": [examples.A_RUN]},
         parameters=[RunParameters],
@@ -63,16 +63,16 @@ class Runs(List):
         names = ("campaign", "judge", "state")
         exact = {name: self.chosen[name] for name in names if name in self.chosen}
         rows = visible_runs(person(request)).filter(**exact)
-        return self.page(rows, partial(rendered, RunShape))
+        return self.page(rows, partial(rendered, RunSerializer))
 
     @described(
         "Start a run",
         "Sets a judge to work on all of a campaign that it has no result for; a worker takes it "
         "up. A run that is under way is answered as it stands (200). 409 where nothing is open, or "
         "its prompt has changed since.",
-        {201: WholeRunShape, 200: WholeRunShape},
+        {201: WholeRunSerializer, 200: WholeRunSerializer},
         tag="judges",
-        request=NewRunShape,
+        request=NewRunSerializer,
         sent=examples.NEW_RUN,
         example=examples.WHOLE_RUN,
         status=201,
@@ -81,7 +81,7 @@ class Runs(List):
     )
     @once
     def post(self, request: Request) -> Response:
-        wanted = checked(NewRunShape, request.data)
+        wanted = checked(NewRunSerializer, request.data)
         campaign = campaign_named(request, wanted.pop("campaign"))
         judge = _judge_named(request, wanted.pop("judge"))
         before = lifecycle.active(campaign, judge).values_list("pk", flat=True).first()
@@ -106,7 +106,7 @@ class OneRun(Resource):
     @described(
         "Read a run",
         "Its counts and costs, and under `progress` where it stands now and how long it will take.",
-        {200: WholeRunShape},
+        {200: WholeRunSerializer},
         tag="judges",
         example=examples.WHOLE_RUN,
         operation_id="runs_read",
@@ -123,9 +123,9 @@ class RunOrder(Resource):
         "Tell a run what to do",
         "Stop it, cancel it, have its paused server asked again, or change the number of requests "
         "at once. Calls that are under way end first. 409 where it has ended.",
-        {200: WholeRunShape},
+        {200: WholeRunSerializer},
         tag="judges",
-        request=OrderShape,
+        request=OrderSerializer,
         sent={"order": "concurrency", "concurrency": 4},
         example=examples.WHOLE_RUN,
         refuses=(409, 422),
@@ -133,7 +133,7 @@ class RunOrder(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        run, wanted = run_of(request, pk), checked(OrderShape, request.data)
+        run, wanted = run_of(request, pk), checked(OrderSerializer, request.data)
         if not _told(run, wanted):
             raise StandingError(ENDED)
         return _whole(request, pk)
@@ -147,7 +147,7 @@ class Manifest(Resource):
         "Read a run's manifest",
         "All that the run was made with and what it came to, with a hash over it: the same object "
         "as `judge_manifest`.",
-        {200: ManifestShape},
+        {200: ManifestSerializer},
         tag="judges",
         example={"form": 2, "run": 1, "judge": {"name": "small-judge"}, "sha256": "9f2c…"},
         operation_id="runs_manifest",
@@ -186,7 +186,7 @@ def _whole(request: Request, pk: int, status: int = 200) -> Response:
     run: Any = run_of(request, pk)
     run.progress = progress_of(run)
     run.warnings = [str(each) for each in run.manifest.get("warnings") or ()]
-    return Response(WholeRunShape(run).data, status=status)
+    return Response(WholeRunSerializer(run).data, status=status)
 
 
 class Calls(List):
@@ -198,7 +198,7 @@ class Calls(List):
         "List the calls of a run",
         "Every attempt with what became of it, the newest first; not while one has an open item in "
         "the campaign.",
-        {200: page_shape(CallShape)},
+        {200: page_serializer(CallSerializer)},
         tag="judges",
         example={"count": 1, "next": None, "previous": None, "results": [examples.A_CALL]},
         parameters=[CallParameters],
@@ -211,7 +211,7 @@ class Calls(List):
         if "state" in self.chosen:
             rows = rows.filter(state=self.chosen["state"])
         large = ("completion", "body", "logprobs")
-        return self.page(rows.defer(*large), partial(rendered, CallShape))
+        return self.page(rows.defer(*large), partial(rendered, CallSerializer))
 
 
 class OneCall(Resource):
@@ -222,7 +222,7 @@ class OneCall(Resource):
         "Read a call",
         "One attempt with the model's answer word for word; not while one has an open item in the "
         "campaign.",
-        {200: WholeCallShape},
+        {200: WholeCallSerializer},
         tag="judges",
         example=examples.WHOLE_CALL,
         operation_id="calls_read",
@@ -230,7 +230,7 @@ class OneCall(Resource):
     def get(self, request: Request, pk: int) -> Response:
         found = get_object_or_404(visible_calls(person(request)), pk=pk)
         check_blind(person(request), found.run.campaign)
-        return Response(WholeCallShape(found).data)
+        return Response(WholeCallSerializer(found).data)
 
 
 A_ROW: dict[str, Any] = {
@@ -251,7 +251,7 @@ A_ROW: dict[str, Any] = {
 }
 
 
-class ComparedShape(serializers.Serializer[Any]):
+class ComparedSerializer(serializers.Serializer[Any]):
     judge = serializers.IntegerField(source="judge.pk")
     name = serializers.CharField(source="judge.rater.name")
     base = serializers.IntegerField(
@@ -276,8 +276,8 @@ class ComparedShape(serializers.Serializer[Any]):
         return None if row["cost"] is None else str(row["cost"])
 
 
-class ComparedListShape(serializers.Serializer[Any]):
-    results = ComparedShape(many=True)
+class ComparedListSerializer(serializers.Serializer[Any]):
+    results = ComparedSerializer(many=True)
 
 
 class Compared(Resource):
@@ -288,11 +288,11 @@ class Compared(Resource):
         "Compare the judges of a campaign",
         "One entry for each judge and each trial that ran over it. How well they agree with people "
         "is in the report.",
-        {200: ComparedListShape},
+        {200: ComparedListSerializer},
         tag="judges",
         example={"results": [A_ROW]},
         operation_id="campaign_judges_compare",
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
-        return Response(ComparedListShape({"results": compared(campaign)}).data)
+        return Response(ComparedListSerializer({"results": compared(campaign)}).data)

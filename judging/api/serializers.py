@@ -26,7 +26,7 @@ class JudgeParameters(PageParameters):
     backend = serializers.CharField(required=False, help_text="only judges of this backend")
 
 
-class JudgeShape(serializers.Serializer[Judge]):
+class JudgeSerializer(serializers.Serializer[Judge]):
     id = serializers.IntegerField()
     name = serializers.CharField(source="rater.name", help_text="its labels stand under it")
     backend = serializers.CharField()
@@ -47,12 +47,12 @@ class JudgeShape(serializers.Serializer[Judge]):
         return {name: value for name, value in judge.params.items() if name != GUARDED}
 
 
-class WholeJudgeShape(JudgeShape):
+class WholeJudgeSerializer(JudgeSerializer):
     prompt = serializers.CharField(help_text="its own prompt; empty: that of the protocol")
     variation = serializers.DictField(help_text="of a trial: what is changed")
 
 
-class NewJudgeShape(Strict):
+class NewJudgeSerializer(Strict):
     name = serializers.CharField(max_length=150)
     backend = serializers.ChoiceField([name for name, _ in BACKENDS])
     model = serializers.CharField(max_length=200, required=False)
@@ -85,7 +85,7 @@ class RunParameters(PageParameters):
     )
 
 
-class RunShape(serializers.Serializer[JudgeRun]):
+class RunSerializer(serializers.Serializer[JudgeRun]):
     id = serializers.IntegerField()
     campaign = serializers.IntegerField(source="campaign_id")
     judge = serializers.IntegerField(source="judge_id")
@@ -117,7 +117,7 @@ class RunShape(serializers.Serializer[JudgeRun]):
         return None if found is None else str(found)
 
 
-class RunProgressShape(serializers.Serializer[Any]):
+class RunProgressSerializer(serializers.Serializer[Any]):
     """A run as it stands now; `open` counts what the judge has no result for in its campaign."""
 
     word = serializers.CharField(source="standing.word", help_text="where it stands, in a word")
@@ -129,12 +129,12 @@ class RunProgressShape(serializers.Serializer[Any]):
     seconds_left = serializers.FloatField(source="left", allow_null=True)
 
 
-class WholeRunShape(RunShape):
-    progress = RunProgressShape()
+class WholeRunSerializer(RunSerializer):
+    progress = RunProgressSerializer()
     warnings = serializers.ListField(child=serializers.CharField())
 
 
-class NewRunShape(Strict):
+class NewRunSerializer(Strict):
     judge = serializers.IntegerField(min_value=1, max_value=LARGEST)
     campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
     limit = serializers.IntegerField(
@@ -161,7 +161,7 @@ class NewRunShape(Strict):
     )
 
 
-class OrderShape(Strict):
+class OrderSerializer(Strict):
     order = serializers.ChoiceField(
         ("stop", "cancel", "resume", "concurrency"),
         help_text="stop: end, to go on later; cancel: end and close what is open; resume: ask a "
@@ -176,7 +176,7 @@ class CallParameters(PageParameters):
     )
 
 
-class CallShape(serializers.Serializer[JudgeCall]):
+class CallSerializer(serializers.Serializer[JudgeCall]):
     id = serializers.IntegerField()
     run = serializers.IntegerField(source="run_id")
     item = serializers.CharField(source="assignment.item.key")
@@ -203,7 +203,7 @@ class CallShape(serializers.Serializer[JudgeCall]):
         return call.assignment.reason or None
 
 
-class WholeCallShape(CallShape):
+class WholeCallSerializer(CallSerializer):
     request_hash = serializers.CharField()
     completion = serializers.CharField(
         allow_null=True, help_text="what the model wrote, word for word"

@@ -1,4 +1,4 @@
-"""A client sets what a shape names and nothing else, whatever stands in the table behind it."""
+"""A client sets what a serializer names and nothing else, whatever stands in the table behind it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import config.api  # noqa: F401  (every shape of the API is read with its addresses)
+import config.api  # noqa: F401  (every serializer of the API is read with its addresses)
 from datasets.api.base import Strict
 
 NOBODYS = (
@@ -19,36 +19,39 @@ SEARCHED = {("AssignmentParameters", "status"), ("AskedParameters", "status")}
 """Where such a name chooses among what one may see anyway, and sets nothing."""
 
 
-def shapes(of: type[Strict] = Strict) -> Iterator[type[Strict]]:
+def serializers_of(of: type[Strict] = Strict) -> Iterator[type[Strict]]:
     for each in of.__subclasses__():
         yield each
-        yield from shapes(each)
+        yield from serializers_of(each)
 
 
 each_shape = pytest.mark.parametrize(
-    "shape", sorted(set(shapes()), key=str), ids=lambda s: s.__name__
+    "serializer", sorted(set(serializers_of()), key=str), ids=lambda s: s.__name__
 )
 
 
-def test_there_are_shapes_to_look_at() -> None:
-    assert {"NewCampaignShape", "PersonChangeShape", "NewInvitationShape", "NewAnswerShape"} <= {
-        shape.__name__ for shape in shapes()
-    }
+def test_there_are_serializers_to_look_at() -> None:
+    assert {
+        "NewCampaignSerializer",
+        "PersonChangeSerializer",
+        "NewInvitationSerializer",
+        "NewAnswerSerializer",
+    } <= {serializer.__name__ for serializer in serializers_of()}
 
 
 @pytest.mark.every_case
 @each_shape
-def test_what_is_nobodys_to_set_is_refused_by_its_name(shape: type[Strict]) -> None:
+def test_what_is_nobodys_to_set_is_refused_by_its_name(serializer: type[Strict]) -> None:
     for name in NOBODYS:
-        if (shape.__name__, name) in SEARCHED:
+        if (serializer.__name__, name) in SEARCHED:
             continue
-        sent = shape(data={name: "1"})
+        sent = serializer(data={name: "1"})
         assert not sent.is_valid()
         assert "is not a field here" in str(sent.errors[name]), name
 
 
 @pytest.mark.every_case
 @each_shape
-def test_no_shape_is_made_from_a_table(shape: type[Strict]) -> None:
+def test_no_serializer_is_made_from_a_table(serializer: type[Strict]) -> None:
     """One that is would take a new column in as soon as there is one."""
-    assert not hasattr(shape, "Meta")
+    assert not hasattr(serializer, "Meta")
