@@ -145,7 +145,7 @@ def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
 
 
 def checked(kind: type[Strict], data: Any) -> dict[str, Any]:
-    """What was sent, as the serializer reads it. Raises ValidationError, which is answered by 400."""
+    """What was sent, read by the serializer. Raises ValidationError, which is answered by 400."""
     serializer = kind(data=data)
     serializer.is_valid(raise_exception=True)
     found: dict[str, Any] = serializer.validated_data

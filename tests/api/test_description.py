@@ -74,8 +74,8 @@ def test_every_part_of_it_has_a_name_of_its_own() -> None:
 
 
 def test_it_names_every_protocol() -> None:
-    shape = description()["components"]["schemas"]["NewCampaignShapeRequest"]
-    name = shape["properties"]["protocol"]["$ref"].rpartition("/")[2]
+    schema = description()["components"]["schemas"]["NewCampaignRequest"]
+    name = schema["properties"]["protocol"]["$ref"].rpartition("/")[2]
     assert description()["components"]["schemas"][name]["enum"] == sorted(PROTOCOLS)
 
 

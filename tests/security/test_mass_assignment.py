@@ -1,4 +1,4 @@
-"""A client sets what a serializer names and nothing else, whatever stands in the table behind it."""
+"""A client sets what a serializer names and nothing else, whatever columns the table has."""
 
 from __future__ import annotations
 
