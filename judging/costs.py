@@ -1,8 +1,8 @@
-"""Prices of models by date, a run's budget in tokens and money, and what runs have cost.
+"""Prices of models by date, a run's budget in tokens and money, and the costs of runs.
 
-A budget is reserved before a call and settled after it. `rates_of` asks the database once;
-`Rates.cost` is arithmetic alone, because it runs for every call. The cost is unknown if the price
-of the model is.
+A budget is reserved before a call and settled after it. `find_rates` queries the database once.
+`Rates.cost` is pure arithmetic, because it runs for every call. The cost is unknown if the model's
+price is.
 """
 
 from __future__ import annotations
@@ -18,64 +18,67 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from judging.backends.base import Request
 from judging.models import JudgeCall, JudgeRun, Price
 
+CHARACTERS_PER_TOKEN = 4
+DEFAULT_COMPLETION = 256
+LEARNING_RATE = 0.05
 MILLION = Decimal(1_000_000)
-PLACES = Decimal("0.000001")
-MOST_TOKENS = 2**31 - 1
+PRECISION = Decimal("0.000001")
+MAX_TOKENS = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Rates:
-    """US dollars for a million tokens: of prompts, of their cached part, and of completions."""
+    """US dollars per million tokens: of prompts, of their cached part, and of completions."""
 
     prompt: Decimal
     cached: Decimal
     completion: Decimal
 
     def cost(self, usage: Mapping[str, Any]) -> Decimal | None:
-        """US dollars to six places; None where the usage does not tell both counts."""
+        """Return US dollars to six places. None if the usage lacks a count."""
         counts = tokens_in(usage)
-        return None if counts is None else self.of(*counts)
+        return None if counts is None else self.cost_of_tokens(*counts)
 
-    def of(self, prompt: int, cached: int, completion: int) -> Decimal:
-        """The cost of so many tokens; the cached ones are a part of the prompt's."""
+    def cost_of_tokens(self, prompt: int, cached: int, completion: int) -> Decimal:
+        """Return the cost of token counts. Cached tokens are a part of the prompt's tokens."""
         part = (prompt - cached) * self.prompt + cached * self.cached
         total = (part + completion * self.completion) / MILLION
-        return total.quantize(PLACES, ROUND_HALF_EVEN)
+        return total.quantize(PRECISION, ROUND_HALF_EVEN)
 
 
 FREE = Rates(Decimal(0), Decimal(0), Decimal(0))
 
 
 def tokens_in(usage: Mapping[str, Any]) -> tuple[int, int, int] | None:
-    """Prompt, cached and completion tokens of a server's usage; None where a count is missing."""
+    """Read prompt, cached and completion tokens from a usage. None if a count is missing."""
     prompt = _count(usage.get("prompt_tokens"))
     completion = _count(usage.get("completion_tokens"))
     if prompt is None or completion is None:
         return None
     details = usage.get("prompt_tokens_details")
-    told = details.get("cached_tokens") if isinstance(details, Mapping) else 0
-    return prompt, min(_count(told) or 0, prompt), completion
+    cached_count = details.get("cached_tokens") if isinstance(details, Mapping) else 0
+    return prompt, min(_count(cached_count) or 0, prompt), completion
 
 
-def money(amount: Decimal) -> str:
-    """US dollars in words, a cent at least."""
+def format_money(amount: Decimal) -> str:
+    """Format an amount in US dollars, at least one cent."""
     return f"{max(amount, Decimal('0.01')):,.2f} US dollars"
 
 
-def rates_of(model: str, on: date) -> Rates | None:
-    """The newest rates of a model that hold on a day; None where there are none."""
+def find_rates(model: str, on: date) -> Rates | None:
+    """Return the newest rates of a model that apply on a day. None if there are none."""
     price = Price.objects.filter(model=model, since__lte=on).order_by("-since").first()
     return Rates(price.prompt, price.cached, price.completion) if price else None
 
 
-def cost_of(usage: Mapping[str, Any], model: str, on: date) -> Decimal | None:
-    """What one call cost; None where the usage or the price is unknown, which is not 0."""
-    rates = rates_of(model, on)
+def cost_of_call(usage: Mapping[str, Any], model: str, on: date) -> Decimal | None:
+    """Return the cost of one call. None, which is not 0, if the usage or the price is unknown."""
+    rates = find_rates(model, on)
     return rates.cost(usage) if rates else None
 
 
-class Book:
-    """The rates of one model, looked up once a day: for a run, which may pass midnight."""
+class PriceBook:
+    """The rates of one model, looked up once a day, since a run may continue past midnight."""
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -84,46 +87,47 @@ class Book:
 
     def on(self, day: date) -> Rates | None:
         if day != self._on:
-            self._on, self._rates = day, rates_of(self.model, day)
+            self._on, self._rates = day, find_rates(self.model, day)
         return self._rates
 
 
 def _count(value: Any) -> int | None:
-    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS
     return value if good else None
 
 
 def last_cost(calls: Q) -> Subquery:
-    """The cost of the newest answer among calls of an outer query that was paid for; null where it
-    is unknown.
-    """
-    return Subquery(_paid(calls).values("cost")[:1])
+    """Return a subquery for the cost of the newest paid call, null if that is unknown."""
+    return Subquery(_paid_calls(calls).values("cost")[:1])
 
 
 def with_last_cost(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
     return runs.annotate(last_cost=last_cost(Q(run=OuterRef("pk"))))
 
 
-def spent(total: Decimal, calls: int, lane: int | None, last: Decimal | None) -> Decimal | None:
-    """US dollars, as far as they are known; None where a server of that lane answered calls, and
-    no price of its answers is known: those with the cost `last`.
+def known_cost(
+    total: Decimal, calls: int, lane: int | None, last: Decimal | None
+) -> Decimal | None:
+    """Return the known cost in US dollars. None if calls were answered and none has a price.
+
+    `last` is the cost of the newest paid call. Runs without a lane cost nothing.
     """
     return total if total or not calls or lane is None else last
 
 
-def spent_by(run: JudgeRun) -> Decimal | None:
-    """The same of one run, quicker where it came `with_last_cost`."""
-    known = vars(run)
-    last = known["last_cost"] if "last_cost" in known else _last_of(run)
-    return spent(run.cost, run.calls, run.lane_id, last)
+def cost_of_run(run: JudgeRun) -> Decimal | None:
+    """Return the known cost of a run, without a query if it was loaded `with_last_cost`."""
+    loaded = vars(run)
+    last = loaded["last_cost"] if "last_cost" in loaded else _last_cost(run)
+    return known_cost(run.cost, run.calls, run.lane_id, last)
 
 
-def _last_of(run: JudgeRun) -> Decimal | None:
-    return _paid(Q(run=run)).values_list("cost", flat=True).first()
+def _last_cost(run: JudgeRun) -> Decimal | None:
+    return _paid_calls(Q(run=run)).values_list("cost", flat=True).first()
 
 
-def in_dollars(amount: Decimal | None) -> str:
-    """With two digits behind the point from a dollar on, with four below."""
+def format_dollars(amount: Decimal | None) -> str:
+    """Format US dollars with two decimals from one dollar, and with four below."""
     if amount is None:
         return "unknown"
     if 0 < amount < Decimal("0.0001"):
@@ -131,19 +135,14 @@ def in_dollars(amount: Decimal | None) -> str:
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}" if amount else "$0"
 
 
-def _paid(of: Q) -> QuerySet[JudgeCall]:
+def _paid_calls(of: Q) -> QuerySet[JudgeCall]:
     answered = JudgeCall.objects.filter(of, completion__isnull=False, reused_from=None)
     return answered.order_by("-pk")
 
 
-CHARACTERS_PER_TOKEN = 4
-UNKNOWN_COMPLETION = 256
-FORGETTING = 0.05
-
-
 @dataclass(frozen=True)
 class Estimate:
-    """What a call is thought to spend: tokens of its prompt and of its completion, US dollars."""
+    """The expected use of a call: tokens of its prompt and its completion, and US dollars."""
 
     prompt: int
     completion: int
@@ -158,9 +157,9 @@ NOTHING = Estimate(0, 0)
 
 
 class Budget:
-    """The bounds of a run with what is spent so far; `rates` says what tokens cost today.
+    """The limits of a run and its spending so far. `rates` returns today's rates.
 
-    A bound may be passed by what the calls under way took beyond their estimates, and no more.
+    Calls in flight may exceed a limit only by what they use beyond their estimates.
     """
 
     def __init__(
@@ -184,16 +183,16 @@ class Budget:
         return self.most_tokens is None and self.most_cost is None
 
     def problem(self) -> str:
-        """Why the bounds cannot be kept at all; empty where they can."""
+        """Return why the limits cannot be enforced, empty if they can."""
         if self.most_cost is not None and self.rates() is None:
             return (
-                "the run is limited in US dollars, and no price of its model is known; "
-                "enter one with create_price"
+                "the run is limited in US dollars, but its model has no price; enter one with "
+                "create_price"
             )
         return ""
 
     def reserve(self, request: Request) -> Estimate | None:
-        """Sets aside what a call may spend; None where the bounds leave no room for it now."""
+        """Reserve what a call may spend. None if the limits leave no room for it now."""
         if self.bounds_nothing:
             return NOTHING
         estimate = self._estimate(request)
@@ -204,24 +203,25 @@ class Budget:
         return estimate
 
     def settle(self, estimate: Estimate, usage: Mapping[str, Any] | None) -> Decimal | None:
-        """What a call has cost, where that is known. `usage` is None where none was answered.
+        """Replace a reservation by the actual use, and return the cost if it is known.
 
-        An answer that does not tell its tokens counts as its estimate.
+        `usage` is None if the call had no answer. An answer without token counts counts as its
+        estimate.
         """
         self._reserved_tokens -= estimate.tokens
         self._reserved_cost -= estimate.cost
         if usage is None:
             return None
         counts, rates = tokens_in(usage), self.rates()
-        cost = rates.of(*counts) if rates and counts else None
+        cost = rates.cost_of_tokens(*counts) if rates and counts else None
         self.tokens += counts[0] + counts[2] if counts else estimate.tokens
         self.cost += estimate.cost if cost is None else cost
         if counts:
             self._learn(counts[2])
         return cost
 
-    def spent(self) -> str:
-        """The bound that stands in the way, in words, once nothing is under way any more."""
+    def describe_limit(self) -> str:
+        """Describe the limit that was reached."""
         if self._short_of == "tokens":
             return f"the budget of {self.most_tokens:,} tokens is spent: {self.tokens:,} so far"
         return f"the budget of {self.most_cost:f} USD is spent: {self.cost:f} so far"
@@ -239,13 +239,13 @@ class Budget:
         characters = sum(len(message.content) for message in request.messages)
         prompt = -(-characters // CHARACTERS_PER_TOKEN)
         learned = self._completion
-        completion = self.max_tokens or (UNKNOWN_COMPLETION if learned is None else int(learned))
+        completion = self.max_tokens or (DEFAULT_COMPLETION if learned is None else int(learned))
         rates = self.rates()
         return Estimate(
-            prompt, completion, rates.of(prompt, 0, completion) if rates else Decimal(0)
+            prompt, completion, rates.cost_of_tokens(prompt, 0, completion) if rates else Decimal(0)
         )
 
     def _learn(self, completion: int) -> None:
         before = self._completion
-        share = FORGETTING if before is not None else 1.0
+        share = LEARNING_RATE if before is not None else 1.0
         self._completion = (before or 0.0) + share * (completion - (before or 0.0))

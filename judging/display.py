@@ -85,7 +85,7 @@ def standing_of(run: Any) -> Standing:
     if held:
         # While it is at work its error is what is wrong with the server at the moment.
         return Standing("Running", "warn" if run.error else "plain", run.error)
-    if run.lane is not None and (other := lanes.holder(run.lane)) is not None:
+    if run.lane is not None and (other := lanes.current_run(run.lane)) is not None:
         return Standing(
             "Waiting",
             "warn",
@@ -136,7 +136,7 @@ def _ended(run: JudgeRun) -> Standing:
 
 def progress_of(run: Any) -> Progress:
     """A run of `with_clock` in numbers, in a few queries."""
-    counts = ledger.standing(run.campaign, run.judge)
+    counts = ledger.count_by_status(run.campaign, run.judge)
     waiting = counts.get("open", 0) + counts.get("leased", 0)
     closed = counts.get("done", 0) + counts.get("failed", 0)
     rate = _rate(run) if run.state in ACTIVE else None

@@ -21,13 +21,13 @@ from judging.answers import cache
 from judging.answers.results import ANSWERED
 from judging.backends.base import Request
 from judging.batch_api.requests import preparer_of
-from judging.costs import FREE, Rates, money, rates_of, tokens_in
+from judging.costs import FREE, Rates, find_rates, format_money, tokens_in
 from judging.engine.worker import CONCURRENCY
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger
-from judging.runs.ledger import rows_of
+from judging.runs.ledger import assignments_of
 
 SAMPLE = 40
 COMPARED = 1000
@@ -71,7 +71,7 @@ class Estimate:
         if self.reused:
             line += f" and {self.reused:,} taken from equal requests"
         line += " at no cost" if self.cost == 0 else ""
-        known = [money(self.cost)] if self.cost else []
+        known = [format_money(self.cost)] if self.cost else []
         known += [] if self.seconds is None else [duration(self.seconds)]
         line += f", about {' and '.join(known)}" if known else ""
         unknown = [why for why in (self.cost_unknown, self.time_unknown) if why]
@@ -102,7 +102,7 @@ def estimate(
 
     Reused answers are counted one by one up to 1,000 rows, and from a sample above that.
     """
-    backend = backend_of(judge)
+    backend = build_backend(judge)
     preparer = preparer_of(campaign, judge, backend)
     most = SAMPLE if reuse == JudgeRun.Reuse.NEVER else COMPARED
     total, missing, rows = _missing(campaign, judge, most)
@@ -122,7 +122,7 @@ def estimate(
         concurrency=concurrency or int(judge.params.get("concurrency", CONCURRENCY)),
         notes=tuple(_guessed(judge, learned)) if backend.endpoint else (),
     )
-    rates = rates_of(judge.model, on or timezone.now().date()) if backend.endpoint else FREE
+    rates = find_rates(judge.model, on or timezone.now().date()) if backend.endpoint else FREE
     return _timed(_priced(figures, rates, judge), learned.seconds, judge)
 
 
@@ -136,12 +136,12 @@ def duration(seconds: float) -> str:
 
 def _missing(campaign: Campaign, judge: Judge, most: int) -> tuple[int, int, list[Assignment]]:
     """How many rows there are and how many have no result, and at most so many of these."""
-    there = rows_of(campaign, judge)
+    there = assignments_of(campaign, judge)
     waiting = there.filter(status__in=(Status.OPEN, Status.LEASED, Status.CANCELLED))
     drawn: list[int | Assignment] = []
     missing = new = 0
     chance = random.Random(0)
-    for row in _each(waiting, ledger.unplanned(campaign, judge)):
+    for row in _each(waiting, ledger.missing_assignments(campaign, judge)):
         missing += 1
         new += isinstance(row, Assignment)
         if len(drawn) < most:
@@ -208,7 +208,7 @@ def _characters(calls: QuerySet[JudgeCall]) -> float | None:
     for call in _with_rows(calls):
         run = call.run
         if run.pk not in preparers:
-            preparers[run.pk] = preparer_of(run.campaign, run.judge, backend_of(run.judge))
+            preparers[run.pk] = preparer_of(run.campaign, run.judge, build_backend(run.judge))
         prepared = preparers[run.pk].prepare(call.assignment)
         if prepared.request_hash == call.request_hash and (counts := tokens_in(call.usage)):
             sent += length_of(prepared.request)
@@ -261,7 +261,7 @@ def _priced(figures: Estimate, rates: Rates | None, judge: Judge) -> Estimate:
         why = f"the cost is unknown, as {judge.model} has no price (create_price)"
         return replace(figures, cost_unknown=why)
     counts = figures.prompt_tokens, figures.cached_tokens, figures.completion_tokens
-    return replace(figures, cost=rates.of(*counts))
+    return replace(figures, cost=rates.cost_of_tokens(*counts))
 
 
 def _timed(figures: Estimate, seconds: float | None, judge: Judge) -> Estimate:

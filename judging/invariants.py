@@ -123,7 +123,7 @@ def leased_rows_are_of_a_run() -> Iterator[str]:
 def runs_count_what_was_closed() -> Iterator[str]:
     """I4: all runs of a judge over a campaign together closed the rows that are closed."""
     for campaign, judge in _pairs():
-        rows = ledger.rows_of(campaign, judge)
+        rows = ledger.assignments_of(campaign, judge)
         # What a file brought for this rater was closed by no run.
         answered = Q(responses__current=True, responses__door="judge")
         there = (

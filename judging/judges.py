@@ -17,7 +17,7 @@ from annotation.protocols import PROTOCOLS
 from audit.recording import record
 from judging.backends.base import SetupError
 from judging.backends.vllm_server import PARAM_FLAGS
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.models import Judge
 from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED
@@ -69,7 +69,7 @@ def define(definition: Definition) -> tuple[Judge, bool]:
     """
     judge = _judge(definition)
     try:
-        backend_of(judge)
+        build_backend(judge)
     except SetupError as error:
         raise JudgeError(str(error)) from error
     with transaction.atomic():

@@ -26,7 +26,7 @@ from annotation.protocols.base import Variable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from judging.judges import has_controls
 from judging.models import Judge
-from judging.runs.ledger import samples_of
+from judging.runs.ledger import sample_count
 
 Rule = Literal["majority", "mean"]
 RULES: tuple[Rule, ...] = ("majority", "mean")
@@ -183,7 +183,7 @@ def jury_of(members: Sequence[Rater], rule: Rule) -> Jury:
 def samples_as_jury(rater: Rater, rule: Rule) -> Jury:
     """The jury of a judge's samples. Raises JuryError."""
     judge = Judge.objects.filter(rater=rater, rater__kind=Rater.Kind.JUDGE).first()
-    if judge is None or (number := samples_of(judge)) < 2:
+    if judge is None or (number := sample_count(judge)) < 2:
         raise JuryError(
             f"{rater.name!r} is asked everything once; make a judge with --param samples=5 "
             "and a temperature above 0"

@@ -1,7 +1,7 @@
-"""Lanes: which server a judge asks under which key; one run at a time may use a lane.
+"""Lanes: the server that a judge asks under one key. One run at a time may use a lane.
 
-A run takes the lease of its lane together with its own (`judging.runs.lifecycle`), under the same
-token.
+A run acquires the lease of its lane together with its own (`judging.runs.lifecycle`), under the
+same token.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ LEASE = timedelta(seconds=15)
 FREE = Q(lease=None) | Q(lease_until__lt=Now())
 
 
-def backend_of(judge: Judge) -> Backend:
-    """The backend of a judge's definition. Raises SetupError."""
+def build_backend(judge: Judge) -> Backend:
+    """Build the backend of a judge's definition. Raises SetupError."""
     return BACKENDS[judge.backend](
         Setup(
             judge.model,
@@ -36,15 +36,15 @@ def backend_of(judge: Judge) -> Backend:
     )
 
 
-def lane_of(judge: Judge) -> Lane | None:
-    """The lane that a judge's calls go by; None where it asks no server. Raises SetupError."""
-    if not (endpoint := backend_of(judge).endpoint):
+def get_lane(judge: Judge) -> Lane | None:
+    """Return the lane of a judge's calls. None if it asks no server. Raises SetupError."""
+    if not (endpoint := build_backend(judge).endpoint):
         return None
     return Lane.objects.get_or_create(endpoint=endpoint, api_key_env=judge.api_key_env)[0]
 
 
-def take(lane: int | None, token: uuid.UUID) -> bool:
-    """Whether the lane is ours now, or none is needed. One that is paused is nobody's."""
+def acquire(lane: int | None, token: uuid.UUID) -> bool:
+    """Lease the lane, and tell whether that succeeded or no lane is needed. Paused lanes fail."""
     if lane is None:
         return True
     free = Lane.objects.filter(FREE, pk=lane, paused="")
@@ -52,35 +52,36 @@ def take(lane: int | None, token: uuid.UUID) -> bool:
 
 
 def renew(lane: int | None, token: uuid.UUID) -> bool:
-    """Holds the lane for longer; False if it went to another."""
+    """Extend the lease. Return False if another run has the lane now."""
     if lane is None:
         return True
     return bool(Lane.objects.filter(pk=lane, lease=token).update(lease_until=Now() + LEASE))
 
 
-def give_back(lane: int | None, token: uuid.UUID) -> None:
-    """Ends our hold on the lane, if there is one and it is ours still."""
+def release(lane: int | None, token: uuid.UUID) -> None:
+    """End the lease, if the token still has it."""
     if lane is not None:
         Lane.objects.filter(pk=lane, lease=token).update(lease=None, lease_until=None)
 
 
-def holder(lane: Lane) -> JudgeRun | None:
-    """The run that asks this server now."""
-    held = Lane.objects.filter(pk=lane.pk).exclude(FREE).values("lease")
-    return JudgeRun.objects.filter(lane=lane, lease__in=held).select_related("judge__rater").first()
+def current_run(lane: Lane) -> JudgeRun | None:
+    """Return the run that uses the lane now."""
+    leases = Lane.objects.filter(pk=lane.pk).exclude(FREE).values("lease")
+    runs = JudgeRun.objects.filter(lane=lane, lease__in=leases)
+    return runs.select_related("judge__rater").first()
 
 
 def pause(lane: Lane, why: str) -> None:
-    """Nothing is asked of this server until somebody says `resume`."""
+    """Pause the lane: nothing is asked of its server until `resume`."""
     Lane.objects.filter(pk=lane.pk).update(paused=why or "the server refused", paused_at=Now())
 
 
 def resume(lane: Lane) -> None:
-    """The server may be asked again: its queued runs go on with the next sweep."""
+    """Resume the lane. Its queued runs continue with the next sweep."""
     Lane.objects.filter(pk=lane.pk).update(paused="", paused_at=None)
 
 
 def remember_ceiling(lane: Lane, ceiling: int | None) -> None:
-    """How many calls at once the server bore; the next pump begins there."""
+    """Store how many calls at once the server handled. The next run starts with that number."""
     if ceiling:
         Lane.objects.filter(pk=lane.pk).update(ceiling=ceiling)

@@ -33,7 +33,7 @@ from annotation.presentation import schema
 from annotation.registry import declared
 from judging.answers.calls import storable
 from judging.backends.base import Backend, Findings
-from judging.costs import spent_by
+from judging.costs import cost_of_run
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.retries import Patience
@@ -207,14 +207,14 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
             "calls_by_state": dict(by_state),
             "calls_of_unknown_cost": calls.filter(cost=None).count(),
             "reused": run.reused,
-            "left_open": ledger.waiting(run.campaign, run.judge),
+            "left_open": ledger.count_waiting(run.campaign, run.judge),
         },
         "usage": {
             "prompt_tokens": run.prompt_tokens,
             "cached_tokens": run.cached_tokens,
             "completion_tokens": run.completion_tokens,
         },
-        "cost": _text(spent_by(run)),
+        "cost": _text(cost_of_run(run)),
         "models_returned": sorted(models),
         "label_mass": _mass(run.campaign, run.judge),
         "controls": _controls(run),

@@ -1,6 +1,6 @@
-"""Models of judges: the definition of each, its runs over campaigns, and every call it made.
+"""Models of judges: their definitions, their runs over campaigns, and every call they made.
 
-Open work is in `annotation.models.Assignment`, the ledger that judges share with people.
+Their assignments are in `annotation.models.Assignment`, which judges share with people.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ ACTIVE = ("queued", "running")
 
 
 class FrozenError(TypeError):
-    """A judge or a call was to be changed; make a new one instead."""
+    """A judge or a call cannot be changed. Create a new one instead."""
 
 
 class _WrittenOnce(models.Model):
-    """A row that is saved when it is made, and never again."""
+    """A row that is saved once and never changed."""
 
     class Meta:
         abstract = True
@@ -34,10 +34,10 @@ class _WrittenOnce(models.Model):
 
 
 class Lane(models.Model):
-    """An endpoint under one credential, which one pump at a time asks.
+    """An endpoint under one credential, which one run at a time uses.
 
-    `ceiling` is the number of calls at once that it bore last: the next pump begins there. A lane
-    that is `paused` is asked nothing until somebody resumes it; the text says why.
+    `ceiling` is the number of calls at once that the server handled last, with which the next run
+    starts. A lane is not used while `paused` has a text, which says why.
     """
 
     endpoint = models.CharField(max_length=500)
@@ -59,7 +59,7 @@ class Lane(models.Model):
 
 
 class Price(models.Model):
-    """What a model costs from a day on, in US dollars for a million tokens."""
+    """The price of a model from a day on, in US dollars per million tokens."""
 
     model = models.CharField(max_length=200)
     since = models.DateField()
@@ -78,11 +78,11 @@ class Price(models.Model):
 class Judge(_WrittenOnce):
     """A model with its prompt and parameters, under the name of its rater.
 
-    An empty `prompt` means the own prompt of the protocol that it is run on. The key of the server
-    is read from the environment variable `api_key_env` when it is needed, and stands nowhere.
+    An empty `prompt` means the prompt of the campaign's protocol. The server's key is read from the
+    environment variable `api_key_env` when it is needed, and is never stored.
 
-    A judge with a `base` is that judge under changed conditions: `variation` says which (see
-    `judging.conditions.variations`), and its rater is a trial.
+    A judge with a `base` is a trial of that judge. `variation` is its perturbation (see
+    `judging.prompts.perturbations`), and its rater is of the kind *trial*.
     """
 
     class Granularity(models.TextChoices):
@@ -111,15 +111,15 @@ class Judge(_WrittenOnce):
 
 
 class JudgeRun(models.Model):
-    """A judge set to work on a campaign, once. At most one run of a pair is active.
+    """One run of a judge over a campaign. At most one run of a judge and a campaign is active.
 
-    Whoever works on it holds its lease until `lease_until`, by the database's clock, and with it
-    the lease of its `lane`; a judge that asks no server has none. Only runs that were `queued` are
-    taken up by workers. The counts are of this run; `limit` bounds `done` and the `failures` (by
-    reason) together, `most_tokens` and `most_cost` (US dollars) what is spent.
+    The process at work has the lease until `lease_until`, by the database's clock, and with it the
+    lease of the `lane`. A judge that asks no server has no lane. Workers take only runs that are
+    `queued`. The counts are of this run. `limit` bounds `done` and the `failures` (by reason)
+    together, `most_tokens` and `most_cost` (US dollars) bound what is spent.
 
-    What people want of a run that is under way they write into `wish` and `concurrency`; its pump
-    reads both when it renews the lease, and tells in `in_flight` and `allowed` how it is doing.
+    People control an active run through `wish` and `concurrency`. The engine reads both when it
+    renews the lease, and reports its state in `in_flight` and `allowed`.
     """
 
     class State(models.TextChoices):
@@ -136,7 +136,7 @@ class JudgeRun(models.Model):
         CANCEL = "cancel"
 
     class Reuse(models.TextChoices):
-        """Whose equal requests count as answered: nobody's, those of the campaign, or all."""
+        """Which answers to equal requests may be reused: none, the campaign's, or all."""
 
         NEVER = "never"
         CAMPAIGN = "campaign"
@@ -190,10 +190,10 @@ class JudgeRun(models.Model):
 class JudgeCall(_WrittenOnce):
     """One attempt at an assignment. `completion` is what the model wrote, verbatim.
 
-    `state` is `answered`, a reason why the answer cannot count, or what went wrong on the way;
-    `body` is then the beginning of what the server sent instead. `cost` is in US dollars, null
-    where no price is known. A `repair` asks for the form of an answer that could not be read. An
-    answer that was taken from an equal request names that call in `reused_from`, and cost nothing.
+    `state` is `answered`, a missing reason, or an error in transport. After an error, `body` is the
+    beginning of the server's response. `cost` is in US dollars, null if no price is known. A
+    `repair` asks again for an answer that could not be read. An answer that was reused from an
+    equal request names that call in `reused_from`, and cost nothing.
     """
 
     run = models.ForeignKey(JudgeRun, models.PROTECT, related_name="judge_calls")
@@ -203,7 +203,7 @@ class JudgeCall(_WrittenOnce):
     state = models.CharField(max_length=40)
     detail = models.CharField(max_length=300, blank=True)
     http_status = models.PositiveSmallIntegerField(null=True)
-    completion = models.TextField(null=True)  # noqa: DJ001 - nothing written is not an empty text
+    completion = models.TextField(null=True)  # noqa: DJ001 - no completion is not an empty one
     body = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=40, blank=True)
     usage = models.JSONField(default=dict)
@@ -224,7 +224,10 @@ class JudgeCall(_WrittenOnce):
 
 
 class Strike(models.Model):
-    """How many workers died while they held a row. At two it is asked alone, at three no more."""
+    """How many workers died while they had an assignment leased.
+
+    With two strikes it is asked alone, with three it is closed.
+    """
 
     assignment = models.OneToOneField(Assignment, models.CASCADE, related_name="strike")
     count = models.PositiveSmallIntegerField(default=1)
@@ -234,10 +237,11 @@ class Strike(models.Model):
 
 
 class Review(models.Model):
-    """What a person made of an answer that is to become part of a batch.
+    """A person's review of an answer that may become part of a batch.
 
-    A changed one is accepted as it stands in `answer`, by unit names; what the author wrote stays
-    in the response. `by` is the reviewer's rater, which keeps its pseudonym when the account goes.
+    If it was changed, `answer` has the accepted version by unit name, and the response keeps the
+    author's text. `by` is the reviewer's rater, which keeps its pseudonym when the account is
+    deleted.
     """
 
     class Verdict(models.TextChoices):

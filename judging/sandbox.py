@@ -28,13 +28,13 @@ from annotation.prerequisites import asked_of_judges, ready_for_judges
 from annotation.prerequisites.base import prerequisite_of
 from annotation.protocols.validation import Problem, RefusedError
 from judging.backends.base import Answer, Backend, BackendError, TransientError
-from judging.costs import cost_of
-from judging.lanes import backend_of
+from judging.costs import cost_of_call
+from judging.lanes import build_backend
 from judging.models import Judge
 from judging.prompts.perturbations import order_of_fields, restore_order
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
-from judging.runs.lifecycle import prompt_of
+from judging.runs.lifecycle import prompt_for
 from judging.servers import GUARDED
 
 DEADLINE = 45.0
@@ -112,8 +112,8 @@ def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
         asked=part,
         shown=order_of_fields(judge, item),
     )
-    backend = backend_of(judge)
-    preparer = Preparer(campaign, judge, read_prompt(prompt_of(judge, campaign)), backend)
+    backend = build_backend(judge)
+    preparer = Preparer(campaign, judge, read_prompt(prompt_for(judge, campaign)), backend)
     prepared = preparer.prepare(row)
     started = time.monotonic()
     answer, error = asyncio.run(_asked(backend, prepared, bool(judge.params.get(GUARDED))))
@@ -164,7 +164,7 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
     answer, prepared = trial.answer, trial.prepared
     if answer is None:
         raise ValueError("there is no answer to be read")
-    known: dict[str, Any] = {"cost": cost_of(answer.usage, judge.model, timezone.now().date())}
+    known: dict[str, Any] = {"cost": cost_of_call(answer.usage, judge.model, timezone.now().date())}
     if trial.error is None:
         try:
             payload = from_judge(answer.text, prepared.units, preparer.by_unit)

@@ -1,8 +1,8 @@
-"""Which servers judges from the browser may ask, and with which keys.
+"""The servers that judges defined in the browser may ask, and with which keys.
 
 A person who could choose both an address and the name of a key could have any secret of the
-server's environment sent to that address. So a key goes only where it went before, or an admin
-combines the two, and only keys that the operator reserved for this.
+environment sent to that address. So a key is sent only to an address that already uses it, unless
+an admin combines the two. For that, only keys that the operator reserved may be used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PUBLIC_KEY = "OPENAI_API_KEY"
 
 @dataclass(frozen=True)
 class Server:
-    """An address with the name of its key; `guarded` where it was written in the browser."""
+    """An address with the name of its key. `guarded` if the address was entered in the browser."""
 
     base_url: str
     api_key_env: str = ""
@@ -40,29 +40,31 @@ class Server:
 
 
 def listed_hosts_for(judge: Judge) -> tuple[str, ...] | None:
-    """The hosts that may be private for a judge of the browser; None for the operator's own."""
+    """Return the private hosts that a browser-defined judge may ask. None for other judges."""
     return tuple(settings.TANDEM_JUDGE_HOSTS) if judge.params.get(GUARDED) else None
 
 
 def known_servers() -> list[Server]:
-    """OpenAI's own server, and all that judges ask already, each with its key.
+    """Return OpenAI's server and the servers of all existing judges, each with its key.
 
-    Where the operator defined a judge of the same server, it is as trusted as his.
+    A server is unguarded if the operator has defined a judge that uses it.
     """
     found: dict[tuple[str, str], bool] = {(PUBLIC_URL, PUBLIC_KEY): True}
     judges = Judge.objects.filter(backend="openai").order_by("pk")
     for url, key, params in judges.values_list("base_url", "api_key_env", "params"):
-        place = (parse_base_url(url), key)
-        found[place] = found.get(place, True) and bool(params.get(GUARDED))
-    return [Server(*place, guarded) for place, guarded in found.items()]
+        server = (parse_base_url(url), key)
+        found[server] = found.get(server, True) and bool(params.get(GUARDED))
+    return [Server(*server, guarded) for server, guarded in found.items()]
 
 
 def new_server(url: str, key: str, user: User) -> Server:
-    """A server that somebody wrote down in the browser. Raises SetupError."""
+    """Check a server that was entered in the browser. Raises SetupError."""
     address = parse_base_url(url)
     check_address(url.strip(), settings.TANDEM_JUDGE_HOSTS)
     if key and user.role != User.Role.ADMIN:
-        raise SetupError("only an admin brings a new address and a key together; leave the key out")
+        raise SetupError("only an admin may combine a new address with a key; leave the key out")
     if key and not key.startswith(KEY_PREFIX):
-        raise SetupError(f"a key for a new address stands in a variable {KEY_PREFIX}…; name it so")
+        raise SetupError(
+            f"a key for a new address must be in a variable named {KEY_PREFIX}…; rename it"
+        )
     return Server(address, key)

@@ -69,7 +69,7 @@ def pump(run: int) -> None:
     control = Control(seconds=BUDGET_SECONDS)
     with ended_with_the_worker(control):
         work(found, lease, control)
-    following = None if is_ending() else lifecycle.next_after(found)
+    following = None if is_ending() else lifecycle.next_run(found)
     if following is not None:
         transaction.on_commit(partial(ring, following.pk))
 
@@ -77,8 +77,8 @@ def pump(run: int) -> None:
 @shared_task
 def sweep() -> None:
     """Rings for every run that nobody works on, and ends those that were only to end."""
-    lifecycle.heed_wishes()
-    for run in lifecycle.neglected().values_list("pk", flat=True):
+    lifecycle.apply_wishes()
+    for run in lifecycle.runs_without_worker().values_list("pk", flat=True):
         ring(run)
 
 
@@ -97,16 +97,17 @@ class NothingOpenError(ValueError):
 
 
 def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
-    """A queued run; the one that is there, where somebody else was faster.
+    """Queue a run, or return the active run if another process started one first.
 
-    Raises NothingOpenError, ChangedPromptError, OutError, HeldError, SetupError, PromptError.
+    Raises NothingOpenError, ChangedPromptError, BatchOutError, LeasedRunError, SetupError or
+    PromptError.
     """
     lifecycle.plan(campaign, judge)
-    if not ledger.waiting(campaign, judge):
+    if not ledger.count_waiting(campaign, judge):
         raise NothingOpenError("nothing is open: the judge is through with this campaign")
     try:
         run = lifecycle.start(campaign, judge, queued=True, **limits)
-    except lifecycle.HeldError:
+    except lifecycle.LeasedRunError:
         run = lifecycle.queue_active(campaign, judge)
     transaction.on_commit(lambda: ring(run.pk))
     return run

@@ -59,7 +59,7 @@ from judging.robustness.effects import (
     variables_of,
 )
 from judging.robustness.trials import kind_problems
-from judging.runs.ledger import rows_of, samples_of
+from judging.runs.ledger import assignments_of, sample_count
 
 CONTROL_BAR = 0.2
 NOBODY = "no unit was labelled both times"
@@ -329,7 +329,7 @@ def _masses(campaign: Campaign, judge: Judge) -> Iterator[JSON]:
 
 def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
     """How far the repeated samples of a judge agree; null where it is asked once."""
-    number = samples_of(judge)
+    number = sample_count(judge)
     if number < 2:
         return None
     lost = list(_lost(campaign, judge))
@@ -345,8 +345,8 @@ def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
 
 def _lost(campaign: Campaign, judge: Judge) -> Iterator[tuple[LabelKey, str]]:
     """The labels that single samples lack, each with its reason."""
-    rows, asked = rows_of(campaign, judge), schema(campaign)
-    for replicate in range(samples_of(judge)):
+    rows, asked = assignments_of(campaign, judge), schema(campaign)
+    for replicate in range(sample_count(judge)):
         yield from missing_reasons_in(rows.filter(replicate=replicate), asked).items()
 
 
@@ -373,4 +373,4 @@ def _samples_of(
     ]
     untold = len({unit for unit, _ in owed} - told.keys())
     missing = Counter(why for _, why in owed)
-    return Samples(samples_of(judge), list(told.values()), untold, dict(sorted(missing.items())))
+    return Samples(sample_count(judge), list(told.values()), untold, dict(sorted(missing.items())))

@@ -16,7 +16,7 @@ from django.db.models import F
 from annotation.models import Assignment
 from datasets.db.prepared import Among, Given, PreparedInsert, PreparedUpdate
 from judging.backends.base import Answer
-from judging.costs import Book
+from judging.costs import PriceBook
 from judging.models import JudgeCall, JudgeRun
 
 MOST_TOKENS = 2**31 - 1
@@ -129,7 +129,7 @@ def _cost(run: JudgeRun, call: Call) -> Decimal | None:
     if call.cost is not None or call.answer is None or not call.answer.usage:
         return call.cost
     # Kept with the run: whoever works on it asks for the same rates with every group.
-    book: Book = vars(run).setdefault("price_book", Book(run.judge.model))
+    book: PriceBook = vars(run).setdefault("price_book", PriceBook(run.judge.model))
     rates = book.on(call.sent_at.date())
     return rates.cost(call.answer.usage) if rates else None
 

@@ -34,7 +34,7 @@ from judging.manifest import manifest_of
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import lifecycle
-from judging.runs.comparison import compared
+from judging.runs.comparison import compare_judges
 from judging.tasks import NothingOpenError, begin, resume
 
 ENDED = "the run has ended; start another to go on"
@@ -90,8 +90,8 @@ class Runs(List):
         except (
             NothingOpenError,
             lifecycle.ChangedPromptError,
-            lifecycle.OutError,
-            lifecycle.HeldError,
+            lifecycle.BatchOutError,
+            lifecycle.LeasedRunError,
         ) as error:
             raise StandingError(str(error)) from error
         except (SetupError, PromptError) as error:
@@ -295,4 +295,4 @@ class Compared(Resource):
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
-        return Response(ComparedListSerializer({"results": compared(campaign)}).data)
+        return Response(ComparedListSerializer({"results": compare_judges(campaign)}).data)

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from datasets.api.base import PageParameters, Strict
-from judging.costs import spent_by
+from judging.costs import cost_of_run
 from judging.forms import BACKENDS, MOST_TRIED, PARAM_HELP
 from judging.judges import MAX_PROMPT_LENGTH
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -113,7 +113,7 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
     def get_cost(self, run: JudgeRun) -> str | None:
-        found: Decimal | None = spent_by(run)
+        found: Decimal | None = cost_of_run(run)
         return None if found is None else str(found)
 
 

@@ -26,7 +26,7 @@ from judging.answers import cache
 from judging.answers.results import record, stored_results
 from judging.backends.base import Backend, Findings, Request, SetupError
 from judging.batch_api.format import BatchError, Files, custom_id, unwritable
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.models import Judge, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
@@ -72,14 +72,14 @@ def write(
     """Writes a request for each open row, whole or not at all, and leaves the run out.
 
     Above 50,000 requests or 200 MB there are further files beside the first, `F.2.jsonl` and so
-    on. Raises BatchError, runs.HeldError, runs.ChangedPromptError, SetupError.
+    on. Raises BatchError, runs.LeasedRunError, runs.ChangedPromptError, SetupError.
     """
-    backend = backend_of(judge)
+    backend = build_backend(judge)
     bodies_of(backend)
     preparer = preparer_of(campaign, judge, backend)
     run = lifecycle.start(campaign, judge, limit, reuse=reuse, offline=True)
     if (lease := lifecycle.take(run)) is None:
-        raise lifecycle.HeldError(f"another run of judge {judge} has just begun")
+        raise lifecycle.LeasedRunError(f"another run of judge {judge} has just started")
     manifest.begin(run, backend, Findings())
     files = Files(path)
     try:
@@ -87,7 +87,7 @@ def write(
         known = _fill(files, run, lease, preparer, tick)
         return _let_go(files, run, lease, known)
     except EndedError as ended:
-        _give_up(files, run, lease, lifecycle.state_wished(run))
+        _give_up(files, run, lease, lifecycle.wished_state(run))
         wrong = f"{run} was ended while its requests were written, and none is out"
         raise BatchError(wrong) from ended
     except BaseException as error:
@@ -102,20 +102,20 @@ def go_on(campaign: Campaign, judge: Judge) -> Written | None:
     """Puts the files in their places that a process had written when it died, and the run out.
 
     None where there are none. What one left that died before is thrown away. Raises BatchError,
-    runs.HeldError.
+    runs.LeasedRunError.
     """
     run = lifecycle.active(campaign, judge).first()
     intent = run.manifest.get(lifecycle.INTENT) if run else None
     if run is None or not intent:
         return None
     if (lease := lifecycle.take(run)) is None:
-        raise lifecycle.HeldError(f"{run} of judge {judge} is at work")
+        raise lifecycle.LeasedRunError(f"{run} of judge {judge} is at work")
     files = Files.intended(intent)
     try:
         if files.parts and files.go_on():
             return _out(files, run, lease, 0)
     except EndedError:
-        _give_up(files, run, lease, lifecycle.state_wished(run))
+        _give_up(files, run, lease, lifecycle.wished_state(run))
         return None
     except BaseException:
         lifecycle.hand_over(run, lease)
@@ -141,7 +141,7 @@ def bodies_of(backend: Backend) -> Sends:
 
 
 def preparer_of(campaign: Campaign, judge: Judge, backend: Backend) -> Preparer:
-    return Preparer(campaign, judge, read_prompt(lifecycle.prompt_of(judge, campaign)), backend)
+    return Preparer(campaign, judge, read_prompt(lifecycle.prompt_for(judge, campaign)), backend)
 
 
 def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tick: Tick) -> int:
@@ -186,7 +186,7 @@ def _lines(run: JudgeRun, asked: Sequence[Prepared], sends: Sends) -> Iterator[b
 
 def _let_go(files: Files, run: JudgeRun, lease: uuid.UUID, known: int) -> Written:
     """Puts the files in their places and leaves the run out; one without requests is done."""
-    left_out = ledger.set_aside(run.campaign, run.judge)
+    left_out = ledger.count_isolated(run.campaign, run.judge)
     if not files.requests:
         _give_up(files, run, lease, JudgeRun.State.DONE)
         manifest.end(run)

@@ -29,12 +29,12 @@ from judging.batch_api import requests
 from judging.batch_api.format import Index, Line, index_of, kind_of, opened, reply_in
 from judging.batch_api.requests import preparer_of
 from judging.engine.worker import by_reason
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import lifecycle
 from judging.runs.ledger import LEASED, OPEN
-from judging.runs.lifecycle import HeldError
+from judging.runs.lifecycle import LeasedRunError
 
 GROUP = 64
 CHUNK = 500
@@ -63,9 +63,9 @@ class Taken:
 def take_in(campaign: Campaign, judge: Judge, path: Path, tick: Tick = lambda done: None) -> Taken:
     """Stores the answers of a file; a second time, nothing.
 
-    The run stays out until each of its requests has come back, with an answer or an error. Raises
-    InputError where a line cannot be used, before anything is stored; runs.HeldError where another
-    run of the judge is at work.
+    The run ends only once each of its requests has an answer or an error. Raises InputError before
+    anything is stored if a line cannot be used, and LeasedRunError if another run of the judge is
+    at work.
     """
     index = index_of(path)
     run = _run_of(index, campaign, judge)
@@ -131,15 +131,15 @@ def _missing(run: JudgeRun) -> int:
 
 
 def _lease(run: JudgeRun) -> uuid.UUID:
-    """The lease of a run that is out, or that was given up. Raises runs.HeldError."""
+    """The lease of a run that is out, or that was given up. Raises runs.LeasedRunError."""
     ended = JudgeRun.objects.filter(pk=run.pk).exclude(state__in=ACTIVE)
     try:
         with transaction.atomic():
             ended.update(state=State.QUEUED, wish=JudgeRun.Wish.NONE, error="", ended_at=None)
     except IntegrityError as error:
-        raise lifecycle.HeldError(f"another run of judge {run.judge} is at work") from error
+        raise lifecycle.LeasedRunError(f"another run of judge {run.judge} is at work") from error
     if (lease := lifecycle.take(run)) is None:
-        raise lifecycle.HeldError(f"{run} of judge {run.judge} is at work")
+        raise lifecycle.LeasedRunError(f"{run} of judge {run.judge} is at work")
     return lease
 
 
@@ -154,7 +154,7 @@ def _leave_out(run: JudgeRun, lease: uuid.UUID) -> None:
 
 def _store_all(taken: Taken, lease: uuid.UUID, index: Index, tick: Tick) -> None:
     run, done = taken.run, 0
-    preparer = preparer_of(run.campaign, run.judge, backend_of(run.judge))
+    preparer = preparer_of(run.campaign, run.judge, build_backend(run.judge))
     with opened(index.path) as file:
         for uids in _in_order(index):
             if lifecycle.renew(run, lease) is None:
@@ -252,7 +252,7 @@ def exchange(
     try:
         return _exchanged(campaign, judge, path, limit, reuse, tick)
     except LostLeaseError as error:
-        raise HeldError("another process took the run over meanwhile; try again") from error
+        raise LeasedRunError("another process took the run over meanwhile; try again") from error
 
 
 def _exchanged(

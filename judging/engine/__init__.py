@@ -21,7 +21,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from annotation.answers.submission import LostLeaseError
 from judging.answers.cache import Equals
 from judging.answers.results import Result, record
-from judging.costs import Book, Budget
+from judging.costs import Budget, PriceBook
 from judging.engine.dispatch import Dispatcher, Means, Repair
 from judging.engine.limits import LONGEST_DEADLINE, Limit
 from judging.engine.persistence import Writer, claimed, past
@@ -154,7 +154,7 @@ class _Pump:
         self.ending: Ending | None = None
         self.crash: BaseException | None = None
         self.shown = run.error
-        self.book = Book(run.judge.model)
+        self.book = PriceBook(run.judge.model)
         self.limit = Limit(
             concurrency,
             run.lane.ceiling if run.lane else None,

@@ -371,7 +371,7 @@ class Dispatcher:
         if (estimate := self.means.budget.reserve(row.request)) is None:
             self.line.put_back(row)
             if not self.limit.under_way:
-                self.means.end("budget", self.means.budget.spent(), False)
+                self.means.end("budget", self.means.budget.describe_limit(), False)
             return None
         row.estimate, row.probe = estimate, self.breaker.begin()
         self.limit.begin()

@@ -65,7 +65,7 @@ def claimed(
     """
     with brief_transaction():
         # Whoever wakes up after his lease went to another leases nothing any more.
-        if not lifecycle.is_held(run, lease):
+        if not lifecycle.has_lease(run, lease):
             raise LostLeaseError
         rows = ledger.claim(run.campaign, run.judge, lease, count)
     prepared = preparer.prepare_all(rows)

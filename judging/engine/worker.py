@@ -21,10 +21,10 @@ from django.db import Error, InterfaceError, OperationalError, connection
 
 from judging import lanes, manifest
 from judging.backends.base import Backend, Findings
-from judging.costs import money
+from judging.costs import format_money
 from judging.engine import Control, Ending, pump
 from judging.engine.preflight import RefusedRunError, changed, probed
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.models import JudgeRun
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
@@ -58,7 +58,7 @@ def work(
     """
     control = control or Control()
     try:
-        backend = backend or backend_of(run.judge)
+        backend = backend or build_backend(run.judge)
         ending = _worked(run, lease, control, backend, patience, hear)
         _let_go(run, lease, ending)
     except RefusedRunError as refused:
@@ -85,7 +85,7 @@ def _worked(
     patience: Patience | None,
     hear: Callable[[Findings], None],
 ) -> Ending:
-    prompt = read_prompt(lifecycle.prompt_of(run.judge, run.campaign))
+    prompt = read_prompt(lifecycle.prompt_for(run.judge, run.campaign))
     preparer = Preparer(run.campaign, run.judge, prompt, backend)
     findings = probed(run, lease, backend, control)
     if isinstance(findings, Ending):
@@ -119,13 +119,13 @@ def _pumped(
     """Pumps until nothing is left, not even of what was added or had to wait meanwhile."""
     concurrency = run.concurrency or int(run.judge.params.get("concurrency", CONCURRENCY))
     while True:
-        before = ledger.standing(run.campaign, run.judge)
+        before = ledger.count_by_status(run.campaign, run.judge)
         ending = pump(run, lease, preparer, concurrency, patience, control)
         if ending.how != "finished" or lifecycle.remaining(run) == 0:
             return ending
         ledger.plan(run.campaign, run.judge)
-        after = ledger.standing(run.campaign, run.judge)
-        if not ledger.unclosed(after) or after == before:
+        after = ledger.count_by_status(run.campaign, run.judge)
+        if not ledger.count_unfinished(after) or after == before:
             return ending
 
 
@@ -140,7 +140,7 @@ def _noted(run: JudgeRun, ending: Ending) -> Ending:
 
 def _let_go(run: JudgeRun, lease: uuid.UUID, ending: Ending) -> None:
     """Gives the lease back: to the next worker, or with the end of the run."""
-    wished = lifecycle.state_wished(run) if ending.how in ("stopped", "cancelled") else ""
+    wished = lifecycle.wished_state(run) if ending.how in ("stopped", "cancelled") else ""
     if ending.how == "lost":
         return
     if ending.how == "time" or (ending.how == "stopped" and run.queued and not wished):
@@ -207,8 +207,8 @@ def summary(run: JudgeRun) -> str:
     tokens = run.prompt_tokens + run.completion_tokens
     line = f"{run.done:,} done, {failed}, {run.calls:,} calls, {tokens:,} tokens"
     line += f", {run.reused:,} reused" if run.reused else ""
-    line += f", {money(run.cost)}" if run.cost else ""
-    left = ledger.waiting(run.campaign, run.judge)
+    line += f", {format_money(run.cost)}" if run.cost else ""
+    left = ledger.count_waiting(run.campaign, run.judge)
     return f"{line}; {left:,} left open." if left else f"{line}."
 
 

@@ -31,7 +31,7 @@ from judging.prompts.perturbations import (
     favourable_code,
     position_on_scale,
 )
-from judging.runs.ledger import rows_of
+from judging.runs.ledger import assignments_of
 
 JSON = dict[str, Any]
 Status = Assignment.Status
@@ -156,9 +156,11 @@ def pairs(campaign: Campaign, trial: Judge) -> dict[str, Pair]:
     """
     if trial.base is None:
         raise ValueError(f"{trial} is no trial")
-    rows = rows_of(campaign, trial)
+    rows = assignments_of(campaign, trial)
     items = rows.order_by().values("item")
-    before = rows_of(campaign, trial.base).filter(replicate=0, status=Status.DONE, item__in=items)
+    before = assignments_of(campaign, trial.base).filter(
+        replicate=0, status=Status.DONE, item__in=items
+    )
     asked = schema(campaign)
     kind = trial.variation["kind"]
     base, said = labels_by(campaign, trial.base, items), labels_by(campaign, trial)
@@ -235,7 +237,7 @@ def _reasons(
 def count_missing(campaign: Campaign, judge: Judge) -> dict[str, int]:
     """Count units without an answer by reason, with those not yet asked as `open`."""
     counted: Counter[str] = Counter()
-    rows = rows_of(campaign, judge).exclude(status=Status.DONE)
+    rows = assignments_of(campaign, judge).exclude(status=Status.DONE)
     for status, reason, asked in rows.values_list("status", "reason", "asked"):
         counted[OPEN if status in (Status.OPEN, Status.LEASED) else reason or status] += len(asked)
     return dict(sorted(counted.items()))
@@ -251,7 +253,7 @@ def trials_in(campaign: Campaign, base: Judge) -> list[Judge]:
 
 
 def count_units(campaign: Campaign, judge: Judge) -> int:
-    return sum(map(len, rows_of(campaign, judge).values_list("asked", flat=True)))
+    return sum(map(len, assignments_of(campaign, judge).values_list("asked", flat=True)))
 
 
 def asks_for_mass(judge: Judge) -> bool:

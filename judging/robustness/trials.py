@@ -18,8 +18,8 @@ from judging.prompts.perturbations import FAMILIES, KINDS, read_paraphrase
 from judging.prompts.perturbations import VERSION as ATTACKS_VERSION
 from judging.prompts.template import sha256_of
 from judging.robustness.effects import asks_for_mass, summarise_masses
-from judging.runs.ledger import rows_of
-from judging.runs.lifecycle import prompt_of
+from judging.runs.ledger import assignments_of
+from judging.runs.lifecycle import prompt_for
 
 COPIED_FIELDS = ("backend", "model", "base_url", "api_key_env", "granularity")
 MAX_BASE_LENGTH = 100
@@ -60,13 +60,13 @@ def ensure_trials(
 def _check(campaign: Campaign, base: Judge, kind: str, prompt: str) -> None:
     if base.base_id is not None:
         raise TrialError(f"judge {base} is itself a trial; name the judge that it tests")
-    if not rows_of(campaign, base).filter(status="done").exists():
+    if not assignments_of(campaign, base).filter(status="done").exists():
         raise TrialError(f"judge {base} has answered nothing in {campaign}; run it first")
     wrong = KIND_CHECKS[kind](campaign, base) if kind in KIND_CHECKS else ""
     if wrong and not (kind == "paraphrase" and prompt):
         raise TrialError(f"{kind}: {wrong}")
     last = JudgeRun.objects.filter(campaign=campaign, judge=base).order_by("pk").last()
-    if last and last.prompt_sha256 != sha256_of(prompt_of(base, campaign)):
+    if last and last.prompt_sha256 != sha256_of(prompt_for(base, campaign)):
         raise TrialError(
             f"the prompt of {campaign.protocol} has changed since judge {base} ran; create a new "
             "judge, run it and test that one"

@@ -1,1 +1,7 @@
-"""Runs of judges over campaigns: the ledger of rows, the life of a run, comparing judges."""
+"""Runs of judges over campaigns.
+
+`lifecycle` starts, leases, pauses and ends runs. `ledger` plans a judge's assignments and hands
+them out under the run's lease. `comparison` compares the judges of a campaign.
+
+The order of locks is the same everywhere: first the run, then its lane, then its assignments.
+"""

@@ -1,4 +1,4 @@
-"""Comparing the judges that ran over a campaign."""
+"""Compare the judges that ran over a campaign."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from django.db.models import Count, Max, OuterRef, Q, Sum
 
 from annotation.models import Assignment, Campaign
-from judging.costs import last_cost, spent
+from judging.costs import known_cost, last_cost
 from judging.models import Judge, JudgeRun
 
 
-def compared(campaign: Campaign) -> list[dict[str, Any]]:
-    """One row for each judge that ran over a campaign: its requests by state, and their cost."""
+def compare_judges(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return a row for each judge that ran over a campaign: requests by state, and their cost."""
     runs = JudgeRun.objects.filter(campaign=campaign).order_by()
     sums = {
         each["judge"]: each
@@ -39,7 +39,9 @@ def compared(campaign: Campaign) -> list[dict[str, Any]]:
             {
                 "judge": judge,
                 "spent": total,
-                "cost": spent(*(total[name] for name in ("cost", "calls", "lane", "last_cost"))),
+                "cost": known_cost(
+                    *(total[name] for name in ("cost", "calls", "lane", "last_cost"))
+                ),
                 "tokens": total["prompt_tokens"] + total["completion_tokens"],
                 "prompt": prompts[judge.pk][:12],
                 "done": sum(n for (state, _), n in states.items() if state == "done"),
@@ -52,7 +54,7 @@ def compared(campaign: Campaign) -> list[dict[str, Any]]:
 
 
 def _counts(campaign: Campaign) -> dict[int, dict[tuple[str, str], int]]:
-    """How many requests each rater has, by state and reason."""
+    """Count the requests of each rater by state and missing reason."""
     rows = Assignment.objects.filter(item__campaign=campaign, rater__judge__isnull=False)
     counted = rows.order_by().values_list("rater", "status", "reason").annotate(n=Count("pk"))
     found: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)

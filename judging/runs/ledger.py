@@ -1,13 +1,13 @@
-"""The ledger of a judge over a campaign: planning, claiming, leasing and closing its rows.
+"""The ledger of a judge over a campaign: plan, claim, lease and close its assignments.
 
-There is one row, an assignment, for each request. A row is open, leased to the holder of the run's
-lease, or closed. Every change is conditional, so that a process that comes late changes nothing. A
-row whose holder died gets a strike, which its answer removes: with two strikes it is given out
-alone, so that it harms no other row, with three it is closed. Planning again does no harm.
+Each request has one assignment. It is open, leased under the run's lease, or closed. Every change
+is conditional, so that a late process changes nothing. An assignment whose worker died gets a
+strike, which its answer removes. With two strikes it is asked alone, so that it harms no other
+assignment. With three it is closed. Planning is idempotent.
 
-Transactions over a run and its rows block other workers, so they must be short
+Transactions over a run and its assignments block other workers, so they must be short
 (`brief_transaction`). A trial repeats whole items, in the order of a hash of the seed and their
-keys; so a larger sample contains every smaller one with the same seed.
+keys. So a larger sample contains every smaller one with the same seed.
 """
 
 from __future__ import annotations
@@ -44,31 +44,40 @@ from judging.models import Judge, JudgeCall, JudgeRun, Strike
 from judging.prompts.perturbations import is_unconstrained, order_of_fields
 
 Status = Assignment.Status
+OPEN, LEASED = Status.OPEN, Status.LEASED
+ALONE, POISONED = 2, 3
+CHUNK = 1000
+MAX_POSITIONS = 100
+IDLE_SECONDS = 30
+SHARE, LEAST_UNITS = 0.05, 200
+UNCONSTRAINED_SHARE = 0.02
+CHUNK_ASSIGNMENTS, INSERT_SIZE = 1000, 100
+_positions: dict[uuid.UUID, int] = {}
 _COLUMNS = ("id", "item_id", "rater_id", "replicate", "scope", "asked", "shown", "attempts")
 
 
-def free_rows(
+def open_assignments(
     campaign: int, rater: int, count: int, struck: int, after: int = 0
 ) -> list[Assignment]:
-    """The first so many open rows with fewer strikes than `struck`; they hold what asking needs.
+    """Return up to `count` open assignments with fewer than `struck` strikes and ids over `after`.
 
-    Those with ids up to `after` are left out.
+    They have the columns that asking needs.
     """
     if count < 1:
         return []
-    found = _free(count).all(campaign=campaign, rater=rater, struck=struck, after=after)
-    return [row for row, _ in found]
+    found = _open_query(count).all(campaign=campaign, rater=rater, struck=struck, after=after)
+    return [assignment for assignment, _ in found]
 
 
-def lease_rows(rows: Sequence[Assignment], lease: uuid.UUID) -> int:
-    """How many of the rows were still open, and are leased now."""
+def lease_assignments(rows: Sequence[Assignment], lease: uuid.UUID) -> int:
+    """Lease the assignments that are still open, and return their number."""
     return _lease.run(rows=[row.pk for row in rows], lease=lease) if rows else 0
 
 
-def bring_items(campaign: Campaign, rows: Iterable[Assignment]) -> None:
-    """Gives the rows their items, each of which many rows may share."""
-    wanted = list(dict.fromkeys(row.item_id for row in rows))
-    items = {item.pk: item for item, _ in _items.all(items=wanted)} if wanted else {}
+def attach_items(campaign: Campaign, rows: Iterable[Assignment]) -> None:
+    """Attach their items to assignments, which may share items."""
+    ids = list(dict.fromkeys(row.item_id for row in rows))
+    items = {item.pk: item for item, _ in _items.all(items=ids)} if ids else {}
     for item in items.values():
         item.campaign = campaign
     for row in rows:
@@ -76,10 +85,10 @@ def bring_items(campaign: Campaign, rows: Iterable[Assignment]) -> None:
 
 
 @cache
-def _free(count: int) -> PreparedModels[Assignment]:
-    """The SQL holds the number; a pump claims a few different ones."""
+def _open_query(count: int) -> PreparedModels[Assignment]:
+    """Prepare the query for one `count`, which is part of its SQL."""
 
-    def make() -> QuerySet[Assignment]:
+    def build() -> QuerySet[Assignment]:
         open_ones = Assignment.objects.filter(
             item__campaign=Given("campaign"),
             rater=Given("rater"),
@@ -88,7 +97,7 @@ def _free(count: int) -> PreparedModels[Assignment]:
         )
         return open_ones.exclude(strike__count__gte=Given("struck")).order_by("id")[:count]
 
-    return PreparedModels(make, {"": _COLUMNS})
+    return PreparedModels(build, {"": _COLUMNS})
 
 
 _lease = PreparedUpdate(
@@ -102,15 +111,12 @@ _items = PreparedModels(
 )
 
 
-IDLE_SECONDS = 30
-
-
 @contextmanager
 def brief_transaction() -> Iterator[None]:
-    """A transaction that PostgreSQL ends where our process freezes within it.
+    """A transaction that PostgreSQL ends if this process freezes within it.
 
-    Its locks would keep every other worker from taking the run over, and whoever sleeps for so long
-    has no lease to write by any more. A file's lock stays with whoever has it.
+    Its locks would keep other workers from taking over the run, and after such a pause the process
+    has lost its lease anyway. SQLite has no such limit.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":
@@ -119,50 +125,43 @@ def brief_transaction() -> Iterator[None]:
         yield
 
 
-OPEN, LEASED = Status.OPEN, Status.LEASED
-ALONE, POISONED = 2, 3
-CHUNK = 1000
-MOST_REACHED = 100
-_reached: dict[uuid.UUID, int] = {}
-
-
-def rows_of(campaign: Campaign, judge: Judge) -> QuerySet[Assignment]:
+def assignments_of(campaign: Campaign, judge: Judge) -> QuerySet[Assignment]:
     return Assignment.objects.filter(item__campaign=campaign, rater=judge.rater_id)
 
 
 def claim(campaign: Campaign, judge: Judge, lease: uuid.UUID, count: int) -> list[Assignment]:
-    """Leases the next open rows, in the order in which they were planned, and returns them.
+    """Lease the next open assignments in the order of planning, and return them.
 
-    Rows with two strikes come last, one at a time, and only while nothing else is leased: an empty
-    list may mean that such a row waits for others to be closed.
+    Assignments with two strikes come last, one at a time, and only while nothing else is leased. So
+    an empty list may mean that such an assignment waits until others are closed.
     """
     ours = campaign.pk, judge.rater_id, count
-    # Without a place to begin, PostgreSQL would walk over all rows that are closed, each time.
-    rows = free_rows(*ours, struck=ALONE, after=_reached.get(lease, 0))
+    # Without a starting position, PostgreSQL would scan all closed assignments each time.
+    rows = open_assignments(*ours, struck=ALONE, after=_positions.get(lease, 0))
     if len(rows) < count:
-        rows = free_rows(*ours, struck=ALONE)
+        rows = open_assignments(*ours, struck=ALONE)
     if not rows and count > 0 and not _leased(campaign, judge).exists():
-        struck = rows_of(campaign, judge).filter(status=OPEN, strike__count__gte=ALONE)
+        struck = assignments_of(campaign, judge).filter(status=OPEN, strike__count__gte=ALONE)
         rows = list(struck.order_by("id")[:1])
     elif rows:
-        _reach(lease, rows[-1].pk)
-    rows = _leased_to(lease, rows)
-    bring_items(campaign, rows)
+        _remember_position(lease, rows[-1].pk)
+    rows = _lease_to(lease, rows)
+    attach_items(campaign, rows)
     return rows
 
 
-def _reach(lease: uuid.UUID, row: int) -> None:
-    """Remembers how far the holder of a lease has come; wrongly or not at all does no harm."""
-    if len(_reached) > MOST_REACHED:
-        _reached.clear()
-    _reached[lease] = row
+def _remember_position(lease: uuid.UUID, row: int) -> None:
+    """Remember the position reached under a lease. A wrong or missing position does no harm."""
+    if len(_positions) > MAX_POSITIONS:
+        _positions.clear()
+    _positions[lease] = row
 
 
-def _leased_to(lease: uuid.UUID, rows: list[Assignment]) -> list[Assignment]:
-    """The rows that nobody was quicker to lease."""
+def _lease_to(lease: uuid.UUID, rows: list[Assignment]) -> list[Assignment]:
+    """Lease assignments and return those that no other process leased first."""
     ids = [row.pk for row in rows]
     ours = Assignment.objects.filter(pk__in=ids)
-    if lease_rows(rows, lease) < len(ids):
+    if lease_assignments(rows, lease) < len(ids):
         got = set(ours.filter(status=LEASED, lease=lease).values_list("pk", flat=True))
         rows = [row for row in rows if row.pk in got]
     for row in rows:
@@ -171,33 +170,34 @@ def _leased_to(lease: uuid.UUID, rows: list[Assignment]) -> list[Assignment]:
 
 
 def _leased(campaign: Campaign, judge: Judge) -> QuerySet[Assignment]:
-    return rows_of(campaign, judge).filter(status=LEASED)
+    return assignments_of(campaign, judge).filter(status=LEASED)
 
 
 def reopen(campaign: Campaign, judge: Judge) -> None:
-    """Gives back what is leased, in good order; for whoever holds the run's lease."""
+    """Reopen the leased assignments without a strike. The caller has the run's lease."""
     _leased(campaign, judge).update(status=OPEN, lease=None)
 
 
 def take_over(run: JudgeRun) -> int:
-    """Gives back what a dead holder left, each row with a strike; how many rows were closed by it.
+    """Reopen what a dead worker left, with a strike each, and return how many were closed by it.
 
-    For whoever has just taken the lease: what is leased then was in the hands of one who died.
+    The caller has just acquired the run's lease, so anything still leased belonged to a dead
+    worker.
     """
     campaign, judge = run.campaign, run.judge
     left = list(_leased(campaign, judge).values_list("pk", flat=True))
     for start in range(0, len(left), CHUNK):
         _strike(left[start : start + CHUNK])
     _leased(campaign, judge).update(status=OPEN, lease=None)
-    struck = rows_of(campaign, judge).filter(status=OPEN, strike__count__gte=POISONED)
+    struck = assignments_of(campaign, judge).filter(status=OPEN, strike__count__gte=POISONED)
     return _poison(run, list(struck)) if left else 0
 
 
 def _strike(rows: list[int]) -> None:
-    there = Strike.objects.filter(assignment__in=rows)
-    known = set(there.values_list("assignment", flat=True))
-    there.update(count=F("count") + 1)
-    Strike.objects.bulk_create(Strike(assignment_id=row) for row in rows if row not in known)
+    existing = Strike.objects.filter(assignment__in=rows)
+    struck = set(existing.values_list("assignment", flat=True))
+    existing.update(count=F("count") + 1)
+    Strike.objects.bulk_create(Strike(assignment_id=row) for row in rows if row not in struck)
 
 
 def _poison(run: JudgeRun, rows: list[Assignment]) -> int:
@@ -208,7 +208,7 @@ def _poison(run: JudgeRun, rows: list[Assignment]) -> int:
             attempt=row.attempts + 1,
             state="poisoned",
             seconds=0.0,
-            detail="three workers died while they held it",
+            detail="three workers died during this request",
             sent_at=timezone.now(),
         )
         for row in rows
@@ -221,94 +221,92 @@ def _poison(run: JudgeRun, rows: list[Assignment]) -> int:
 
 
 def cancel(campaign: Campaign, judge: Judge) -> None:
-    """Closes what has no result yet; `revive` opens it again."""
-    unfinished = rows_of(campaign, judge).filter(status__in=(OPEN, LEASED))
+    """Close the assignments without a result. `revive` opens them again."""
+    unfinished = assignments_of(campaign, judge).filter(status__in=(OPEN, LEASED))
     unfinished.update(status=Status.CANCELLED, lease=None)
 
 
 def revive(campaign: Campaign, judge: Judge) -> None:
-    """Opens the rows again that a cancelled run had closed."""
-    rows_of(campaign, judge).filter(status=Status.CANCELLED).update(status=OPEN)
+    """Reopen the assignments that a cancelled run closed."""
+    assignments_of(campaign, judge).filter(status=Status.CANCELLED).update(status=OPEN)
 
 
-def set_aside(campaign: Campaign, judge: Judge) -> int:
-    """How many open rows are given out alone, as workers died while they held them."""
-    return rows_of(campaign, judge).filter(status=OPEN, strike__count__gte=ALONE).count()
+def count_isolated(campaign: Campaign, judge: Judge) -> int:
+    """Count the open assignments that are asked alone, since workers died while asking them."""
+    return assignments_of(campaign, judge).filter(status=OPEN, strike__count__gte=ALONE).count()
 
 
-def standing(campaign: Campaign, judge: Judge) -> dict[str, int]:
-    """How many rows there are by status."""
-    counted = rows_of(campaign, judge).order_by().values("status").annotate(n=Count("id"))
+def count_by_status(campaign: Campaign, judge: Judge) -> dict[str, int]:
+    """Count the assignments by status."""
+    counted = assignments_of(campaign, judge).order_by().values("status").annotate(n=Count("id"))
     return dict(counted.values_list("status", "n"))
 
 
-def reasons(campaign: Campaign, judge: Judge) -> dict[str, int]:
-    """How many rows failed, by reason."""
-    failed = rows_of(campaign, judge).filter(status=Status.FAILED)
+def count_missing_reasons(campaign: Campaign, judge: Judge) -> dict[str, int]:
+    """Count the failed assignments by missing reason."""
+    failed = assignments_of(campaign, judge).filter(status=Status.FAILED)
     return dict(
         failed.order_by().values("reason").annotate(n=Count("id")).values_list("reason", "n")
     )
 
 
-def unclosed(standing: Mapping[str, int]) -> int:
-    """How many of the rows by status have no result yet."""
-    return standing.get(OPEN, 0) + standing.get(LEASED, 0)
+def count_unfinished(by_status: Mapping[str, int]) -> int:
+    """Sum the counts of assignments without a result."""
+    return by_status.get(OPEN, 0) + by_status.get(LEASED, 0)
 
 
-def waiting(campaign: Campaign, judge: Judge) -> int:
-    """How many rows have no result yet."""
-    return rows_of(campaign, judge).filter(status__in=(OPEN, LEASED)).count()
-
-
-SHARE, LEAST_UNITS = 0.05, 200
-UNCONSTRAINED_SHARE = 0.02
+def count_waiting(campaign: Campaign, judge: Judge) -> int:
+    """Count the assignments without a result."""
+    return assignments_of(campaign, judge).filter(status__in=(OPEN, LEASED)).count()
 
 
 @dataclass(frozen=True)
-class Draw:
-    """How much of what a judge has answered is asked again.
+class TrialSample:
+    """How much of a judge's answers a trial repeats.
 
-    `items` of them; without a number, as many as hold the `share` of the units, and at least
-    `LEAST_UNITS` units, as far as there are so many.
+    Without a number of `items`, as many items as contain the `share` of the units, and at least
+    `LEAST_UNITS` units if there are so many.
     """
 
     items: int | None = None
     share: float = SHARE
 
 
-def draw_for(trial: Judge, items: int | None) -> Draw:
-    """How much a trial asks again where nobody says how many items."""
-    return Draw(items, UNCONSTRAINED_SHARE if is_unconstrained(trial) else SHARE)
+def trial_sample_for(trial: Judge, items: int | None) -> TrialSample:
+    """Return the sample of a trial. Without a number of items the share depends on its kind."""
+    return TrialSample(items, UNCONSTRAINED_SHARE if is_unconstrained(trial) else SHARE)
 
 
 @dataclass
-class _Answered:
+class _AnsweredItem:
     key: str
     units: int = 0
     rows: list[Assignment] = field(default_factory=list)
 
 
-def drawn(campaign: Campaign, base: Judge, draw: Draw, seed: int) -> list[Assignment]:
-    """The rows of the base judge that are asked again, each item's together."""
+def sample_assignments(
+    campaign: Campaign, base: Judge, sample: TrialSample, seed: int
+) -> list[Assignment]:
+    """Return the base judge's assignments that a trial repeats, grouped by item."""
     items = _answered(campaign, base)
     ranked = sorted(items, key=lambda item: _rank(seed, item.key))
-    wanted = max(LEAST_UNITS, draw.share * sum(item.units for item in items))
-    if draw.items is not None:
-        return [row for item in ranked[: draw.items] for row in item.rows]
+    target = max(LEAST_UNITS, sample.share * sum(item.units for item in items))
+    if sample.items is not None:
+        return [row for item in ranked[: sample.items] for row in item.rows]
     before = accumulate((item.units for item in ranked), initial=0)
     return [
         row
         for item, units in zip(ranked, before, strict=False)
-        if units < wanted
+        if units < target
         for row in item.rows
     ]
 
 
-def _answered(campaign: Campaign, base: Judge) -> list[_Answered]:
-    rows = rows_of(campaign, base).filter(status=Assignment.Status.DONE, replicate=0)
-    items: dict[int, _Answered] = {}
+def _answered(campaign: Campaign, base: Judge) -> list[_AnsweredItem]:
+    rows = assignments_of(campaign, base).filter(status=Assignment.Status.DONE, replicate=0)
+    items: dict[int, _AnsweredItem] = {}
     for row in rows.select_related("item").order_by("item__position", "id").iterator(2000):
-        item = items.setdefault(row.item_id, _Answered(row.item.key))
+        item = items.setdefault(row.item_id, _AnsweredItem(row.item.key))
         item.rows.append(row)
         item.units += len(row.asked)
     return list(items.values())
@@ -318,11 +316,8 @@ def _rank(seed: int, key: str) -> str:
     return hashlib.sha256(f"{seed}\0{key}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-ROWS_AT_ONCE, STATEMENT = 1000, 100
-
-
-class _Row(NamedTuple):
-    """A row that is to be made, unless it is there."""
+class _NewAssignment(NamedTuple):
+    """An assignment to create unless it exists."""
 
     item: Item
     scope: str
@@ -332,80 +327,86 @@ class _Row(NamedTuple):
 
 
 def plan(campaign: Campaign, judge: Judge) -> None:
-    """Makes the rows that are missing: one an item, or one a unit. Doing it twice does nothing.
+    """Create the missing assignments, one per item or per unit. A repetition does nothing.
 
-    A judge that asks several times has each of its rows as often, as replicates from 0. The rows of
-    a trial are drawn by `plan_trial` alone.
+    A judge with several samples has each assignment as often, as replicates from 0. Assignments of
+    a trial are planned by `plan_trial` alone.
     """
     if judge.base_id is None:
-        _make(judge, _repeated(_missing(campaign, judge), samples_of(judge)))
+        _create(judge, _repeat(_missing(campaign, judge), sample_count(judge)))
 
 
-def unplanned(campaign: Campaign, judge: Judge) -> Iterator[Assignment]:
-    """The rows that `plan` would make, unsaved."""
+def missing_assignments(campaign: Campaign, judge: Judge) -> Iterator[Assignment]:
+    """Yield the assignments that `plan` would create, unsaved."""
     if judge.base_id is None:
-        for together in _repeated(_missing(campaign, judge), samples_of(judge)):
+        for together in _repeat(_missing(campaign, judge), sample_count(judge)):
             for row in together:
                 yield Assignment(rater=judge.rater, **row._asdict())
 
 
-def plan_trial(campaign: Campaign, trial: Judge, draw: Draw) -> int:
-    """Makes the rows of a trial that are missing: copies of drawn rows of its base.
+def plan_trial(campaign: Campaign, trial: Judge, sample: TrialSample) -> int:
+    """Create the missing assignments of a trial: copies of sampled assignments of its base.
 
-    How many units the trial is asked in all. What was drawn before stays.
+    Return the number of units that the trial is asked in all. Existing assignments stay.
     """
     if trial.base is None:
         raise ValueError(f"{trial} is no trial")
-    there = set(rows_of(campaign, trial).values_list("item", "scope"))
-    rows = drawn(campaign, trial.base, draw, trial.variation["seed"])
-    _make(
+    existing = set(assignments_of(campaign, trial).values_list("item", "scope"))
+    rows = sample_assignments(campaign, trial.base, sample, trial.variation["seed"])
+    _create(
         trial,
         (
-            [_Row(row.item, row.scope, row.asked, shown=_shown(row, campaign, trial))]
+            [
+                _NewAssignment(
+                    row.item, row.scope, row.asked, shown=_text_order(row, campaign, trial)
+                )
+            ]
             for row in rows
-            if (row.item_id, row.scope) not in there
+            if (row.item_id, row.scope) not in existing
         ),
     )
-    return sum(len(asked) for asked in rows_of(campaign, trial).values_list("asked", flat=True))
+    return sum(
+        len(asked) for asked in assignments_of(campaign, trial).values_list("asked", flat=True)
+    )
 
 
-def _shown(row: Assignment, campaign: Campaign, trial: Judge) -> list[str]:
-    """The fields of the texts in the order of this trial; none where it is the item's own."""
+def _text_order(row: Assignment, campaign: Campaign, trial: Judge) -> list[str]:
+    """Return the fields of the texts in the trial's order. Empty for the item's own order."""
     row.item.campaign = campaign
     return order_of_fields(trial, row.item, row.shown)
 
 
-def samples_of(judge: Judge) -> int:
-    """How often a judge is asked the same."""
+def sample_count(judge: Judge) -> int:
+    """Return how often a judge is asked the same request."""
     return int(judge.params.get("samples", 1))
 
 
-def _repeated(rows: Iterator[_Row], samples: int) -> Iterator[list[_Row]]:
-    """Each row as often as it is asked; these are made together or not at all."""
+def _repeat(rows: Iterator[_NewAssignment], samples: int) -> Iterator[list[_NewAssignment]]:
+    """Yield the replicates of each assignment, which are created together."""
     for row in rows:
         yield [row._replace(replicate=n) for n in range(samples)]
 
 
-def _make(judge: Judge, rows: Iterable[list[_Row]]) -> None:
-    chunk: list[_Row] = []
+def _create(judge: Judge, rows: Iterable[list[_NewAssignment]]) -> None:
+    chunk: list[_NewAssignment] = []
     for together in rows:
         chunk += together
-        if len(chunk) >= ROWS_AT_ONCE:
-            _write(judge, chunk)
+        if len(chunk) >= CHUNK_ASSIGNMENTS:
+            _insert_new(judge, chunk)
             chunk = []
-    _write(judge, chunk)
+    _insert_new(judge, chunk)
 
 
-def _write(judge: Judge, rows: list[_Row]) -> None:
-    """Writes those rows down that are not there, all of them or none."""
+def _insert_new(judge: Judge, rows: list[_NewAssignment]) -> None:
+    """Insert the assignments that do not exist, in one transaction."""
     values = (_values(judge, row) for row in rows)
     with transaction.atomic():
-        while some := list(islice(values, STATEMENT)):
+        while some := list(islice(values, INSERT_SIZE)):
             _insert.rows(some)
 
 
-def _values(judge: Judge, row: _Row) -> tuple[Any, ...]:
-    """A new assignment, in the order of `_COLUMNS`."""
+def _values(judge: Judge, row: _NewAssignment) -> tuple[Any, ...]:
+    """Return the values of a new assignment in the order of `_PLANNED_COLUMNS`."""
     return (
         uuid.uuid4(),
         row.item.pk,
@@ -423,40 +424,40 @@ def _values(judge: Judge, row: _Row) -> tuple[Any, ...]:
     )
 
 
-def _missing(campaign: Campaign, judge: Judge) -> Iterator[_Row]:
-    there = set(rows_of(campaign, judge).values_list("item", "scope"))
+def _missing(campaign: Campaign, judge: Judge) -> Iterator[_NewAssignment]:
+    existing = set(assignments_of(campaign, judge).values_list("item", "scope"))
     by_unit = judge.granularity == Judge.Granularity.UNIT
     follows = bool(prerequisite_of(campaign))
-    for item, names in (_asked_now if follows else _asked)(campaign, judge):
-        # What people were asked only after the judge's row for the item was made stands apart.
-        alone = by_unit or (follows and (item.pk, "") in there)
+    for item, names in (_ready_items_with_units if follows else _items_with_units)(campaign, judge):
+        # Units added for people after the judge's assignment was created are kept separate.
+        alone = by_unit or (follows and (item.pk, "") in existing)
         for scope, part in [(n, [n]) for n in names] if alone else [("", names)]:
-            if (item.pk, scope) not in there:
-                yield _Row(item, scope, part)
+            if (item.pk, scope) not in existing:
+                yield _NewAssignment(item, scope, part)
 
 
-def _asked_now(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
-    """The same of a campaign that follows another: what can be asked of its items by now.
+def _ready_items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
+    """Yield items with the units that can be asked by now, in a campaign with a prerequisite.
 
-    An item that waits gets its row when the judge is run again. What the judge has a row for is
-    left out.
+    An item that is not ready gets its assignment when the judge runs again. Units that already have
+    an assignment are left out.
     """
-    had: dict[int, set[str]] = {}
-    for item_id, names in rows_of(campaign, judge).values_list("item", "asked"):
-        had.setdefault(item_id, set()).update(names)
+    planned: dict[int, set[str]] = {}
+    for item_id, names in assignments_of(campaign, judge).values_list("item", "asked"):
+        planned.setdefault(item_id, set()).update(names)
     ready = set(campaign.items.filter(ready_for_judges(campaign)).values_list("pk", flat=True))
-    for item, names in _asked(campaign, judge):
+    for item, names in _items_with_units(campaign, judge):
         if item.pk in ready:
             item.campaign = campaign
-            new = [n for n in asked_of_judges(item, names) if n not in had.get(item.pk, ())]
+            new = [n for n in asked_of_judges(item, names) if n not in planned.get(item.pk, ())]
             if new:
                 yield item, new
 
 
-def _asked(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
-    """The items with the names of their units, in the order in which this judge is shown them.
+def _items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
+    """Yield the items with the names of their units, in the order that this judge is shown.
 
-    Texts keep the item's own order for judges: in a pair, the first they see is the first.
+    Texts keep the item's own order for judges, so a pair's first text is shown first.
     """
     default = "random" if declared(campaign).shuffled else "fixed"
     if (design(campaign).order or default) == "random":

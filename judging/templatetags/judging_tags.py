@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django import template
 
-from judging.costs import in_dollars, spent_by
+from judging.costs import cost_of_run, format_dollars
 from judging.display import shown as made_harmless
 from judging.models import JudgeRun
 
@@ -22,12 +22,12 @@ def shown(text: object) -> str:
 @register.filter
 def cost(run: JudgeRun) -> str:
     """What a run has cost in US dollars, or that this is unknown; a dash where it asked nothing."""
-    return in_dollars(spent_by(run)) if run.calls else "–"
+    return format_dollars(cost_of_run(run)) if run.calls else "–"
 
 
 @register.filter
 def dollars(amount: Decimal | None) -> str:
-    return in_dollars(amount)
+    return format_dollars(amount)
 
 
 @register.filter

@@ -30,7 +30,7 @@ from judging.display import (
 )
 from judging.estimate import estimate
 from judging.forms import CampaignForm, ConcurrencyForm, StartForm
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable
@@ -38,8 +38,8 @@ from judging.prompts.request import Preparer
 from judging.prompts.template import PromptError, read_prompt
 from judging.robustness.effects import mass_warning
 from judging.runs import lifecycle as runs
-from judging.runs.comparison import compared
-from judging.runs.lifecycle import prompt_of
+from judging.runs.comparison import compare_judges
+from judging.runs.lifecycle import prompt_for
 from judging.tasks import NothingOpenError, begin, resume
 
 
@@ -67,8 +67,8 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     except (
         NothingOpenError,
         runs.ChangedPromptError,
-        runs.OutError,
-        runs.HeldError,
+        runs.BatchOutError,
+        runs.LeasedRunError,
         SetupError,
         PromptError,
     ) as error:
@@ -232,8 +232,8 @@ def _asked(call: JudgeCall) -> dict[str, Any]:
 
 def _preparer(call: JudgeCall) -> Preparer:
     campaign, judge = call.run.campaign, call.run.judge
-    prompt = read_prompt(prompt_of(judge, campaign))
-    return Preparer(campaign, judge, prompt, backend_of(judge))
+    prompt = read_prompt(prompt_for(judge, campaign))
+    return Preparer(campaign, judge, prompt, build_backend(judge))
 
 
 def _stands(call: JudgeCall) -> bool:
@@ -283,7 +283,7 @@ def _labels(call: JudgeCall) -> list[dict[str, Any]]:
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
     theirs = readable(person(request)).select_related("batch")
     campaign = get_object_or_404(theirs, pk=pk)
-    rows = compared(campaign)
+    rows = compare_judges(campaign)
     context = {
         "campaign": campaign,
         "rows": [row for row in rows if row["judge"].base_id is None],

@@ -34,7 +34,7 @@ def poison(name: str) -> None:
             os._exit(9)
         return yes(request)
 
-    work.backend_of = lambda judge: Scripted(answer, seconds=0.002)
+    work.build_backend = lambda judge: Scripted(answer, seconds=0.002)
 
 
 def main(arguments: list[str]) -> None:

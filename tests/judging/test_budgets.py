@@ -67,7 +67,7 @@ def test_an_answer_that_does_not_tell_its_tokens_counts_as_estimated(told: dict[
 def test_what_earlier_workers_spent_counts() -> None:
     budget = Budget(most_tokens=100, spent_tokens=90, max_tokens=20)
     assert budget.reserve(REQUEST) is None
-    assert budget.spent() == "the budget of 100 tokens is spent: 90 so far"
+    assert budget.describe_limit() == "the budget of 100 tokens is spent: 90 so far"
 
 
 def test_without_a_longest_completion_the_mean_of_those_before_is_reserved() -> None:
@@ -113,7 +113,7 @@ def test_what_earlier_workers_paid_counts_towards_the_bound(bound: str, fits: bo
         most_cost=Decimal(bound), spent_cost=Decimal(100), max_tokens=20, rates=lambda: RATES
     )
     assert (budget.reserve(REQUEST) is not None) == fits
-    assert budget.spent() == f"the budget of {bound} USD is spent: 100 so far"
+    assert budget.describe_limit() == f"the budget of {bound} USD is spent: 100 so far"
 
 
 @pytest.mark.every_case
@@ -151,10 +151,10 @@ def test_of_two_bounds_the_one_that_stands_in_the_way_is_named() -> None:
         most_tokens=40, most_cost=Decimal(60), spent_tokens=20, max_tokens=20, rates=lambda: RATES
     )
     assert budget.reserve(REQUEST) is None
-    assert budget.spent() == "the budget of 40 tokens is spent: 20 so far"
+    assert budget.describe_limit() == "the budget of 40 tokens is spent: 20 so far"
     budget.tokens, budget.cost = 0, Decimal(20)
     assert budget.reserve(REQUEST) is None
-    assert budget.spent() == "the budget of 60 USD is spent: 20 so far"
+    assert budget.describe_limit() == "the budget of 60 USD is spent: 20 so far"
 
 
 def test_of_completions_the_last_ones_count_for_a_twentieth() -> None:
@@ -169,7 +169,7 @@ def test_of_completions_the_last_ones_count_for_a_twentieth() -> None:
 
 
 def test_a_bound_in_money_without_a_price_is_said_before_the_first_call() -> None:
-    assert "no price of its model is known" in Budget(most_cost=Decimal(1)).problem()
+    assert "its model has no price" in Budget(most_cost=Decimal(1)).problem()
     assert Budget(most_cost=Decimal(1), rates=lambda: RATES).problem() == ""
 
 

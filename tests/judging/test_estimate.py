@@ -14,7 +14,7 @@ from judging.backends.base import Answer, Request
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.estimate import Estimate, duration, estimate, length_of
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun, Price
 from judging.runs import lifecycle
 from tests.judging.cast import command, judge, run_scripted, yes
@@ -140,7 +140,7 @@ def test_what_earlier_calls_tell_is_learned(campaign: Campaign) -> None:
 
 def adopt_hashes(campaign: Campaign, rater: Judge) -> None:
     """Gives the calls of a scripted run the hashes that the judge's own backend makes."""
-    preparer = preparer_of(campaign, rater, backend_of(rater))
+    preparer = preparer_of(campaign, rater, build_backend(rater))
     for call in JudgeCall.objects.filter(run__judge=rater).select_related("assignment"):
         digest = preparer.prepare(call.assignment).request_hash
         JudgeCall.objects.filter(pk=call.pk).update(request_hash=digest)

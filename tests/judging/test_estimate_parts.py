@@ -172,7 +172,7 @@ def test_a_price_counts_from_its_day_and_today_where_no_day_is_named(campaign: C
 def test_rows_without_a_result_are_missing(campaign: Campaign) -> None:
     rater = model()
     lifecycle.plan(campaign, rater)
-    row = ledger.rows_of(campaign, rater).order_by("id")[0]
+    row = ledger.assignments_of(campaign, rater).order_by("id")[0]
     known = [("open", 4), ("leased", 4), ("cancelled", 4), ("done", 3), ("failed", 3)]
     for status, missing in known:
         Assignment.objects.filter(pk=row.pk).update(status=status)

@@ -43,14 +43,14 @@ def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_judges_of_one_server_and_key_share_a_lane(db: None) -> None:
-    first, second = lanes.lane_of(served("a")), lanes.lane_of(served("b"))
+    first, second = lanes.get_lane(served("a")), lanes.get_lane(served("b"))
     assert first == second
-    assert lanes.lane_of(served("c", api_key_env="OTHER_KEY")) != first
-    assert lanes.lane_of(served("d", url="http://127.0.0.1:10/v1")) != first
+    assert lanes.get_lane(served("c", api_key_env="OTHER_KEY")) != first
+    assert lanes.get_lane(served("d", url="http://127.0.0.1:10/v1")) != first
 
 
 def test_a_judge_that_asks_no_server_has_no_lane(campaign: Campaign) -> None:
-    assert lanes.lane_of(judge()) is None
+    assert lanes.get_lane(judge()) is None
     assert lifecycle.start(campaign, judge()).lane is None
 
 
@@ -60,10 +60,10 @@ def test_a_lane_is_held_by_one_run_at_a_time(campaign: Campaign) -> None:
     assert token
     assert none is None
     assert first.lane is not None
-    assert lanes.holder(first.lane) == first
+    assert lanes.current_run(first.lane) == first
     assert lifecycle.finish(first, token, "done")
     assert lifecycle.take(second)
-    assert lanes.holder(first.lane) == second
+    assert lanes.current_run(first.lane) == second
 
 
 def test_a_run_that_does_not_get_its_lane_is_left_as_it_was(campaign: Campaign) -> None:
@@ -100,19 +100,19 @@ def test_a_server_that_refuses_pauses_its_lane_until_a_run_is_started(campaign: 
     lane = Lane.objects.get()
     assert lane.paused == "the server answered 401"
     assert lane.paused_at
-    assert not lifecycle.neglected().exists()
+    assert not lifecycle.runs_without_worker().exists()
     assert lifecycle.take(waits) is None
     lifecycle.start(campaign, served("refused"))
     lane.refresh_from_db()
     assert (lane.paused, lane.paused_at) == ("", None)
-    assert list(lifecycle.neglected()) == [waits]
+    assert list(lifecycle.runs_without_worker()) == [waits]
 
 
 def test_one_word_resumes_a_paused_lane(campaign: Campaign) -> None:
     waits = lifecycle.start(campaign, served(), queued=True)
     assert waits.lane is not None
     lanes.pause(waits.lane, "the quota is used up")
-    assert not lifecycle.neglected().exists()
+    assert not lifecycle.runs_without_worker().exists()
     lanes.resume(waits.lane)
     assert lifecycle.take(waits)
 
@@ -141,7 +141,7 @@ def test_the_sweep_ends_a_dead_run_as_it_was_wished_though_its_lane_is_paused(
     tasks.sweep()
     dead.refresh_from_db()
     assert (dead.state, dead.lease, bells) == (state, None, [])
-    assert ledger.standing(campaign, dead.judge) == {rows: 4}
+    assert ledger.count_by_status(campaign, dead.judge) == {rows: 4}
     assert Lane.objects.get().paused
 
 
@@ -150,9 +150,9 @@ def test_runs_of_one_lane_take_turns(campaign: Campaign) -> None:
         lifecycle.start(campaign, served(name), queued=True) for name in ("a", "b", "c")
     )
     other = lifecycle.start(campaign, judge("lexical"), queued=True)
-    assert lifecycle.next_after(first) == second
-    assert lifecycle.next_after(third) == first
-    assert lifecycle.next_after(other) == other
+    assert lifecycle.next_run(first) == second
+    assert lifecycle.next_run(third) == first
+    assert lifecycle.next_run(other) == other
 
 
 def test_the_next_run_of_the_lane_is_rung_when_a_pump_ends(
@@ -161,7 +161,7 @@ def test_the_next_run_of_the_lane_is_rung_when_a_pump_ends(
     monkeypatch: pytest.MonkeyPatch,
     django_capture_on_commit_callbacks: Any,
 ) -> None:
-    monkeypatch.setattr("judging.engine.worker.backend_of", lambda judge: Scripted(yes))
+    monkeypatch.setattr("judging.engine.worker.build_backend", lambda judge: Scripted(yes))
     first = lifecycle.start(campaign, served("a"), queued=True)
     second = lifecycle.start(campaign, served("b"), queued=True)
     with django_capture_on_commit_callbacks(execute=True):
@@ -187,7 +187,7 @@ class TestInTheForeground:
 
     @pytest.fixture(autouse=True)
     def scripted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("judging.engine.worker.backend_of", lambda judge: Scripted(yes))
+        monkeypatch.setattr("judging.engine.worker.build_backend", lambda judge: Scripted(yes))
 
     def test_a_run_waits_for_the_other_on_its_server_and_says_so_once(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch

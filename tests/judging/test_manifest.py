@@ -19,7 +19,7 @@ from judging.manifest import begin, commit_in, is_sealed, manifest_of, without_c
 from judging.models import Judge, JudgeRun
 from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle
-from judging.runs.ledger import Draw, plan_trial
+from judging.runs.ledger import TrialSample, plan_trial
 from tests.judging.cast import command, judge, run_scripted, yes
 
 FACTS = {"version": "0.12.0", "max_model_len": 4096}
@@ -130,7 +130,7 @@ def no(request: Request) -> str:
 def tried(campaign: Campaign, base: Judge, kind: str, script: Script = yes) -> Judge:
     """The first trial of a kind, run over two of the items."""
     trial = ensure_trials(campaign, base, kind)[0]
-    plan_trial(campaign, trial, Draw(items=2))
+    plan_trial(campaign, trial, TrialSample(items=2))
     run_scripted(campaign, trial, script)
     return trial
 

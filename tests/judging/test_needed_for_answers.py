@@ -17,7 +17,7 @@ from judging.floor import get_floor
 from judging.manifest import manifest_of
 from judging.models import JudgeCall
 from judging.prompts.perturbations import exchange_texts, read_paraphrase, remove_texts
-from judging.runs.lifecycle import prompt_of
+from judging.runs.lifecycle import prompt_for
 from tests.blind_cast import needed_study_before
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge, run_scripted
@@ -139,7 +139,7 @@ def test_an_earlier_campaign_is_judged_by_its_own_prompt(
         )
 
     run, _, _ = run_scripted(study, base, no)
-    assert prompt_of(base, study) == first.prompt
+    assert prompt_for(base, study) == first.prompt
     assert manifest_of(run)["prompt"]["version"] == "1"
     assert "**yes** if an answer draws on it" in asked[0]
     kinds = Label.objects.filter(variable="needed_answer").values_list("unit__kind", flat=True)

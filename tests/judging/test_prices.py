@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from judging.costs import Book, Rates, cost_of, money, rates_of, tokens_in
+from judging.costs import PriceBook, Rates, cost_of_call, find_rates, format_money, tokens_in
 from judging.models import Price
 from tests.judging.cast import command
 
@@ -71,33 +71,35 @@ def test_a_count_is_believed_as_far_as_it_can_be_stored(count: int, known: bool)
 
 
 def test_a_cost_is_rounded_to_what_is_stored() -> None:
-    assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).of(1, 0, 0) == Decimal("0")
-    assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).of(10, 0, 0) == Decimal("0.000002")
+    assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).cost_of_tokens(1, 0, 0) == Decimal("0")
+    assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).cost_of_tokens(10, 0, 0) == Decimal(
+        "0.000002"
+    )
 
 
 def test_money_is_told_to_the_cent_and_never_as_nothing() -> None:
-    assert money(Decimal("1234.5")) == "1,234.50 US dollars"
-    assert money(Decimal("0.0001")) == "0.01 US dollars"
+    assert format_money(Decimal("1234.5")) == "1,234.50 US dollars"
+    assert format_money(Decimal("0.0001")) == "0.01 US dollars"
 
 
 def test_the_newest_price_of_the_day_counts(db: None) -> None:
     made("m", MAY, "1", "2")
     made("m", JUNE, "3", "4")
-    assert rates_of("m", date(2026, 4, 30)) is None
-    assert rates_of("m", date(2026, 5, 31)) == Rates(Decimal(1), Decimal(1), Decimal(2))
-    assert rates_of("m", JUNE) == Rates(Decimal(3), Decimal(3), Decimal(4))
-    assert rates_of("other", JUNE) is None
+    assert find_rates("m", date(2026, 4, 30)) is None
+    assert find_rates("m", date(2026, 5, 31)) == Rates(Decimal(1), Decimal(1), Decimal(2))
+    assert find_rates("m", JUNE) == Rates(Decimal(3), Decimal(3), Decimal(4))
+    assert find_rates("other", JUNE) is None
 
 
 def test_the_cost_of_a_model_without_a_price_is_unknown(db: None) -> None:
     made("m", MAY, "2.5", "10")
-    assert cost_of(USAGE, "m", JUNE) == Decimal("0.0035")
-    assert cost_of(USAGE, "other", JUNE) is None
+    assert cost_of_call(USAGE, "m", JUNE) == Decimal("0.0035")
+    assert cost_of_call(USAGE, "other", JUNE) is None
 
 
 def test_a_run_looks_a_price_up_once_a_day(db: None, django_assert_num_queries: Any) -> None:
     made("m", JUNE, "1", "2")
-    book = Book("m")
+    book = PriceBook("m")
     with django_assert_num_queries(2):
         assert [book.on(day) is None for day in (MAY, MAY, JUNE, JUNE)] == [
             True,
@@ -113,12 +115,12 @@ def test_the_command_writes_a_price(db: None) -> None:
         "--completion", "10",
     )  # fmt: skip
     assert said.startswith("Made: m costs, from 2026-05-01, 2.5 US dollars")
-    assert rates_of("m", MAY) == RATES
+    assert find_rates("m", MAY) == RATES
 
 
 def test_cached_tokens_cost_as_much_as_others_where_nothing_is_said(db: None) -> None:
     command("create_price", "m", "--since", "2026-05-01", "--prompt", "2", "--completion", "3")
-    assert rates_of("m", MAY) == Rates(Decimal(2), Decimal(2), Decimal(3))
+    assert find_rates("m", MAY) == Rates(Decimal(2), Decimal(2), Decimal(3))
 
 
 def test_a_second_price_for_a_day_is_refused(db: None) -> None:

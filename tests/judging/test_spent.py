@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
-from judging.costs import in_dollars, spent, spent_by, with_last_cost
+from judging.costs import cost_of_run, format_dollars, known_cost, with_last_cost
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import lifecycle
 from tests.judging.cast import judge
@@ -30,7 +30,7 @@ CENT = Decimal("0.01")
 def test_a_cost_is_known_unless_a_server_answered_and_its_price_is_not(
     total: Decimal, calls: int, lane: int | None, last: Decimal | None, told: Decimal | None
 ) -> None:
-    assert spent(total, calls, lane, last) == told
+    assert known_cost(total, calls, lane, last) == told
 
 
 @pytest.mark.every_case
@@ -47,7 +47,7 @@ def test_a_cost_is_known_unless_a_server_answered_and_its_price_is_not(
     ],
 )
 def test_an_amount_is_told_to_the_digits_that_count(amount: Decimal | None, words: str) -> None:
-    assert in_dollars(amount) == words
+    assert format_dollars(amount) == words
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def call(run: JudgeRun, completion: str | None, cost: str | None, **more: object
 
 def both(run: JudgeRun) -> set[Decimal | None]:
     """What the run has cost, by itself and as pages list it."""
-    return {spent_by(run), spent_by(with_last_cost(JudgeRun.objects.all()).get(pk=run.pk))}
+    return {cost_of_run(run), cost_of_run(with_last_cost(JudgeRun.objects.all()).get(pk=run.pk))}
 
 
 def test_without_an_answer_nothing_is_known_of_the_cost(asked: JudgeRun) -> None:

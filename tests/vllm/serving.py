@@ -14,7 +14,7 @@ from typing import Any
 
 from judging.backends.vllm_server import KEY_VARIABLE, SERVERS, ServerProcess
 from judging.judges import Definition, define, read_params
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.models import Judge
 from tests.patience import PATIENCE
 
@@ -29,7 +29,7 @@ def judge(name: str, model: str, *params: str, granularity: str = "item") -> Jud
 
 def start(rater: Judge) -> None:
     """Sees to it that the judge's server is up, and asks it nothing."""
-    backend = backend_of(rater)
+    backend = build_backend(rater)
 
     async def inside() -> None:
         async with backend:

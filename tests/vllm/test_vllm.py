@@ -16,7 +16,7 @@ import pytest
 from annotation.models import Assignment, Campaign
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Findings
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
@@ -60,7 +60,7 @@ def test_a_run_of_each_protocol_gives_valid_labels(
 
 
 def test_the_probe_finds_that_it_keeps_to_a_schema(db: None, model: str) -> None:
-    backend = backend_of(judge("probed", model, "logprobs=20"))
+    backend = build_backend(judge("probed", model, "logprobs=20"))
 
     async def inside() -> Findings:
         async with backend:
@@ -110,8 +110,8 @@ def campaign_over(batch: str, folder: Path, questions: int = QUESTIONS) -> Campa
 
 def messages_of(campaign: Campaign, rater: Judge) -> Iterator[list[list[dict[str, Any]]]]:
     """What was asked of each item, request by request."""
-    prompt = read_prompt(lifecycle.prompt_of(rater, campaign))
-    preparer = Preparer(campaign, rater, prompt, backend_of(rater))
+    prompt = read_prompt(lifecycle.prompt_for(rater, campaign))
+    preparer = Preparer(campaign, rater, prompt, build_backend(rater))
     rows = Assignment.objects.filter(item__campaign=campaign, rater=rater.rater)
     for _, group in itertools.groupby(rows.order_by("item", "id"), lambda row: row.item_id):
         requests = [preparer.prepare(row).request for row in group]

@@ -29,7 +29,13 @@ from judging.prompts.template import PromptError, read_prompt
 from judging.robustness.effects import mass_warning
 from judging.robustness.trials import TrialError, ensure_trials, kind_problems
 from judging.runs import ledger
-from judging.runs.ledger import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE, draw_for, plan_trial
+from judging.runs.ledger import (
+    LEAST_UNITS,
+    SHARE,
+    UNCONSTRAINED_SHARE,
+    plan_trial,
+    trial_sample_for,
+)
 
 RESAMPLING = options_of(Choices)[:2]
 """Seed and resamples; the seed has a meaning of its own here."""
@@ -104,7 +110,7 @@ class Command(BaseCommand):
             return
         with transaction.atomic():
             for trial in self.trials(campaign, judge, options):
-                plan_trial(campaign, trial, draw_for(trial, options["items"]))
+                plan_trial(campaign, trial, trial_sample_for(trial, options["items"]))
                 self.say(f"{trial}: {estimate(trial, campaign).sentence}")
             transaction.set_rollback(True)
 
@@ -123,8 +129,8 @@ class Command(BaseCommand):
     def ask(self, campaign: Campaign, trials: list[Judge], options: dict[str, Any]) -> None:
         """Runs what is not answered yet, each trial like a judge of its own."""
         for trial in trials:
-            plan_trial(campaign, trial, draw_for(trial, options["items"]))
-            if ledger.waiting(campaign, trial):
+            plan_trial(campaign, trial, trial_sample_for(trial, options["items"]))
+            if ledger.count_waiting(campaign, trial):
                 call_command(
                     "run_judge",
                     campaign=campaign.name,

@@ -37,8 +37,8 @@ LOOK_SECONDS = 0.5
 TERMS = ("limit", "concurrency", "most_tokens", "most_cost")
 REFUSALS = (
     lifecycle.ChangedPromptError,
-    lifecycle.HeldError,
-    lifecycle.OutError,
+    lifecycle.LeasedRunError,
+    lifecycle.BatchOutError,
     SetupError,
     PromptError,
     BatchError,
@@ -116,7 +116,7 @@ class Command(BaseCommand):
                 self.exchange(campaign, judge, path, terms)
                 return
             lifecycle.plan(campaign, judge)
-            if not ledger.waiting(campaign, judge):
+            if not ledger.count_waiting(campaign, judge):
                 self.say_nothing_to_do(campaign, judge)
             elif options["queue"]:
                 self.queue(campaign, judge, terms)
@@ -151,7 +151,7 @@ class Command(BaseCommand):
             raise CommandError(f"{option} has no meaning with --batch-file; leave it out.")
         if not path.exists():
             lifecycle.plan(campaign, judge)
-            if not ledger.waiting(campaign, judge):
+            if not ledger.count_waiting(campaign, judge):
                 self.say_nothing_to_do(campaign, judge)
                 return
         with self.progress("requests") as tick:
@@ -159,14 +159,14 @@ class Command(BaseCommand):
         self.say(line)
 
     def say_nothing_to_do(self, campaign: Campaign, judge: Judge) -> None:
-        done = ledger.standing(campaign, judge).get("done", 0)
-        stands = standing_line(done, ledger.reasons(campaign, judge))
+        done = ledger.count_by_status(campaign, judge).get("done", 0)
+        stands = standing_line(done, ledger.count_missing_reasons(campaign, judge))
         self.say(f"Nothing to do: judge {judge} over {campaign} has {stands}.")
 
     def queue(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
         try:
             run = lifecycle.start(campaign, judge, queued=True, **terms)
-        except lifecycle.HeldError:
+        except lifecycle.LeasedRunError:
             run = lifecycle.queue_active(campaign, judge)
         transaction.on_commit(lambda: ring(run.pk))
         self.say(
@@ -176,7 +176,7 @@ class Command(BaseCommand):
 
     def foreground(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
         run, lease = self.begin(campaign, judge, terms)
-        waiting, limit = ledger.waiting(campaign, judge), terms["limit"]
+        waiting, limit = ledger.count_waiting(campaign, judge), terms["limit"]
         total = min(waiting, limit) if limit else waiting
         with self.progress("judged", total) as tick:
             control = Control(progress=tick)
@@ -215,7 +215,7 @@ class Command(BaseCommand):
         while True:
             try:
                 return lifecycle.start(campaign, judge, **terms)
-            except lifecycle.HeldError as error:
+            except lifecycle.LeasedRunError as error:
                 if time.monotonic() > deadline:
                     raise
                 if not said:
@@ -227,11 +227,11 @@ class Command(BaseCommand):
         """Says once whom the run waits for; raises where waiting is of no use any more."""
         run.refresh_from_db()
         if run.state not in ACTIVE or run.lane is None:
-            raise lifecycle.HeldError(f"{run} was ended or taken over while it waited")
+            raise lifecycle.LeasedRunError(f"{run} was ended or taken over while it waited")
         if run.lane.paused:
             why = f"{run.lane} is paused: {run.lane.paused}"
             raise CommandError(f"{why}; mend that and run it again to go on.")
-        if not said and (other := lanes.holder(run.lane)):
+        if not said and (other := lanes.current_run(run.lane)):
             self.say(f"Waiting: {run.lane} is busy with {other} of judge {other.judge}.")
             return True
         return said

@@ -22,7 +22,7 @@ from annotation.protocols.base import Variable
 from judging.backends.base import Request
 from judging.robustness.effects import ComparedLabel, LabelKey, Pair, pairs
 from judging.robustness.trials import ensure_trials
-from judging.runs.ledger import Draw, plan_trial
+from judging.runs.ledger import TrialSample, plan_trial
 from tests.api.cast import script_of
 from tests.judging.answers.test_label_mass import LOW, scoring
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
@@ -351,7 +351,7 @@ def test_failures_of_a_trial_are_missing_by_reason(campaign: Campaign) -> None:
     base = judge("base")
     run_scripted(campaign, base)
     trial = ensure_trials(campaign, base, "empty")[0]
-    plan_trial(campaign, trial, Draw(items=2))
+    plan_trial(campaign, trial, TrialSample(items=2))
     run_scripted(campaign, trial, lambda request: "no JSON", limit=1)
     found = sheet(campaign, base)["trials"][0]
     assert (found["missing"], found["units"]) == ({"open": 3, "unreadable": 3}, 6)
@@ -386,7 +386,7 @@ def test_only_the_items_of_a_trial_are_read_of_its_judge(campaign: Campaign) -> 
     base = judge("base")
     run_scripted(campaign, base)
     trial = ensure_trials(campaign, base, "again")[0]
-    plan_trial(campaign, trial, Draw(items=1))
+    plan_trial(campaign, trial, TrialSample(items=1))
     run_scripted(campaign, trial)
     (pair,) = pairs(campaign, trial).values()
     assert (len(pair.base), len(pair.trial)) == (3, 3)
@@ -419,7 +419,7 @@ def planted(campaign: Campaign) -> Campaign:
     base = judge("base")
     run_scripted(campaign, base)
     trial = ensure_trials(campaign, base, "again")[0]
-    plan_trial(campaign, trial, Draw(items=4))
+    plan_trial(campaign, trial, TrialSample(items=4))
 
     def no(request: Request) -> str:
         answer = {"evidence": [], "answerable": "no"}

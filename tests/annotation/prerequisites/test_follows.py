@@ -233,7 +233,7 @@ class TestJudges:
         """By item, all that the judge's rows ask."""
         ledger.plan(campaign, model)
         found: dict[str, list[str]] = {}
-        for row in ledger.rows_of(campaign, model).order_by("pk"):
+        for row in ledger.assignments_of(campaign, model).order_by("pk"):
             found.setdefault(row.item.key, []).extend(row.asked)
         return found
 
@@ -277,7 +277,7 @@ class TestJudges:
                 answer(first, item, name, codes)
             given(second, rater(name))
             ledger.plan(second, model)
-            rows = list(ledger.rows_of(second, model).exclude(pk__in=known))
+            rows = list(ledger.assignments_of(second, model).exclude(pk__in=known))
             assert rows
             whole = granularity == "item" and not known
             assert [row.scope for row in rows] == ["" if whole else row.asked[0] for row in rows]
@@ -293,7 +293,7 @@ class TestJudges:
         model = judge("robot")
         before = self.asked(first, model)
         assert self.asked(first, model) == before
-        assert ledger.rows_of(first, model).count() == first.items.count()
+        assert ledger.assignments_of(first, model).count() == first.items.count()
 
 
 def test_units_that_nobody_is_asked_are_not_exported(first: Campaign) -> None:

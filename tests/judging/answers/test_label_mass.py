@@ -9,15 +9,21 @@ import pytest
 
 from annotation.models import Campaign
 from judging.backends.base import Answer, Request
-from judging.lanes import backend_of
+from judging.lanes import build_backend
 from judging.manifest import manifest_of
 from judging.models import Judge
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.robustness.effects import mass_warning, summarise_masses
 from judging.robustness.trials import TrialError, ensure_trials
-from judging.runs.ledger import LEAST_UNITS, Draw, draw_for, plan_trial, rows_of
-from judging.runs.lifecycle import prompt_of
+from judging.runs.ledger import (
+    LEAST_UNITS,
+    TrialSample,
+    assignments_of,
+    plan_trial,
+    trial_sample_for,
+)
+from judging.runs.lifecycle import prompt_for
 from tests.judging.answers.test_scoring import logprobs_of
 from tests.judging.cast import judge, run_scripted
 
@@ -49,15 +55,15 @@ HIGH = saying(yes=0.2, no=0.75, The=0.05)
 
 def unconstrained(campaign: Campaign, base: Judge) -> Judge:
     trial = ensure_trials(campaign, base, "unconstrained")[0]
-    plan_trial(campaign, trial, Draw(items=2))
+    plan_trial(campaign, trial, TrialSample(items=2))
     return trial
 
 
 def body_for(campaign: Campaign, rater: Judge) -> dict[str, Any]:
     """What is sent for the judge's first row."""
-    backend = backend_of(rater)
-    preparer = Preparer(campaign, rater, read_prompt(prompt_of(rater, campaign)), backend)
-    row = rows_of(campaign, rater).select_related("item__campaign", "item__query")[0]
+    backend = build_backend(rater)
+    preparer = Preparer(campaign, rater, read_prompt(prompt_for(rater, campaign)), backend)
+    row = assignments_of(campaign, rater).select_related("item__campaign", "item__query")[0]
     sent = backend.encode(preparer.prepare(row).request)  # type: ignore[attr-defined]
     return dict(json.loads(sent))
 
@@ -76,9 +82,9 @@ def test_the_sample_is_asked_the_same_without_a_form_to_keep_to(campaign: Campai
 def test_it_is_two_per_cent_and_at_least_as_many_units_as_any_trial(campaign: Campaign) -> None:
     base = scoring()
     run_scripted(campaign, base, HIDDEN)
-    draw = draw_for(unconstrained(campaign, base), None)
+    draw = trial_sample_for(unconstrained(campaign, base), None)
     assert (draw.items, draw.share, LEAST_UNITS) == (None, 0.02, 200)
-    assert draw_for(ensure_trials(campaign, base, "again")[0], 7) == Draw(7, 0.05)
+    assert trial_sample_for(ensure_trials(campaign, base, "again")[0], 7) == TrialSample(7, 0.05)
 
 
 def test_a_low_mass_is_flagged_and_said_in_words(campaign: Campaign) -> None:

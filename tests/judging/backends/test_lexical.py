@@ -97,7 +97,7 @@ def test_its_answers_are_taken_for_every_protocol(
     rater = judge(granularity=granularity)
     ledger.plan(study, rater)
     preparer = Preparer(study, rater, read_prompt(PROTOCOLS[protocol].prompt), LEXICAL)
-    for row in ledger.rows_of(study, rater).select_related("item__campaign", "item__query"):
+    for row in ledger.assignments_of(study, rater).select_related("item__campaign", "item__query"):
         prepared = preparer.prepare(row)
         text = asyncio.run(LEXICAL.ask(prepared.request)).text
         payload = from_judge(text, prepared.units, preparer.by_unit)

@@ -194,12 +194,12 @@ def test_nobody_else_asks_while_the_requests_are_out(
     campaign: Campaign, rater: Judge, tmp_path: Path
 ) -> None:
     written(campaign, rater, tmp_path)
-    out = "its requests are out in requests.jsonl"
+    out = "its requests are in requests.jsonl"
     assert out in refusal(campaign, rater)
     assert out in refusal(campaign, rater, "--queue")
     assert out in refusal(campaign, rater, "--batch-file", str(tmp_path / "more.jsonl"))
     assert not (tmp_path / "more.jsonl").exists()
-    assert list(lifecycle.neglected()) == []
+    assert list(lifecycle.runs_without_worker()) == []
     assert standing(rater) == {"open": 12, "done": 0}
 
 
@@ -270,7 +270,7 @@ def test_what_has_not_come_back_stays_out_until_it_does(
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
     first = exchange(campaign, rater, write(tmp_path / "some.jsonl", results[:5]))
     assert "5 done, 0 failed; 7 have not come back" in first
-    assert "are out" in refusal(campaign, rater)
+    assert "its requests are in" in refusal(campaign, rater)
     assert standing(rater) == {"open": 7, "done": 5}
     rest = exchange(campaign, rater, write(tmp_path / "rest.jsonl", results[4:]))
     assert "7 done, 0 failed; 1 had come before." in rest
@@ -560,7 +560,7 @@ def test_rows_at_which_workers_died_are_told_to_be_left_out(
 def test_a_paused_server_stays_paused_while_requests_are_written(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
-    lane = lanes.lane_of(rater)
+    lane = lanes.get_lane(rater)
     assert lane is not None
     lanes.pause(lane, "the quota is used up")
     written(campaign, rater, tmp_path)
@@ -580,7 +580,7 @@ def test_an_ordinary_run_says_how_to_go_on_with_what_a_dead_writer_left(
     Lane.objects.update(lease=None)
     said = refusal(campaign, rater)
     assert f"{dead} was writing requests.jsonl when its process ended" in said
-    assert "give --batch-file /srv/ada/requests.jsonl to go on" in said
+    assert "give --batch-file /srv/ada/requests.jsonl to continue" in said
     run(campaign, rater, "--stop")
     assert "12 done" in run(campaign, rater)
 
@@ -616,7 +616,7 @@ def test_who_ends_a_run_while_its_requests_are_written_finds_none_out(
     assert found.state == ("cancelled" if cancelled else "interrupted")
     assert "batch" not in found.manifest
     left = {"cancelled": 12} if cancelled else {"open": 12}
-    assert ledger.standing(campaign, rater) == left
+    assert ledger.count_by_status(campaign, rater) == left
 
 
 def test_workers_are_not_given_a_run_whose_requests_are_being_written(

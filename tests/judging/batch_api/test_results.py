@@ -210,7 +210,7 @@ def test_a_run_that_was_given_up_goes_on_unless_another_is_at_work(out: Out) -> 
     JudgeRun.objects.filter(pk=out.run.pk).update(error="away", wish="stop")
     assert out.run.state == "interrupted"
     second = lifecycle.start(out.campaign, out.judge)
-    with pytest.raises(lifecycle.HeldError, match="another run of judge offline is at work"):
+    with pytest.raises(lifecycle.LeasedRunError, match="another run of judge offline is at work"):
         out.take(out.answer(0))
     assert not JudgeCall.objects.exists()
     assert out.run.state == "interrupted"
@@ -225,7 +225,7 @@ def test_a_run_that_was_given_up_goes_on_unless_another_is_at_work(out: Out) -> 
 
 def test_a_run_that_another_process_holds_is_left_to_it(out: Out) -> None:
     assert lifecycle.take(out.run) is not None
-    with pytest.raises(lifecycle.HeldError, match="is at work"):
+    with pytest.raises(lifecycle.LeasedRunError, match="is at work"):
         out.take(out.answer(0))
     assert not JudgeCall.objects.exists()
     assert out.run.state == "running"
@@ -243,7 +243,7 @@ def test_a_run_that_ended_is_touched_only_where_a_line_tells_something_new(out: 
     assert counts(out.take(out.error(0))) == NOTHING | {"before": 1, "missing": 11}
     assert ended() == before
     for lines in ([out.answer(0)], [out.error(0), out.error(1)]):
-        with pytest.raises(lifecycle.HeldError):
+        with pytest.raises(lifecycle.LeasedRunError):
             out.take(*lines)
     JudgeRun.objects.exclude(pk=out.run.pk).update(state="done")
     assert counts(out.take(*map(out.answer, range(12)))) == NOTHING | {"done": 12}

@@ -31,7 +31,7 @@ UNITS, ITEMS = 12, 4
 
 
 def failed_reasons(campaign: Campaign) -> dict[str, int]:
-    return ledger.reasons(campaign, judge())
+    return ledger.count_missing_reasons(campaign, judge())
 
 
 def first_of(request: Request) -> str:
@@ -164,7 +164,7 @@ def test_a_refused_key_stops_the_run_and_leaves_the_rest_open(campaign: Campaign
     run, ending, backend = run_scripted(campaign, rater, lambda request: fatal)
     assert ending == Ending("fatal", fatal.message)
     assert (run.state, run.error, len(backend.asked)) == ("stopped", fatal.message, 1)
-    assert ledger.standing(campaign, rater) == {"open": UNITS}
+    assert ledger.count_by_status(campaign, rater) == {"open": UNITS}
 
 
 def test_a_server_that_is_not_there_leaves_every_row_open(campaign: Campaign) -> None:
@@ -172,7 +172,7 @@ def test_a_server_that_is_not_there_leaves_every_row_open(campaign: Campaign) ->
     run, ending, backend = run_scripted(campaign, judge(), lambda request: gone)
     assert (ending.how, run.state) == ("fatal", "stopped")
     assert re.fullmatch(r"endpoint down since 20.* UTC: nobody listens", ending.error)
-    assert ledger.standing(campaign, judge()) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, judge()) == {"open": ITEMS}
     assert JudgeCall.objects.count() == run.calls == len(backend.asked)
 
 
@@ -181,7 +181,7 @@ def test_a_server_that_only_fails_does_not_close_the_rows(campaign: Campaign) ->
     rater = judge(granularity="unit")
     _, ending, _ = run_scripted(campaign, rater, lambda request: down)
     assert ending.how == "fatal"
-    assert ledger.standing(campaign, rater) == {"open": UNITS}
+    assert ledger.count_by_status(campaign, rater) == {"open": UNITS}
 
 
 def test_a_stopped_run_goes_on_where_it_was(campaign: Campaign) -> None:
@@ -197,7 +197,7 @@ def test_a_stopped_run_goes_on_where_it_was(campaign: Campaign) -> None:
     run, ending, _ = run_scripted(campaign, rater, control=control, backend=backend)
     assert (ending.how, run.state) == ("stopped", "interrupted")
     assert 4 <= run.done == len(backend.asked) < UNITS
-    assert ledger.standing(campaign, rater) == {"done": run.done, "open": UNITS - run.done}
+    assert ledger.count_by_status(campaign, rater) == {"done": run.done, "open": UNITS - run.done}
     rest, _, _ = run_scripted(campaign, rater)
     assert rest.done == rest.calls == UNITS - run.done
 
@@ -276,7 +276,7 @@ def test_a_mistake_of_ours_ends_the_run_with_its_name(
         run_scripted(campaign, judge())
     run = JudgeRun.objects.get()
     assert (run.state, run.error) == ("stopped", "ZeroDivisionError: seven")
-    assert ledger.standing(campaign, judge()) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, judge()) == {"open": ITEMS}
 
 
 def test_evidence_is_located_in_code_points(campaign: Campaign) -> None:

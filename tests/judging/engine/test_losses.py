@@ -69,7 +69,7 @@ def test_a_row_that_hangs_is_given_up_though_each_pump_ends_before(
 ) -> None:
     rater = judge(granularity="unit")
     run = lifecycle.start(campaign, rater)
-    row = ledger.rows_of(campaign, rater).filter(scope="q1:1")[0]
+    row = ledger.assignments_of(campaign, rater).filter(scope="q1:1")[0]
     for attempt in range(1, times + 1):
         JudgeCall.objects.create(
             run=run, assignment=row, attempt=attempt, state="deadline", request_hash="",
@@ -112,7 +112,7 @@ def test_a_server_that_refuses_everything_ends_a_run_of_short_pumps_and_fails_no
     assert pumps_until_the_end(run, lambda request: busy, patience) > 3
     assert run.state == "stopped"
     assert re.fullmatch(r"endpoint busy since 20.* UTC: come later", run.error)
-    assert ledger.standing(campaign, rater) == {"open": UNITS}
+    assert ledger.count_by_status(campaign, rater) == {"open": UNITS}
 
 
 def test_between_two_pumps_a_run_goes_on_saying_that_its_server_is_busy(
@@ -158,7 +158,7 @@ def test_whoever_lost_his_lease_claims_nothing_any_more(campaign: Campaign) -> N
     JudgeRun.objects.update(lease=uuid.uuid4())
     with pytest.raises(LostLeaseError):
         claimed(run, lease, preparer, Equals(run), 4)
-    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
 def test_calls_that_were_called_off_are_no_outage(campaign: Campaign) -> None:
@@ -166,7 +166,7 @@ def test_calls_that_were_called_off_are_no_outage(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, rater)
     long_ago = timezone.now() - timedelta(hours=1)
     for state in ("abandoned", "rate", "reset"):
-        for row in ledger.rows_of(campaign, rater)[: ENOUGH_FAILED - (state == "rate")]:
+        for row in ledger.assignments_of(campaign, rater)[: ENOUGH_FAILED - (state == "rate")]:
             JudgeCall.objects.create(
                 run=run, assignment=row, attempt=1, state=state, request_hash="",
                 sent_at=long_ago if state == "abandoned" else timezone.now(), seconds=1.0,

@@ -81,7 +81,10 @@ def test_a_run_ends_where_its_tokens_are_spent_and_leaves_the_rest_open(campaign
     assert ending.error == f"the budget of 5,500 tokens is spent: {spent:,} so far"
     assert (run.state, run.error) == ("stopped", ending.error)
     assert 4000 <= spent == 1000 * run.done <= 5500 + 1000
-    assert ledger.standing(campaign, run.judge) == {"done": run.done, "open": UNITS - run.done}
+    assert ledger.count_by_status(campaign, run.judge) == {
+        "done": run.done,
+        "open": UNITS - run.done,
+    }
 
 
 def test_a_run_ends_where_its_money_is_spent(campaign: Campaign) -> None:
@@ -96,7 +99,7 @@ def test_money_cannot_be_limited_without_a_price(campaign: Campaign) -> None:
     backend = Scripted(billed)
     run, ending = run_with(campaign, backend, most_cost=Decimal(1))
     assert (ending.how, run.state, backend.asked) == ("budget", "stopped", [])
-    assert "no price of its model is known" in run.error
+    assert "its model has no price" in run.error
 
 
 def test_a_run_shows_that_its_server_is_away_and_forgets_it_then(
@@ -184,7 +187,7 @@ def test_a_cancel_that_meets_the_natural_end_closes_every_row(
     run, _, _ = run_scripted(campaign, rater, limit=limit)
     assert (run.state, run.lease, run.done) == ("cancelled", None, limit or UNITS)
     left = {"cancelled": UNITS - limit} if limit else {}
-    assert ledger.standing(campaign, rater) == {"done": run.done} | left
+    assert ledger.count_by_status(campaign, rater) == {"done": run.done} | left
 
 
 def test_a_cancel_that_meets_a_handing_over_closes_every_row(
@@ -201,7 +204,10 @@ def test_a_cancel_that_meets_a_handing_over_closes_every_row(
     backend = Scripted(yes, seconds=0.05)
     run, _, _ = run_scripted(campaign, rater, control=Control(seconds=0.1), backend=backend)
     assert (run.state, run.lease) == ("cancelled", None)
-    assert ledger.standing(campaign, rater) == {"done": run.done, "cancelled": UNITS - run.done}
+    assert ledger.count_by_status(campaign, rater) == {
+        "done": run.done,
+        "cancelled": UNITS - run.done,
+    }
 
 
 def test_a_run_that_was_to_be_cancelled_and_whose_process_died_is_cancelled_by_the_next(
@@ -215,7 +221,7 @@ def test_a_run_that_was_to_be_cancelled_and_whose_process_died_is_cancelled_by_t
     lifecycle.start(campaign, rater)
     dead.refresh_from_db()
     assert dead.state == "cancelled"
-    assert ledger.standing(campaign, rater) == {"open": UNITS}
+    assert ledger.count_by_status(campaign, rater) == {"open": UNITS}
 
 
 class Held(Scripted):
@@ -291,12 +297,12 @@ class TestTimeIsOver:
         )
         assert run.state == "cancelled"
         assert set(JudgeCall.objects.values_list("state", flat=True)) == {"abandoned"}
-        assert ledger.standing(campaign, run.judge) == {"cancelled": UNITS}
+        assert ledger.count_by_status(campaign, run.judge) == {"cancelled": UNITS}
 
     def test_a_worker_that_is_told_to_end_meanwhile_ends(self, campaign: Campaign) -> None:
         run, _ = self.worked(campaign, lambda backend, control: control.stop())
         assert (run.state, run.lease) == ("running", None)
-        assert ledger.standing(campaign, run.judge) == {"open": UNITS}
+        assert ledger.count_by_status(campaign, run.judge) == {"open": UNITS}
 
     def test_a_call_that_hangs_is_given_up_after_some_pumps(self, campaign: Campaign) -> None:
         class Hanging(Scripted):

@@ -186,8 +186,8 @@ def test_a_lease_that_went_to_another_ends_the_probe(
 def test_the_command_says_what_to_note(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     judge()
     known = Known(Findings(warnings=("it ignores schemas",)))
-    monkeypatch.setattr("judging.engine.worker.backend_of", lambda judge: known)
+    monkeypatch.setattr("judging.engine.worker.build_backend", lambda judge: known)
     said = command("run_judge", "--campaign", campaign.name, "--judge", "judge")
     assert said.startswith("Note: it ignores schemas\n")
-    assert ledger.standing(campaign, judge()) == {"done": ITEMS}
+    assert ledger.count_by_status(campaign, judge()) == {"done": ITEMS}
     assert JudgeRun.objects.get().state == "done"

@@ -45,7 +45,7 @@ def called(run: JudgeRun, row: Assignment, state: str, ago: float, **more: Any) 
 @pytest.fixture
 def run(campaign: Campaign) -> tuple[JudgeRun, uuid.UUID, list[Assignment]]:
     run, token = held(campaign, judge())
-    return run, token, list(ledger.rows_of(campaign, run.judge).order_by("pk"))
+    return run, token, list(ledger.assignments_of(campaign, run.judge).order_by("pk"))
 
 
 Held = tuple[JudgeRun, uuid.UUID, list[Assignment]]
@@ -55,7 +55,7 @@ class TestAClaim:
     def test_who_lost_the_lease_claims_nothing(self, run: Held) -> None:
         with pytest.raises(LostLeaseError):
             claim(run[0], uuid.uuid4())
-        assert ledger.standing(run[0].campaign, run[0].judge) == {"open": ITEMS}
+        assert ledger.count_by_status(run[0].campaign, run[0].judge) == {"open": ITEMS}
 
     def test_rows_that_cannot_be_brought_stay_open(
         self, run: Held, monkeypatch: pytest.MonkeyPatch
@@ -66,7 +66,7 @@ class TestAClaim:
         monkeypatch.setattr(ledger, "bring_items", broken)
         with pytest.raises(RuntimeError):
             claim(run[0], run[1])
-        assert ledger.standing(run[0].campaign, run[0].judge) == {"open": ITEMS}
+        assert ledger.count_by_status(run[0].campaign, run[0].judge) == {"open": ITEMS}
 
     def test_it_takes_so_many_rows_in_their_order(self, run: Held) -> None:
         told = claim(*run[:2], count=3)
@@ -98,7 +98,7 @@ class TestAClaim:
     ) -> None:
         run_scripted(campaign, judge("first"), limit=2)
         run, token = held(campaign, judge("second"), reuse=reuse)
-        rows = list(ledger.rows_of(campaign, run.judge).order_by("pk"))
+        rows = list(ledger.assignments_of(campaign, run.judge).order_by("pk"))
         told = claim(run, token)
         assert told.rows == ITEMS
         assert [each.prepared.assignment for each in told.known] == rows[:taken]

@@ -89,7 +89,7 @@ def test_without_them_control_and_backend_are_its_own(
 ) -> None:
     run, token = held(campaign, judge())
     backend = Scripted(yes)
-    monkeypatch.setattr(worker, "backend_of", {run.judge: backend}.get)
+    monkeypatch.setattr(worker, "build_backend", {run.judge: backend}.get)
     worker.work(run, token)
     _, _, _, used, control = steps.told[0]
     assert used is backend
@@ -160,7 +160,7 @@ def test_whatever_goes_wrong_the_lease_is_given_back(
         with pytest.raises(type(error)):
             worker.work(run, token, None, Scripted(yes))
     assert (fresh(run).state, fresh(run).error, fresh(run).lease) == (state, told, None)
-    assert ledger.standing(campaign, run.judge) == {"open": 4}
+    assert ledger.count_by_status(campaign, run.judge) == {"open": 4}
     assert Lane.objects.get().lease is None
     assert len(closed) == (state == "running")
     assert gc.get_freeze_count() == 0

@@ -42,7 +42,7 @@ def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, script: Any) -> None:
-    monkeypatch.setattr("judging.engine.worker.backend_of", lambda judge: Scripted(script))
+    monkeypatch.setattr("judging.engine.worker.build_backend", lambda judge: Scripted(script))
 
 
 def test_it_runs_a_judge_and_says_what_came_of_it(campaign: Campaign) -> None:
@@ -223,7 +223,7 @@ def test_a_pump_whose_time_is_over_rings_for_the_next(
 ) -> None:
     rater = judge(granularity="unit", params={"concurrency": 1})
     monkeypatch.setattr(
-        "judging.engine.worker.backend_of", lambda judge: Scripted(yes, seconds=0.05)
+        "judging.engine.worker.build_backend", lambda judge: Scripted(yes, seconds=0.05)
     )
     monkeypatch.setattr(tasks, "BUDGET_SECONDS", 0.1)
     queued = lifecycle.start(campaign, rater, queued=True)
@@ -234,7 +234,7 @@ def test_a_pump_whose_time_is_over_rings_for_the_next(
     tasks.pump(queued.pk)
     queued.refresh_from_db()
     assert (queued.state, queued.done) == ("done", 12)
-    assert ledger.standing(campaign, rater) == {"done": 12}
+    assert ledger.count_by_status(campaign, rater) == {"done": 12}
 
 
 def test_without_a_broker_the_run_is_queued_all_the_same(
@@ -247,7 +247,7 @@ def test_without_a_broker_the_run_is_queued_all_the_same(
     monkeypatch.setattr(tasks.pump, "apply_async", away)
     with django_capture_on_commit_callbacks(execute=True):
         assert run(campaign, "--queue").startswith("Queued")
-    assert list(lifecycle.neglected()) == [JudgeRun.objects.get()]
+    assert list(lifecycle.runs_without_worker()) == [JudgeRun.objects.get()]
 
 
 def test_the_sweep_rings_for_neglected_runs_alone(campaign: Campaign, bells: list[int]) -> None:

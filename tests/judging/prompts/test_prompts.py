@@ -38,7 +38,7 @@ def prepared(campaign: Campaign, granularity: str) -> list[Prepared]:
     ledger.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
-    rows = ledger.rows_of(campaign, rater).select_related("item__campaign", "item__query")
+    rows = ledger.assignments_of(campaign, rater).select_related("item__campaign", "item__query")
     return [preparer.prepare(row) for row in rows.order_by("item__position", "id")]
 
 

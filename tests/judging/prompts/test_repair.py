@@ -27,7 +27,7 @@ def first_of(campaign: Campaign, granularity: str = "unit") -> Prepared:
     ledger.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
-    rows = ledger.rows_of(campaign, rater).select_related("item__campaign", "item__query")
+    rows = ledger.assignments_of(campaign, rater).select_related("item__campaign", "item__query")
     return preparer.prepare(rows.order_by("id")[0])
 
 

@@ -25,7 +25,7 @@ def requests(campaign: Campaign, granularity: str = "item") -> list[str]:
     ledger.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
-    rows = ledger.rows_of(campaign, rater).select_related("item__campaign", "item__query")
+    rows = ledger.assignments_of(campaign, rater).select_related("item__campaign", "item__query")
     prepared = [preparer.prepare(row) for row in rows.order_by("item__position", "id")]
     return ["\n".join(m.content for m in p.request.messages) for p in prepared]
 

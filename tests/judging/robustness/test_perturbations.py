@@ -28,11 +28,11 @@ from judging.prompts.perturbations import (
 from judging.prompts.template import read_prompt
 from judging.robustness.trials import TrialError, ensure_trials
 from judging.runs import ledger
-from judging.runs.ledger import Draw, drawn, plan_trial
-from judging.runs.lifecycle import prompt_of
+from judging.runs.ledger import TrialSample, plan_trial, sample_assignments
+from judging.runs.lifecycle import prompt_for
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 
-ALL = Draw(items=1000)
+ALL = TrialSample(items=1000)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def trial_of(campaign: Campaign, base: Judge, kind: str, **given: Any) -> Judge:
 
 
 def asked_in(
-    campaign: Campaign, base: Judge, kind: str, script: Any = yes, draw: Draw = ALL
+    campaign: Campaign, base: Judge, kind: str, script: Any = yes, draw: TrialSample = ALL
 ) -> tuple[Judge, Scripted]:
     trial = trial_of(campaign, base, kind)
     plan_trial(campaign, trial, draw)
@@ -104,7 +104,9 @@ def test_a_draw_is_seeded_and_a_larger_one_holds_the_smaller(
     campaign: Campaign, base: Judge
 ) -> None:
     def keys(items: int, seed: int) -> list[str]:
-        return [row.item.key for row in drawn(campaign, base, Draw(items), seed)]
+        return [
+            row.item.key for row in sample_assignments(campaign, base, TrialSample(items), seed)
+        ]
 
     assert keys(3, 0) == keys(3, 0)
     assert keys(2, 0) == keys(4, 0)[:2]
@@ -112,22 +114,22 @@ def test_a_draw_is_seeded_and_a_larger_one_holds_the_smaller(
 
 
 def test_without_a_number_few_items_are_all_drawn(campaign: Campaign, base: Judge) -> None:
-    assert len(drawn(campaign, base, Draw(), 0)) == 4
+    assert len(sample_assignments(campaign, base, TrialSample(), 0)) == 4
 
 
 def test_a_share_is_of_the_units(
     campaign: Campaign, base: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.runs.ledger.LEAST_UNITS", 1)
-    assert len(drawn(campaign, base, Draw(share=0.05), 0)) == 1
-    assert len(drawn(campaign, base, Draw(share=0.5), 0)) == 2
+    assert len(sample_assignments(campaign, base, TrialSample(share=0.05), 0)) == 1
+    assert len(sample_assignments(campaign, base, TrialSample(share=0.5), 0)) == 2
 
 
 def test_a_trial_can_be_given_more_and_keeps_what_it_had(campaign: Campaign, base: Judge) -> None:
     trial = trial_of(campaign, base, "again")
-    assert plan_trial(campaign, trial, Draw(items=1)) == 3
-    assert plan_trial(campaign, trial, Draw(items=1)) == 3
-    assert plan_trial(campaign, trial, Draw(items=2)) == 6
+    assert plan_trial(campaign, trial, TrialSample(items=1)) == 3
+    assert plan_trial(campaign, trial, TrialSample(items=1)) == 3
+    assert plan_trial(campaign, trial, TrialSample(items=2)) == 6
     ledger.plan(campaign, trial)
     assert Assignment.objects.filter(rater=trial.rater).count() == 2
 
@@ -135,7 +137,7 @@ def test_a_trial_can_be_given_more_and_keeps_what_it_had(campaign: Campaign, bas
 def test_unit_by_unit_every_row_of_an_item_is_drawn(campaign: Campaign) -> None:
     base = judge("base", granularity="unit")
     run_scripted(campaign, base)
-    _, backend = asked_in(campaign, base, "empty", draw=Draw(items=1))
+    _, backend = asked_in(campaign, base, "empty", draw=TrialSample(items=1))
     assert len(backend.asked) == 3
 
 
@@ -292,8 +294,8 @@ def test_ties_of_turned_pairs_stay_ties(tmp_path: Path, db: None) -> None:
 
 def test_a_paraphrase_changes_the_prompt_alone(campaign: Campaign, base: Judge) -> None:
     trial, backend = asked_in(campaign, base, "paraphrase")
-    assert prompt_of(trial, campaign) == read_paraphrase("report-coverage")
-    assert prompt_of(trial, campaign) != prompt_of(base, campaign)
+    assert prompt_for(trial, campaign) == read_paraphrase("report-coverage")
+    assert prompt_for(trial, campaign) != prompt_for(base, campaign)
     assert all("Which questions does the report settle?" in p for p in prompts(backend))
     assert Label.objects.filter(response__assignment__rater=trial.rater).count() == 12
 

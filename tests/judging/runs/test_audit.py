@@ -81,7 +81,7 @@ def heeding(campaign: Campaign) -> Act:
     run, _ = held(campaign, served())
     lifecycle.ask_to_stop(run)
     run_out(run)
-    return lifecycle.heed_wishes
+    return lifecycle.apply_wishes
 
 
 def taking_what_was_to_stop(campaign: Campaign) -> Act:
@@ -154,7 +154,7 @@ def test_it_is_told_or_has_not_happened(campaign: Campaign, deed: Deed) -> None:
         raise RuntimeError("the trail is full")
 
     lifecycle.plan(campaign, served())
-    lanes.lane_of(served())
+    lanes.get_lane(served())
     act = deed.act(campaign)
     other, theirs = held(campaign, judge("other"))
     ledger.claim(campaign, other.judge, theirs, 1)
@@ -177,7 +177,7 @@ def test_it_is_told_or_has_not_happened(campaign: Campaign, deed: Deed) -> None:
     assert untouched.get() == {
         "state": "running", "lease": theirs, "wish": "cancel", "in_flight": 3,
     }  # fmt: skip
-    assert ledger.standing(campaign, other.judge) == {"leased": 1, "open": ITEMS - 1}
+    assert ledger.count_by_status(campaign, other.judge) == {"leased": 1, "open": ITEMS - 1}
 
 
 def handing_over(campaign: Campaign) -> Act:
@@ -222,7 +222,7 @@ def test_where_the_last_step_fails_none_is_taken(campaign: Campaign) -> None:
         (cancelled_while_unheld, ledger, "cancel"),
         (heeding, ledger, "reopen"),
         (taking, ledger, "take_over"),
-        (taking, lanes, "take"),
+        (taking, lanes, "acquire"),
         (taking_a_batch, ledger, "reopen"),
         (counting_the_poisoned, lifecycle, "_count_poisoned"),
         (after_a_death, ledger, "revive"),
@@ -256,12 +256,12 @@ class TestTheLaneOfAnother:
     ) -> None:
         run, token = held(campaign, served())
         assert lifecycle.ask_to_cancel(run)
-        assert lifecycle.state_wished(run) == "cancelled"
+        assert lifecycle.wished_state(run) == "cancelled"
         assert not lifecycle.has_ended(run)
         lifecycle.hand_over(run, token)
         assert (fresh(run).state, fresh(run).wish) == ("cancelled", "cancel")
         assert fresh(run).ended_at is not None
-        assert ledger.standing(campaign, run.judge) == {"cancelled": ITEMS}
+        assert ledger.count_by_status(campaign, run.judge) == {"cancelled": ITEMS}
         assert not lifecycle.ask_to_stop(run)
         assert fresh(run).wish == "cancel"
 
@@ -273,7 +273,7 @@ def test_what_a_run_is_begun_with_is_kept(campaign: Campaign) -> None:
     assert [getattr(fresh(plain), name) for name in kept] == [
         None, False, None, None, None, "never", plain.state, "",
     ]  # fmt: skip
-    assert plain.prompt_sha256 == lifecycle.sha256_of(lifecycle.prompt_of(rater, campaign))
+    assert plain.prompt_sha256 == lifecycle.sha256_of(lifecycle.prompt_for(rater, campaign))
     JudgeRun.objects.update(state="done")
     terms: dict[str, Any] = {"most_tokens": 5, "most_cost": 2, "concurrency": 3, "reuse": "all"}
     given = fresh(lifecycle.start(campaign, rater, 7, True, **terms))
@@ -287,14 +287,14 @@ def test_a_beginning_opens_what_was_cancelled_and_a_paused_server(campaign: Camp
     lifecycle.ask_to_cancel(run)
     lanes.pause(run.lane, "no credit")
     lifecycle.start(campaign, served())
-    assert ledger.standing(campaign, served()) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, served()) == {"open": ITEMS}
     assert Lane.objects.get().paused == ""
 
 
 def test_who_is_at_work_is_named_with_what_he_has_done(campaign: Campaign) -> None:
     run, _ = held(campaign, served())
     JudgeRun.objects.update(done=2, failures={"error": 1})
-    with pytest.raises(lifecycle.HeldError, match=r"is at work, 2 done and 1 failed so far$"):
+    with pytest.raises(lifecycle.LeasedRunError, match=r"is at work, 2 done and 1 failed so far$"):
         lifecycle.start(campaign, served())
     assert fresh(run).state == "running"
 

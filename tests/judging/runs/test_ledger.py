@@ -27,7 +27,7 @@ def test_planning_twice_makes_nothing_new(campaign: Campaign) -> None:
     rater = judge()
     ledger.plan(campaign, rater)
     ledger.plan(campaign, rater)
-    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
 def test_planning_in_many_steps_makes_the_same(
@@ -37,7 +37,7 @@ def test_planning_in_many_steps_makes_the_same(
     twice = {"samples": 2, "temperature": 1.0}
     rater = judge("j", "openai", model="m", base_url="http://h", granularity="unit", params=twice)
     ledger.plan(campaign, rater)
-    rows = ledger.rows_of(campaign, rater)
+    rows = ledger.assignments_of(campaign, rater)
     assert rows.count() == 2 * UNITS
     assert rows.filter(replicate=1).count() == UNITS
     ledger.plan(campaign, rater)
@@ -53,24 +53,26 @@ def test_what_is_given_back_is_of_its_judge_and_campaign_alone(
         ledger.plan(where, who)
         assert ledger.claim(where, who, uuid.uuid4(), 1)
     ledger.reopen(campaign, mine)
-    assert ledger.standing(campaign, mine) == {"open": ITEMS}
-    assert ledger.standing(campaign, other)["leased"] == 1
-    assert ledger.standing(elsewhere, mine)["leased"] == 1
+    assert ledger.count_by_status(campaign, mine) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, other)["leased"] == 1
+    assert ledger.count_by_status(elsewhere, mine)["leased"] == 1
     ledger.cancel(campaign, mine)
-    assert ledger.standing(campaign, mine) == {"cancelled": ITEMS}
-    assert set(ledger.standing(campaign, other)) == {"leased", "open"}
+    assert ledger.count_by_status(campaign, mine) == {"cancelled": ITEMS}
+    assert set(ledger.count_by_status(campaign, other)) == {"leased", "open"}
     ledger.cancel(campaign, other)
     ledger.revive(campaign, mine)
-    assert ledger.standing(campaign, other) == {"cancelled": ITEMS}
-    assert ledger.waiting(campaign, mine) == ledger.unclosed({"open": 3, "leased": 1, "done": 9})
+    assert ledger.count_by_status(campaign, other) == {"cancelled": ITEMS}
+    assert ledger.count_waiting(campaign, mine) == ledger.count_unfinished(
+        {"open": 3, "leased": 1, "done": 9}
+    )
 
 
 def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
     ledger.plan(campaign, rater)
-    ledger.rows_of(campaign, rater).filter(scope="q1:1").delete()
+    ledger.assignments_of(campaign, rater).filter(scope="q1:1").delete()
     ledger.plan(campaign, rater)
-    rows = ledger.rows_of(campaign, rater)
+    rows = ledger.assignments_of(campaign, rater)
     assert rows.count() == UNITS
     assert all(row.asked == [row.scope] for row in rows)
 
@@ -78,7 +80,7 @@ def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
 def test_an_item_is_asked_whole_in_its_stored_order(campaign: Campaign) -> None:
     rater = judge()
     ledger.plan(campaign, rater)
-    for row in ledger.rows_of(campaign, rater):
+    for row in ledger.assignments_of(campaign, rater):
         assert row.asked == list(row.item.units.values_list("name", flat=True))
         assert (row.scope, row.slot) == ("", None)
 
@@ -92,7 +94,7 @@ def test_a_random_order_asks_the_same_units(db: None, tmp_path: Path) -> None:
     shuffled = campaign_of(tmp_path, order="random")
     rater = judge()
     ledger.plan(shuffled, rater)
-    for row in ledger.rows_of(shuffled, rater):
+    for row in ledger.assignments_of(shuffled, rater):
         assert sorted(row.asked) == sorted(row.item.units.values_list("name", flat=True))
 
 
@@ -121,7 +123,7 @@ def test_a_lease_is_had_by_one_at_a_time(campaign: Campaign) -> None:
 def test_a_second_run_waits_while_the_first_is_at_work(campaign: Campaign) -> None:
     rater = judge()
     lifecycle.take(lifecycle.start(campaign, rater))
-    with pytest.raises(lifecycle.HeldError):
+    with pytest.raises(lifecycle.LeasedRunError):
         lifecycle.start(campaign, rater)
 
 
@@ -137,7 +139,7 @@ def test_a_dead_run_is_closed_and_its_rows_are_given_back(campaign: Campaign) ->
     dead.refresh_from_db()
     assert (dead.state, dead.lease) == ("interrupted", None)
     assert dead.ended_at
-    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
     assert not lifecycle.renew(dead, lease)
     assert not lifecycle.finish(dead, lease, "done")
 
@@ -166,8 +168,8 @@ def test_a_changed_prompt_needs_a_new_judge(
     rater = judge()
     run = lifecycle.start(campaign, rater)
     lifecycle.finish(run, lifecycle.take(run) or uuid.uuid4(), "done")
-    monkeypatch.setattr(lifecycle, "prompt_of", lambda judge, campaign: "another")
-    with pytest.raises(lifecycle.ChangedPromptError, match="make a new judge"):
+    monkeypatch.setattr(lifecycle, "prompt_for", lambda judge, campaign: "another")
+    with pytest.raises(lifecycle.ChangedPromptError, match="create a new judge"):
         lifecycle.start(campaign, rater)
 
 
@@ -220,7 +222,9 @@ class TestStrikes:
         self.die(campaign, rater, rows=3)
         assert self.struck() == {}
         assert lifecycle.take(lifecycle.start(campaign, rater))
-        first = ledger.rows_of(campaign, rater).order_by("id").values_list("pk", flat=True)[:3]
+        first = (
+            ledger.assignments_of(campaign, rater).order_by("id").values_list("pk", flat=True)[:3]
+        )
         assert self.struck() == dict.fromkeys(first, 1)
 
     def test_an_orderly_end_strikes_nobody(self, campaign: Campaign) -> None:
@@ -246,7 +250,7 @@ class TestStrikes:
         assert len(rows) == UNITS - 2
         assert not {row.pk for row in rows} & set(self.struck())
         assert ledger.claim(campaign, rater, lease, 12) == []
-        ledger.rows_of(campaign, rater).filter(status="leased").update(status="done")
+        ledger.assignments_of(campaign, rater).filter(status="leased").update(status="done")
         (alone,) = ledger.claim(campaign, rater, lease, 12)
         assert alone.pk in self.struck()
         assert ledger.claim(campaign, rater, lease, 12) == []
@@ -259,7 +263,7 @@ class TestStrikes:
         lease, rest = self.claimed(campaign, rater)
         # The third one died with the others, of which the next ones hold nothing against them.
         assert len(rest) == ITEMS - 1
-        ledger.rows_of(campaign, rater).filter(status="leased").update(status="done")
+        ledger.assignments_of(campaign, rater).filter(status="leased").update(status="done")
         (alone,) = ledger.claim(campaign, rater, lease, 9)
         JudgeRun.objects.exclude(pk=dead.pk).update(lease_until=Now() - timedelta(seconds=1))
         run = lifecycle.start(campaign, rater)

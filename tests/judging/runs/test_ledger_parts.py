@@ -32,7 +32,7 @@ def ten(campaign: Campaign) -> tuple[Campaign, Judge]:
     """Rows of a judge, two in each state; one with a lease and a strike in each."""
     rater = judge(granularity="unit")
     ledger.plan(campaign, rater)
-    rows = list(ledger.rows_of(campaign, rater).order_by("id"))
+    rows = list(ledger.assignments_of(campaign, rater).order_by("id"))
     for number, row in enumerate(rows[:10]):
         lease = uuid.uuid4() if STATES[number // 2] == "leased" else None
         Assignment.objects.filter(pk=row.pk).update(status=STATES[number // 2], lease=lease)
@@ -44,24 +44,24 @@ def ten(campaign: Campaign) -> tuple[Campaign, Judge]:
 
 
 def standing(campaign: Campaign, rater: Judge) -> dict[str, int]:
-    return ledger.standing(campaign, rater)
+    return ledger.count_by_status(campaign, rater)
 
 
 def test_rows_are_counted_by_their_state(ten: tuple[Campaign, Judge]) -> None:
     assert standing(*ten) == dict.fromkeys(STATES, 2)
-    assert ledger.waiting(*ten) == ledger.unclosed(standing(*ten)) == 4
-    assert ledger.unclosed({"open": 3}) == ledger.unclosed({"leased": 3}) == 3
-    assert ledger.unclosed({"done": 5}) == 0
-    assert ledger.set_aside(*ten) == 1
+    assert ledger.count_waiting(*ten) == ledger.count_unfinished(standing(*ten)) == 4
+    assert ledger.count_unfinished({"open": 3}) == ledger.count_unfinished({"leased": 3}) == 3
+    assert ledger.count_unfinished({"done": 5}) == 0
+    assert ledger.count_isolated(*ten) == 1
     Strike.objects.update(count=1)
-    assert ledger.set_aside(*ten) == 0
+    assert ledger.count_isolated(*ten) == 0
 
 
 def test_failed_rows_are_counted_by_their_reason(ten: tuple[Campaign, Judge]) -> None:
     Assignment.objects.update(reason="timeout")
     failed = Assignment.objects.filter(status="failed").order_by("id").values_list("pk", flat=True)
     Assignment.objects.filter(pk=failed[0]).update(reason="error")
-    assert ledger.reasons(*ten) == {"error": 1, "timeout": 1}
+    assert ledger.count_missing_reasons(*ten) == {"error": 1, "timeout": 1}
 
 
 def test_what_is_given_back_is_open_without_a_lease(ten: tuple[Campaign, Judge]) -> None:
@@ -109,8 +109,8 @@ def test_a_struck_row_is_given_out_alone_and_to_who_wants_any(
     ten: tuple[Campaign, Judge],
 ) -> None:
     campaign, rater = ten
-    ledger.rows_of(campaign, rater).exclude(strike=None).update(status="open")
-    ledger.rows_of(campaign, rater).filter(strike=None).update(status="done")
+    ledger.assignments_of(campaign, rater).exclude(strike=None).update(status="open")
+    ledger.assignments_of(campaign, rater).filter(strike=None).update(status="done")
     assert ledger.claim(campaign, rater, uuid.uuid4(), 0) == []
     (first,) = ledger.claim(campaign, rater, uuid.uuid4(), 3)
     assert first.pk == min(Strike.objects.values_list("assignment", flat=True))
@@ -136,16 +136,16 @@ def test_a_row_that_another_was_quicker_to_lease_is_left_to_him(
 ) -> None:
     rater, lease = judge(granularity="unit"), uuid.uuid4()
     ledger.plan(campaign, rater)
-    free_rows = ledger.free_rows
+    free_rows = ledger.open_assignments
 
     def late(*told: Any, **more: Any) -> list[Assignment]:
         rows = free_rows(*told, **more)
         Assignment.objects.filter(pk=rows[0].pk).update(status="leased", lease=uuid.uuid4())
         return rows
 
-    monkeypatch.setattr(ledger, "free_rows", late)
+    monkeypatch.setattr(ledger, "open_assignments", late)
     rows = ledger.claim(campaign, rater, lease, 3)
-    first = ledger.rows_of(campaign, rater).order_by("id")[0]
+    first = ledger.assignments_of(campaign, rater).order_by("id")[0]
     assert len(rows) == 2
     assert first.pk not in {row.pk for row in rows}
     assert {row.lease for row in rows} == {lease}
@@ -157,7 +157,7 @@ def test_who_takes_over_strikes_what_was_leased_and_closes_at_three(
     campaign, rater = ten
     monkeypatch.setattr(ledger, "CHUNK", 1)
     run = JudgeRun.objects.create(campaign=campaign, judge=rater)
-    plain, struck = ledger.rows_of(campaign, rater).filter(status="leased").order_by("id")
+    plain, struck = ledger.assignments_of(campaign, rater).filter(status="leased").order_by("id")
     others = dict(Strike.objects.exclude(assignment=struck).values_list("assignment", "count"))
     assert ledger.take_over(run) == 1
     assert standing(campaign, rater) == {"open": 3, "done": 2, "failed": 3, "cancelled": 2}
@@ -169,7 +169,7 @@ def test_who_takes_over_strikes_what_was_leased_and_closes_at_three(
     call = JudgeCall.objects.get()
     assert (call.run, call.assignment, call.attempt) == (run, poisoned, poisoned.attempts)
     assert (call.state, call.seconds, call.completion) == ("poisoned", 0.0, None)
-    assert call.detail == "three workers died while they held it"
+    assert call.detail == "three workers died during this request"
     assert not Assignment.objects.exclude(lease=None).exists()
     assert ledger.take_over(run) == 0
     # What was closed stays so, however often another holder dies.
@@ -227,7 +227,7 @@ class TestReuse:
 
     def prepared(self, campaign: Campaign, rater: Judge) -> list[Prepared]:
         preparer = preparer_of(campaign, rater, Scripted(yes))
-        return preparer.prepare_all(list(ledger.rows_of(campaign, rater).order_by("id")))
+        return preparer.prepare_all(list(ledger.assignments_of(campaign, rater).order_by("id")))
 
     def test_what_is_taken_is_the_newest_answer_with_all_that_came_with_it(
         self, campaign: Campaign, first: JudgeRun, monkeypatch: pytest.MonkeyPatch
@@ -259,7 +259,7 @@ class TestReuse:
         self, campaign: Campaign, first: JudgeRun
     ) -> None:
         JudgeCall.objects.update(state="unreadable", completion=None)
-        ledger.rows_of(campaign, first.judge).update(status="failed", reason="unreadable")
+        ledger.assignments_of(campaign, first.judge).update(status="failed", reason="unreadable")
         run = JudgeRun(campaign=campaign, judge=judge("second"), reuse="all")
         results = reused_results(run, self.prepared(campaign, first.judge))
         assert {result.verdict for result in results} == {Failure("unreadable")}

@@ -22,7 +22,7 @@ from judging.engine import GRACE_SECONDS, Control, Ending, drained, worker
 from judging.engine.worker import work
 from judging.models import JudgeRun, Lane, Strike
 from judging.runs import ledger, lifecycle
-from judging.runs.lifecycle import free, neglected, next_after
+from judging.runs.lifecycle import next_run, runs_without_worker, without_lease
 from judging.servers import Server, known_servers, listed_hosts_for, new_server
 from tests.judging.cast import command, judge, yes
 
@@ -146,28 +146,28 @@ class TestTurns:
 
         waiting = ended_by(campaign, "a", **at(run))
         Lane.objects.update(**at(lane))
-        assert list(neglected()) == [waiting] * waits
+        assert list(runs_without_worker()) == [waiting] * waits
         held = run.get("lease_until") == self.SOON
-        assert list(free(JudgeRun.objects.all())) == [waiting] * (not held)
+        assert list(without_lease(JudgeRun.objects.all())) == [waiting] * (not held)
 
     def test_runs_of_one_server_follow_each_other_in_a_ring(self, campaign: Campaign) -> None:
         first, second, third = (ended_by(campaign, name) for name in "abc")
         other = lifecycle.start(campaign, judge("d", "openai", model="m", base_url="http://127.0.0.1:8/v1"),
                            queued=True)  # fmt: skip
-        assert [next_after(each) for each in (first, second, third)] == [second, third, first]
-        assert next_after(other) == other
+        assert [next_run(each) for each in (first, second, third)] == [second, third, first]
+        assert next_run(other) == other
         JudgeRun.objects.filter(pk=second.pk).update(state="done")
-        assert next_after(first) == third
+        assert next_run(first) == third
         JudgeRun.objects.exclude(pk=first.pk).update(state="done")
-        assert next_after(first) == first
+        assert next_run(first) == first
         JudgeRun.objects.update(state="done")
-        assert next_after(first) is None
+        assert next_run(first) is None
 
     def test_one_without_a_server_is_followed_by_itself_alone(self, campaign: Campaign) -> None:
         plain, other = (lifecycle.start(campaign, judge(n), queued=True) for n in "ab")
-        assert [next_after(plain), next_after(other)] == [plain, other]
+        assert [next_run(plain), next_run(other)] == [plain, other]
         JudgeRun.objects.filter(pk=other.pk).update(queued=False)
-        assert next_after(other) is None
+        assert next_run(other) is None
 
 
 class TestServers:
@@ -227,17 +227,17 @@ class TestLanes:
         assert timedelta(seconds=15) == lanes.LEASE
         lane, token = Lane.objects.create(endpoint="http://a"), uuid.uuid4()
         begun = timezone.now()
-        for hold in (lanes.take, lanes.renew):
+        for hold in (lanes.acquire, lanes.renew):
             Lane.objects.filter(lease=token).update(lease_until=begun)
             assert hold(lane.pk, token)
             lane.refresh_from_db()
             assert lane.lease_until is not None
             assert timedelta(seconds=12) < lane.lease_until - begun < timedelta(seconds=40)
-        lanes.give_back(lane.pk, uuid.uuid4())
-        lanes.give_back(None, token)
+        lanes.release(lane.pk, uuid.uuid4())
+        lanes.release(None, token)
         lane.refresh_from_db()
         assert lane.lease == token
-        lanes.give_back(lane.pk, token)
+        lanes.release(lane.pk, token)
         lane.refresh_from_db()
         assert (lane.lease, lane.lease_until) == (None, None)
 
@@ -254,10 +254,10 @@ class TestLanes:
     def test_its_holder_is_the_run_of_the_same_lease(self, campaign: Campaign) -> None:
         first, second = (ended_by(campaign, name) for name in "ab")
         assert first.lane is not None
-        assert lanes.holder(first.lane) is None
+        assert lanes.current_run(first.lane) is None
         assert lifecycle.take(second)
         JudgeRun.objects.filter(pk=first.pk).update(lease=uuid.uuid4())
-        assert lanes.holder(first.lane) == second
+        assert lanes.current_run(first.lane) == second
 
 
 class TestFreeRows:
@@ -269,12 +269,12 @@ class TestFreeRows:
         ledger.plan(Campaign.objects.get(name="other"), rater)
         ledger.plan(campaign, further)
         ledger.plan(campaign, rater)
-        own = [row.pk for row in ledger.rows_of(campaign, rater).order_by("pk")]
+        own = [row.pk for row in ledger.assignments_of(campaign, rater).order_by("pk")]
         Strike.objects.create(assignment_id=own[1], count=2)
         Strike.objects.create(assignment_id=own[2], count=1)
 
         def found(count: int, struck: int = 2, after: int = 0) -> list[int]:
-            rows = ledger.free_rows(campaign.pk, rater.rater_id, count, struck, after)
+            rows = ledger.open_assignments(campaign.pk, rater.rater_id, count, struck, after)
             return [own.index(row.pk) for row in rows]
 
         assert found(0) == found(-1) == []
@@ -284,14 +284,14 @@ class TestFreeRows:
         assert found(9, struck=3) == [0, 1, 2, 3]
         assert found(9, after=own[2]) == [3]
         lease = uuid.uuid4()
-        rows = ledger.free_rows(campaign.pk, rater.rater_id, 2, 2)
+        rows = ledger.open_assignments(campaign.pk, rater.rater_id, 2, 2)
         Assignment.objects.filter(pk=own[2]).update(status="done")
-        assert ledger.lease_rows([], lease) == 0
-        assert ledger.lease_rows(rows, lease) == 1
+        assert ledger.lease_assignments([], lease) == 0
+        assert ledger.lease_assignments(rows, lease) == 1
         told = Assignment.objects.filter(lease=lease).values_list("pk", "status")
         assert list(told) == [(own[0], "leased")]
         assert found(9) == [3]
-        ledger.bring_items(campaign, rows)
+        ledger.attach_items(campaign, rows)
         assert [row.item.pk for row in rows] == [row.item_id for row in rows]
         assert all(row.item.campaign is campaign for row in rows)
 
@@ -323,7 +323,7 @@ class TestBeginning:
     def test_where_nothing_is_open_none_begins(self, campaign: Campaign, rung: Any) -> None:
         rater = judge()
         ledger.plan(campaign, rater)
-        ledger.rows_of(campaign, rater).update(status="done")
+        ledger.assignments_of(campaign, rater).update(status="done")
         with pytest.raises(tasks.NothingOpenError, match="nothing is open"):
             tasks.begin(rater, campaign, {})
         assert not JudgeRun.objects.exists()
@@ -505,7 +505,7 @@ class TestAtItsEnd:
 
         def pump(*_: Any) -> Ending:
             asked.append(1)
-            first = ledger.rows_of(campaign, rater).filter(status="open").first()
+            first = ledger.assignments_of(campaign, rater).filter(status="open").first()
             if first is not None and len(asked) < 3:
                 Assignment.objects.filter(pk=first.pk).update(status="done")
             return Ending("finished")

@@ -70,7 +70,7 @@ def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_cir
     taking.join(PATIENCE)
     assert wrong == []
     assert JudgeCall.objects.filter(run=run, state="answered").count() == 4
-    assert ledger.standing(campaign, rater) == {"done": 4}
+    assert ledger.count_by_status(campaign, rater) == {"done": 4}
     assert taken
 
 

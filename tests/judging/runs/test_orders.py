@@ -31,7 +31,7 @@ def test_a_run_that_nobody_holds_stops_at_once(campaign: Campaign) -> None:
     run.refresh_from_db()
     assert run.state == "interrupted"
     assert run.ended_at
-    assert ledger.standing(campaign, judge()) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, judge()) == {"open": ITEMS}
     assert not lifecycle.ask_to_stop(run)
 
 
@@ -42,10 +42,10 @@ def test_a_cancelled_run_closes_its_rows_and_a_later_run_opens_them(campaign: Ca
     assert lifecycle.ask_to_cancel(run)
     run.refresh_from_db()
     assert run.state == "cancelled"
-    assert ledger.standing(campaign, rater) == {"done": 1, "cancelled": ITEMS - 1}
+    assert ledger.count_by_status(campaign, rater) == {"done": 1, "cancelled": ITEMS - 1}
     again, _, _ = run_scripted(campaign, rater)
     assert again.done == ITEMS - 1
-    assert ledger.standing(campaign, rater) == {"done": ITEMS}
+    assert ledger.count_by_status(campaign, rater) == {"done": ITEMS}
 
 
 def test_whoever_holds_a_run_is_told_what_is_wished(campaign: Campaign) -> None:
@@ -68,7 +68,7 @@ def test_a_wish_that_the_holder_did_not_read_is_heeded_when_he_lets_go(campaign:
     lifecycle.hand_over(run, token)
     run.refresh_from_db()
     assert (run.state, run.lease) == ("cancelled", None)
-    assert ledger.standing(campaign, judge()) == {"cancelled": ITEMS}
+    assert ledger.count_by_status(campaign, judge()) == {"cancelled": ITEMS}
 
 
 def test_a_wish_that_a_dead_holder_did_not_read_is_heeded_by_the_next(campaign: Campaign) -> None:
@@ -76,7 +76,7 @@ def test_a_wish_that_a_dead_holder_did_not_read_is_heeded_by_the_next(campaign: 
     assert lifecycle.take(run)
     lifecycle.ask_to_stop(run)
     JudgeRun.objects.filter(pk=run.pk).update(lease_until="2020-01-01T00:00:00Z")
-    assert list(lifecycle.neglected()) == [run]
+    assert list(lifecycle.runs_without_worker()) == [run]
     assert lifecycle.take(run) is None
     run.refresh_from_db()
     assert run.state == "interrupted"
@@ -111,13 +111,13 @@ def test_a_run_under_way_ends_as_wished(
     run.refresh_from_db()
     assert (run.state, run.in_flight) == (state, 0)
     assert 3 <= run.done == len(backend.asked) < UNITS
-    assert ledger.standing(campaign, rater) == {"done": run.done, left: UNITS - run.done}
+    assert ledger.count_by_status(campaign, rater) == {"done": run.done, left: UNITS - run.done}
 
 
 def test_an_item_that_is_added_under_way_is_asked_too(campaign: Campaign) -> None:
     rater = judge()
     run = lifecycle.start(campaign, rater)
-    late = ledger.rows_of(campaign, rater).last()
+    late = ledger.assignments_of(campaign, rater).last()
     assert late
     late.delete()
     token = lifecycle.take(run)
@@ -156,7 +156,7 @@ class TestByCommand:
             run_judge.time, "sleep", lambda seconds: JudgeRun.objects.update(**over)
         )
         assert "is cancelled." in of(campaign, "--cancel")
-        assert ledger.standing(campaign, run.judge) == {"cancelled": ITEMS}
+        assert ledger.count_by_status(campaign, run.judge) == {"cancelled": ITEMS}
 
     @pytest.mark.parametrize("option", ["--stop", "--cancel"])
     def test_where_no_run_is_under_way_that_is_an_error(

@@ -11,7 +11,7 @@ import pytest
 from annotation.models import Assignment, Campaign
 from judging.models import Judge
 from judging.runs import ledger
-from judging.runs.ledger import Draw, draw_for, drawn
+from judging.runs.ledger import TrialSample, sample_assignments, trial_sample_for
 from tests.judging.cast import judge
 
 pytestmark = pytest.mark.django_db
@@ -62,9 +62,9 @@ def test_only_what_is_missing_is_made(campaign: Campaign) -> None:
     who, other = judge("whole"), judge("other")
     ledger.plan(campaign, who)
     first = rows(who)
-    assert list(ledger.unplanned(campaign, who)) == []
+    assert list(ledger.missing_assignments(campaign, who)) == []
     first[1].delete()
-    left = list(ledger.unplanned(campaign, who))
+    left = list(ledger.missing_assignments(campaign, who))
     assert [(row.item_id, row.asked, row.pk) for row in left] == [
         (first[1].item_id, first[1].asked, None)
     ]
@@ -79,7 +79,7 @@ def test_rows_that_another_has_made_meanwhile_are_not_made_twice(campaign: Campa
     seen = list(ledger._missing(campaign, who))
     ledger.plan(campaign, who)
     before = [row.pk for row in rows(who)]
-    ledger._write(who, seen)
+    ledger._insert_new(who, seen)
     assert [row.pk for row in rows(who)] == before
     assert len(seen) == len(before)
 
@@ -89,7 +89,7 @@ def test_however_many_are_written_together_all_are(
     campaign: Campaign, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger, "CHUNK", chunk)
-    monkeypatch.setattr(ledger, "STATEMENT", 2)
+    monkeypatch.setattr(ledger, "INSERT_SIZE", 2)
     who = sampler("whole", 2)
     ledger.plan(campaign, who)
     assert [row.replicate for row in rows(who)] == [0, 1] * campaign.items.count()
@@ -98,7 +98,7 @@ def test_however_many_are_written_together_all_are(
 def test_where_one_of_a_chunk_cannot_be_written_none_is(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "STATEMENT", 2)
+    monkeypatch.setattr(ledger, "INSERT_SIZE", 2)
     write, said = ledger._insert.rows, list[int]()
 
     def second_fails(some: list[Any]) -> Any:
@@ -115,8 +115,8 @@ def test_where_one_of_a_chunk_cannot_be_written_none_is(
 
 
 def test_a_judge_is_asked_once_unless_it_says_more(campaign: Campaign) -> None:
-    assert ledger.samples_of(judge("one")) == 1
-    assert ledger.samples_of(sampler("three", 3)) == 3
+    assert ledger.sample_count(judge("one")) == 1
+    assert ledger.sample_count(sampler("three", 3)) == 3
 
 
 class TestTrials:
@@ -127,23 +127,23 @@ class TestTrials:
         Assignment.objects.filter(rater=who.rater).update(status="done")
         return who
 
-    def keys(self, campaign: Campaign, base: Judge, draw: Draw, seed: int = 3) -> list[str]:
-        return [row.item.key for row in drawn(campaign, base, draw, seed)]
+    def keys(self, campaign: Campaign, base: Judge, draw: TrialSample, seed: int = 3) -> list[str]:
+        return [row.item.key for row in sample_assignments(campaign, base, draw, seed)]
 
     def test_only_first_answers_are_asked_again(self, campaign: Campaign, base: Judge) -> None:
-        found = drawn(campaign, base, Draw(items=100), 3)
+        found = sample_assignments(campaign, base, TrialSample(items=100), 3)
         assert [row.item.key for row in found] == ranked(campaign, 3)
         assert {row.replicate for row in found} == {0}
         Assignment.objects.filter(pk=found[0].pk).update(status="failed")
         Assignment.objects.filter(pk=found[1].pk).update(status="open")
-        assert self.keys(campaign, base, Draw(items=100)) == ranked(campaign, 3)[2:]
+        assert self.keys(campaign, base, TrialSample(items=100)) == ranked(campaign, 3)[2:]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("items", [0, 1, 3, 4])
     def test_so_many_items_are_drawn_as_are_named(
         self, campaign: Campaign, base: Judge, items: int
     ) -> None:
-        assert self.keys(campaign, base, Draw(items)) == ranked(campaign, 3)[:items]
+        assert self.keys(campaign, base, TrialSample(items)) == ranked(campaign, 3)[:items]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -157,14 +157,14 @@ class TestTrials:
     ) -> None:  # fmt: skip
         """Each of the four items has three units."""
         monkeypatch.setattr(ledger, "LEAST_UNITS", least)
-        found = self.keys(campaign, base, Draw(share=share))
+        found = self.keys(campaign, base, TrialSample(share=share))
         assert found == ranked(campaign, 3)[:items]
 
     def test_rows_of_an_item_stay_together_in_their_order(self, campaign: Campaign) -> None:
         who = judge("single", granularity="unit")
         ledger.plan(campaign, who)
         Assignment.objects.filter(rater=who.rater).update(status="done")
-        found = drawn(campaign, who, Draw(items=2), 3)
+        found = sample_assignments(campaign, who, TrialSample(items=2), 3)
         assert [row.item.key for row in found] == [
             key for key in ranked(campaign, 3)[:2] for _ in range(3)
         ]
@@ -177,23 +177,23 @@ class TestTrials:
                 ledger, "is_unconstrained", lambda trial, is_so=unconstrained: is_so
             )
             trial: Any = SimpleNamespace()
-            assert draw_for(trial, None) == Draw(None, share)
-            assert draw_for(trial, 7) == Draw(7, share)
-        assert Draw() == Draw(None, 0.05)
+            assert trial_sample_for(trial, None) == TrialSample(None, share)
+            assert trial_sample_for(trial, 7) == TrialSample(7, share)
+        assert TrialSample() == TrialSample(None, 0.05)
         assert ledger.LEAST_UNITS == 200
 
     def test_a_judge_that_is_no_trial_is_refused(self, campaign: Campaign, base: Judge) -> None:
         with pytest.raises(ValueError, match="is no trial"):
-            ledger.plan_trial(campaign, base, Draw())
+            ledger.plan_trial(campaign, base, TrialSample())
 
     def test_a_trial_is_planned_by_its_draw_alone(self, campaign: Campaign, base: Judge) -> None:
         trial = judge("trial")
         Judge.objects.filter(pk=trial.pk).update(base=base, variation={"kind": "again", "seed": 3})
         trial.refresh_from_db()
         ledger.plan(campaign, trial)
-        assert list(ledger.unplanned(campaign, trial)) == []
-        assert ledger.plan_trial(campaign, trial, Draw(items=2)) == 6
+        assert list(ledger.missing_assignments(campaign, trial)) == []
+        assert ledger.plan_trial(campaign, trial, TrialSample(items=2)) == 6
         assert [row.item.key for row in rows(trial)] == ranked(campaign, 3)[:2]
         assert {row.status for row in rows(trial)} == {"open"}
-        assert ledger.plan_trial(campaign, trial, Draw(items=3)) == 9
-        assert ledger.plan_trial(campaign, trial, Draw(items=1)) == 9
+        assert ledger.plan_trial(campaign, trial, TrialSample(items=3)) == 9
+        assert ledger.plan_trial(campaign, trial, TrialSample(items=1)) == 9

@@ -60,7 +60,7 @@ class TestStarting:
         rater = judge()
         lifecycle.start(campaign, rater)
         monkeypatch.setattr(lifecycle, "_close_dead", lambda campaign, judge: None)
-        with pytest.raises(lifecycle.HeldError, match="has just begun"):
+        with pytest.raises(lifecycle.LeasedRunError, match="has just started"):
             lifecycle.start(campaign, rater)
         assert JudgeRun.objects.count() == 1
 
@@ -68,7 +68,7 @@ class TestStarting:
     @pytest.mark.parametrize(
         ("manifest", "told"),
         [
-            ({"batch": {"files": [{"name": "b.jsonl"}]}}, "its requests are out in b.jsonl"),
+            ({"batch": {"files": [{"name": "b.jsonl"}]}}, "its requests are in b.jsonl"),
             ({lifecycle.INTENT: {"files": [{"name": "b", "path": "/b"}]}}, "was writing b when"),
         ],
     )
@@ -78,7 +78,7 @@ class TestStarting:
         run, _ = held(campaign, judge())
         run_out(run)
         JudgeRun.objects.update(manifest=manifest)
-        with pytest.raises(lifecycle.OutError, match=told):
+        with pytest.raises(lifecycle.BatchOutError, match=told):
             lifecycle.start(campaign, judge())
         assert fresh(run).state == "running"
 
@@ -90,7 +90,7 @@ class TestStarting:
         JudgeRun.objects.update(manifest={lifecycle.INTENT: {"files": []}})
         lifecycle.start(campaign, rater)
         assert fresh(run).state == "interrupted"
-        assert ledger.standing(campaign, rater) == {"open": ITEMS}
+        assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
         assert not Strike.objects.exists()
 
     def test_rows_of_a_batch_were_in_no_workers_hands(self, campaign: Campaign) -> None:
@@ -100,9 +100,9 @@ class TestStarting:
         run_out(run)
         JudgeRun.objects.update(manifest={"batch": {"files": [{"name": "b"}]}})
         assert lifecycle.take(run)
-        assert ledger.standing(campaign, rater) == {"open": ITEMS}
+        assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
         assert not Strike.objects.exists()
-        with pytest.raises(lifecycle.HeldError, match="is writing its requests"):
+        with pytest.raises(lifecycle.LeasedRunError, match="is writing its requests"):
             lifecycle.queue_active(campaign, rater)
 
     def test_one_that_goes_by_files_has_no_lane(self, campaign: Campaign) -> None:
@@ -156,7 +156,7 @@ class TestTheLease:
         until = timezone.now() + timedelta(hours=1)
         JudgeRun.objects.filter(pk=found["held"].pk).update(lease=uuid.uuid4(), lease_until=until)
         JudgeRun.objects.filter(pk=found["over"].pk).update(state="done")
-        lifecycle.heed_wishes()
+        lifecycle.apply_wishes()
         states = {name: fresh(run).state for name, run in found.items()}
         assert states == {
             "stopped": "interrupted", "cancelled": "cancelled", "held": "queued",
@@ -169,9 +169,9 @@ class TestTheLease:
             False,
             True,
         ]
-        wished = [lifecycle.state_wished(found[name]) for name in names]
+        wished = [lifecycle.wished_state(found[name]) for name in names]
         assert wished == ["interrupted", "cancelled", "interrupted", "", "cancelled"]
-        standing = {name: ledger.standing(campaign, judge(name)) for name in names}
+        standing = {name: ledger.count_by_status(campaign, judge(name)) for name in names}
         assert standing == {
             name: {"cancelled" if name == "cancelled" else "open": ITEMS} for name in names
         }
@@ -183,9 +183,9 @@ class TestTheLease:
         assert not lifecycle.finish(run, uuid.uuid4(), "done")
         lifecycle.hand_over(run, uuid.uuid4())
         assert (fresh(run).state, fresh(run).lease) == ("running", token)
-        assert ledger.standing(campaign, rater) == {"leased": 2, "open": ITEMS - 2}
-        assert not lifecycle.is_held(run, uuid.uuid4())
-        assert lifecycle.is_held(run, token)
+        assert ledger.count_by_status(campaign, rater) == {"leased": 2, "open": ITEMS - 2}
+        assert not lifecycle.has_lease(run, uuid.uuid4())
+        assert lifecycle.has_lease(run, token)
 
     def test_where_the_lane_went_to_another_the_run_is_held_no_longer(
         self, campaign: Campaign
@@ -211,7 +211,7 @@ class TestTheLease:
         JudgeRun.objects.update(wish="cancel")
         assert lifecycle.finish(run, token, "done")
         assert fresh(run).state == "cancelled"
-        assert ledger.standing(campaign, rater) == {"cancelled": ITEMS}
+        assert ledger.count_by_status(campaign, rater) == {"cancelled": ITEMS}
 
     def test_a_run_that_ended_is_neither_taken_nor_changed(self, campaign: Campaign) -> None:
         run, token = held(campaign, judge())
@@ -271,7 +271,7 @@ def recorded(run: JudgeRun, token: uuid.UUID) -> None:
 @pytest.mark.postgresql
 @pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock")
 @pytest.mark.every_case
-@pytest.mark.parametrize("deed", [ended, heeded, begun_anew, recorded, lifecycle.is_held])
+@pytest.mark.parametrize("deed", [ended, heeded, begun_anew, recorded, lifecycle.has_lease])
 def test_what_is_decided_by_a_run_holds_its_row(campaign: Campaign, deed: Any) -> None:
     run, token = held(campaign, judge())
     with CaptureQueriesContext(connection) as asked:
@@ -308,11 +308,11 @@ class TestQueueing:
         ended, token = held(campaign, judge())
         lifecycle.finish(ended, token, "done")
         lifecycle.start(campaign, judge("other"))
-        with pytest.raises(lifecycle.HeldError, match="has ended just now"):
+        with pytest.raises(lifecycle.LeasedRunError, match="has just ended"):
             lifecycle.queue_active(campaign, judge())
         run = lifecycle.start(campaign, judge())
         JudgeRun.objects.update(manifest={lifecycle.INTENT: {"files": []}})
-        with pytest.raises(lifecycle.HeldError, match="is writing its requests"):
+        with pytest.raises(lifecycle.LeasedRunError, match="is writing its requests"):
             lifecycle.queue_active(campaign, judge())
         assert not fresh(run).queued
 
@@ -333,29 +333,29 @@ class TestLanes:
         lanes.resume(both[0])
         states = Lane.objects.order_by("pk").values_list("paused", flat=True)
         assert list(states) == ["", "the server refused"]
-        assert lanes.take(both[0].pk, uuid.uuid4())
-        assert not lanes.take(both[1].pk, uuid.uuid4())
+        assert lanes.acquire(both[0].pk, uuid.uuid4())
+        assert not lanes.acquire(both[1].pk, uuid.uuid4())
 
     def test_only_its_holder_gives_it_back(self, both: tuple[Lane, Lane]) -> None:
         mine, others = uuid.uuid4(), uuid.uuid4()
-        assert lanes.take(both[0].pk, mine)
-        assert lanes.take(both[1].pk, others)
-        lanes.give_back(both[0].pk, others)
+        assert lanes.acquire(both[0].pk, mine)
+        assert lanes.acquire(both[1].pk, others)
+        lanes.release(both[0].pk, others)
         assert not lanes.renew(both[0].pk, others)
         assert lanes.renew(both[0].pk, mine)
-        lanes.give_back(both[0].pk, mine)
+        lanes.release(both[0].pk, mine)
         assert [lane.lease for lane in Lane.objects.order_by("pk")] == [None, others]
 
     def test_who_asks_no_server_needs_none(self) -> None:
-        assert lanes.take(None, uuid.uuid4())
+        assert lanes.acquire(None, uuid.uuid4())
         assert lanes.renew(None, uuid.uuid4())
 
     def test_a_holder_whose_lease_is_over_holds_it_no_longer(self, campaign: Campaign) -> None:
         run, _ = held(campaign, served())
         assert run.lane
-        assert lanes.holder(run.lane) == run
+        assert lanes.current_run(run.lane) == run
         run_out(run)
-        assert lanes.holder(run.lane) is None
+        assert lanes.current_run(run.lane) is None
 
 
 def test_rows_that_another_leased_first_are_left_to_him(
@@ -363,7 +363,7 @@ def test_rows_that_another_leased_first_are_left_to_him(
 ) -> None:
     rater = judge(granularity="unit")
     _, token = held(campaign, rater)
-    found = ledger.free_rows
+    found = ledger.open_assignments
     quicker = uuid.uuid4()
 
     def slowly(*args: Any, **more: Any) -> list[Assignment]:
@@ -371,7 +371,7 @@ def test_rows_that_another_leased_first_are_left_to_him(
         Assignment.objects.filter(pk=rows[0].pk).update(status="leased", lease=quicker)
         return rows
 
-    monkeypatch.setattr(ledger, "free_rows", slowly)
+    monkeypatch.setattr(ledger, "open_assignments", slowly)
     rows = ledger.claim(campaign, rater, token, 3)
     assert len(rows) == 2
     assert {row.lease for row in rows} == {token}
@@ -383,7 +383,7 @@ def test_nothing_is_claimed_where_nothing_is_wanted(campaign: Campaign) -> None:
     rater = judge()
     _, token = held(campaign, rater)
     assert ledger.claim(campaign, rater, token, 0) == []
-    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
 def test_where_the_database_is_away_for_a_moment_the_run_goes_on(
@@ -401,7 +401,7 @@ def test_where_the_database_is_away_for_a_moment_the_run_goes_on(
     with pytest.raises(OperationalError):
         work(run, token, None, Scripted(yes), HASTY)
     assert (fresh(run).state, fresh(run).lease) == ("running", None)
-    assert ledger.standing(campaign, rater) == {"open": ITEMS}
+    assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
 class TestARowsOwnPast:

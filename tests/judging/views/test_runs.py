@@ -29,7 +29,7 @@ from judging.display import (
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
 from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle
-from judging.runs.ledger import Draw, plan_trial
+from judging.runs.ledger import TrialSample, plan_trial
 from tests.judging.answers.test_label_mass import HIGH, LOW, scoring
 from tests.judging.cast import judge, run_scripted, yes
 from tests.page_cast import client_of
@@ -322,7 +322,7 @@ def test_trials_stand_apart_from_the_judges_that_are_compared(
     base = judge("floor")
     run_scripted(campaign, base)
     trial = ensure_trials(campaign, base, "again")[0]
-    plan_trial(campaign, trial, Draw())
+    plan_trial(campaign, trial, TrialSample())
     run_scripted(campaign, trial)
     page = get(rita, "judges-compared", campaign.pk)
     judges, trials = page.split("1 trial under changed conditions")

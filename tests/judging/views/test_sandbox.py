@@ -68,7 +68,7 @@ def test_an_answer_that_cannot_be_read_says_why(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile = "<script>alert(1)</script>\x1b[31mred\u202e"
-    monkeypatch.setattr(sandbox, "backend_of", lambda judge: Scripted([hostile]))
+    monkeypatch.setattr(sandbox, "build_backend", lambda judge: Scripted([hostile]))
     page = try_it(rita, judge(), campaign)
     assert "unreadable" in page
     assert "the completion is not JSON" in page
@@ -239,7 +239,7 @@ def test_a_trial_that_turns_pairs_is_tried_turned(
     shown = {}
     for each in (base, turned):
         backend = Scripted(first)
-        monkeypatch.setattr(sandbox, "backend_of", lambda judge, backend=backend: backend)
+        monkeypatch.setattr(sandbox, "build_backend", lambda judge, backend=backend: backend)
         trial = sandbox.try_judge(each, campaign, 1)
         shown[each.pk] = backend.asked[0].facts.texts, trial.entries[0].values["preferred"]
     texts, said = shown[base.pk]
