@@ -6,13 +6,13 @@ import hashlib
 import json
 import os
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import aiohttp
+from cachetools import FIFOCache
 
 from judging.backends.base import (
     JSON,
@@ -62,8 +62,8 @@ class Bodies:
 
     def __init__(self, body: Callable[[Request], JSON]) -> None:
         self._body = body
-        self._frames: OrderedDict[tuple[int, int], Frame] = OrderedDict()
-        self._heads: OrderedDict[tuple[str, ...], tuple[bytes, Digest]] = OrderedDict()
+        self._frames: FIFOCache[tuple[int, int], Frame] = FIFOCache(CACHE_SIZE)
+        self._heads: FIFOCache[tuple[str, ...], tuple[bytes, Digest]] = FIFOCache(CACHE_SIZE)
 
     def encode(self, request: Request) -> tuple[bytes, str]:
         """Return a request's body and its SHA-256 in hexadecimal."""
@@ -86,7 +86,6 @@ class Bodies:
             # Quotation marks inside strings are escaped, so only the key itself can match.
             before, _, after = _ENCODER.encode(self._body(bare)).partition(_MESSAGES)
             frame = self._frames[key] = request.schema, before, after
-            _evict(self._frames)
         return frame[1], frame[2]
 
     def _head(self, before: str, earlier: list[Message], last: Message) -> tuple[bytes, Digest]:
@@ -103,13 +102,7 @@ class Bodies:
             last_start = f'{{"role": "{last.role}", "content": {open_end}'
             data = f'{before}"messages": [{messages}{last_start}'.encode()
             head = self._heads[key] = data, hashlib.sha256(data)
-            _evict(self._heads)
         return head
-
-
-def _evict(cache: OrderedDict[Any, Any]) -> None:
-    if len(cache) > CACHE_SIZE:
-        cache.popitem(last=False)
 
 
 def parse_base_url(text: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+from cachetools import FIFOCache
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign
@@ -107,7 +107,9 @@ class Preparer:
         grounded = "passages" in self.schema.protocol.needs
         self.without_texts = NO_PASSAGES if grounded else NO_TEXTS
         self._secrets: Mapping[int, frozenset[str]] = {}
-        self._cache: OrderedDict[tuple[int, tuple[str, ...]], _PresentedItem] = OrderedDict()
+        self._cache: FIFOCache[tuple[int, tuple[str, ...]], _PresentedItem] = FIFOCache(
+            CACHED_ITEMS
+        )
         self._answer_fields = cache(partial(answer_fields, self.schema))
         self._unit_schema = cache(self.schema.unit_schema)
         self._answer_words: dict[tuple[str, ...], str] = {}
@@ -138,8 +140,6 @@ class Preparer:
         key = assignment.item_id, tuple(assignment.shown)
         if key not in self._cache:
             self._cache[key] = self._present(assignment)
-            if len(self._cache) > CACHED_ITEMS:
-                self._cache.popitem(last=False)
         return self._cache[key]
 
     def _present(self, assignment: Assignment) -> _PresentedItem:
