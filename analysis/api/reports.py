@@ -21,7 +21,7 @@ from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ChoiceError, Choices
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from analysis.models import FrozenReport
-from annotation.api.access import check_blind, person, visible_studies
+from annotation.api.access import campaign_named, check_blind, person, visible_studies
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from audit.recording import record_export
@@ -33,11 +33,12 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
+    page_example,
     page_serializer,
     rendered,
 )
 from datasets.api.concurrency import came_before, done_once, keyed
-from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.errors import StandingError
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.throttling import PerReport
 from datasets.option_fields import LARGEST, serializer_fields
@@ -223,7 +224,7 @@ class FrozenReports(List):
         "Those of the campaigns that one may read, the newest first, without what they say.",
         {200: page_serializer(FrozenSerializer)},
         tag="studies",
-        example={"count": 1, "next": None, "previous": None, "results": [A_FROZEN]},
+        example=page_example(A_FROZEN),
         parameters=[FrozenParameters],
         operation_id="frozen_list",
     )
@@ -250,7 +251,7 @@ class FrozenReports(List):
     @keyed
     def post(self, request: Request) -> Response:
         wanted = checked(NewFrozenSerializer, request.data)
-        campaign = _campaign(request, wanted.pop("campaign"))
+        campaign = campaign_named(person(request), wanted.pop("campaign"), "no report is frozen")
         check_blind(person(request), campaign)
         inputs, choices = wanted.pop("inputs"), as_frozen(_choices(wanted))
         offered_check(campaign, choices)
@@ -280,14 +281,6 @@ class OneFrozenReport(Resource):
         check_blind(person(request), found.campaign)
         record_export(request, found.campaign_id, "report", "json", ("frozenreport", found.key))
         return HttpResponse(found.content, content_type="application/json")
-
-
-def _campaign(request: Request, pk: int) -> Campaign:
-    found = visible_studies(person(request)).filter(pk=pk).first()
-    if found is None:
-        wrong = [problem("names no campaign of yours; see the list of campaigns", "campaign")]
-        raise RefusedBodyError("no report is frozen", wrong)
-    return found
 
 
 def _frozen(campaign: Campaign, choices: Choices, inputs: str, query: str, user: User) -> Response:

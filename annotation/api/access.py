@@ -18,7 +18,7 @@ from annotation.people.leases import EXPIRED
 from annotation.people.membership import readable, workable
 from annotation.progress.counts import with_counts
 from datasets.api.base import READERS, WORKERS
-from datasets.api.errors import BlindError, RefusedBodyError
+from datasets.api.errors import BlindError, RefusedBodyError, problem
 
 GONE = "the time for this item ran out and somebody else has it now; take the next one"
 
@@ -51,6 +51,18 @@ def visible_studies(user: User) -> QuerySet[Campaign]:
     if user.role not in READERS:
         return Campaign.objects.none()
     return readable(user).select_related("batch")
+
+
+def campaign_named(user: User, pk: int, refused: str) -> Campaign:
+    """Return a campaign that a body names. Raises RefusedBodyError if it is none of the account's.
+
+    `refused` says what is not done then.
+    """
+    found = visible_studies(user).filter(pk=pk).first()
+    if found is None:
+        wrong = [problem("names no campaign of yours; see the list of campaigns", "campaign")]
+        raise RefusedBodyError(refused, wrong)
+    return found
 
 
 def check_blind(user: User, campaign: Campaign) -> None:

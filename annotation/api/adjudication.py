@@ -54,6 +54,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
+    page_example,
     page_serializer,
     rendered,
 )
@@ -206,7 +207,7 @@ class Disputes(List):
         "everybody else.",
         {200: page_serializer(DisputeSerializer)},
         tag="adjudication",
-        example={"count": 1, "next": None, "previous": None, "results": [DISPUTE]},
+        example=page_example(DISPUTE),
         operation_id="disputes_list",
     )
     def get(self, request: Request, pk: int) -> Response:

@@ -43,7 +43,15 @@ from annotation.presentation import (
     schema,
 )
 from annotation.protocols.schema import Schema
-from datasets.api.base import WORKERS, List, Resource, described, page_serializer, rendered
+from datasets.api.base import (
+    WORKERS,
+    List,
+    Resource,
+    described,
+    page_example,
+    page_serializer,
+    rendered,
+)
 from datasets.api.concurrency import once
 from datasets.api.permissions import LABEL, READ
 
@@ -58,7 +66,7 @@ class Assignments(List):
         "The items that one has taken, by campaign and as one took them; nobody else's.",
         {200: page_serializer(AssignmentSerializer)},
         tag="work",
-        example={"count": 1, "next": None, "previous": None, "results": [examples.LISTED]},
+        example=page_example(examples.LISTED),
         parameters=[AssignmentParameters],
         operation_id="assignments_list",
     )

@@ -39,6 +39,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
+    page_example,
     page_serializer,
     rendered,
 )
@@ -317,7 +318,7 @@ class Campaigns(List):
         "researchers those that they may read and for admins all, with their designs and counts.",
         {200: page_serializer(CampaignSerializer)},
         tag="campaigns",
-        example={"count": 1, "next": None, "previous": None, "results": [A_CAMPAIGN]},
+        example=page_example(A_CAMPAIGN),
         parameters=[CampaignParameters],
         operation_id="campaigns_list",
     )
@@ -559,7 +560,7 @@ class Draws(List):
         "unit's probability holds once its item is asked. `draws --check` makes it anew.",
         {200: page_serializer(SampleSerializer)},
         tag="campaigns",
-        example={"count": 1, "next": None, "previous": None, "results": [A_DRAW]},
+        example=page_example(A_DRAW),
         parameters=[DrawParameters],
         operation_id="campaigns_draws",
     )

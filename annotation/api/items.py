@@ -22,6 +22,7 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     described,
+    page_example,
     page_serializer,
     rendered,
 )
@@ -136,7 +137,7 @@ class Items(List):
         "What each is and how many people it wants; nothing of what anybody answered.",
         {200: page_serializer(ItemSerializer)},
         tag="campaigns",
-        example={"count": 1, "next": None, "previous": None, "results": [AN_ITEM]},
+        example=page_example(AN_ITEM),
         parameters=[ItemParameters],
         operation_id="items_list",
     )
@@ -249,7 +250,7 @@ class AskedInCampaign(List):
         "item in the campaign. One's own work is at `assignments/`.",
         {200: page_serializer(AskedOfSerializer)},
         tag="studies",
-        example={"count": 1, "next": None, "previous": None, "results": [ASKED]},
+        example=page_example(ASKED),
         parameters=[AskedParameters],
         operation_id="campaign_assignments_list",
     )

@@ -33,6 +33,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
+    page_example,
     page_serializer,
     rendered,
 )
@@ -205,7 +206,7 @@ class People(List):
         "Accounts and guests with the pseudonyms that their labels stand under; for admins.",
         {200: page_serializer(PersonSerializer)},
         tag="people",
-        example={"count": 1, "next": None, "previous": None, "results": [A_PERSON]},
+        example=page_example(A_PERSON),
         parameters=[PageParameters],
         operation_id="people_list",
     )
@@ -321,7 +322,7 @@ class Invitations(List):
         "The newest first: all for an admin, those to one's campaigns for a researcher.",
         {200: page_serializer(InvitationSerializer)},
         tag="people",
-        example={"count": 1, "next": None, "previous": None, "results": [AN_INVITATION]},
+        example=page_example(AN_INVITATION),
         parameters=[PageParameters],
         operation_id="invitations_list",
     )

@@ -169,6 +169,11 @@ def page_serializer(of: type[serializers.Serializer[Any]]) -> serializers.Serial
     )
 
 
+def page_example(row: Any) -> dict[str, Any]:
+    """A page of one row, for the description."""
+    return {"count": 1, "next": None, "previous": None, "results": [row]}
+
+
 class List(Resource):
     """An address that gives a page of a list at a time."""
 

@@ -19,6 +19,7 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     described,
+    page_example,
     page_serializer,
     rendered,
 )
@@ -116,7 +117,7 @@ class Batches(List):
         "The loaded batches, by name.",
         {200: page_serializer(BatchSerializer)},
         tag="batches",
-        example={"count": 1, "next": None, "previous": None, "results": [A_BATCH]},
+        example=page_example(A_BATCH),
         parameters=[BatchParameters],
         operation_id="batches_list",
     )
@@ -150,7 +151,7 @@ class Queries(List):
         "Its queries in their order, with how many parts of each kind belong to them.",
         {200: page_serializer(QuerySerializer)},
         tag="batches",
-        example={"count": 1, "next": None, "previous": None, "results": [A_QUERY]},
+        example=page_example(A_QUERY),
         parameters=[PageParameters],
         operation_id="queries_list",
     )
@@ -249,7 +250,7 @@ class Search(List):
         "the order of their queries. Only the case of ASCII letters does not count.",
         {200: page_serializer(HitSerializer)},
         tag="batches",
-        example={"count": 1, "next": None, "previous": None, "results": [A_HIT]},
+        example=page_example(A_HIT),
         parameters=[SearchParameters],
         operation_id="batches_search",
     )

@@ -21,6 +21,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
+    page_example,
     page_serializer,
     rendered,
 )
@@ -159,7 +160,7 @@ class Uploads(List):
         "The files that this account sent within a day, the newest first.",
         {200: page_serializer(UploadSerializer)},
         tag="batches",
-        example={"count": 1, "next": None, "previous": None, "results": [AN_UPLOAD]},
+        example=page_example(AN_UPLOAD),
         parameters=[PageParameters],
         operation_id="uploads_list",
     )

@@ -11,7 +11,6 @@ from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.preparation.base import Step
 from datasets.api.base import READERS
-from datasets.api.errors import RefusedBodyError, problem
 from datasets.models import Batch
 from judging.access import runs_of
 from judging.display import with_clock
@@ -58,12 +57,3 @@ def step_campaign(request: Request, batch: Batch, step: Step) -> Campaign:
     """Where judges write for a step; not there before somebody began it, and if others did."""
     mine = visible_studies(person(request)).filter(batch=batch, protocol=step.protocol)
     return get_object_or_404(mine, name=name_of(batch, step))
-
-
-def campaign_named(request: Request, pk: int) -> Campaign:
-    """A campaign that a body names. Raises RefusedBodyError where it is none of the account's."""
-    found = visible_studies(person(request)).filter(pk=pk).first()
-    if found is None:
-        wrong = [problem("names no campaign of yours; see the list of campaigns", "campaign")]
-        raise RefusedBodyError("nothing is asked", wrong)
-    return found

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.access import check_blind, person
+from annotation.api.access import campaign_named, check_blind, person
 from annotation.models import Campaign, User
 from annotation.presentation import ForgottenItemError
 from datasets.api.base import (
@@ -21,6 +21,7 @@ from datasets.api.base import (
     Strict,
     checked,
     described,
+    page_example,
     page_serializer,
     rendered,
 )
@@ -29,7 +30,7 @@ from datasets.api.errors import Problem, RefusedBodyError, TooOftenHereError, pr
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
 from judging.api import serializers as examples
-from judging.api.access import campaign_named, judge_of, visible_judges
+from judging.api.access import judge_of, visible_judges
 from judging.api.serializers import (
     LARGEST,
     JudgeParameters,
@@ -60,7 +61,7 @@ class Judges(List):
         "The judges of the site, by name; those with a `base` are trials of another.",
         {200: page_serializer(JudgeSerializer)},
         tag="judges",
-        example={"count": 1, "next": None, "previous": None, "results": [examples.A_JUDGE]},
+        example=page_example(examples.A_JUDGE),
         parameters=[JudgeParameters],
         operation_id="judges_list",
     )
@@ -239,7 +240,7 @@ class Estimated(Resource):
         judge, given = judge_of(request, pk), dict(self.chosen)
         if "campaign" not in given:
             raise serializers.ValidationError({"campaign": "is not there; name one"})
-        campaign = campaign_named(request, given.pop("campaign"))
+        campaign = campaign_named(person(request), given.pop("campaign"), "nothing is asked")
         try:
             found = estimate(judge, campaign, **given)
         except (SetupError, PromptError) as error:
@@ -268,7 +269,7 @@ class Tried(Resource):
     )
     def post(self, request: Request, pk: int) -> Response:
         judge, wanted = judge_of(request, pk), checked(TrySerializer, request.data)
-        campaign = campaign_named(request, wanted["campaign"])
+        campaign = campaign_named(person(request), wanted["campaign"], "nothing is asked")
         check_blind(person(request), campaign)
         number = _number(campaign, wanted.get("item"))
         try:

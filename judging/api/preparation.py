@@ -30,6 +30,7 @@ from datasets.api.base import (
     checked,
     described,
     header,
+    page_example,
     page_serializer,
     rendered,
 )
@@ -489,7 +490,7 @@ class Prepared(List):
         "has an open item in its campaign.",
         {200: page_serializer(PreparedSerializer)},
         tag="batches",
-        example={"count": 1, "next": None, "previous": None, "results": [PREPARED]},
+        example=page_example(PREPARED),
         parameters=[STEP, PreparedParameters],
         operation_id="prepared_list",
     )

@@ -10,14 +10,23 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.access import check_blind, person, visible_studies
+from annotation.api.access import campaign_named, check_blind, person, visible_studies
 from audit.recording import record_export
-from datasets.api.base import READERS, List, Resource, checked, described, page_serializer, rendered
+from datasets.api.base import (
+    READERS,
+    List,
+    Resource,
+    checked,
+    described,
+    page_example,
+    page_serializer,
+    rendered,
+)
 from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, StandingError, problem
 from datasets.api.permissions import JUDGE, READ
 from judging.api import serializers as examples
-from judging.api.access import campaign_named, run_of, visible_calls, visible_judges, visible_runs
+from judging.api.access import run_of, visible_calls, visible_judges, visible_runs
 from judging.api.serializers import (
     CallParameters,
     CallSerializer,
@@ -55,7 +64,7 @@ class Runs(List):
         "The runs of judges over campaigns that one may read, the newest first.",
         {200: page_serializer(RunSerializer)},
         tag="judges",
-        example={"count": 1, "next": None, "previous": None, "results": [examples.A_RUN]},
+        example=page_example(examples.A_RUN),
         parameters=[RunParameters],
         operation_id="runs_list",
     )
@@ -82,7 +91,7 @@ class Runs(List):
     @once
     def post(self, request: Request) -> Response:
         wanted = checked(NewRunSerializer, request.data)
-        campaign = campaign_named(request, wanted.pop("campaign"))
+        campaign = campaign_named(person(request), wanted.pop("campaign"), "nothing is asked")
         judge = _judge_named(request, wanted.pop("judge"))
         before = lifecycle.active(campaign, judge).values_list("pk", flat=True).first()
         try:
@@ -200,7 +209,7 @@ class Calls(List):
         "the campaign.",
         {200: page_serializer(CallSerializer)},
         tag="judges",
-        example={"count": 1, "next": None, "previous": None, "results": [examples.A_CALL]},
+        example=page_example(examples.A_CALL),
         parameters=[CallParameters],
         operation_id="calls_list",
     )
