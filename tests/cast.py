@@ -18,6 +18,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Campaign
+from tests import forks
 from tests.commands import command_line
 from tests.databases import environment
 from tests.patience import PATIENCE
@@ -144,16 +145,7 @@ def manage_all(
 def _run(
     command: list[str], folder: Path, timeout: float = PATIENCE, said: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment(folder),
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    return forks.run(command, cwd=ROOT, env=environment(folder), said=said, timeout=timeout)
 
 
 # The kernel's own figure for a child also holds what its parent had when it was started.
@@ -174,7 +166,11 @@ def manage_measured(folder: Path, *arguments: object) -> tuple[int, str, int]:
     """The same: its exit status, what it said of errors, and the most memory it had in MiB."""
     if not Path("/proc/self/status").exists():
         pytest.skip("this system does not say how much memory a process had")
-    done = _run([sys.executable, "-c", _WATCHED, *_command(arguments)[1:]], folder)
+    done = subprocess.run(
+        [sys.executable, "-c", _WATCHED, *_command(arguments)[1:]],
+        cwd=ROOT, env=environment(folder), capture_output=True, text=True, check=False,
+        timeout=PATIENCE,
+    )  # fmt: skip
     return done.returncode, done.stderr, int(done.stdout.split()[-1])
 
 

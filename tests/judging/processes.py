@@ -19,6 +19,7 @@ import psycopg
 
 from tests.commands import command_line
 from tests.databases import FILE, ON_POSTGRESQL, environment
+from tests.forks import Process
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +46,7 @@ class House:
         self, *command: str, limited: Callable[[], None] | None = None
     ) -> subprocess.Popen[str]:
         """A process of ours; `limited` is called in it before anything else."""
-        return subprocess.Popen(
+        return Process(
             [sys.executable, *command],
             cwd=ROOT,
             env=self.env,
@@ -117,7 +118,7 @@ class House:
         """A worker or a beat, killed in the end; its words go to the folder's log."""
         celery = ("tests.judging.hurried", "celery") if hurried else ("celery", "-A", "config")
         with (self.folder / "celery.log").open("a") as log:
-            process = subprocess.Popen(
+            process = Process(
                 [sys.executable, "-m", *celery, *arguments, "--loglevel", "INFO"],
                 cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True, text=True,
             )  # fmt: skip

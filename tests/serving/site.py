@@ -21,6 +21,7 @@ import requests
 
 from benchmarks.site import UNSEEN
 from scripts.services.processes import free_port
+from tests import forks
 from tests.commands import command_line
 from tests.databases import environment
 from tests.judging.processes import kill_9, until
@@ -69,10 +70,7 @@ class Site:
 
     def manage(self, *commands: Sequence[object]) -> str:
         """What these commands say, one after the other in one process."""
-        done = subprocess.run(
-            command_line(commands),
-            cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=PATIENCE, check=False,
-        )  # fmt: skip
+        done = forks.run(command_line(commands), cwd=ROOT, env=self.env, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -102,7 +100,7 @@ class Site:
     @contextmanager
     def served(self) -> Iterator[subprocess.Popen[bytes]]:
         with (self.folder / "site.log").open("ab") as log:
-            process = subprocess.Popen(
+            process = forks.Process(
                 [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
                 cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
@@ -110,7 +108,7 @@ class Site:
                 until(self.is_ready, "the site is ready")
                 yield process
             finally:
-                kill_9(process)  # type: ignore[arg-type]
+                kill_9(process)
 
     def is_ready(self) -> bool:
         try:
@@ -133,7 +131,7 @@ class Site:
     def worker(self) -> Iterator[subprocess.Popen[bytes]]:
         """One whose leases last a second."""
         with (self.folder / "worker.log").open("ab") as log:
-            process = subprocess.Popen(
+            process = forks.Process(
                 [sys.executable, "-m", "tests.judging.hurried", "celery", "worker",
                  "--concurrency", "1"],
                 cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 import threading
 import uuid
@@ -26,6 +25,7 @@ from annotation.models import Assignment, Draft, Response, Span
 from annotation.presentation import asked_units, present, schema
 from annotation.protocols import PROTOCOLS
 from annotation.provenance import Basis, basis_of
+from tests import forks
 from tests.cast import ROOT, manage_all, run, write_lines
 from tests.databases import environment
 from tests.page_cast import PASSWORD, TEXT, Study, answers, client_of, make_study, page, payload
@@ -105,10 +105,9 @@ def test_a2_twenty_people_at_once_take_exactly_the_places(house: Path) -> None:
         ("create_campaign", "a2", "--protocol", "report-coverage", "--batch", "a2",
          "--raters-per-item", QUOTA),
     )  # fmt: skip
-    done = subprocess.run(
+    done = forks.run(
         [sys.executable, "-m", "tests.annotation.crowd", "a2", str(PEOPLE), "1"],
-        cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
-        check=False,
+        cwd=ROOT, env=environment(house), timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     given, _ = json.loads(done.stdout.splitlines()[-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,6 +12,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span, User
+from tests import forks
 from tests.annotation.answering import person
 from tests.cast import ROOT, campaign_of, manage, run, write_lines
 from tests.databases import environment
@@ -206,9 +206,7 @@ def test_a_crowd_at_the_door_gets_exactly_the_places(
            "--raters-per-item", quota)  # fmt: skip
     env = environment(house)
     command = [sys.executable, "-m", "tests.annotation.crowd", name, str(people), str(clicks)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    done = forks.run(command, cwd=ROOT, env=env, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     script = (
         "import json; from annotation.models import *;"

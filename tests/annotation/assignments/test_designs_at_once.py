@@ -6,7 +6,6 @@ On PostgreSQL people take their places side by side, on SQLite one after the oth
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ import pytest
 from annotation.assignments.queue import free_items
 from annotation.gold.scoring import is_gold_turn, next_of
 from annotation.models import Item, Rater
+from tests import forks
 from tests.cast import ROOT, Line, campaign_of, load, manage, manage_all, write_lines
 from tests.databases import environment
 from tests.patience import PATIENCE
@@ -74,10 +74,9 @@ def make(house: Path, name: str, *arguments: object, then: Sequence[object] = ()
 
 def crowd(house: Path, name: str, people: int, clicks: int = 1) -> tuple[list[Given], list[Places]]:
     """What each person was given, in its order, and what every item counts in the end."""
-    done = subprocess.run(
+    done = forks.run(
         [sys.executable, "-m", "tests.annotation.crowd", name, str(people), str(clicks)],
-        cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
-        check=False,
+        cwd=ROOT, env=environment(house), timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     given, items = json.loads(done.stdout.splitlines()[-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -34,6 +33,7 @@ from annotation.people.leases import (
 from annotation.people.membership import end_membership, set_most_items
 from annotation.views import answers as saving
 from datasets.models import Batch
+from tests import forks
 from tests.annotation.people.cast import assert_whole, run_out, take
 from tests.api.cast import body, place, script_of
 from tests.cast import ROOT, manage, run
@@ -295,10 +295,9 @@ def test_a_crowd_that_loses_its_places_leaves_none_doubled_or_lost(house: Path) 
     """Eight people take, lose and answer at once; each item ends with exactly its answers."""
     manage(house, "create_campaign", "held", "--protocol", "report-coverage", "--batch", "b",
            "--raters-per-item", 3)  # fmt: skip
-    done = subprocess.run(
+    done = forks.run(
         [sys.executable, "-m", "tests.annotation.people.losers", "held", "8"],
-        cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
-        check=False,
+        cwd=ROOT, env=environment(house), timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])

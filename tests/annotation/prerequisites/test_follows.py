@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from annotation.models import Assignment, Campaign, Item
 from annotation.prerequisites.rubric_passage import alternating
 from judging.models import Judge
 from judging.runs import ledger
+from tests import forks
 from tests.annotation.follow_cast import (
     Q1,
     answer,
@@ -329,10 +329,7 @@ def test_twenty_people_at_once_are_asked_one_stored_draw(house: Path, tmp_path: 
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     crowd = [sys.executable, "-m", "tests.annotation.crowd", name, "20", "1"]
-    ended = subprocess.run(
-        crowd, cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
-        check=False,
-    )  # fmt: skip
+    ended = forks.run(crowd, cwd=ROOT, env=environment(house), timeout=PATIENCE)
     assert ended.returncode == 0, ended.stderr
     given, _ = json.loads(ended.stdout.splitlines()[-1])
     assert len(given) == 40
