@@ -22,8 +22,6 @@ from tests.api.cast import Script, assert_told, script_of
 from tests.api.test_description import operations
 from tests.page_cast import Study, make_study
 
-pytestmark = pytest.mark.postgresql
-
 INVITING: dict[str, Any] = {"role": "annotator", "note": "Eve"}
 # Its answer's own row keeps the key of these.
 BY_THEMSELVES = {"responses_submit_by_post"}
@@ -51,6 +49,7 @@ class TestTheSameKey:
     def invite(self, root: Script, key: str, sent: Any = None) -> Any:
         return root.post("invitations/", sent or INVITING, Idempotency_Key=key)
 
+    @pytest.mark.postgresql
     def test_and_the_same_body_make_one_thing(self, root: Script) -> None:
         first, second = (self.invite(root, "a") for _ in range(2))
         assert (first.status_code, second.status_code) == (201, 201)
@@ -101,6 +100,7 @@ class TestTheSameKey:
         assert self.invite(root, "a").json()["link"] is None
         assert KeptAnswer.objects.count() == Invitation.objects.count() == 2
 
+    @pytest.mark.postgresql
     def test_to_which_something_failed_leaves_nothing(
         self, root: Script, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -163,6 +163,7 @@ class TestTheSameKey:
         assert not came(study.root, None)
         assert not came(study.rita, "a")
 
+    @pytest.mark.postgresql
     def test_gives_an_item_that_was_taken_again(self, study: Study) -> None:
         ada = script_of(study.ada)
         path = f"campaigns/{study.campaign.pk}/next/"
@@ -170,6 +171,7 @@ class TestTheSameKey:
         assert first == second
 
 
+@pytest.mark.postgresql
 @pytest.mark.django_db
 def test_old_ones_are_forgotten(study: Study) -> None:
     for name, age in (("old", 25), ("new", 23)):
@@ -179,6 +181,7 @@ def test_old_ones_are_forgotten(study: Study) -> None:
     assert KeptAnswer.objects.get().key == "new"
 
 
+@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_of_two_equal_writes_at_the_same_moment_one_is_done() -> None:
     study = make_study()

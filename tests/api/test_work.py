@@ -11,7 +11,7 @@ from annotation.models import Draft, Label, Response, Span
 from tests.api.cast import QUOTE, Script, assert_told, body, place, script_of
 from tests.page_cast import TEXT, Study, answers, client_of, make_study, page, payload
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -26,6 +26,7 @@ def next_item(ada: Script, study: Study) -> dict[str, Any]:
     return item
 
 
+@pytest.mark.postgresql
 def test_a_script_does_the_whole_round_of_an_annotator(study: Study, ada: Script) -> None:
     (campaign,) = ada.get("campaigns/").json()["results"]
     assert campaign["work"] == {"done": 0, "begun": 0, "left": 2, "waiting": 0}
@@ -70,6 +71,7 @@ def test_the_guideline_is_at_hand(study: Study, ada: Script) -> None:
     assert ada.get(place(mine, "guideline/")).json()["markdown"].startswith("#")
 
 
+@pytest.mark.postgresql
 def test_both_doors_store_the_same(study: Study, ada: Script) -> None:
     start = TEXT.index(QUOTE)
     by_page, by_api = study.assignment(study.ben), study.assignment(study.ada)
@@ -107,6 +109,7 @@ def test_what_was_sent_is_read_back(study: Study, ada: Script) -> None:
     assert read.json()["current"] is True
 
 
+@pytest.mark.postgresql
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_a_save_sent_twice_under_its_key_is_stored_once(
     study: Study, ada: Script, method: str
@@ -150,6 +153,7 @@ def test_a_key_that_cannot_be_kept_is_refused(study: Study, ada: Script, key: st
     assert not Response.objects.exists()
 
 
+@pytest.mark.postgresql
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("headers", "more"),

@@ -15,7 +15,7 @@ from audit.recording import Asking, address_class, digest_of, folded, on_behalf,
 from audit.sealing import broken, seal
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 COMMENT = "a comment that nobody else should read"
 
 
@@ -28,6 +28,7 @@ def told() -> list[str]:
     return list(Event.objects.order_by("pk").values_list("event", flat=True))
 
 
+@pytest.mark.postgresql
 def test_an_event_stands_or_falls_with_its_change() -> None:
     def fails() -> None:
         record("login", by=1)
@@ -83,6 +84,7 @@ def test_equal_states_of_two_objects_have_different_digests() -> None:
     assert digest_of("assignment", "1", None) == ""
 
 
+@pytest.mark.postgresql
 def test_a_first_answer_is_no_event_and_a_second_one_is(study: Study) -> None:
     mine = study.assignment(study.ada)
     before = len(told())
@@ -99,6 +101,7 @@ def test_a_first_answer_is_no_event_and_a_second_one_is(study: Study) -> None:
     assert Event.objects.filter(event="answer.changed").first().after == event.before  # type: ignore[union-attr]
 
 
+@pytest.mark.postgresql
 def test_answers_are_counted_with_each_seal(study: Study) -> None:
     assert count_answers() == 0
     submit(study.assignment(study.ada), payload("no"), "page")
@@ -110,6 +113,7 @@ def test_answers_are_counted_with_each_seal(study: Study) -> None:
 
 
 class TestLoggingIn:
+    @pytest.mark.postgresql
     def test_it_is_told_with_who_came(self, study: Study) -> None:
         Client().post("/login/", {"username": "ada", "password": PASSWORD})
         event = Event.objects.get(event="login")
@@ -135,6 +139,7 @@ class TestLoggingIn:
         assert told()[-2:] == ["login", "logout"]
 
 
+@pytest.mark.postgresql
 def test_who_is_forgotten_leaves_a_number_and_a_chain_that_holds(study: Study) -> None:
     mine = study.assignment(study.ada)
     submit(mine, payload("no"), "page")

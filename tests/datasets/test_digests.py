@@ -24,19 +24,21 @@ from datasets.models import (
 )
 from tests.cast import BATCH, load, write_lines
 
-pytestmark = [pytest.mark.usefixtures("db"), pytest.mark.postgresql]
+pytestmark = pytest.mark.usefixtures("db")
 
 
 def found() -> list[str]:
     return [each.wrong for each in digests.changed()]
 
 
+@pytest.mark.postgresql
 def test_what_was_loaded_is_there(batch: Path) -> None:
     assert QueryDigest.objects.count() == len(BATCH)
     assert found() == []
     assert digests.complete() == []
 
 
+@pytest.mark.postgresql
 def test_numbers_that_a_database_writes_in_another_form_are_the_same(tmp_path: Path) -> None:
     """PostgreSQL gives 1e22 back as a whole number, and -0.0 without its sign."""
     meta = {"many": [1e22, 1.5e300, -0.0, 1.0, 1e-7, 10**20, {"deep": 2.0}]}
@@ -90,6 +92,7 @@ CHANGES: list[tuple[Callable[[], object], str]] = [
 ]
 
 
+@pytest.mark.postgresql
 @pytest.mark.every_case
 @pytest.mark.parametrize(("change", "says"), CHANGES)
 def test_each_other_change_is_named(batch: Path, change: Callable[[], object], says: str) -> None:
@@ -135,6 +138,7 @@ def rows() -> list[tuple[Query, Any]]:
     return [(query, as_row(query)) for query in Query.objects.order_by("position")]
 
 
+@pytest.mark.postgresql
 def test_an_older_batch_gets_its_digests_once(batch: Path) -> None:
     before = {each.query.key: (each.line, each.texts) for each in QueryDigest.objects.all()}
     QueryDigest.objects.all().delete()

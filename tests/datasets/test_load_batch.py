@@ -25,8 +25,6 @@ from tests.cast import (
     write_lines,
 )
 
-pytestmark = pytest.mark.postgresql
-
 MODELS = (
     models.Batch,
     models.Query,
@@ -67,10 +65,12 @@ class TestLoading:
             "4 key points, 1 rankings.\n"
         )
 
+    @pytest.mark.postgresql
     def test_rows_come_back_as_they_were_read(self, batch: Path) -> None:
         rows = [located.query for located in read([batch])]
         assert list(batch_rows(models.Batch.objects.get())) == rows
 
+    @pytest.mark.postgresql
     def test_texts_are_stored_verbatim(self, batch: Path) -> None:
         assert models.Report.objects.get(key="r").text == FULL
         assert models.Report.objects.get(key="s/two").text.startswith("She was born\u2028in 1860.")
@@ -96,6 +96,7 @@ class TestLoading:
         run("load_batch", *files, "--name", "b")
         assert models.Query.objects.filter(batch__name="b").count() == 3
 
+    @pytest.mark.postgresql
     def test_a_passage_on_two_lines_is_stored_once_and_keeps_each_lines_facts(
         self, db: None, tmp_path: Path
     ) -> None:
@@ -130,6 +131,7 @@ class TestLoading:
         assert 'the report id "r " differs from "R"' in said
         assert 'names the passage "gone", which is not in the batch' in said
 
+    @pytest.mark.postgresql
     def test_many_lines_load_in_their_order(self, db: None, tmp_path: Path) -> None:
         passages = [[{"id": f"p{n}-{k}", "text": "x"} for k in range(9)] for n in range(600)]
         lines = [{"id": f"q{n}", "text": "?", "passages": p} for n, p in enumerate(passages)]
@@ -233,6 +235,7 @@ class TestRefusals:
     def test_a_file_that_is_not_there_is_named(self, db: None, tmp_path: Path) -> None:
         assert "cannot be read (no such file or directory)" in refusal(tmp_path / "none.jsonl")
 
+    @pytest.mark.postgresql
     def test_an_error_in_a_second_file_leaves_nothing_of_the_first(
         self, db: None, tmp_path: Path
     ) -> None:
@@ -257,6 +260,7 @@ class TestRefusals:
         other = write_lines(tmp_path / "other.jsonl", [FIRST, changed(text="")])
         assert 'line 2: "text" is empty' in refusal(other, "b")
 
+    @pytest.mark.postgresql
     @pytest.mark.parametrize("name", ["", " ", "x" * 201])
     def test_a_name_that_the_database_cannot_hold_is_refused(
         self, db: None, tmp_path: Path, name: str
@@ -295,6 +299,7 @@ class TestTheCommandItself:
         assert (status, said.startswith(wanted), said.count("\n")) == (1, True, 1)
         assert peak < 300
 
+    @pytest.mark.postgresql
     def test_a_database_that_was_never_made_is_one_line(self, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "b.jsonl", BATCH)
         done = manage(tmp_path / "empty", "load_batch", path, "--name", "b")

@@ -20,8 +20,6 @@ from judging.models import JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 
-pytestmark = pytest.mark.postgresql
-
 UNITS, ITEMS = 12, 4
 USAGE = {
     "prompt_tokens": 7,
@@ -45,6 +43,7 @@ def found() -> list[str]:
     return list(invariants.stored())
 
 
+@pytest.mark.postgresql
 def test_all_is_well_after_a_run(run: JudgeRun) -> None:
     assert (run.done, run.failures) == (ITEMS - 1, {"unreadable": 1})
     assert found() == []
@@ -58,6 +57,7 @@ def test_all_is_well_at_the_start_and_in_the_middle(campaign: Campaign) -> None:
     assert found() == []
 
 
+@pytest.mark.postgresql
 def test_the_command_names_each_place_and_fails(run: JudgeRun) -> None:
     Assignment.objects.filter(status="done").update(status="open")
     with pytest.raises(CommandError, match="do not hold: 4 violations"):
@@ -75,6 +75,7 @@ def test_two_answers_to_one_question_that_both_stand_are_found(run: JudgeRun) ->
     ]
 
 
+@pytest.mark.postgresql
 def test_two_labels_by_one_rater_are_found(run: JudgeRun) -> None:
     row = Assignment.objects.filter(status="done")[0]
     label = Label.objects.filter(response__assignment=row)[0]
@@ -87,6 +88,7 @@ def test_two_labels_by_one_rater_are_found(run: JudgeRun) -> None:
     ]
 
 
+@pytest.mark.postgresql
 def test_a_place_that_is_not_counted_is_found(campaign: Campaign) -> None:
     item = Item.objects.all()[0]
     Assignment.objects.create(item=item, rater=Rater.objects.create(name="ada"), asked=[], slot=1)
@@ -118,6 +120,7 @@ def test_more_people_than_were_planned_are_found(campaign: Campaign, unchecked: 
     assert found() == [f"I3: campaign {campaign}, item {item.key}: {places}"]
 
 
+@pytest.mark.postgresql
 def test_a_person_with_an_item_twice_is_found(campaign: Campaign) -> None:
     item, ada = Item.objects.all()[0], Rater.objects.create(name="ada")
     for scope in ("", "q1:0"):
@@ -203,6 +206,7 @@ def test_an_answer_that_is_gone_is_found(run: JudgeRun) -> None:
     assert len([line for line in found() if line.startswith("I5")]) == ITEMS - 1
 
 
+@pytest.mark.postgresql
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("wrong", "says"),
@@ -304,6 +308,7 @@ def test_it_takes_few_queries_where_all_is_well(
         assert found() == []
 
 
+@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_it_reads_one_instant_and_leaves_no_transaction_behind() -> None:
     with invariants.one_instant():

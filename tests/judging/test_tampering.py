@@ -37,7 +37,7 @@ from tests.annotation.adjudication.cast import Dispute, answer, decided, make_di
 from tests.cast import run
 from tests.page_cast import answers, client_of, page
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 FIRST, SECOND = "hidden-system-0:r", "hidden-system-1:r"
 
 
@@ -86,6 +86,7 @@ def found() -> list[str]:
     return [str(violation) for violation in violations(Seen())]
 
 
+@pytest.mark.postgresql
 def test_an_untampered_study_is_well(cast: Cast) -> None:
     assert found() == []
     assert run("check_invariants").strip() == "The invariants hold."
@@ -105,6 +106,7 @@ def label_of(assignment: Assignment, unit: str = "q:1") -> Label:
     return found.get(unit__name=unit)
 
 
+@pytest.mark.postgresql
 def test_a_deleted_answer(cast: Cast) -> None:
     Response.objects.filter(assignment=cast.ben).delete()
     assert found() == [f"status: {cast.at(cast.ben)}: is done, and its answer is gone"]
@@ -116,12 +118,14 @@ def test_a_deleted_label(cast: Cast) -> None:
     assert found() == [f"labels: {place}: its label is gone; the answer says 'yes'"]
 
 
+@pytest.mark.postgresql
 def test_a_flipped_label(cast: Cast) -> None:
     Label.objects.filter(pk=label_of(cast.ben).pk).update(value="no")
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
     assert found() == [f"labels: {place}: is labelled 'no', and the answer says 'yes'"]
 
 
+@pytest.mark.postgresql
 def test_a_flipped_label_of_an_answer_that_was_replaced(cast: Cast) -> None:
     first = Response.objects.get(assignment=cast.ada, revision=1)
     first.labels.filter(unit__name="q:2").update(value="yes")
@@ -249,6 +253,7 @@ def test_a_quote_without_a_place_that_nobody_gave(cast: Cast) -> None:
     assert any(line.endswith("quotes 'invented', which its answer does not") for line in lines)
 
 
+@pytest.mark.postgresql
 def test_a_lost_span(cast: Cast) -> None:
     span_of(cast.ben).delete()
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
@@ -277,6 +282,7 @@ def test_a_label_of_another_items_unit(cast: Cast) -> None:
     assert f"labels: {cast.at(cast.ben, 'revision 1')}: {strange}" in lines
 
 
+@pytest.mark.postgresql
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("change", "says"),
@@ -310,6 +316,7 @@ def _of_somebody_else() -> None:
     Decision.objects.filter(response__revision=2).update(response=other)
 
 
+@pytest.mark.postgresql
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("tamper", "says"),
@@ -339,6 +346,7 @@ def test_a_tampered_decision(cast: Cast, tamper: Callable[[], object], says: str
     assert {line.partition(":")[0] for line in lines} == {"decisions"}
 
 
+@pytest.mark.postgresql
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("tamper", "says"),
@@ -363,6 +371,7 @@ def test_a_tampered_draw(cast: Cast, tamper: Callable[[], object], says: str) ->
     assert any(line.startswith("draws: campaign Pilot: ") and says in line for line in found())
 
 
+@pytest.mark.postgresql
 def test_a_tampered_tally(cast: Cast) -> None:
     row = Tally.objects.filter(what="items/study")[0]
     Tally.objects.filter(pk=row.pk).update(number=row.number + 1)
@@ -401,6 +410,7 @@ def as_json() -> dict[str, Any]:
     return told
 
 
+@pytest.mark.postgresql
 def test_json_names_each_row_by_its_keys_and_says_how_to_mend_it(cast: Cast) -> None:
     label = label_of(cast.ben)
     Label.objects.filter(pk=label.pk).update(value="no")
@@ -439,6 +449,7 @@ def test_text_says_how_to_mend_what_it_found(cast: Cast) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.postgresql
 def test_statements_do_not_grow_with_the_answers(cast: Cast) -> None:
     with CaptureQueriesContext(connection) as few:
         assert found() == []

@@ -23,7 +23,7 @@ from annotation.people.membership import exclude
 from datasets.models import Batch
 from tests.annotation.adjudication.cast import Dispute, answer, decided, make_dispute
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -37,6 +37,7 @@ def names(there: Dispute, **wanted: str) -> list[str]:
     return [units[each.unit] for each in found]
 
 
+@pytest.mark.postgresql
 def test_ties_come_first_then_narrow_majorities_then_what_judges_dispute(there: Dispute) -> None:
     assert names(there) == ["q:0", "q:1", "q:2"]
 
@@ -66,6 +67,7 @@ def test_what_one_person_or_one_judge_alone_said_is_no_dispute(there: Dispute) -
     assert names(there) == ["q:0", "q:1", "q:2"]
 
 
+@pytest.mark.postgresql
 def test_the_units_of_an_item_stand_together_behind_its_most_useful(there: Dispute) -> None:
     """The second report has a tie on its last question, the first one has a tie and two more."""
     answer(there.study.assignment(there.study.ada), "no", "no", "no")
@@ -76,6 +78,7 @@ def test_the_units_of_an_item_stand_together_behind_its_most_useful(there: Dispu
     assert [each.rank for each in found] == [(0, 1 / 3), (1, 2 / 3), (2, 1.0), (0, 0.5)]
 
 
+@pytest.mark.postgresql
 def test_decided_units_leave_the_queue_and_can_be_reread(there: Dispute) -> None:
     decided(there, there.units[0])
     assert names(there) == ["q:1", "q:2"]
@@ -150,6 +153,7 @@ def test_who_labelled_a_unit_does_not_find_it(there: Dispute) -> None:
     assert names(there) == ["q:0", "q:2"]
 
 
+@pytest.mark.postgresql
 def test_the_database_finds_the_disputes_in_one_query(there: Dispute) -> None:
     with CaptureQueriesContext(connection) as found:
         assert len(disputes(counted(there.study.campaign))) == 3

@@ -22,7 +22,7 @@ from annotation.protocols.validation import Channel, RefusedError
 from tests.annotation.answering import good_answer, person
 from tests.cast import FULL, ROOT, campaign_of, exported
 
-pytestmark = [pytest.mark.usefixtures("batch"), pytest.mark.postgresql]
+pytestmark = pytest.mark.usefixtures("batch")
 
 STRICT: tuple[Channel, ...] = ("page", "api")
 
@@ -52,6 +52,7 @@ def quoted(assignment: Assignment, *quotes: dict[str, Any]) -> dict[str, Any]:
     return answer(assignment, evidence=list(quotes))
 
 
+@pytest.mark.postgresql
 def test_an_answer_becomes_labels_and_spans(mine: Assignment) -> None:
     outcome = submit(mine, answer(mine), "page", Circumstances(seconds=7.5))
     assert (outcome.created, outcome.warnings) == (True, ())
@@ -76,6 +77,7 @@ def test_a_time_on_task_stays_until_a_save_gives_another(
     assert mine.seconds == kept
 
 
+@pytest.mark.postgresql
 def test_the_same_key_is_stored_once(mine: Assignment) -> None:
     first = submit(mine, answer(mine), "page", Circumstances(key="a"))
     again = submit(mine, answer(mine), "page", Circumstances(key="a", seen=0))
@@ -115,6 +117,7 @@ def test_the_same_answer_takes_the_draft_away_too(mine: Assignment) -> None:
     assert not Draft.objects.exists()
 
 
+@pytest.mark.postgresql
 def test_revisions_are_added_and_one_is_current(mine: Assignment) -> None:
     first = submit(mine, answer(mine), "page").response
     labels = list(first.labels.values_list("id", "value"))
@@ -126,6 +129,7 @@ def test_revisions_are_added_and_one_is_current(mine: Assignment) -> None:
     assert len(exported("c", "labels")) == 3
 
 
+@pytest.mark.postgresql
 def test_an_answer_over_one_that_was_not_seen_is_a_conflict(mine: Assignment) -> None:
     submit(mine, answer(mine), "page", Circumstances(seen=0))
     stands = submit(mine, no(mine), "page", Circumstances(seen=1)).response
@@ -135,6 +139,7 @@ def test_an_answer_over_one_that_was_not_seen_is_a_conflict(mine: Assignment) ->
     assert Response.objects.count() == 2
 
 
+@pytest.mark.postgresql
 def test_a_lost_lease_is_refused(mine: Assignment) -> None:
     Assignment.objects.update(lease=uuid.uuid4(), status="leased")
     for act in (
@@ -147,12 +152,14 @@ def test_a_lost_lease_is_refused(mine: Assignment) -> None:
     assert (mine.status, Response.objects.count()) == ("leased", 0)
 
 
+@pytest.mark.postgresql
 def test_the_draft_goes_with_the_answer(mine: Assignment) -> None:
     Draft.objects.create(assignment=mine, payload={"units": {}})
     submit(mine, answer(mine), "page")
     assert not Draft.objects.exists()
 
 
+@pytest.mark.postgresql
 def test_a_refused_answer_leaves_everything_as_it_was(mine: Assignment) -> None:
     Draft.objects.create(assignment=mine, payload={"units": {}})
     with pytest.raises(RefusedError):
@@ -172,6 +179,7 @@ def test_a_quote_that_is_not_at_its_place_is_refused_by_people_s_doors(mine: Ass
     assert (list(starts), Response.objects.count()) == ([place], 1)
 
 
+@pytest.mark.postgresql
 def test_offsets_count_code_points(mine: Assignment) -> None:
     bridge, hebrew = FULL.index("🌉"), FULL.index("שלום לכולם")
     quotes = [{"quote": "🌉. It", "start": bridge}, {"quote": "שלום לכולם", "start": hebrew}]

@@ -35,7 +35,7 @@ from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 GOOD = {"name": "eve", "password": "a-rather-long-word", "again": "a-rather-long-word"}
 
 
@@ -73,6 +73,7 @@ class TestTheLink:
             assert Client().get(door(made)).status_code == 200
         assert made.invitation.state == "open"
 
+    @pytest.mark.postgresql
     def test_it_makes_the_account_that_was_meant(self, study: Study) -> None:
         made = invite("annotator", study.campaign, "adjudicator", by=study.root)
         client = Client()
@@ -93,6 +94,7 @@ class TestTheLink:
             "annotator", False, "annotator",
         )  # fmt: skip
 
+    @pytest.mark.postgresql
     def test_it_works_once(self, study: Study) -> None:
         made = invite("annotator", by=study.root)
         assert Client().post(door(made), GOOD).status_code == 302
@@ -280,6 +282,7 @@ class TestUsingItUp:
         assert made.used_at is None
         assert not Membership.objects.exists()
 
+    @pytest.mark.postgresql
     def test_where_it_cannot_be_used_no_account_is_made(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.root)
         end(made)
@@ -328,6 +331,7 @@ class TestUsingItUp:
 
 
 class TestTheDatabase:
+    @pytest.mark.postgresql
     def test_it_refuses_one_that_is_used_and_taken_back(self, study: Study) -> None:
         made = invite("annotator", by=study.root).invitation
         now = timezone.now()
@@ -335,6 +339,7 @@ class TestTheDatabase:
             Invitation.objects.filter(pk=made.pk).update(used_at=now, revoked_at=now)
 
 
+@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_come_at_once_one_gets_in() -> None:
     root = User.objects.create(username="root", role="admin")

@@ -28,7 +28,7 @@ from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import run
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 READ = ("report", "report-body", "campaign-people", "judges-compared")
 
 
@@ -138,6 +138,7 @@ class TestANamedPool:
     def _named(self, study: Study) -> None:
         set_pool(study.campaign, "named")
 
+    @pytest.mark.postgresql
     def test_only_members_take_part(self, study: Study) -> None:
         add_member(study.campaign, study.ada, "annotator")
         assert [works(u) for u in (study.ada, study.ben, study.rita)] == [True, False, False]
@@ -186,6 +187,7 @@ class TestANamedPool:
         assert {each.reason for each in states} == {"expired", ""}
         assert_whole(study.campaign)
 
+    @pytest.mark.postgresql
     def test_what_others_hold_goes_back_when_it_closes(self, study: Study) -> None:
         set_pool(study.campaign, "open")
         mine, theirs = study.assignment(study.ada), study.assignment(study.ben)
@@ -234,10 +236,12 @@ class TestTheAccountsRoleIsTheMost:
             add_member(study.campaign, getattr(study, name), role)
         assert not Membership.objects.exists()
 
+    @pytest.mark.postgresql
     def test_a_role_that_was_written_past_us_is_not_heeded(self, study: Study) -> None:
         Membership.objects.create(campaign=study.campaign, user=study.ada, role="researcher")
         assert not reads(study.ada)
 
+    @pytest.mark.postgresql
     def test_the_database_knows_the_roles(self, study: Study) -> None:
         with pytest.raises(IntegrityError), transaction.atomic():
             Membership.objects.create(campaign=study.campaign, user=study.ada, role="owner")
@@ -253,6 +257,7 @@ class TestItemsForOnePerson:
         assert take(study, study.ada) is None
         assert take(study, study.ben)
 
+    @pytest.mark.postgresql
     def test_it_is_reached_by_exactly_so_many(self, study: Study) -> None:
         rater = rater_of(study.ada)
         set_most_items(study.campaign, 2)

@@ -14,8 +14,6 @@ from judging.models import FrozenError, Judge, JudgeCall, JudgeRun, Strike
 from judging.runs import ledger, lifecycle
 from tests.judging.cast import campaign_of, judge, run_scripted
 
-pytestmark = pytest.mark.postgresql
-
 UNITS, ITEMS = 12, 4
 
 
@@ -30,6 +28,7 @@ def test_planning_twice_makes_nothing_new(campaign: Campaign) -> None:
     assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
+@pytest.mark.postgresql
 def test_planning_in_many_steps_makes_the_same(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +66,7 @@ def test_what_is_given_back_is_of_its_judge_and_campaign_alone(
     )
 
 
+@pytest.mark.postgresql
 def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
     ledger.plan(campaign, rater)
@@ -98,6 +98,7 @@ def test_a_random_order_asks_the_same_units(db: None, tmp_path: Path) -> None:
         assert sorted(row.asked) == sorted(row.item.units.values_list("name", flat=True))
 
 
+@pytest.mark.postgresql
 def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
     ledger.plan(campaign, rater)
@@ -107,6 +108,7 @@ def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
     assert not {r.pk for r in first} & {r.pk for r in second}
 
 
+@pytest.mark.postgresql
 def test_rows_are_claimed_in_the_order_of_the_campaign(campaign: Campaign) -> None:
     rater = judge()
     ledger.plan(campaign, rater)
@@ -114,6 +116,7 @@ def test_rows_are_claimed_in_the_order_of_the_campaign(campaign: Campaign) -> No
     assert [r.item.position for r in rows] == sorted(r.item.position for r in rows)
 
 
+@pytest.mark.postgresql
 def test_a_lease_is_had_by_one_at_a_time(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     assert lifecycle.take(run)
@@ -127,6 +130,7 @@ def test_a_second_run_waits_while_the_first_is_at_work(campaign: Campaign) -> No
         lifecycle.start(campaign, rater)
 
 
+@pytest.mark.postgresql
 def test_a_dead_run_is_closed_and_its_rows_are_given_back(campaign: Campaign) -> None:
     rater = judge()
     dead = lifecycle.start(campaign, rater)
@@ -144,6 +148,7 @@ def test_a_dead_run_is_closed_and_its_rows_are_given_back(campaign: Campaign) ->
     assert not lifecycle.finish(dead, lease, "done")
 
 
+@pytest.mark.postgresql
 def test_a_renewed_lease_lasts_longer(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     lease = lifecycle.take(run)
@@ -180,6 +185,7 @@ def test_a_limit_counts_what_the_run_has_closed(campaign: Campaign) -> None:
     assert lifecycle.remaining(run) == 3
 
 
+@pytest.mark.postgresql
 def test_judges_and_calls_are_never_changed(campaign: Campaign) -> None:
     rater = judge()
     rater.model = "another"
@@ -255,6 +261,7 @@ class TestStrikes:
         assert alone.pk in self.struck()
         assert ledger.claim(campaign, rater, lease, 12) == []
 
+    @pytest.mark.postgresql
     def test_a_third_death_closes_the_row_and_no_other(self, campaign: Campaign) -> None:
         rater = judge()
         self.die(campaign, rater, rows=1)
