@@ -173,7 +173,7 @@ def _share_reused(
     judge: Judge, campaign: Campaign, reuse: str, prepared: Sequence[Prepared]
 ) -> float:
     run = JudgeRun(judge=judge, campaign=campaign, reuse=reuse)
-    found = cache.answers_to(run, (each.request_hash for each in prepared))
+    found = cache.find_answers(run, (each.request_hash for each in prepared))
     return sum(p.request_hash in found for p in prepared) / len(prepared) if prepared else 0.0
 
 

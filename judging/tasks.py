@@ -21,7 +21,7 @@ from annotation.models import Campaign
 from audit.recording import record
 from judging import lanes
 from judging.engine import Control
-from judging.engine.worker import ended_with_the_worker, is_ending, work
+from judging.engine.worker import is_ending, stopping_with_worker, work
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.runs import ledger, lifecycle
 
@@ -67,7 +67,7 @@ def pump(run: int) -> None:
     if found is None or lease is None:
         return
     control = Control(seconds=BUDGET_SECONDS)
-    with ended_with_the_worker(control):
+    with stopping_with_worker(control):
         work(found, lease, control)
     following = None if is_ending() else lifecycle.next_run(found)
     if following is not None:

@@ -1,1 +1,6 @@
-"""What becomes of a judge's reply: calls as stored, labels through `submit`, scores, the cache."""
+"""Answers: what happens to a judge's replies.
+
+`calls` stores every attempt and counts its tokens and cost. `results` stores a group of calls with
+their labels, through `annotation.answers`. `scoring` computes scores from log probabilities.
+`cache` reuses the answers to equal requests.
+"""

@@ -1,8 +1,8 @@
-"""Reusing the answer that an equal request got before, instead of paying for it again.
+"""Reuse the answer to an equal earlier request instead of paying for it again.
 
-Two requests are equal if their hashes are: the same endpoint, model, messages, form of the answer
-and sampling. A reused answer is a call of its own that names its origin and costs nothing. It is
-stored together with its labels, so that a run that dies before reuses it again.
+Two requests are equal if their hashes are: the same endpoint, model, messages, answer schema and
+sampling parameters. A reused answer is a call of its own that names its origin and costs nothing.
+It is stored together with its labels, so that a run that dies before simply reuses it again.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared
 
 CHUNK = 500
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 Reuse = JudgeRun.Reuse
 
 
 def reused_results(run: JudgeRun, prepared: Sequence[Prepared]) -> list[Result]:
-    """Results from equal requests, as far as the run's choice allows; nothing is stored yet."""
-    found = answers_to(run, (p.request_hash for p in prepared))
-    return [_taken(p, found[p.request_hash]) for p in prepared if p.request_hash in found]
+    """Return results from equal requests, if the run may reuse them. Nothing is stored yet."""
+    found = find_answers(run, (p.request_hash for p in prepared))
+    return [_reuse(p, found[p.request_hash]) for p in prepared if p.request_hash in found]
 
 
-class Equals:
-    """Of equal requests in one run the first is asked, and the others wait for its answer.
+class EqualRequests:
+    """Of equal requests in one run, asks the first and lets the others wait for its answer.
 
-    They stay leased meanwhile, `waiting` of them. Reads the database; for one thread.
+    The `waiting` ones stay leased. Reads the database; for use in one thread.
     """
 
     def __init__(self, run: JudgeRun) -> None:
@@ -45,12 +45,12 @@ class Equals:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many wait that no more should be claimed."""
-        return self.waiting >= MOST_WAITING
+        """Whether so many requests wait that no more should be claimed."""
+        return self.waiting >= MAX_WAITING
 
-    def firsts_of(self, prepared: Sequence[Prepared]) -> list[Prepared]:
-        """Those that are to be asked now."""
-        if not may_take(self._run):
+    def claim_firsts(self, prepared: Sequence[Prepared]) -> list[Prepared]:
+        """Return the requests to ask now, and let the others wait."""
+        if not may_reuse(self._run):
             return list(prepared)
         firsts: list[Prepared] = []
         for each in prepared:
@@ -62,61 +62,58 @@ class Equals:
                 firsts.append(each)
         return firsts
 
-    def released_by(self, stored: Iterable[Result]) -> tuple[list[Prepared], list[Result]]:
-        """Rows that are to be asked now after all, and results for others, by what was stored.
+    def release(self, stored: Iterable[Result]) -> tuple[list[Prepared], list[Result]]:
+        """Return waiting requests to ask now and results for others, after results were stored.
 
-        Where the first brought no answer that may be taken the second is asked, and so on.
+        If the first request brought no reusable answer, the second is asked, and so on.
         """
         if not self._asking:
             return [], []
-        back = {result.prepared.request_hash for result in stored if result.verdict}
+        back = {result.prepared.request_hash for result in stored if result.outcome}
         self._asking -= back
         others = [each for digest in back for each in self._later.pop(digest, ())]
         self.waiting -= len(others)
         taken = reused_results(self._run, others) if others else []
-        known = {result.prepared.assignment.pk for result in taken}
-        return self.firsts_of([p for p in others if p.assignment.pk not in known]), taken
+        answered = {result.prepared.assignment.pk for result in taken}
+        return self.claim_firsts([p for p in others if p.assignment.pk not in answered]), taken
 
 
-def answers_to(run: JudgeRun, hashes: Iterable[str]) -> dict[str, JudgeCall]:
-    """The newest answer to each request that this run may take, by hash."""
-    if not may_take(run):
+def find_answers(run: JudgeRun, hashes: Iterable[str]) -> dict[str, JudgeCall]:
+    """Return the newest answer to each request that this run may reuse, by hash."""
+    if not may_reuse(run):
         return {}
-    wanted = list(dict.fromkeys(hashes))
-    calls = reusable(run.reuse, run.campaign, run.judge)
+    unique = list(dict.fromkeys(hashes))
+    calls = reusable_calls(run.reuse, run.campaign, run.judge)
     return {
         call.request_hash: call
-        for start in range(0, len(wanted), CHUNK)
-        for call in calls.filter(request_hash__in=wanted[start : start + CHUNK]).order_by("id")
+        for start in range(0, len(unique), CHUNK)
+        for call in calls.filter(request_hash__in=unique[start : start + CHUNK]).order_by("id")
     }
 
 
-def may_take(run: JudgeRun) -> bool:
-    """Whether the run takes answers at all.
-
-    A judge under changed conditions takes none: it asks to see whether the answers are the same.
-    """
+def may_reuse(run: JudgeRun) -> bool:
+    """Tell whether the run may reuse answers. A trial may not, since it tests for differences."""
     return run.reuse != Reuse.NEVER and run.judge.base_id is None
 
 
-def reusable(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[JudgeCall]:
-    """The calls that may serve again.
+def reusable_calls(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[JudgeCall]:
+    """Return the calls whose answers may be reused.
 
-    Those that became labels always; unreadable ones only where asking again would, as far as the
-    request can say, bring the same: at temperature 0. What failed on the way never.
+    Answers that became labels may be reused. Unreadable answers may be reused at temperature 0,
+    where asking again should give the same. Failed calls are never reused.
     """
     good = Q(state=ANSWERED, assignment__status=Assignment.Status.DONE)
     if not judge.params.get("temperature", 0.0):
         unreadable = Q(state=ANSWERED) | Q(state="unreadable")
         good |= unreadable & Q(assignment__reason="unreadable")
-    # Where a repair was needed, the call before it holds what could not be read.
-    mended = JudgeCall.objects.filter(assignment=OuterRef("assignment"), repair=True)
-    calls = JudgeCall.objects.filter(good, ~Exists(mended), reused_from=None, repair=False)
+    # If a repair was needed, the call before it has the unreadable answer.
+    repairs = JudgeCall.objects.filter(assignment=OuterRef("assignment"), repair=True)
+    calls = JudgeCall.objects.filter(good, ~Exists(repairs), reused_from=None, repair=False)
     return calls.filter(run__campaign=campaign) if reuse == Reuse.CAMPAIGN else calls
 
 
-def _taken(prepared: Prepared, call: JudgeCall) -> Result:
-    """The result of another call, with a call of its own that says where it came from."""
+def _reuse(prepared: Prepared, call: JudgeCall) -> Result:
+    """Turn another call's answer into a result with a call of its own that names the origin."""
     answer = Answer(
         call.completion or "",
         call.finish_reason,
@@ -132,5 +129,5 @@ def _taken(prepared: Prepared, call: JudgeCall) -> Result:
         cost=Decimal(0),
         reused_from=call.pk,
     )
-    verdict = answer if call.state == ANSWERED else Failure("unreadable")
-    return Result(prepared, (taken,), verdict, call.seconds)
+    outcome = answer if call.state == ANSWERED else Failure("unreadable")
+    return Result(prepared, (taken,), outcome, call.seconds)

@@ -1,4 +1,4 @@
-"""Storing each attempt as a call, and adding its tokens and cost to the run."""
+"""Store each attempt as a call, and add up its tokens and cost for the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judging.backends.base import Answer
 from judging.costs import PriceBook
 from judging.models import JudgeCall, JudgeRun
 
-MOST_TOKENS = 2**31 - 1
+MAX_TOKENS = 2**31 - 1
 CHUNK = 100
 Row = tuple[Any, ...]
 Attempt = tuple[int, int, str, "Call"]
@@ -27,9 +27,9 @@ Attempt = tuple[int, int, str, "Call"]
 
 @dataclass(frozen=True)
 class Call:
-    """One attempt, as it will be stored. Without a `cost` it is what the usage tells.
+    """One attempt, as it will be stored. Without a `cost` the cost follows from the usage.
 
-    `request_hash` is of what was sent, where that is not the row's own request.
+    `request_hash` is the hash of what was sent if that is not the assignment's own request.
     """
 
     state: str
@@ -47,7 +47,7 @@ class Call:
 
 @dataclass
 class Tally:
-    """What a group of results adds to its run."""
+    """The sums that a group of results adds to its run."""
 
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
@@ -60,24 +60,26 @@ class Tally:
 
 
 def store_calls(run: JudgeRun, attempts: Sequence[Attempt]) -> Tally:
-    """Writes attempts down and counts them for their assignments; what they add to the run."""
-    rows = [_row(run, *attempt) for attempt in attempts]
+    """Insert attempts, count them on their assignments, and return the sums for the run."""
+    rows = [_call_values(run, *attempt) for attempt in attempts]
     for start in range(0, len(rows), CHUNK):
         _calls.rows(rows[start : start + CHUNK])
     for count, assignments in _by_count(attempts).items():
         _tried.run(rows=assignments, count=count)
-    return _counted(attempts, rows)
+    return _tally(attempts, rows)
 
 
 def _by_count(attempts: Iterable[Attempt]) -> dict[int, list[int]]:
-    """The assignments by how often they were tried now."""
+    """Group the assignments by their number of attempts."""
     counted: dict[int, list[int]] = {}
     for assignment, times in Counter(assignment for assignment, *_ in attempts).items():
         counted.setdefault(times, []).append(assignment)
     return counted
 
 
-def _row(run: JudgeRun, assignment: int, attempt: int, request_hash: str, call: Call) -> Row:
+def _call_values(
+    run: JudgeRun, assignment: int, attempt: int, request_hash: str, call: Call
+) -> Row:
     answer = call.answer
     return (
         run.pk,
@@ -125,16 +127,16 @@ COST = COLUMNS.index("cost")
 
 
 def _cost(run: JudgeRun, call: Call) -> Decimal | None:
-    """US dollars; None where nothing was used, or its price is not known."""
+    """Return US dollars. None if nothing was used or the price is unknown."""
     if call.cost is not None or call.answer is None or not call.answer.usage:
         return call.cost
-    # Kept with the run: whoever works on it asks for the same rates with every group.
+    # Cached on the run, since every group of results needs the same rates.
     book: PriceBook = vars(run).setdefault("price_book", PriceBook(run.judge.model))
     rates = book.on(call.sent_at.date())
     return rates.cost(call.answer.usage) if rates else None
 
 
-def _counted(attempts: Iterable[Attempt], rows: Iterable[Row]) -> Tally:
+def _tally(attempts: Iterable[Attempt], rows: Iterable[Row]) -> Tally:
     tally = Tally()
     for (*_, call), row in zip(attempts, rows, strict=True):
         if call.reused_from is not None:
@@ -155,21 +157,21 @@ def _tokens(usage: Mapping[str, Any], name: str) -> int:
     count = usage.get(name)
     if not isinstance(count, int) or isinstance(count, bool):
         return 0
-    return count if 0 <= count <= MOST_TOKENS else 0
+    return count if 0 <= count <= MAX_TOKENS else 0
 
 
 def storable_text(text: str) -> str:
-    """A text with what no database keeps, NUL and halves of surrogate pairs, written as escapes."""
+    """Escape what no database stores in a text: NUL and lone surrogates."""
     if text.isascii() and "\0" not in text:
         return text
     return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def storable(value: Any) -> Any:
-    """The same for JSON."""
-    # Its escapes begin with these; most answers have none of them, and are many nested values.
-    written = json.dumps(value)
-    return _storable(value) if "\\u0000" in written or "\\ud" in written else value
+    """Apply `storable_text` to all texts in a JSON value."""
+    # Most answers are many nested values without such characters, so look for their escapes first.
+    encoded = json.dumps(value)
+    return _storable(value) if "\\u0000" in encoded or "\\ud" in encoded else value
 
 
 def _storable(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Storing results: the calls of a group of rows, and their answers through `submit`."""
+"""Store the results of a group of assignments: their calls, and their answers as labels."""
 
 from __future__ import annotations
 
@@ -25,25 +25,13 @@ from annotation.protocols.schema import Schema
 from annotation.protocols.validation import RefusedError
 from datasets.db.prepared import Among, Given, PreparedModels, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery
-from judging.answers.calls import Attempt, Call, Tally, storable, storable_text, store_calls
-from judging.answers.scoring import details_of, kept_logprobs
+from judging.answers.calls import Attempt, Call, Tally, store_calls
+from judging.answers.scoring import score_answer, select_logprobs
 from judging.backends.base import Answer, Reason
 from judging.models import JudgeCall, JudgeRun, Strike
 from judging.prompts.perturbations import restore_order
 from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
-
-__all__ = [
-    "ANSWERED",
-    "FINAL",
-    "Call",
-    "Failure",
-    "Result",
-    "record",
-    "storable",
-    "storable_text",
-    "stored_results",
-]
 
 ANSWERED = "answered"
 FINAL: tuple[Reason, ...] = ("unreadable", "refused", "truncated", "filtered", "too-long")
@@ -51,21 +39,21 @@ FINAL: tuple[Reason, ...] = ("unreadable", "refused", "truncated", "filtered", "
 
 @dataclass(frozen=True)
 class Failure:
-    """A result without labels."""
+    """A result without labels, for a missing reason."""
 
     reason: Reason
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a row: its new calls, and an answer or a reason. With neither it stays.
+    """The new calls of an assignment, and its outcome. Without an outcome it stays open.
 
-    `first` is the answer that the verdict mends: it stands where that one cannot be read.
+    After a repair, `first` is the answer before it, which counts if the outcome cannot be read.
     """
 
     prepared: Prepared
     calls: Sequence[Call] = ()
-    verdict: Answer | Failure | None = None
+    outcome: Answer | Failure | None = None
     seconds: float | None = None
     first: Answer | None = None
 
@@ -73,26 +61,28 @@ class Result:
 def record(
     run: JudgeRun, lease: uuid.UUID, schema: Schema, by_unit: bool, results: Sequence[Result]
 ) -> int:
-    """Stores calls and answers; the number of rows that were closed. Raises LostLeaseError.
+    """Store calls and answers, and return the number of closed assignments.
 
-    The calls are kept even where the lease is lost, or where closing the rows fails: they were
-    made, and paid. A row that went to somebody else meanwhile is left to them.
+    Raises LostLeaseError. The calls are stored even if the lease is lost or closing fails, since
+    they were made and paid. Assignments that another worker has leased meanwhile stay with it.
     """
     attempts = [attempt for result in results for attempt in _attempts(result, by_unit)]
     closings: list[_Closing] = []
     wrong: Exception | None = None
     try:
-        closings += [_closing(each, lease, schema, by_unit) for each in results if each.verdict]
+        closings += [
+            _prepare_closing(each, lease, schema, by_unit) for each in results if each.outcome
+        ]
     except Exception as error:
         wrong = error
     with brief_transaction():
-        # The run before its rows, in the order of whoever takes a run over.
-        counted = _locked.first(pk=run.pk)
-        held = counted[0] if counted and counted[0].lease == lease else None
+        # The run is locked before its assignments, as in a takeover.
+        found = _locked.first(pk=run.pk)
+        leased = found[0] if found and found[0].lease == lease else None
         tally = store_calls(run, attempts)
         try:
             with transaction.atomic():
-                _close(held, lease, closings, tally)
+                _close(leased, lease, closings, tally)
         except Exception as error:
             wrong = error
             if not connection.needs_rollback:
@@ -107,44 +97,44 @@ def _attempts(result: Result, by_unit: bool) -> list[Attempt]:
     numbered = enumerate(result.calls, start=row.attempts + 1)
     own = result.prepared.request_hash
     return [
-        (row.pk, n, call.request_hash or own, _lean(call, result.prepared, by_unit))
+        (row.pk, n, call.request_hash or own, _trim(call, result.prepared, by_unit))
         for n, call in numbered
     ]
 
 
-def _lean(call: Call, prepared: Prepared, by_unit: bool) -> Call:
-    """The call without the log probabilities that no score is computed from."""
+def _trim(call: Call, prepared: Prepared, by_unit: bool) -> Call:
+    """Remove log probabilities from which no score is computed."""
     if call.answer is None or not call.answer.logprobs:
         return call
-    told = kept_logprobs(prepared, call.answer, by_unit)
-    return replace(call, answer=replace(call.answer, logprobs=told))
+    selected = select_logprobs(prepared, call.answer, by_unit)
+    return replace(call, answer=replace(call.answer, logprobs=selected))
 
 
 @dataclass(frozen=True)
 class _Closing:
-    """A row with its checked answer, or the reason why there is none."""
+    """An assignment with its checked answer, or with a missing reason."""
 
     assignment: Assignment
     answer: tuple[Ready, Circumstances] | None
     reason: str = ""
 
 
-def _closing(result: Result, lease: uuid.UUID, schema: Schema, by_unit: bool) -> _Closing:
-    """All of it that takes time, before anything is locked."""
-    prepared, verdict = result.prepared, result.verdict
-    if not isinstance(verdict, Answer):
-        reason = verdict.reason if isinstance(verdict, Failure) else "error"
+def _prepare_closing(result: Result, lease: uuid.UUID, schema: Schema, by_unit: bool) -> _Closing:
+    """Do the slow part of closing an assignment, before anything is locked."""
+    prepared, outcome = result.prepared, result.outcome
+    if not isinstance(outcome, Answer):
+        reason = outcome.reason if isinstance(outcome, Failure) else "error"
         return _Closing(prepared.assignment, None, reason)
-    for answer in (verdict, result.first):
+    for answer in (outcome, result.first):
         if answer is not None and (ready := _ready(prepared, answer.text, schema, by_unit)):
-            details = details_of(prepared, answer, by_unit)
+            details = score_answer(prepared, answer, by_unit)
             circumstances = Circumstances(lease=lease, seconds=result.seconds, details=details)
             return _Closing(prepared.assignment, (ready, circumstances))
     return _Closing(prepared.assignment, None, "unreadable")
 
 
 def _ready(prepared: Prepared, text: str, schema: Schema, by_unit: bool) -> Ready | None:
-    """A completion as it can be stored; None where it cannot be read."""
+    """Check a completion for storing. None if it cannot be read."""
     try:
         return prepare(
             prepared.assignment,
@@ -160,7 +150,7 @@ def _ready(prepared: Prepared, text: str, schema: Schema, by_unit: bool) -> Read
 
 
 def _payload(prepared: Prepared, text: str, by_unit: bool) -> Payload:
-    """The payload of a completion, under the units' real names."""
+    """Read the payload of a completion, by the units' real names."""
     payload = from_judge(text, prepared.units, by_unit)
     names = prepared.names
     payload["units"] = {names.get(name, name): each for name, each in payload["units"].items()}
@@ -168,9 +158,9 @@ def _payload(prepared: Prepared, text: str, by_unit: bool) -> Payload:
 
 
 def _close(
-    held: JudgeRun | None, lease: uuid.UUID, closings: Sequence[_Closing], tally: Tally
+    run: JudgeRun | None, lease: uuid.UUID, closings: Sequence[_Closing], tally: Tally
 ) -> None:
-    if held is None:
+    if run is None:
         raise LostLeaseError
     outcomes = submit_many([each.answer for each in closings if each.answer])
     tally.done = sum(not isinstance(each, Exception) for each in outcomes)
@@ -180,7 +170,7 @@ def _close(
         reason for (_, reason), lost in zip(failed, wrong, strict=True) if lost is None
     )
     _forget_strikes([each.assignment.pk for each in closings])
-    _add(held, tally)
+    _add(run, tally)
 
 
 def _forget_strikes(rows: list[int]) -> None:
@@ -195,15 +185,15 @@ def _add(run: JudgeRun, tally: Tally) -> None:
 
 
 def _add_calls(run: JudgeRun, tally: Tally) -> None:
-    """Counts calls for a run that is another's by now: they were made, and paid."""
-    made = {name: F(name) + getattr(tally, name) for name in SUMS if name != "done"}
-    JudgeRun.objects.filter(pk=run.pk).update(**made)
+    """Count the calls of a run whose lease was lost, since they were made and paid."""
+    sums = {name: F(name) + getattr(tally, name) for name in SUMS if name != "done"}
+    JudgeRun.objects.filter(pk=run.pk).update(**sums)
 
 
-def stored_results(prepared: Sequence[Prepared]) -> list[Result]:
-    """Results for which an equal request was answered before, but never written as labels.
+def find_stored_results(prepared: Sequence[Prepared]) -> list[Result]:
+    """Return results whose answers are stored as calls but not as labels.
 
-    A process that dies between the two leaves such answers; they are paid and are not asked again.
+    A process that dies between the two leaves such answers. They are paid and not asked again.
     """
     tried = {p.assignment.pk: p for p in prepared if p.assignment.attempts}
     if not tried:
@@ -212,25 +202,25 @@ def stored_results(prepared: Sequence[Prepared]) -> list[Result]:
     found: dict[int, Result] = {}
     for call in calls.order_by("id"):
         one, before = tried[call.assignment_id], found.get(call.assignment_id)
-        # A repair is of the answer before it, and a request of its own.
+        # A repair belongs to the answer before it, although its request differs.
         if call.repair and before is not None:
             found[call.assignment_id] = _repaired(before, call)
         elif call.request_hash == one.request_hash:
-            found[call.assignment_id] = Result(one, (), _verdict(call), call.seconds)
+            found[call.assignment_id] = Result(one, (), _outcome_of(call), call.seconds)
     return list(found.values())
 
 
 def _repaired(before: Result, repair: JudgeCall) -> Result:
-    """What is known of a row after its repair: what it brought, or the answer before it."""
-    verdict, first = _verdict(repair), before.verdict
+    """Combine an answer with its repair: the repair's outcome, or the answer before it."""
+    outcome, first = _outcome_of(repair), before.outcome
     if not isinstance(first, Answer):
-        return replace(before, verdict=verdict, seconds=repair.seconds)
-    if isinstance(verdict, Failure):
+        return replace(before, outcome=outcome, seconds=repair.seconds)
+    if isinstance(outcome, Failure):
         return replace(before, seconds=repair.seconds)
-    return replace(before, verdict=verdict, seconds=repair.seconds, first=first)
+    return replace(before, outcome=outcome, seconds=repair.seconds, first=first)
 
 
-def _verdict(call: JudgeCall) -> Answer | Failure:
+def _outcome_of(call: JudgeCall) -> Answer | Failure:
     reason = next((reason for reason in FINAL if reason == call.state), None)
     if reason:
         return Failure(reason)

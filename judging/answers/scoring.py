@@ -1,7 +1,7 @@
 """Scores of labels, from the probabilities that a server returns with its tokens.
 
-A score is the probability of yes, where that is a possible answer, or the expected rating on an
-ordered scale. No threshold is applied here: the analysis does that, and can then try many.
+A score is the probability of *yes* if that is a code, or the expected rating on an ordered scale.
+No threshold is applied here, so that the analysis can try many.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ Details = Mapping[tuple[str, str], Detail]
 Span = tuple[int, int]
 YES = "yes"
 LOW_MASS = 0.5
-MOST_JOINT = 0.01
+MAX_JOINT_SHARE = 0.01
 DIGITS = 9
 MASKED = "the server tells the probabilities of the codes alone"
 _DECODER = json.JSONDecoder()
 _BLANK = " \t\r\n"
 
 
-def details_of(prepared: Prepared, answer: Answer, by_unit: bool) -> Details:
-    """Score and label mass for each variable, by unit name (the stored one) and variable.
+def score_answer(prepared: Prepared, answer: Answer, by_unit: bool) -> Details:
+    """Return score and label mass of each label, by the unit's stored name and variable.
 
-    Where the server gave probabilities and one cannot be scored, its detail says why. Never raises.
+    If a label has probabilities but no score, its detail says why. Never raises.
     """
     if not answer.logprobs:
         return {}
     units = {unit.name: unit for unit in prepared.request.facts.units}
-    places = _places(answer.text, next(iter(units)) if by_unit else None)
-    turned = TURNED if prepared.assignment.shown else {}
-    tokens = _placed(answer)
+    places = _locate_values(answer.text, next(iter(units)) if by_unit else None)
+    swapped = TURNED if prepared.assignment.shown else {}
+    tokens = _locate(answer)
     return {
-        (prepared.names.get(name, name), variable.name): _detail(
-            answer.text, tokens, places[name, variable.name], variable, turned
+        (prepared.names.get(name, name), variable.name): _score_span(
+            answer.text, tokens, places[name, variable.name], variable, swapped
         )
         for name, unit in units.items()
         for variable in unit.variables
@@ -59,21 +59,21 @@ def details_of(prepared: Prepared, answer: Answer, by_unit: bool) -> Details:
     }
 
 
-def kept_logprobs(prepared: Prepared, answer: Answer, by_unit: bool) -> Any:
-    """What is stored of an answer's `logprobs`: the tokens of its labels, with all alternatives.
+def select_logprobs(prepared: Prepared, answer: Answer, by_unit: bool) -> Any:
+    """Select the part of an answer's `logprobs` to store: its labels' tokens and alternatives.
 
-    From these `details_of` tells the same. Those of quotes and texts would be most of what a run
-    stores, and no score is computed from them. What was kept before stays as it is, and so do the
-    tokens of a text that no database takes as it is, since their places would be others.
+    `score_answer` computes the same scores from them. The tokens of quotes and texts would be most
+    of a run's data, and no score needs them. Stored logprobs stay as they are. So do those of a
+    text that has to be escaped, since its tokens would move.
     """
-    told, text = answer.logprobs, answer.text
-    if not told or is_stored(told) or storable_text(text) != text:
-        return told
-    tokens = _placed(answer)
+    logprobs, text = answer.logprobs, answer.text
+    if not logprobs or is_stored(logprobs) or storable_text(text) != text:
+        return logprobs
+    tokens = _locate(answer)
     if isinstance(tokens, NoLikelihoodError):
         return unplaced_as_json(tokens)
     units = {unit.name: unit for unit in prepared.request.facts.units}
-    places = _places(text, next(iter(units)) if by_unit else None)
+    places = _locate_values(text, next(iter(units)) if by_unit else None)
     used = {
         id(token)
         for name, unit in units.items()
@@ -86,35 +86,35 @@ def kept_logprobs(prepared: Prepared, answer: Answer, by_unit: bool) -> Any:
     }
 
 
-def _placed(answer: Answer) -> list[LocatedToken] | NoLikelihoodError:
+def _locate(answer: Answer) -> list[LocatedToken] | NoLikelihoodError:
     try:
         return locate_tokens(answer.text, answer.logprobs)
     except NoLikelihoodError as error:
         return error
 
 
-def _detail(
+def _score_span(
     text: str,
     tokens: list[LocatedToken] | NoLikelihoodError,
     span: Span,
     variable: AskedVariable,
-    turned: Mapping[str, str],
+    swapped: Mapping[str, str],
 ) -> Detail:
     try:
         if isinstance(tokens, NoLikelihoodError):
             raise tokens
-        return scored(variable, likelihoods_at(text, tokens, span, variable.codes), turned)
+        return score_variable(variable, likelihoods_at(text, tokens, span, variable.codes), swapped)
     except NoLikelihoodError as error:
         return Detail(None, {"unscored": str(error)})
 
 
-def scored(
-    variable: AskedVariable, likely: Likelihoods, turned: Mapping[str, str] | None = None
+def score_variable(
+    variable: AskedVariable, likely: Likelihoods, swapped: Mapping[str, str] | None = None
 ) -> Detail:
-    """The score of one variable, and in `meta` all that it rests on.
+    """Return the score of one variable, and its sources in `meta`.
 
-    `mass` is the probability of all codes together before renormalising, null where the server
-    hides it; `probabilities` are renormalised over codes and escapes, the score over codes alone.
+    `mass` is the probability of all codes together before renormalising, null if the server hides
+    it. `probabilities` are renormalised over codes and escapes, the score over codes alone.
     """
     whole = sum(likely.codes.values())
     joint = sum((likely.joint or {}).values())
@@ -123,14 +123,14 @@ def scored(
     shares = {code: likely.codes.get(code, 0.0) / whole for code in variable.codes}
     meta = _mass(likely) | {
         "probabilities": {
-            (turned or {}).get(code, code): round(share, DIGITS)
+            (swapped or {}).get(code, code): round(share, DIGITS)
             for code, share in shares.items()
             if code in likely.codes
         }
     }
     if likely.bounded:
-        meta["bounded"] = sorted((turned or {}).get(code, code) for code in likely.bounded)
-    if joint > MOST_JOINT * (whole + joint):
+        meta["bounded"] = sorted((swapped or {}).get(code, code) for code in likely.bounded)
+    if joint > MAX_JOINT_SHARE * (whole + joint):
         alike = sorted(set().union(*(likely.joint or {})))
         return Detail(None, meta | {"unscored": f"{', '.join(alike)} begin alike"})
     score, variance = _score(variable, shares)
@@ -147,7 +147,7 @@ def _mass(likely: Likelihoods) -> dict[str, Any]:
 def _score(
     variable: AskedVariable, shares: Mapping[str, float]
 ) -> tuple[float | None, float | None]:
-    """The score and its variance: p(yes), or the expected rating; an escape is no rating."""
+    """Return the score and its variance: p(yes), or the expected rating without escapes."""
     codes = [code for code in variable.codes if code not in variable.escapes]
     whole = sum(shares[code] for code in codes)
     if not whole:
@@ -161,17 +161,17 @@ def _score(
 
 
 def _values(codes: list[str]) -> dict[str, float]:
-    """Codes as numbers where all are such, else their ranks from 0."""
+    """Return the codes as numbers if all are numbers, else their ranks from 0."""
     if all(code.isascii() and code.isdecimal() for code in codes):
         return {code: float(code) for code in codes}
     return {code: float(rank) for rank, code in enumerate(codes)}
 
 
-def _places(text: str, unit: str | None) -> dict[tuple[str, str], Span]:
-    """Where the value of each key of each unit stands, without its quotation marks.
+def _locate_values(text: str, unit: str | None) -> dict[tuple[str, str], Span]:
+    """Return the span of each plain value by unit and key, without its quotation marks.
 
-    `unit` is the only one, where the text is its answer alone. Keys without a plain value are left
-    out; nothing is found in a text that is no JSON object.
+    `unit` is the only unit if the text is its answer alone. Return nothing for a text that is no
+    JSON object.
     """
     try:
         start = len(text) - len(text.lstrip(_BLANK))
@@ -196,20 +196,20 @@ def _plain_spans(text: str, start: int) -> Iterator[tuple[str, Span]]:
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str, Span]]:
-    """The members of the object that begins at `start`, each with the place of its value."""
+    """Yield the members of the object that begins at `start`, each with the span of its value."""
     if text[start] != "{":
         raise ValueError("no object begins here")
-    at = _skip(text, start + 1)
+    at = _skip_blanks(text, start + 1)
     while text[at] != "}":
         key, at = _DECODER.raw_decode(text, at)
-        begin = _skip(text, _skip(text, at) + 1)
+        begin = _skip_blanks(text, _skip_blanks(text, at) + 1)
         _, end = _DECODER.raw_decode(text, begin)
         yield str(key), (begin, end)
-        at = _skip(text, end)
-        at = _skip(text, at + 1) if text[at] == "," else at
+        at = _skip_blanks(text, end)
+        at = _skip_blanks(text, at + 1) if text[at] == "," else at
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_blanks(text: str, at: int) -> int:
     while text[at] in _BLANK:
         at += 1
     return at

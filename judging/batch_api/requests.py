@@ -23,7 +23,7 @@ from annotation.models import Assignment, Campaign
 from datasets.console import Tick
 from judging import manifest
 from judging.answers import cache
-from judging.answers.results import record, stored_results
+from judging.answers.results import find_stored_results, record
 from judging.backends.base import Backend, Findings, Request, SetupError
 from judging.batch_api.format import BatchError, Files, custom_id, unwritable
 from judging.lanes import build_backend
@@ -167,7 +167,7 @@ def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tic
 
 def _parted(run: JudgeRun, prepared: list[Prepared]) -> tuple[list[Prepared], list[Any]]:
     """What is to be asked, and results of what is not."""
-    found = stored_results(prepared)
+    found = find_stored_results(prepared)
     paid = {result.prepared.assignment.pk for result in found}
     found += cache.reused_results(run, [p for p in prepared if p.assignment.pk not in paid])
     answered = {result.prepared.assignment.pk for result in found}

@@ -23,12 +23,12 @@ from datasets.console import Tick
 from datasets.rows import InputError, Place
 from judging import manifest
 from judging.answers.calls import Call
-from judging.answers.results import ANSWERED, FINAL, Failure, Result, record, stored_results
+from judging.answers.results import ANSWERED, FINAL, Failure, Result, find_stored_results, record
 from judging.backends.base import Answer, BackendError, FinalError
 from judging.batch_api import requests
 from judging.batch_api.format import Index, Line, index_of, kind_of, opened, reply_in
 from judging.batch_api.requests import preparer_of
-from judging.engine.worker import by_reason
+from judging.engine.worker import format_reasons
 from judging.lanes import build_backend
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
@@ -205,7 +205,7 @@ class _Group:
         if row.uid in self.settled or (row.uid in self.back and verdict is None):
             taken.before += 1
             # A process that died before the labels were written has left the call alone.
-            paid = stored_results([prepared]) if is_ours and row.uid in self.settled else []
+            paid = find_stored_results([prepared]) if is_ours and row.uid in self.settled else []
             return paid[0] if paid else None
         if verdict is None:
             taken.errors[call.state] += 1
@@ -288,9 +288,9 @@ def _written(written: requests.Written) -> str:
 
 def _taken(path: Path, taken: Taken) -> str:
     failed = taken.failures.total()
-    told = [f"{taken.done:,} done, {failed:,} failed{by_reason(taken.failures)}"]
+    told = [f"{taken.done:,} done, {failed:,} failed{format_reasons(taken.failures)}"]
     counts: Mapping[str, int] = {
-        f"came back with errors and stay open{by_reason(taken.errors)}": taken.errors.total(),
+        f"came back with errors and stay open{format_reasons(taken.errors)}": taken.errors.total(),
         "had come before": taken.before,
         "were answered otherwise meanwhile": taken.late,
         "have not come back: give their file too, or give them up with --stop": taken.missing,

@@ -1,10 +1,10 @@
 """The engine: keeps calls in flight, stores their results in groups, and renews the run's lease.
 
 Calls run on an event loop in a thread of its own. All database work stays in the thread that
-called `pump`, one piece after the other, so that it works with any database and delays no call.
-`worker` works on a run from lease to end, `persistence` claims rows and stores results, `dispatch`
-asks, `queue` puts rows in order, `limits` protects the server, and `preflight` finds out
-beforehand what a server can do.
+called `run_engine`, one piece after another, so that it works with any database and delays no call.
+`worker` works on a run from lease to end. `persistence` claims assignments and stores results.
+`queue` puts assignments in order, `dispatch` asks, and `limits` protects the server. `preflight`
+finds out before a run what the server can do.
 """
 
 from __future__ import annotations
@@ -19,24 +19,31 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from asgiref.sync import async_to_sync, sync_to_async
 
 from annotation.answers.submission import LostLeaseError
-from judging.answers.cache import Equals
+from judging.answers.cache import EqualRequests
 from judging.answers.results import Result, record
 from judging.costs import Budget, PriceBook
-from judging.engine.dispatch import Dispatcher, Means, Repair
+from judging.engine.dispatch import Dispatcher, Repair, Resources
 from judging.engine.limits import LONGEST_DEADLINE, Limit
-from judging.engine.persistence import Writer, claimed, past
+from judging.engine.persistence import Writer, claim_requests, read_history
 from judging.models import JudgeRun
 from judging.prompts.repair import repair_request
 from judging.prompts.request import Prepared, Preparer
 from judging.retries import Patience
 from judging.runs import lifecycle
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+RENEW_SECONDS = 1.0
+GRACE_SECONDS = 10.0
+LONG_CALLS, LONGER = 20, 4
+MIN_CLAIM, MAX_CLAIM = 16, 128
 End = Literal["finished", "fatal", "stopped", "cancelled", "time", "lost", "crashed", "budget"]
 
 
 @dataclass
 class Control:
-    """How the thread that called can end the pump: once, and calls in flight may finish.
+    """Lets the calling thread stop the engine, which then lets calls in flight finish.
 
     Safe to use from a signal handler. `seconds` is the time budget, if there is one.
     """
@@ -59,16 +66,15 @@ class Control:
 
 @dataclass(frozen=True)
 class Ending:
-    """Why the pump ended, with one line where something is wrong.
+    """Why the engine stopped, with a line of text if there was an error.
 
     `finished`: nothing is left, or the run's limit is reached. `budget`: its tokens or its money
-    are spent. `fatal`: the server, or every request to it, needs mending; with `pauses` the lane is
-    of no use to anybody until that is done. `stopped` and `cancelled`: somebody wished it, `time`:
-    the time budget is over. `lost`: the lease went to another. `crashed`: a mistake of ours, which
-    is raised.
+    are spent. `fatal`: the server or the requests have to be corrected; with `pauses` the lane is
+    unusable until then. `stopped` and `cancelled`: a person or the worker asked for it. `time`: the
+    time budget is over. `lost`: another process has the lease. `crashed`: a bug, which is raised.
 
-    `ceiling` is what the server bore, where that was found out; `limits` how the limit changed, as
-    pairs of seconds and calls at once.
+    `ceiling` is the number of calls that the server can handle, if it was found out. `limits` is
+    the history of the limit, as pairs of seconds and calls at once.
     """
 
     how: End
@@ -78,28 +84,25 @@ class Ending:
     limits: tuple[tuple[float, int], ...] = field(default=(), compare=False)
 
 
-GRACE_SECONDS = 10.0
-
-
-async def drained(
-    dispatcher: Dispatcher, how: End, longest: float, pressed: asyncio.Future[End]
+async def drain_calls(
+    dispatcher: Dispatcher, how: End, longest: float, urgent: asyncio.Future[End]
 ) -> bool:
-    """Waits for the calls under way; whether each has come to its own end.
+    """Wait for the calls in flight, and tell whether all of them ended by themselves.
 
-    Where only the time is over each ends by its own deadline, of `longest` seconds at most: one
-    that was called off would be paid again. Whatever else presses meanwhile cuts that short.
+    If only the time is over, each call may use its deadline of up to `longest` seconds, since a
+    cancelled call would be paid again. An `urgent` reason cuts this short.
     """
     if how != "time":
         await dispatcher.drain(_grace(how))
         return False
     drain = asyncio.create_task(dispatcher.drain(longest))
-    first: set[asyncio.Future[Any]] = {drain, pressed}
+    first: set[asyncio.Future[Any]] = {drain, urgent}
     await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
     if drain.done():
         return True
     drain.cancel()
     await asyncio.wait({drain})
-    await dispatcher.drain(_grace(pressed.result()))
+    await dispatcher.drain(_grace(urgent.result()))
     return False
 
 
@@ -107,15 +110,7 @@ def _grace(how: End) -> float:
     return 0.0 if how in ("lost", "crashed") else GRACE_SECONDS
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-RENEW_SECONDS = 1.0
-LONG_CALLS, LONGER = 20, 4
-LEAST_CLAIM, MOST_CLAIM = 16, 128
-
-
-def pump(
+def run_engine(
     run: JudgeRun,
     lease: uuid.UUID,
     preparer: Preparer,
@@ -123,12 +118,12 @@ def pump(
     patience: Patience | None = None,
     control: Control | None = None,
 ) -> Ending:
-    """Works on a run until nothing is left, a bound is reached, or it is told to end.
+    """Work on a run until nothing is left, a limit is reached, or it is told to stop.
 
-    The lease is the caller's to take before and to give back after. `concurrency` is the most calls
-    at once; the run's own, where somebody sets it meanwhile, goes before it.
+    The caller acquires the lease before and releases it after. `concurrency` is the maximum of
+    calls at once, unless the run's own number is set meanwhile.
     """
-    work = _Pump(run, lease, preparer, concurrency, patience or Patience(), control or Control())
+    work = _Engine(run, lease, preparer, concurrency, patience or Patience(), control or Control())
     return async_to_sync(work.run)()
 
 
@@ -136,7 +131,7 @@ async def in_database(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
     return await sync_to_async(call, thread_sensitive=True)(*args, **kwargs)
 
 
-class _Pump:
+class _Engine:
     def __init__(
         self,
         run: JudgeRun,
@@ -153,7 +148,7 @@ class _Pump:
         self.exhausted = False
         self.ending: Ending | None = None
         self.crash: BaseException | None = None
-        self.shown = run.error
+        self.shown_trouble = run.error
         self.book = PriceBook(run.judge.model)
         self.limit = Limit(
             concurrency,
@@ -161,8 +156,8 @@ class _Pump:
             queues=bool(getattr(preparer.backend, "queues", False)),
         )
         self.budget = self._budget()
-        self.patience, self.past = patience, past(run)
-        self.equals = Equals(run)
+        self.patience, self.history = patience, read_history(run)
+        self.equals = EqualRequests(run)
 
     def _budget(self) -> Budget:
         run = self.judge_run
@@ -177,9 +172,9 @@ class _Pump:
             run.judge.params.get("max_tokens"),
         )
 
-    def _means(self) -> Means:
+    def _means(self) -> Resources:
         preparer, params = self.preparer, self.judge_run.judge.params
-        return Means(
+        return Resources(
             preparer.backend,
             self.limit,
             self.writer,
@@ -189,28 +184,28 @@ class _Pump:
             repair=_repair(preparer.by_unit) if params.get("repair") else None,
             timeout=params.get("timeout"),
             grouped=preparer.by_unit and bool(preparer.backend.endpoint),
-            proven=self.past.proven,
-            down_for=self.past.down_for,
-            busy_for=self.past.busy_for,
-            trouble=self.shown if self.past.down_for or self.past.busy_for else "",
+            proven=self.history.proven,
+            down_for=self.history.down_for,
+            busy_for=self.history.busy_for,
+            trouble=self.shown_trouble if self.history.down_for or self.history.busy_for else "",
         )
 
     async def run(self) -> Ending:
         loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
-        self.pressed: asyncio.Future[End] = loop.create_future()
+        self.urgent: asyncio.Future[End] = loop.create_future()
         self.writer = Writer(self._record, self._written)
-        self.dispatcher = Dispatcher(self._means(), self._look, self._crashed)
+        self.dispatcher = Dispatcher(self._means(), self._check_queue, self._crashed)
         self.control.listen(lambda: loop.call_soon_threadsafe(self.end, Ending("stopped")))
         if problem := self.budget.problem():
             self.end(Ending("budget", problem))
-        jobs = (self._renew(), self._watch_clock(), self.writer.run())
+        jobs = (self._keep_lease(), self._watch_clock(), self.writer.run())
         helpers = [self._watched(job) for job in jobs]
         try:
             async with self.preparer.backend:
-                # What came meanwhile is written even where a mistake ends the asking.
+                # Results are stored even if a bug ends the dispatch.
                 await asyncio.wait([self._watched(self._keep_asking())])
-                for left in await self._drained():
+                for left in await self._drain():
                     self.writer.add(left)
             self.writer.close()
             await asyncio.wait([helpers[-1]])
@@ -225,7 +220,7 @@ class _Pump:
         return replace(ending, ceiling=self.limit.learned, limits=tuple(self.limit.history))
 
     def _watched(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A task whose exception ends the pump, instead of being found out about too late."""
+        """Start a task whose exception stops the engine at once."""
         task = asyncio.create_task(job)
         task.add_done_callback(self._look_for_crash)
         return task
@@ -239,35 +234,35 @@ class _Pump:
         self.end(Ending("crashed", str(error)))
 
     def end(self, ending: Ending) -> None:
-        """Nothing new is begun from here on. The first reason stands, a later one presses."""
+        """Start no more calls. The first reason is kept, and a later one may be urgent."""
         if self.ending is None:
             self.ending = ending
-        elif ending.how != "time" and not self.pressed.done():
-            self.pressed.set_result(ending.how)
+        elif ending.how != "time" and not self.urgent.done():
+            self.urgent.set_result(ending.how)
         self.dispatcher.close()
         self.changed.set()
 
-    def _look(self) -> None:
-        if self.dispatcher.hungry or self.dispatcher.outcomes.only_suspects:
+    def _check_queue(self) -> None:
+        if self.dispatcher.needs_more or self.dispatcher.outcomes.only_suspects:
             self.changed.set()
 
     def _written(self) -> None:
         self.dispatcher.wake()
-        self._look()
+        self._check_queue()
 
     async def _keep_asking(self) -> None:
-        """Claims rows as long as there are any, and waits for what was claimed."""
+        """Claim assignments while there are any, and wait for those that were claimed."""
         outcomes = self.dispatcher.outcomes
         while self.ending is None:
             self.changed.clear()
-            if self.dispatcher.hungry and not self._has_enough:
+            if self.dispatcher.needs_more and not self._has_enough:
                 await self._refill()
                 continue
             if self._has_enough and outcomes.only_suspects:
                 outcomes.judge_suspects()
                 self.writer.hurry()
-                # Rows may have been added, or have waited until all others were closed.
-                if not self.writer.owed and not await self._refill():
+                # Assignments may have been added, or have waited until all others were closed.
+                if not self.writer.unwritten and not await self._refill():
                     return
                 if not self._has_enough:
                     continue
@@ -275,12 +270,12 @@ class _Pump:
 
     @property
     def _has_enough(self) -> bool:
-        """Whether no more rows should be claimed, or none are left."""
+        """Whether no more assignments should be claimed, or none are left."""
         return self.exhausted or self.equals.is_full
 
     async def _refill(self) -> int:
-        """Claims some rows; how many came."""
-        room = min(max(self.limit.size, LEAST_CLAIM), MOST_CLAIM)
+        """Claim some assignments, and return their number."""
+        room = min(max(self.limit.size, MIN_CLAIM), MAX_CLAIM)
         if self.allowed is not None:
             room = min(room, self.allowed)
         if room == 0:
@@ -288,7 +283,7 @@ class _Pump:
             return 0
         try:
             claim = await in_database(
-                claimed, self.judge_run, self.lease, self.preparer, self.equals, room
+                claim_requests, self.judge_run, self.lease, self.preparer, self.equals, room
             )
         except LostLeaseError:
             self.end(Ending("lost"))
@@ -296,10 +291,10 @@ class _Pump:
         self.exhausted = claim.rows < room
         if self.allowed is not None:
             self.allowed -= claim.rows
-        self._take_in(claim.ready, claim.known)
+        self._accept(claim.ready, claim.known)
         return claim.rows
 
-    def _take_in(self, ready: list[Prepared], known: list[Result]) -> None:
+    def _accept(self, ready: list[Prepared], known: list[Result]) -> None:
         for result in known:
             self.writer.add(result)
         self.dispatcher.add(ready)
@@ -310,57 +305,57 @@ class _Pump:
         except LostLeaseError:
             self.end(Ending("lost"))
         else:
-            self._take_in(*released)
+            self._accept(*released)
 
     def _record_group(self, group: list[Result]) -> tuple[list[Prepared], list[Result]]:
-        """Stores results; whom that releases of those that wait for an equal request."""
+        """Store results, and return what they release among requests that wait for an equal one."""
         preparer = self.preparer
         self.settled += record(self.judge_run, self.lease, preparer.schema, preparer.by_unit, group)
         self.control.progress(self.settled)
-        return self.equals.released_by(group)
+        return self.equals.release(group)
 
-    async def _renew(self) -> None:
-        while (orders := await in_database(self._renewed)) is not None:
+    async def _keep_lease(self) -> None:
+        while (orders := await in_database(self._renew_lease)) is not None:
             self._obey(orders)
             await asyncio.sleep(RENEW_SECONDS)
         self.end(Ending("lost"))
 
-    def _renewed(self) -> lifecycle.Orders | None:
-        """Holds the lease, and shows on the run whether its server is away."""
+    def _renew_lease(self) -> lifecycle.Orders | None:
+        """Renew the lease, and show on the run whether its server responds."""
         run, trouble = self.judge_run, self.dispatcher.outcomes.trouble
         self.rates = self.book.on(datetime.now(UTC).date())
         orders = lifecycle.renew(run, self.lease, self.limit.under_way, self.limit.size)
-        if orders is not None and trouble != self.shown:
+        if orders is not None and trouble != self.shown_trouble:
             JudgeRun.objects.filter(pk=run.pk, lease=self.lease).update(error=trouble)
-            self.shown = trouble
+            self.shown_trouble = trouble
         return orders
 
     def _obey(self, orders: lifecycle.Orders) -> None:
         wishes: dict[str, End] = {"stop": "stopped", "cancel": "cancelled"}
         if orders.wish in wishes:
             self.end(Ending(wishes[orders.wish]))
-        wanted = max(1, orders.concurrency or self.concurrency)
-        if wanted != self.limit.maximum:
-            self.limit.maximum = wanted
+        maximum = max(1, orders.concurrency or self.concurrency)
+        if maximum != self.limit.maximum:
+            self.limit.maximum = maximum
             self.dispatcher.wake()
 
-    async def _drained(self) -> list[Result]:
-        """The calls of rows that stay open, once those under way have ended; the lease is held."""
+    async def _drain(self) -> list[Result]:
+        """Wait for the calls in flight, and return the calls of assignments that stay open."""
         how = self.ending.how if self.ending else "finished"
         longest = float(self.judge_run.judge.params.get("timeout") or LONGEST_DEADLINE)
         outcomes = self.dispatcher.outcomes
-        ended = await drained(self.dispatcher, how, longest, self.pressed)
+        ended = await drain_calls(self.dispatcher, how, longest, self.urgent)
         if ended and self.exhausted and outcomes.only_suspects:
-            # Else rows that hang would be all that is left of a run, from one pump to the next.
+            # Otherwise assignments that time out would stay open from one worker to the next.
             outcomes.judge_suspects()
         return outcomes.open_rows()
 
     async def _watch_clock(self) -> None:
-        """Ends the pump in time; later where calls take so long that ending would cost much."""
+        """Stop the engine in time, or later if calls take so long that stopping costs too much."""
         if (seconds := self.control.seconds) is None:
             return
         await asyncio.sleep(seconds)
-        # Where nothing has ended yet, what is under way takes all this time at least.
+        # If no call has ended yet, those in flight take at least this long.
         unknown = seconds if self.limit.under_way else 0.0
         longer = min(LONG_CALLS * (self.limit.latencies.p95 or unknown), LONGER * seconds)
         await asyncio.sleep(max(0.0, longer - seconds))

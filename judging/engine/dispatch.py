@@ -1,9 +1,8 @@
-"""Which row is asked next and when, and what follows from its call: a result or another attempt.
+"""Dispatch: ask the next job when there is room, and turn its reply into a result or a retry.
 
-Everything runs on one event loop between two calls, so nothing is locked and nothing waits. A call
-holds a place; a row that waits for its next attempt holds none. A row counts as failed only if the
-server answers others. A server that fails or refuses everything is waited for, and no row loses an
-attempt by it.
+Everything runs on one event loop, so nothing needs locks. A call takes a slot of the limit, and a
+job that waits for its next attempt takes none. A job counts as failed only if the server answers
+others. While a server fails or refuses everything, the engine waits and no job loses an attempt.
 """
 
 from __future__ import annotations
@@ -29,25 +28,33 @@ from judging.backends.base import (
     TransientError,
 )
 from judging.costs import Budget
-from judging.engine.limits import Breaker, Limit, Refusals, Retries, deadline
+from judging.engine.limits import Breaker, Limit, Refusals, RetryBudget, deadline
 from judging.engine.persistence import GROUP, Writer
-from judging.engine.queue import RECOVERY_SECONDS, Came, Line, Row, as_repair, attempt, reason_for
+from judging.engine.queue import (
+    RECOVERY_SECONDS,
+    CallReply,
+    Job,
+    Queue,
+    as_repair,
+    attempt,
+    reason_for,
+)
 from judging.prompts.request import Prepared
 from judging.retries import Patience
 
 DEAD_AFTER = 5
-BUSY_SHOWN = 10.0
+BUSY_SHOWN_AFTER = 10.0
 How = Literal["fatal", "budget"]
 Repair = Callable[[Prepared, Answer], Request | None]
 
 
 @dataclass(frozen=True)
-class Means:
-    """What a dispatcher works with. `end` is told why nothing more is to be asked.
+class Resources:
+    """The parts that a dispatcher works with. `end` is called with the reason to stop.
 
-    `timeout` is the judge's own time limit in seconds; without it, the lane's calls tell. `proven`
-    says that the server has answered in this run before; `down_for` and `busy_for`, for how many
-    seconds it has been away, or has refused everything, when the pump begins.
+    `timeout` is the judge's own time limit in seconds. Without it, the deadline follows from the
+    latencies. `proven` says that the server has answered in this run before. `down_for` and
+    `busy_for` say for how many seconds it has not responded, or has refused everything, so far.
     """
 
     backend: Backend
@@ -67,100 +74,100 @@ class Means:
 
 
 class Outcomes:
-    """The rows in hand and what is known of their server; `changed` hears that a row is done with.
+    """The jobs in hand and the state of their server. `changed` is called when a job is done.
 
-    `held` rows have no result yet. While the server is away or busy `trouble` says so in words; it
-    begins with what the pump before has said.
+    `unfinished` counts the jobs without a result. `trouble` describes an outage or a busy server,
+    and starts with the text of the previous engine.
     """
 
-    def __init__(self, means: Means, changed: Callable[[], None]) -> None:
-        self.means, self.limit, self._changed = means, means.limit, changed
-        self._clock = means.clock
-        self.breaker = Breaker(means.patience.probe, self._clock)
-        self.retries, self._refusals = Retries(self._clock), Refusals()
-        self.line = Line(means.grouped)
-        self._suspects: list[tuple[Row, Came]] = []
-        self._given_up: list[Row] = []
+    def __init__(self, resources: Resources, changed: Callable[[], None]) -> None:
+        self.resources, self.limit, self._changed = resources, resources.limit, changed
+        self._clock = resources.clock
+        self.breaker = Breaker(resources.patience.probe, self._clock)
+        self.retries, self._refusals = RetryBudget(self._clock), Refusals()
+        self.queue = Queue(resources.grouped)
+        self._suspects: list[tuple[Job, CallReply]] = []
+        self._given_up: list[Job] = []
         self._answered_at: float | None = None
-        self._busy_since = self._clock() - means.busy_for if means.busy_for else None
-        self._repairing = self.held = 0
-        self.trouble = means.trouble
+        self._busy_since = self._clock() - resources.busy_for if resources.busy_for else None
+        self._repairing = self.unfinished = 0
+        self.trouble = resources.trouble
 
     @property
-    def owed(self) -> int:
-        """How many answers are not written yet: a crash now would lose them."""
-        return self.means.writer.owed + self._repairing
+    def unwritten(self) -> int:
+        """How many answers are not stored yet, so that a crash would lose them."""
+        return self.resources.writer.unwritten + self._repairing
 
     @property
     def only_suspects(self) -> bool:
-        """Whether nothing is left but rows that failed while no other was answered."""
-        return self.held == len(self._suspects)
+        """Whether all remaining jobs failed while no other was answered."""
+        return self.unfinished == len(self._suspects)
 
     def open_rows(self) -> list[Result]:
-        """The calls of rows that were tried and stay open."""
-        rows = (*self.line.tried(), *(row for row, _ in self._suspects), *self._given_up)
-        return [row.left() for row in rows if row.calls]
+        """Return the calls of jobs that were tried and stay open."""
+        rows = (*self.queue.tried(), *(job for job, _ in self._suspects), *self._given_up)
+        return [job.open_result() for job in rows if job.calls]
 
     def judge_suspects(self) -> None:
-        """At the end they failed: others had their answers, or were too few to tell."""
-        for row, came in self._suspects:
-            self._settle(row, row.failed(reason_for(came)))
+        """Count the suspects as failed, since others were answered or none are left to ask."""
+        for job, reply in self._suspects:
+            self._settle(job, job.failed(reason_for(reply)))
         self._suspects.clear()
 
-    def abandoned(self, row: Row) -> None:
-        """A call was called off at the end; it may have been paid, so it is kept."""
-        seconds = self._clock() - row.begun
+    def abandon(self, job: Job) -> None:
+        """Keep a call that was cancelled at the end, since it may have been paid."""
+        seconds = self._clock() - job.begun
         sent_at = datetime.now(UTC) - timedelta(seconds=seconds)
         call = Call("abandoned", sent_at, seconds)
-        row.calls.append(as_repair(call, self.means.backend, row))
-        self._given_up.append(row)
+        job.calls.append(as_repair(call, self.resources.backend, job))
+        self._given_up.append(job)
 
-    def received(self, row: Row, call: Call, came: Came) -> None:
-        """A call came back: the limit, the breaker, the budget and the row itself hear of it."""
-        row.calls.append(call)
-        self.line.fresh.back(row)
-        wait = self._tell_limit(row, came)
-        if not self.means.budget.bounds_nothing:
+    def receive(self, job: Job, call: Call, reply: CallReply) -> None:
+        """Take in a reply, and update the limit, the breaker, the budget and the job."""
+        job.calls.append(call)
+        self.queue.fresh.back(job)
+        wait = self._tell_limit(job, reply)
+        if not self.resources.budget.bounds_nothing:
             usage = call.answer.usage if call.answer else None
-            self.means.budget.settle(row.estimate, usage)
-        failed = isinstance(came, TransientError)
-        if self.breaker.ended(failed, row.probe):
+            self.resources.budget.settle(job.estimate, usage)
+        failed = isinstance(reply, TransientError)
+        if self.breaker.ended(failed, job.probe):
             self.trouble = ""
-            self.line.hurry(self._clock())
-        match came:
+            self.queue.hurry(self._clock())
+        match reply:
             case Answer() | FinalError():
-                self._alive()
-                self._close(row, came)
+                self._note_answer()
+                self._close(job, reply)
             case RateError():
-                self._busy(row, came, wait)
+                self._busy(job, reply, wait)
             case TransientError():
-                self._failed(row, came)
-            case FatalError() if self._refusals.is_final(came.state):
-                self._given_up.append(row)
-                self.means.end("fatal", came.message, True)
+                self._retry_later(job, reply)
+            case FatalError() if self._refusals.is_final(reply.state):
+                self._given_up.append(job)
+                self.resources.end("fatal", reply.message, True)
             case FatalError():
-                self._failed(row, came)
+                self._retry_later(job, reply)
             case _:
-                self._spent(row, came)
+                self._give_up(job, reply)
 
-    def _tell_limit(self, row: Row, came: Came) -> float:
-        """Tells the limit what came; for how many seconds a busy server is to be left alone."""
-        if isinstance(came, RateError):
-            row.rates += 1
+    def _tell_limit(self, job: Job, reply: CallReply) -> float:
+        """Update the limit, and return for how many seconds to wait for a busy server."""
+        if isinstance(reply, RateError):
+            job.rates += 1
             typical = self.limit.latencies.median
-            wait = self.means.patience.before_busy(row.rates, came.wait, typical)
-            self.limit.refused(row.begun, wait)
+            wait = self.resources.patience.before_busy(job.rates, reply.wait, typical)
+            self.limit.refused(job.begun, wait)
             return wait
-        if isinstance(came, Answer):
-            self.limit.answered(row.begun)
-        elif isinstance(came, TransientError) and came.state == "deadline":
-            self.limit.overran(row.begun)
+        if isinstance(reply, Answer):
+            self.limit.answered(job.begun)
+        elif isinstance(reply, TransientError) and reply.state == "deadline":
+            self.limit.overran(job.begun)
         else:
             self.limit.failed()
         return 0.0
 
-    def _alive(self) -> None:
-        """The server answers, so what was spent on the rows that failed is their own result."""
+    def _note_answer(self) -> None:
+        """Note that the server answers, so that earlier failures are the jobs' own."""
         self._answered_at, self._busy_since = self._clock(), None
         self._refusals.answered()
         if not self.breaker.is_open:
@@ -168,170 +175,169 @@ class Outcomes:
         if self._suspects:
             self.judge_suspects()
 
-    def _close(self, row: Row, came: Answer | FinalError) -> None:
-        if isinstance(came, FinalError):
-            self._settle(row, row.failed(came.reason))
+    def _close(self, job: Job, reply: Answer | FinalError) -> None:
+        if isinstance(reply, FinalError):
+            self._settle(job, job.failed(reply.reason))
             return
-        repair = self.means.repair if row.repair is None else None
-        mended = repair(row.prepared, came) if repair else None
+        repair = self.resources.repair if job.repair is None else None
+        mended = repair(job.prepared, reply) if repair else None
         if mended is None:
-            self._settle(row, row.answered(came))
+            self._settle(job, job.answered(reply))
             return
-        row.repair, row.answer, row.tries = mended, came, 0
+        job.repair, job.answer, job.tries = mended, reply, 0
         self._repairing += 1
-        self.line.put_back(row)
+        self.queue.put_back(job)
 
-    def _settle(self, row: Row, result: Result) -> None:
-        self._repairing -= row.repair is not None
-        self.held -= 1
-        self.means.writer.add(result)
-        if not self.held:
-            self.means.writer.hurry()
+    def _settle(self, job: Job, result: Result) -> None:
+        self._repairing -= job.repair is not None
+        self.unfinished -= 1
+        self.resources.writer.add(result)
+        if not self.unfinished:
+            self.resources.writer.hurry()
         self._changed()
 
-    def _busy(self, row: Row, came: RateError, wait: float) -> None:
-        """Patience with the row where others are answered, else with the server."""
-        now, longest = self._clock(), self.means.patience.rate_patience
-        refused_for = row.prepared.refused_for + now - (row.first_sent or 0.0)
-        busy_for = self._busy_for(came, now)
-        if refused_for >= longest and self._others_answered(row):
-            self._failed(row, came)
+    def _busy(self, job: Job, reply: RateError, wait: float) -> None:
+        """Wait for a busy server, with the job's patience if others are answered."""
+        now, longest = self._clock(), self.resources.patience.rate_patience
+        refused_for = job.prepared.refused_for + now - (job.first_sent or 0.0)
+        busy_for = self._busy_for(reply, now)
+        if refused_for >= longest and self._others_answered(job):
+            self._retry_later(job, reply)
         elif busy_for < longest or self.limit.under_way:
-            self.line.wait(row, now + wait)
+            self.queue.wait(job, now + wait)
         else:
-            self._given_up.append(row)
-            self.means.end("fatal", self.trouble, False)
+            self._given_up.append(job)
+            self.resources.end("fatal", self.trouble, False)
 
-    def _busy_for(self, came: RateError, now: float) -> float:
-        """For how many seconds the server has refused everything; said once that is no chance."""
+    def _busy_for(self, reply: RateError, now: float) -> float:
+        """Return for how many seconds the server has refused everything, and report it in time."""
         self._busy_since = now if self._busy_since is None else self._busy_since
         busy_for = now - self._busy_since
-        shown_after = min(BUSY_SHOWN, self.means.patience.rate_patience)
+        shown_after = min(BUSY_SHOWN_AFTER, self.resources.patience.rate_patience)
         if busy_for >= shown_after and not self.limit.under_way:
-            self.trouble = f"endpoint busy since {_ago(busy_for)}: {came.message}"
+            self.trouble = f"endpoint busy since {_format_time_ago(busy_for)}: {reply.message}"
         return busy_for
 
-    def _others_answered(self, row: Row) -> bool:
-        """Whether the server has answered another row since this one was first asked."""
-        passed_over = bool(row.prepared.refused_for)
-        return passed_over or (self._answered_at or 0.0) > (row.first_sent or 0.0)
+    def _others_answered(self, job: Job) -> bool:
+        """Tell whether the server has answered another job since this one was first asked."""
+        passed_over = bool(job.prepared.refused_for)
+        return passed_over or (self._answered_at or 0.0) > (job.first_sent or 0.0)
 
-    def _failed(self, row: Row, came: TransientError | FatalError | RateError) -> None:
-        """Another attempt, unless this was the last; none is used up while the server is away."""
+    def _retry_later(self, job: Job, reply: TransientError | FatalError | RateError) -> None:
+        """Retry the job unless this was its last attempt. An outage uses up no attempts."""
         if self.breaker.is_open:
-            self._wait_out(row, came)
+            self._wait_out(job, reply)
             return
-        row.tries += 1
-        if row.tries >= self.means.patience.attempts:
-            self._spent(row, came)
+        job.tries += 1
+        if job.tries >= self.resources.patience.attempts:
+            self._give_up(job, reply)
             return
-        at = self._clock() + self.means.patience.before_retry(row.tries)
-        self.line.wait(row, at, for_others=not self.retries.allow())
+        at = self._clock() + self.resources.patience.before_retry(job.tries)
+        self.queue.wait(job, at, for_others=not self.retries.allow())
 
-    def _wait_out(self, row: Row, came: TransientError | FatalError | RateError) -> None:
+    def _wait_out(self, job: Job, reply: TransientError | FatalError | RateError) -> None:
         now = self._clock()
-        self.line.wait(row, now + random.uniform(0, RECOVERY_SECONDS))
-        before = self.means.down_for if self._answered_at is None else 0.0
+        self.queue.wait(job, now + random.uniform(0, RECOVERY_SECONDS))
+        before = self.resources.down_for if self._answered_at is None else 0.0
         down_for = now - (self.breaker.opened_at or now) + before
-        self.trouble = f"endpoint down since {_ago(down_for)}: {came.message}"
-        answered = self.means.proven or self._answered_at is not None
-        # Our own server takes its minutes to start, and is known to be there.
-        proven = answered or came.state == STARTING
-        patience = self.means.patience
+        self.trouble = f"endpoint down since {_format_time_ago(down_for)}: {reply.message}"
+        answered = self.resources.proven or self._answered_at is not None
+        # A server that this process starts takes minutes, but is known to exist.
+        proven = answered or reply.state == STARTING
+        patience = self.resources.patience
         if down_for >= (patience.outage if proven else patience.unproven):
-            self.means.end("fatal", self.trouble, False)
+            self.resources.end("fatal", self.trouble, False)
 
-    def _spent(self, row: Row, came: Came) -> None:
-        """A row that was given up: its own fault where another was answered meanwhile."""
-        if isinstance(came, TransientError) and came.unreachable:
+    def _give_up(self, job: Job, reply: CallReply) -> None:
+        """Give up a job: it failed if another was answered meanwhile, else it is a suspect."""
+        if isinstance(reply, TransientError) and reply.unreachable:
             self.breaker.trip()
-            self._once_more(row, came)
-        elif self._others_answered(row):
-            self._settle(row, row.failed(reason_for(came)))
+            self._once_more(job, reply)
+        elif self._others_answered(job):
+            self._settle(job, job.failed(reason_for(reply)))
         else:
-            self._suspects.append((row, came))
+            self._suspects.append((job, reply))
             self._changed()
             if len(self._suspects) >= DEAD_AFTER:
-                self._suspect_server(came)
+                self._suspect_server(reply)
 
-    def _suspect_server(self, came: Came) -> None:
-        """So many rows failed and none was answered: then it is not the rows."""
-        if not isinstance(came, TransientError):
-            # A rejection comes sooner than an answer: more of these may be under way.
+    def _suspect_server(self, reply: CallReply) -> None:
+        """Blame the server, since many jobs failed and none was answered."""
+        if not isinstance(reply, TransientError):
+            # A rejection comes sooner than an answer, so wait for the calls in flight.
             if self.limit.under_way < len(self._suspects):
-                self.means.end("fatal", getattr(came, "message", ""), False)
+                self.resources.end("fatal", getattr(reply, "message", ""), False)
             return
         self.breaker.trip()
         suspects, self._suspects = self._suspects, []
-        for row, last in suspects:
+        for job, last in suspects:
             if isinstance(last, TransientError):
-                self._once_more(row, last)
+                self._once_more(job, last)
             else:
-                self._suspects.append((row, last))
+                self._suspects.append((job, last))
 
-    def _once_more(self, row: Row, came: TransientError) -> None:
-        row.tries = self.means.patience.attempts - 1
-        self._wait_out(row, came)
+    def _once_more(self, job: Job, reply: TransientError) -> None:
+        job.tries = self.resources.patience.attempts - 1
+        self._wait_out(job, reply)
 
 
-def _ago(seconds: float) -> str:
-    """The moment so long ago, for people."""
+def _format_time_ago(seconds: float) -> str:
+    """Format the time a number of seconds ago, for people."""
     return f"{datetime.now(UTC) - timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"
 
 
 class Dispatcher:
-    """Keeps as many calls under way as may be.
+    """Keeps as many calls in flight as the limit allows.
 
-    `changed` hears that a row is done with or that none is left to ask, `crashed` of a mistake of
-    ours.
+    `changed` is called when a job is done or none is left to ask, `crashed` after a bug.
     """
 
     def __init__(
         self,
-        means: Means,
+        resources: Resources,
         changed: Callable[[], None],
         crashed: Callable[[BaseException], None],
     ) -> None:
-        self.means, self.limit, self._crashed = means, means.limit, crashed
-        self.outcomes, self._hungry = Outcomes(means, changed), changed
-        self.line, self.breaker = self.outcomes.line, self.outcomes.breaker
+        self.resources, self.limit, self._crashed = resources, resources.limit, crashed
+        self.outcomes, self._need_more = Outcomes(resources, changed), changed
+        self.queue, self.breaker = self.outcomes.queue, self.outcomes.breaker
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self.closed = False
 
     def add(self, rows: Iterable[Prepared]) -> None:
-        """Rows that were claimed. Each is tried once at least, however often it was late."""
+        """Add claimed requests. Each gets at least one attempt, even if it timed out before."""
         for prepared in rows:
-            tries = min(prepared.late, self.means.patience.attempts - 1)
-            self.line.fresh.add(Row(prepared, tries=tries))
-            self.outcomes.held += 1
+            tries = min(prepared.late, self.resources.patience.attempts - 1)
+            self.queue.fresh.add(Job(prepared, tries=tries))
+            self.outcomes.unfinished += 1
         self.wake()
 
     @property
-    def hungry(self) -> bool:
-        """Whether more rows should be claimed: fewer wait than are asked at once."""
+    def needs_more(self) -> bool:
+        """Whether more should be claimed, since fewer wait than are asked at once."""
         size = self.limit.size
-        return len(self.line.fresh) < size and self.outcomes.held < 3 * size
+        return len(self.queue.fresh) < size and self.outcomes.unfinished < 3 * size
 
     def close(self) -> None:
-        """From here on no call is begun; those under way end."""
+        """Start no more calls. Those in flight may end."""
         self.closed = True
         self._disarm()
 
     async def drain(self, seconds: float) -> list[Result]:
-        """Lets calls under way end, for so long; the calls of rows that stay open."""
+        """Wait for the calls in flight, and return the calls of jobs that stay open."""
         if self._tasks and seconds > 0:
             await asyncio.wait(self._tasks, timeout=seconds)
-        left = list(self._tasks)
-        for task in left:
+        open_result = list(self._tasks)
+        for task in open_result:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*open_result, return_exceptions=True)
         return self.outcomes.open_rows()
 
     def wake(self) -> None:
-        """Begins whatever may be begun."""
-        while (row := self._take()) is not None:
-            task = asyncio.get_running_loop().create_task(self._serve(row))
+        """Start all calls that may start now."""
+        while (job := self._take()) is not None:
+            task = asyncio.get_running_loop().create_task(self._serve(job))
             self._tasks.add(task)
             task.add_done_callback(self._done)
 
@@ -340,63 +346,65 @@ class Dispatcher:
         if not task.cancelled() and (error := task.exception()):
             self._crashed(error)
 
-    async def _serve(self, first: Row) -> None:
-        """A place: one call after the other, as long as there is one to make."""
-        row: Row | None = first
-        while row is not None:
-            limit = self.means.timeout or deadline(self.limit.latencies.p95)
+    async def _serve(self, first: Job) -> None:
+        """Make one call after another, as long as there are any."""
+        job: Job | None = first
+        while job is not None:
+            limit = self.resources.timeout or deadline(self.limit.latencies.p95)
             try:
-                call, came = await attempt(self.means.backend, row, limit, self.means.clock)
+                call, reply = await attempt(
+                    self.resources.backend, job, limit, self.resources.clock
+                )
             except asyncio.CancelledError:
-                self.outcomes.abandoned(row)
+                self.outcomes.abandon(job)
                 raise
-            self.outcomes.received(row, call, came)
-            row = self._take()
-            if row is not None and self.limit.under_way < self.limit.size:
+            self.outcomes.receive(job, call, reply)
+            job = self._take()
+            if job is not None and self.limit.under_way < self.limit.size:
                 self.wake()
 
-    def _take(self) -> Row | None:
-        """The next row, for which a place, a probe and a share of the budget are taken."""
+    def _take(self) -> Job | None:
+        """Return the next job, and take a slot, a probe and a share of the budget for it."""
         if self.closed or self._is_full():
             return None
-        if not self.breaker.lets():
+        if not self.breaker.allows():
             self._arm()
             return None
         latencies = self.limit.latencies
-        row = self.line.take(self.means.clock(), self.limit.size, latencies.median)
-        if row is None:
-            self._hungry()
+        job = self.queue.take(self.resources.clock(), self.limit.size, latencies.median)
+        if job is None:
+            self._need_more()
             self._arm()
             return None
-        if (estimate := self.means.budget.reserve(row.request)) is None:
-            self.line.put_back(row)
+        if (estimate := self.resources.budget.reserve(job.request)) is None:
+            self.queue.put_back(job)
             if not self.limit.under_way:
-                self.means.end("budget", self.means.budget.describe_limit(), False)
+                self.resources.end("budget", self.resources.budget.describe_limit(), False)
             return None
-        row.estimate, row.probe = estimate, self.breaker.begin()
+        job.estimate, job.probe = estimate, self.breaker.begin()
         self.limit.begin()
         self.outcomes.retries.called()
-        return row
+        return job
 
     def _is_full(self) -> bool:
-        """Whether all places are taken, or a crash would lose more than one group of answers."""
+        """Tell whether all slots are taken, or a crash would lose more than a group of answers."""
         if self.limit.room() <= 0:
             if self.limit.rests_until:
                 self._arm()
             return True
-        if not self.limit.under_way and not self.means.writer.owed:
-            # Only answers that wait for their repair are owed, and nothing but a call settles them.
+        if not self.limit.under_way and not self.resources.writer.unwritten:
+            # Only answers that wait for a repair are unwritten, and they need a call.
             return False
-        return self.limit.under_way + self.outcomes.owed >= self.limit.size + GROUP
+        return self.limit.under_way + self.outcomes.unwritten >= self.limit.size + GROUP
 
     def _arm(self) -> None:
-        """Looks again when time alone makes a row ready; the end of a call wakes by itself."""
+        """Set a timer for the next job that only needs time. The end of a call needs no timer."""
         self._disarm()
         if self.breaker.probing:
             return
-        now = self.means.clock()
+        now = self.resources.clock()
         floor = max(self.limit.rests_until, self.breaker.probes_at)
-        ready_at = self.line.ready_at(floor, now, self.limit.latencies.median)
+        ready_at = self.queue.ready_at(floor, now, self.limit.latencies.median)
         if ready_at is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(max(ready_at - now, 0.001), self.wake)

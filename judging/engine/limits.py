@@ -1,10 +1,10 @@
-"""How many calls a server can take, and what protects a failing one: arithmetic with a clock.
+"""Limits: how many calls a server can handle, and protection for a failing server.
 
-The limit doubles until the server refuses for the first time, or the maximum is reached. A refusal
-cuts it by a quarter the first time and by a twentieth later, once in an episode; then it rises
-slowly to just below the last ceiling, and now and then probes above that. Failures of the server's
-own (5xx) change nothing; calls that run out of time count as refusals when they are many. A
-circuit breaker, a budget of retries and deadlines spare a server that fails.
+The limit doubles until the server refuses a call for the first time, or the maximum is reached. A
+refusal cuts it by a quarter the first time and by a twentieth later, once per episode. Then it
+rises slowly to just below the last ceiling, and occasionally probes above that. Server errors (5xx)
+change nothing. Timeouts count as refusals if there are many. A circuit breaker, a retry budget and
+deadlines spare a failing server. Everything is arithmetic with a clock.
 """
 
 from __future__ import annotations
@@ -24,15 +24,21 @@ IN_USE = 0.8
 OVERRUNS, OF_THE_LAST = 10, 50
 GENTLE_ROUNDS = 5
 LATENCIES = 200
-LOOK_AGAIN = 32
-LEAST_ROUND = 16
+UPDATE_INTERVAL = 32
+MIN_ROUND = 16
 REFUSES_ALL = 8
-BURST, LEAST_LOOK, LONGEST_LOOK = 3, 0.005, 0.25
+BURST, SHORTEST_LOOK, LONGEST_LOOK = 3, 0.005, 0.25
 HISTORY = 1000
+WINDOW, MIN_KNOWN, SHARE = 50, 20, 0.5
+RECOVERY_SECONDS = 5.0
+RETRY_SHARE, RETRY_FLOOR, MINUTE = 0.1, 20, 60
+SHORTEST_DEADLINE, LONGEST_DEADLINE, DEADLINE_OF_P95 = 30.0, 600.0, 6.0
+UNKNOWN_DEADLINE = 120.0
+PATIENT_STATES = {"status-402": 3, "status-403": 3}
 
 
 class Latencies:
-    """What the latest good calls took, in seconds; None where none has ended yet."""
+    """The latencies of the latest good calls, in seconds. None before the first call ends."""
 
     def __init__(self) -> None:
         self._kept: deque[float] = deque(maxlen=LATENCIES)
@@ -43,18 +49,18 @@ class Latencies:
     def add(self, seconds: float) -> None:
         self._kept.append(seconds)
         self._new += 1
-        if self._new >= LOOK_AGAIN or len(self._kept) < LOOK_AGAIN:
+        if self._new >= UPDATE_INTERVAL or len(self._kept) < UPDATE_INTERVAL:
             ordered = sorted(self._kept)
             self._new, last = 0, len(ordered) - 1
             self.median, self.p95 = ordered[last // 2], ordered[round(0.95 * last)]
 
 
 class Limit:
-    """The number of calls that may be under way: `size`, never above `maximum`.
+    """The number of calls that may be in flight: `size`, never above `maximum`.
 
-    `remembered` is what the server bore last. With `queues` the server is one that never refuses
-    but lets calls wait: the limit then follows what latency and throughput tell. Moments are of
-    `clock`, in seconds; so are durations.
+    `remembered` is the number that the server handled last. `queues` says that the server never
+    refuses calls but queues them. The limit then follows latency and throughput. Times and
+    durations are in seconds of `clock`.
     """
 
     def __init__(
@@ -78,8 +84,8 @@ class Limit:
         self._cut_at = self._changed_at = self._looked_at = self._began
         self._good = 0
         self._ends: deque[bool] = deque(maxlen=OF_THE_LAST)
-        self._burst = self._borne = 0
-        self._queue = _Queue() if queues else None
+        self._burst = self._handled = 0
+        self._queue = _Throughput() if queues else None
         self.history: deque[tuple[float, int]] = deque([(0.0, self.size)], maxlen=HISTORY)
 
     @property
@@ -93,27 +99,27 @@ class Limit:
 
     @property
     def learned(self) -> int | None:
-        """What to begin with the next time; None where nothing was found out."""
+        """The number to start with next time. None if nothing was found out."""
         return self.size if self.ceiling is not None or self.size > self._start else None
 
     def room(self) -> int:
-        """How many calls may be begun now; one at a time where every call is refused."""
+        """Return how many calls may start now. One at a time if every call is refused."""
         if self.rests_until:
             if self._clock() < self.rests_until:
                 return 0
             self.rests_until = 0.0
-            self._take_in_burst()
+            self._apply_burst()
         return (1 if self.refuses_all else self.size) - self.under_way
 
     def begin(self) -> None:
         self.under_way += 1
 
     def answered(self, begun: float) -> None:
-        """A call that began then has been answered."""
+        """Note that a call that began at this time was answered."""
         now, used = self._clock(), self.under_way
         self.latencies.add(now - begun)
         self._ended(overrun=False)
-        self._borne += begun < self._cut_at
+        self._handled += begun < self._cut_at
         if used < IN_USE * self.size:
             return
         if self._queue and begun >= self._changed_at:
@@ -124,35 +130,35 @@ class Limit:
             self._grow(now)
 
     def failed(self) -> None:
-        """A call ended in a way that says nothing about the limit."""
+        """Note the end of a call that says nothing about the limit."""
         self._ended(overrun=False)
 
     def overran(self, begun: float) -> None:
-        """A call was not answered in time: it would have taken at least as long."""
+        """Note a timeout, with the time waited as a lower bound of the latency."""
         self.latencies.add(self._clock() - begun)
         self._ended(overrun=True)
         if sum(self._ends) >= OVERRUNS:
             self._cut(begun, self.size)
 
     def refused(self, begun: float, wait: float) -> None:
-        """The server is too busy for a call, which is to wait for so long."""
-        now, bore = self._clock(), self.under_way
+        """Note that a busy server refused a call, which has to wait this long."""
+        now, handled = self._clock(), self.under_way
         self.under_way -= 1
         self.refusals_in_a_row += 1
-        if self._cut(begun, bore) or (self._burst and begun < self._cut_at):
+        if self._cut(begun, handled) or (self._burst and begun < self._cut_at):
             self._burst += 1
-            self._hold(min(LONGEST_LOOK, 2 * (now - begun) + LEAST_LOOK))
+            self._rest(min(LONGEST_LOOK, 2 * (now - begun) + SHORTEST_LOOK))
         if not self.under_way and self.refusals_in_a_row >= REFUSES_ALL:
             self.refuses_all = True
-            self._hold(wait)
+            self._rest(wait)
 
-    def _hold(self, seconds: float) -> None:
+    def _rest(self, seconds: float) -> None:
         self.rests_until = max(self.rests_until, self._clock() + seconds)
 
-    def _take_in_burst(self) -> None:
-        """Of many calls that were sent together, those that were not refused are what it bears."""
+    def _apply_burst(self) -> None:
+        """After a burst of refusals, lower the ceiling to the calls that were not refused."""
         if self._burst >= BURST and self.ceiling is not None:
-            self.ceiling = min(self.ceiling, self.under_way + self._borne + 1)
+            self.ceiling = min(self.ceiling, self.under_way + self._handled + 1)
             self._resize(self._clock(), min(self._size, max(1.0, NEAR * self.ceiling)))
         self._burst = 0
 
@@ -173,9 +179,9 @@ class Limit:
             self._resize(now, self._size + 1)
 
     def _may_pass(self, now: float) -> bool:
-        """Whether one more is below the last ceiling; or it is time to look whether it has moved.
+        """Tell whether the limit may rise: below the last ceiling, or if it is time to probe it.
 
-        A round above it that goes well moves it.
+        A successful round above the ceiling raises it.
         """
         if self.ceiling is None or self._size + 1 <= NEAR * self.ceiling:
             return True
@@ -185,16 +191,16 @@ class Limit:
         self.ceiling = max(self.ceiling, self.size)
         return True
 
-    def _cut(self, begun: float, bore: int) -> bool:
-        """One cut an episode: what was sent before the last one only tells the same again."""
+    def _cut(self, begun: float, handled: int) -> bool:
+        """Cut the limit once per episode, since calls sent before the last cut say nothing new."""
         now = self._clock()
         episode = max(2 * (self.latencies.median or 0.0), EPISODE_SECONDS)
         if self.ceiling is not None and (begun < self._cut_at or now - self._cut_at < episode):
             return False
         factor = CUT if self.ceiling is not None else FIRST_CUT
         self._cut_at = self._looked_at = now
-        self._borne = 0
-        self.ceiling = max(1, min(self.size, bore))
+        self._handled = 0
+        self.ceiling = max(1, min(self.size, handled))
         self._resize(now, self.size * factor)
         return True
 
@@ -207,8 +213,8 @@ class Limit:
             self.history.append((round(now - self._began, 3), self.size))
 
 
-class _Queue:
-    """Tells from what calls take, round by round, whether more at once are more in an hour."""
+class _Throughput:
+    """Decides from the latencies of each round whether more calls at once raise throughput."""
 
     def __init__(self) -> None:
         self._round: list[float] = []
@@ -216,16 +222,16 @@ class _Queue:
         self._best = 0.0
 
     def factor(self, seconds: float, size: int) -> float | None:
-        """By what to change the limit after a round; None within one, or where it is right."""
+        """Return the factor for the limit after a round. None within a round, or for no change."""
         self._round.append(seconds)
-        if len(self._round) < max(LEAST_ROUND, size):
+        if len(self._round) < max(MIN_ROUND, size):
             return None
         median = statistics.median(self._round)
         self._round = []
         rate = size / max(median, 1e-6)
         rises = rate > RISES * self._best
         self._quickest = min(median, self._quickest or median)
-        # What was best is forgotten slowly, so that a server which gets quicker is tried again.
+        # The best rate decays slowly, so that a server that gets faster is tried again.
         self._best = max(rate, FORGETS * self._best)
         if median > 2 * self._quickest and not rises:
             return QUEUE_CUT
@@ -234,19 +240,10 @@ class _Queue:
         return 2.0 if median < 1.5 * self._quickest else QUEUE_RISE
 
 
-WINDOW, LEAST_KNOWN, SHARE = 50, 20, 0.5
-RECOVERY_SECONDS = 5.0
-RETRY_SHARE, RETRY_FLOOR, MINUTE = 0.1, 20, 60
-SHORTEST_DEADLINE, LONGEST_DEADLINE, DEADLINE_OF_P95 = 30.0, 600.0, 6.0
-UNKNOWN_DEADLINE = 120.0
-PATIENT_STATES = {"status-402": 3, "status-403": 3}
-
-
 class Breaker:
-    """Opens when more than half of the last calls failed in transport; then only probes pass.
+    """Opens when more than half of the last calls failed in transport. Then only probes pass.
 
-    One probe at a time, `probe_seconds` apart. A probe that the server answers, in whatever way,
-    closes the breaker.
+    Probes are sent one at a time, `probe_seconds` apart. Any answer to a probe closes the breaker.
     """
 
     def __init__(
@@ -264,28 +261,28 @@ class Breaker:
     def is_open(self) -> bool:
         return self.opened_at is not None
 
-    def lets(self) -> bool:
-        """Whether a call may be begun now."""
+    def allows(self) -> bool:
+        """Tell whether a call may start now."""
         return not self.is_open or (not self.probing and self._clock() >= self.probes_at)
 
     def begin(self) -> bool:
-        """A call begins; whether it is a probe, which is to be told to `ended`."""
+        """Note the start of a call, and return whether it is a probe, for `ended`."""
         self.probing = self.is_open
         return self.probing
 
     def ended(self, failed: bool, probe: bool = False) -> bool:
-        """A call has ended; whether that closed the breaker."""
+        """Note the end of a call, and return whether it closed the breaker."""
         if probe:
             self.probing = False
             return self._probed(failed)
         if not self.is_open:
             self._failed.append(failed)
-            if len(self._failed) >= LEAST_KNOWN and sum(self._failed) > SHARE * len(self._failed):
+            if len(self._failed) >= MIN_KNOWN and sum(self._failed) > SHARE * len(self._failed):
                 self.trip()
         return False
 
     def trip(self) -> None:
-        """Opens it; for what shows that the server is away before so many calls have failed."""
+        """Open the breaker at once, for signs of an outage before many calls have failed."""
         if not self.is_open:
             self.opened_at = self._clock()
             self.probes_at = self.opened_at + self.probe_seconds
@@ -299,8 +296,8 @@ class Breaker:
         return True
 
 
-class Retries:
-    """A budget: of the calls of a minute one in ten may be a retry, and a few in any case."""
+class RetryBudget:
+    """A budget: one in ten calls of a minute may be a retry, and a few in any case."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -311,7 +308,7 @@ class Retries:
         self._calls[self._second()] += 1
 
     def allow(self) -> bool:
-        """Whether one more retry is within the budget; it is counted then."""
+        """Tell whether one more retry is within the budget, and count it if so."""
         second = self._second()
         allowed = max(RETRY_FLOOR, RETRY_SHARE * _latest(self._calls, second))
         if _latest(self._retries, second) + 1 > allowed:
@@ -324,29 +321,29 @@ class Retries:
 
 
 def _latest(counts: Counter[int], second: int) -> int:
-    """The count of the last minute; what is older is forgotten."""
+    """Return the count of the last minute, and drop older counts."""
     for old in [each for each in counts if each <= second - MINUTE]:
         del counts[old]
     return counts.total()
 
 
 class Refusals:
-    """Answers after which no request can succeed, such as a wrong key, by what they say."""
+    """Counts fatal replies, such as a wrong key, by state."""
 
     def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
 
     def is_final(self, state: str) -> bool:
-        """Whether this one is enough: the first, or the third in a row where one may be chance."""
-        self._seen[state] += 1
-        return self._seen[state] >= PATIENT_STATES.get(state, 1)
+        """Tell whether this one is final: the first, or the third in a row if one may be chance."""
+        self._counts[state] += 1
+        return self._counts[state] >= PATIENT_STATES.get(state, 1)
 
     def answered(self) -> None:
-        self._seen.clear()
+        self._counts.clear()
 
 
 def deadline(p95: float | None) -> float:
-    """Seconds that one attempt may take where calls of this lane take so long."""
+    """Return the deadline of an attempt in seconds, given the 95th percentile of latencies."""
     if p95 is None:
         return UNKNOWN_DEADLINE
     return min(max(DEADLINE_OF_P95 * p95, SHORTEST_DEADLINE), LONGEST_DEADLINE)

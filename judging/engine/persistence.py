@@ -1,7 +1,7 @@
-"""Claiming rows, turning them into requests, and storing results in groups.
+"""Claim assignments, turn them into requests, and store results in groups.
 
-A row that an earlier answer can serve is answered from what is stored. Only a limited number of
-results is ever waiting to be written.
+An assignment is answered from stored calls where possible. Only a limited number of results ever
+waits to be stored.
 """
 
 from __future__ import annotations
@@ -18,24 +18,27 @@ from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from annotation.answers.submission import LostLeaseError
-from judging.answers.cache import Equals, reused_results
-from judging.answers.results import ANSWERED, FINAL, Result, stored_results
+from judging.answers.cache import EqualRequests, reused_results
+from judging.answers.results import ANSWERED, FINAL, Result, find_stored_results
 from judging.models import JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger, lifecycle
 from judging.runs.ledger import brief_transaction
 
-ENOUGH_FAILED = 5
+MIN_FAILURES = 5
+GROUP = 32
+GROUP_SECONDS = 0.25
+MIN_GROUP = 8
 LATE = ("deadline", "abandoned")
 BUSY = "rate"
 
 
 @dataclass(frozen=True)
-class Past:
-    """What pumps before have seen of the server in this run.
+class ServerHistory:
+    """The state of the server at the end of earlier work on this run.
 
-    Whether it has answered, and for how many seconds it has been away since, or has refused
-    everything.
+    `proven` says whether it has answered. `down_for` and `busy_for` say for how many seconds it has
+    not responded, or has refused everything.
     """
 
     proven: bool = False
@@ -45,9 +48,9 @@ class Past:
 
 @dataclass(frozen=True)
 class Claim:
-    """How many rows were claimed; which of them are to be asked, and results of others.
+    """The number of claimed assignments, the requests to ask, and the results of others.
 
-    The rest waits for the answer to an equal request.
+    The remaining ones wait for the answer to an equal request.
     """
 
     rows: int
@@ -55,32 +58,32 @@ class Claim:
     known: list[Result]
 
 
-def claimed(
-    run: JudgeRun, lease: uuid.UUID, preparer: Preparer, equals: Equals, count: int
+def claim_requests(
+    run: JudgeRun, lease: uuid.UUID, preparer: Preparer, equals: EqualRequests, count: int
 ) -> Claim:
-    """Claims so many rows at most. Raises LostLeaseError.
+    """Claim up to `count` assignments. Raises LostLeaseError.
 
-    Where an answer was stored but never written as labels, or the run may take one of an equal
-    request, nothing is paid again.
+    Answers that are stored without labels, or that the run may reuse from an equal request, are not
+    paid again.
     """
     with brief_transaction():
-        # Whoever wakes up after his lease went to another leases nothing any more.
+        # A process that slept until its lease was lost must lease nothing.
         if not lifecycle.has_lease(run, lease):
             raise LostLeaseError
         rows = ledger.claim(run.campaign, run.judge, lease, count)
     prepared = preparer.prepare_all(rows)
-    known = stored_results(prepared)
+    known = find_stored_results(prepared)
     left = _without(prepared, known)
     if left and run.reuse != JudgeRun.Reuse.NEVER:
         taken = reused_results(run, left)
-        known, left = known + taken, equals.firsts_of(_without(left, taken))
-    return Claim(len(rows), _with_their_past(run, left), known)
+        known, left = known + taken, equals.claim_firsts(_without(left, taken))
+    return Claim(len(rows), _with_history(run, left), known)
 
 
-def _with_their_past(run: JudgeRun, rows: list[Prepared]) -> list[Prepared]:
-    """The rows, each with how often it was late and for how long it was refused before.
+def _with_history(run: JudgeRun, rows: list[Prepared]) -> list[Prepared]:
+    """Add to each request how often it timed out and for how long it was refused before.
 
-    Else a row that hangs would begin anew with every pump, and a run of short pumps never end.
+    Otherwise a request that hangs would start from zero with every worker, and the run never end.
     """
     tried = [each.assignment.pk for each in rows if each.assignment.attempts]
     if not tried:
@@ -98,29 +101,29 @@ def _with_their_past(run: JudgeRun, rows: list[Prepared]) -> list[Prepared]:
     return [replace(each, **known.get(each.assignment.pk, {})) for each in rows]
 
 
-def past(run: JudgeRun) -> Past:
-    """How the server was doing by the calls since its last answer. A few are no outage."""
+def read_history(run: JudgeRun) -> ServerHistory:
+    """Read the server's state from the calls since its last answer. Few failures are no outage."""
     last, answered_at = _last_answer(run)
     since = run.judge_calls.filter(id__gt=last, reused_from=None).order_by()
     if answered_at:
-        # The calls of a row are written with its result, so that older ones may come later.
+        # Calls are stored with their assignment's result, so older ones may have higher ids.
         since = since.filter(sent_at__gt=answered_at)
     busy, down = Q(state=BUSY), ~Q(state__in=(BUSY, "abandoned"))
-    told = since.aggregate(
+    counts = since.aggregate(
         downs=Count("id", filter=down),
         down_at=Min("sent_at", filter=down),
         busies=Count("id", filter=busy),
         busy_at=Min("sent_at", filter=busy),
     )
-    return Past(
+    return ServerHistory(
         proven=last > 0,
-        down_for=_since(told["down_at"]) if told["downs"] >= ENOUGH_FAILED else 0.0,
-        busy_for=_since(told["busy_at"]) if told["busies"] >= ENOUGH_FAILED else 0.0,
+        down_for=_since(counts["down_at"]) if counts["downs"] >= MIN_FAILURES else 0.0,
+        busy_for=_since(counts["busy_at"]) if counts["busies"] >= MIN_FAILURES else 0.0,
     )
 
 
 def _last_answer(run: JudgeRun) -> tuple[int, datetime | None]:
-    """The newest call that the server answered in this run, by its number, and when it began."""
+    """Return the id and the start of the newest call that the server answered in this run."""
     answered = run.judge_calls.filter(state__in=(ANSWERED, *FINAL), reused_from=None)
     return answered.order_by("-id").values_list("id", "sent_at").first() or (0, None)
 
@@ -134,16 +137,11 @@ def _without(prepared: list[Prepared], known: list[Result]) -> list[Prepared]:
     return [each for each in prepared if each.assignment.pk not in answered]
 
 
-GROUP = 32
-GROUP_SECONDS = 0.25
-LEAST = 8
-
-
 class Writer:
-    """Collects results and hands them on, at most `GROUP` at a time or after `GROUP_SECONDS`.
+    """Collects results and stores them, at most `GROUP` at a time or after `GROUP_SECONDS`.
 
-    A group is begun before it is full where, by the last one, results that come while it is being
-    written would fill the next: so calls never wait for the database as long as it can keep up.
+    A group is started early if, judging by the last one, the results that arrive while it is stored
+    would fill the next. So calls never wait for the database as long as it can keep up.
     """
 
     def __init__(
@@ -160,8 +158,8 @@ class Writer:
         self._closed = self._hurried = False
 
     @property
-    def owed(self) -> int:
-        """How many results are not written yet: a crash now would lose them."""
+    def unwritten(self) -> int:
+        """How many results are not stored yet, so that a crash would lose them."""
         return len(self._waiting) + self._writing
 
     def add(self, result: Result) -> None:
@@ -171,12 +169,12 @@ class Writer:
         self._look()
 
     def hurry(self) -> None:
-        """What is there is written now, or next: nothing comes that would fill the group."""
+        """Store the waiting results without waiting for a full group."""
         self._hurried = True
         self._look()
 
     def close(self) -> None:
-        """What is there is written, and nothing comes after it."""
+        """Store the waiting results and end."""
         self._closed = True
         self._ready.set()
 
@@ -190,13 +188,13 @@ class Writer:
                 self._writing, before = size, self._added
                 await self._write(group)
                 self._writing = 0
-                self._enough = max(LEAST, GROUP - 2 * (self._added - before))
+                self._enough = max(MIN_GROUP, GROUP - 2 * (self._added - before))
                 self._written()
             self._ready.clear()
             self._look()
 
     def _look(self) -> None:
-        """Whether a group is to be begun: now, in a moment, or not yet."""
+        """Start a group now, set a timer for it, or do nothing yet."""
         enough = 1 if self._hurried else self._enough
         if self._closed or len(self._waiting) >= enough:
             self._ready.set()

@@ -1,9 +1,8 @@
-"""What a server can do, found out before a run, and whether it is still the same at the end.
+"""Find out what a server can do before a run, and whether it is still the same at the end.
 
-A backend may have an `async fingerprint(answers)`, which returns a mapping: which model under
-which version answers and, with `answers`, hashes of a few answers, which it asks for. If the
-fingerprint changed during a run, its labels are from two judges. `recall(facts)` gives the backend
-what was found out before.
+A backend may have an `async fingerprint(answers)`, which returns a mapping with the model and its
+version and, with `answers`, hashes of a few answers. If the fingerprint changes during a run, its
+labels come from two judges. `recall(facts)` gives the backend the facts of an earlier probe.
 """
 
 from __future__ import annotations
@@ -23,64 +22,64 @@ from judging.models import JudgeCall, JudgeRun
 from judging.runs import lifecycle
 
 T = TypeVar("T")
-# One of a few answers may differ by itself: who is asked beside one moves probabilities a little.
-OTHER_ANSWERS = 2
+# One of a few answers may differ by chance, since batching shifts probabilities a bit.
+CHANGED_ANSWERS = 2
 Fingerprint = Mapping[str, Any]
 
 
 class RefusedRunError(Exception):
-    """The server cannot do what this judge needs; it may do for others."""
+    """The server cannot do what this judge needs, although it may serve others."""
 
 
-class _LeftError(Exception):
-    """Looking was given up, for a reason that ends the pump as well."""
+class _AbortedError(Exception):
+    """The check was aborted, for a reason that stops the engine as well."""
 
     def __init__(self, ending: Ending) -> None:
         super().__init__(ending.how)
         self.ending = ending
 
 
-def probed(
+def probe_run(
     run: JudgeRun, lease: uuid.UUID, backend: Backend, control: Control
 ) -> Findings | Ending:
-    """What the first worker on a run finds out, and writes down; the next ones compare with it.
+    """Probe the server for the first worker on a run, or compare it with the stored findings.
 
-    An ending where the run was stopped or lost meanwhile, its server refuses everything, or is
-    another one by now. A server that is away at the time is nobody's fault: the run begins, and
-    the next worker asks. Raises RefusedRunError.
+    Return an ending if the run was stopped or lost meanwhile, or if its server refuses everything
+    or has changed. If the server does not respond, the run starts anyway and the next worker
+    probes. Raises RefusedRunError.
     """
     run.refresh_from_db(fields=["manifest"])
     if (known := run.manifest.get("probe")) is not None:
-        if mixed := changed(run, lease, backend, control):
+        if mixed := detect_change(run, lease, backend, control):
             return Ending("fatal", mixed)
         if (recall := getattr(backend, "recall", None)) is not None:
             recall(known["facts"])
         return Findings(known["facts"], tuple(known["warnings"]))
     try:
-        findings, prints = _looked(run, lease, control, lambda: _probe(backend))
-    except _LeftError as left:
+        findings, prints = _while_leased(run, lease, control, lambda: _probe(backend))
+    except _AbortedError as left:
         return left.ending
     except (FatalError, RejectedError) as error:
         return Ending("fatal", error.message, pauses=True)
     except BackendError as error:
         return Findings(warnings=(f"the server could not be probed: {error.message}",))
     found = {"facts": storable(dict(findings.facts)), "warnings": list(findings.warnings)}
-    _write_down(run, probe=found, fingerprint=prints)
+    _store_facts(run, probe=found, fingerprint=prints)
     if findings.refusal:
         raise RefusedRunError(findings.refusal)
     return findings
 
 
-def changed(
+def detect_change(
     run: JudgeRun, lease: uuid.UUID, backend: Backend, control: Control, at_end: bool = False
 ) -> str:
-    """What is different about the server since the run began, in words; empty where nothing is.
+    """Describe how the server has changed since the run began, empty if it has not.
 
-    Such a run is marked as mixed. Only `at_end` the server is asked to answer for it.
+    Such a run is marked as mixed. Answers are compared only `at_end`.
     """
     what = _other_models(run) or _other_fingerprint(run, lease, backend, control, at_end)
     if what:
-        _write_down(run, mixed=what)
+        _store_facts(run, mixed=what)
     return what
 
 
@@ -98,15 +97,15 @@ def _other_fingerprint(
         return ""
     answers = run.manifest["probe"]["facts"].get("answers") if at_end else None
     try:
-        now = _looked(run, lease, control, lambda: _alone(backend, bool(answers)))
-    except (_LeftError, BackendError):
+        now = _while_leased(run, lease, control, lambda: _fingerprint_alone(backend, bool(answers)))
+    except (_AbortedError, BackendError):
         return ""
     different = [name for name in before if name in now and now[name] != before[name]]
     if different:
         name = different[0]
         return f"the server's {name} was {before[name]} when the run began and is {now[name]} now"
-    if answers and count_differences(answers, now.get("answers")) >= OTHER_ANSWERS:
-        return "the server answers otherwise than when the run began, under the same name"
+    if answers and count_differences(answers, now.get("answers")) >= CHANGED_ANSWERS:
+        return "the server answers differently than when the run began, under the same name"
     return ""
 
 
@@ -115,7 +114,7 @@ async def _probe(backend: Backend) -> tuple[Findings, Fingerprint]:
         return await backend.probe(), await _fingerprint(backend)
 
 
-async def _alone(backend: Backend, answers: bool) -> Fingerprint:
+async def _fingerprint_alone(backend: Backend, answers: bool) -> Fingerprint:
     async with backend:
         return await _fingerprint(backend, answers)
 
@@ -125,16 +124,18 @@ async def _fingerprint(backend: Backend, answers: bool = False) -> Fingerprint:
     return storable(dict(await ask(answers))) if ask else {}
 
 
-def _looked(
+def _while_leased(
     run: JudgeRun, lease: uuid.UUID, control: Control, look: Callable[[], Awaitable[T]]
 ) -> T:
-    """What `look` found while the lease was held. Raises _LeftError, BackendError."""
+    """Return the result of `look` while renewing the lease. Raises _AbortedError, BackendError."""
 
     async def looking() -> T:
         loop, stopped = asyncio.get_running_loop(), asyncio.Event()
         control.listen(lambda: loop.call_soon_threadsafe(stopped.set))
         asked = asyncio.ensure_future(look())
-        others = [asyncio.ensure_future(each) for each in (_held(run, lease), _left_when(stopped))]
+        others = [
+            asyncio.ensure_future(each) for each in (_renew_lease(run, lease), _abort_when(stopped))
+        ]
         try:
             await asyncio.wait({asked, *others}, return_when=asyncio.FIRST_COMPLETED)
             for other in others:
@@ -150,20 +151,20 @@ def _looked(
     return async_to_sync(looking)()
 
 
-async def _held(run: JudgeRun, lease: uuid.UUID) -> None:
+async def _renew_lease(run: JudgeRun, lease: uuid.UUID) -> None:
     while (orders := await in_database(lifecycle.renew, run, lease)) is not None:
         if orders.wish:
-            raise _LeftError(Ending("stopped"))
+            raise _AbortedError(Ending("stopped"))
         await asyncio.sleep(RENEW_SECONDS)
-    raise _LeftError(Ending("lost"))
+    raise _AbortedError(Ending("lost"))
 
 
-async def _left_when(stopped: asyncio.Event) -> None:
+async def _abort_when(stopped: asyncio.Event) -> None:
     await stopped.wait()
-    raise _LeftError(Ending("stopped"))
+    raise _AbortedError(Ending("stopped"))
 
 
-def _write_down(run: JudgeRun, **facts: Any) -> None:
+def _store_facts(run: JudgeRun, **facts: Any) -> None:
     run.refresh_from_db(fields=["manifest"])
     run.manifest = {**run.manifest, **facts}
     JudgeRun.objects.filter(pk=run.pk).update(manifest=run.manifest)

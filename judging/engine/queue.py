@@ -1,8 +1,8 @@
-"""The order in which rows are asked, and one attempt at a row with its deadline.
+"""The queue: the order in which jobs are asked, and one attempt at a job with its deadline.
 
-Requests that share their texts begin alike, and a server computes that beginning once, if it is
-done before the next request arrives. So the first request of an item goes ahead alone and the
-others follow when it is back, while several items take turns.
+Requests about the same texts share their beginning, which a server computes only once if the first
+request is done before the others arrive. So the first request of an item goes ahead alone, and the
+others follow when it is back. Meanwhile several items take turns.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from judging.backends.base import Answer, Backend, BackendError, Reason, Request
 from judging.costs import NOTHING, Estimate
 from judging.prompts.request import Prepared, request_hash
 
-Came = Answer | BackendError
+WARM_ITEMS = 256
+RECOVERY_SECONDS = 1.0
+UNKNOWN_GRACE, SHORTEST_GRACE, LONGEST_GRACE = 0.2, 0.05, 5.0
+CallReply = Answer | BackendError
 
 
 @dataclass(eq=False, slots=True)
-class Row:
-    """A row of the ledger on its way: its calls so far, and how often it was tried.
+class Job:
+    """An assignment in hand: its calls so far, and how often it was tried.
 
-    Moments are of the pump's clock. `repair` is asked instead once an `answer` could not be read.
+    Times are of the engine's clock. `repair` is asked instead once an `answer` could not be read.
     """
 
     prepared: Prepared
@@ -50,49 +53,49 @@ class Row:
     def request(self) -> Request:
         return self.repair or self.prepared.request
 
-    def left(self) -> Result:
-        """Its calls, where the row itself stays open."""
+    def open_result(self) -> Result:
+        """Return the calls of a job that stays open."""
         return Result(self.prepared, tuple(self.calls))
 
     def answered(self, answer: Answer) -> Result:
-        """Closed with an answer, or with the one before it where a repair cannot be read."""
+        """Return the result of an answer. If a repair cannot be read, the answer before counts."""
         return Result(self.prepared, tuple(self.calls), answer, self._seconds(), self.answer)
 
     def failed(self, reason: Reason) -> Result:
-        """Closed with a reason; the answer that was to be repaired stands, if there is one."""
-        verdict = self.answer or Failure(reason)
-        return Result(self.prepared, tuple(self.calls), verdict, self._seconds())
+        """Return the result of a failure: the answer before a repair, or a missing reason."""
+        outcome = self.answer or Failure(reason)
+        return Result(self.prepared, tuple(self.calls), outcome, self._seconds())
 
     def _seconds(self) -> float | None:
         return self.calls[-1].seconds if self.calls else None
 
 
-def reason_for(came: Came) -> Reason:
-    """Why a row is missing that was given up after this."""
-    late = isinstance(came, TransientError) and came.state == "deadline"
+def reason_for(reply: CallReply) -> Reason:
+    """Return the missing reason of a job that was given up after this reply."""
+    late = isinstance(reply, TransientError) and reply.state == "deadline"
     return "timeout" if late else "error"
 
 
 async def attempt(
-    backend: Backend, row: Row, seconds: float, clock: Callable[[], float]
-) -> tuple[Call, Came]:
-    """Asks once, for so many seconds at most. Whatever the backend raises is what came."""
-    sent_at, row.begun = datetime.now(UTC), clock()
-    if row.first_sent is None:
-        row.first_sent = row.begun
-    came = await _came(backend, row.request, seconds)
-    call = _call(came, sent_at, clock() - row.begun)
-    return as_repair(call, backend, row), came
+    backend: Backend, job: Job, seconds: float, clock: Callable[[], float]
+) -> tuple[Call, CallReply]:
+    """Ask once, with a deadline. Any exception of the backend becomes the reply."""
+    sent_at, job.begun = datetime.now(UTC), clock()
+    if job.first_sent is None:
+        job.first_sent = job.begun
+    reply = await _reply(backend, job.request, seconds)
+    call = _call(reply, sent_at, clock() - job.begun)
+    return as_repair(call, backend, job), reply
 
 
-def as_repair(call: Call, backend: Backend, row: Row) -> Call:
-    """The call of a row, marked with its own request's hash where that was a repair."""
-    if row.repair is None:
+def as_repair(call: Call, backend: Backend, job: Job) -> Call:
+    """Mark the call of a repair, and give it the hash of its own request."""
+    if job.repair is None:
         return call
-    return replace(call, repair=True, request_hash=request_hash(backend, row.repair))
+    return replace(call, repair=True, request_hash=request_hash(backend, job.repair))
 
 
-async def _came(backend: Backend, request: Request, seconds: float) -> Came:
+async def _reply(backend: Backend, request: Request, seconds: float) -> CallReply:
     try:
         async with asyncio.timeout(seconds):
             return await backend.ask(request)
@@ -104,69 +107,64 @@ async def _came(backend: Backend, request: Request, seconds: float) -> Came:
         return BackendError(type(error).__name__[:40], f"the backend failed: {error}")
 
 
-def _call(came: Came, sent_at: datetime, seconds: float) -> Call:
-    if isinstance(came, Answer):
-        return Call(ANSWERED, sent_at, seconds, status=came.status, answer=came)
-    answer: Answer | None = getattr(came, "answer", None)
-    return Call(came.state, sent_at, seconds, came.message, came.status, came.body, answer)
+def _call(reply: CallReply, sent_at: datetime, seconds: float) -> Call:
+    if isinstance(reply, Answer):
+        return Call(ANSWERED, sent_at, seconds, status=reply.status, answer=reply)
+    answer: Answer | None = getattr(reply, "answer", None)
+    return Call(reply.state, sent_at, seconds, reply.message, reply.status, reply.body, answer)
 
 
-REMEMBERED = 256
-RECOVERY_SECONDS = 1.0
-UNKNOWN_GRACE, SHORTEST_GRACE, LONGEST_GRACE = 0.2, 0.05, 5.0
-
-
-class Order:
-    """Rows that have not been asked; `grouped` holds back those whose item is not warm yet."""
+class FreshQueue:
+    """Jobs that have not been asked. If `grouped`, jobs wait until their item is warm."""
 
     def __init__(self, grouped: bool) -> None:
         self._grouped, self._count = grouped, 0
-        self._plain: deque[Row] = deque()
-        self._fresh: OrderedDict[int, deque[Row]] = OrderedDict()
-        self._warming: dict[int, tuple[float, deque[Row]]] = {}
-        self._open: OrderedDict[int, deque[Row]] = OrderedDict()
+        self._plain: deque[Job] = deque()
+        self._fresh: OrderedDict[int, deque[Job]] = OrderedDict()
+        self._warming: dict[int, tuple[float, deque[Job]]] = {}
+        self._open: OrderedDict[int, deque[Job]] = OrderedDict()
         self._warm: OrderedDict[int, None] = OrderedDict()
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, row: Row) -> None:
+    def add(self, job: Job) -> None:
         self._count += 1
         if not self._grouped:
-            self._plain.append(row)
+            self._plain.append(job)
             return
-        item = row.item
+        item = job.item
         if item in self._warming:
-            self._warming[item][1].append(row)
+            self._warming[item][1].append(job)
         elif item in self._warm:
-            self._open.setdefault(item, deque()).append(row)
+            self._open.setdefault(item, deque()).append(job)
         else:
-            self._fresh.setdefault(item, deque()).append(row)
+            self._fresh.setdefault(item, deque()).append(job)
 
-    def take(self, now: float, places: int, median: float | None) -> Row | None:
-        """The next row to ask with so many calls at once; None where the others must wait.
+    def take(self, now: float, places: int, median: float | None) -> Job | None:
+        """Return the next job, given the number of calls at once. None if the others must wait.
 
-        `median` is what a call takes, in seconds: where nothing else is left to do, a first request
-        that has been under way for a quarter of that is taken to have warmed its item.
+        `median` is the typical latency in seconds. If nothing else is left to ask, an item counts
+        as warm once its first request has been in flight for a quarter of that.
         """
         if not self._grouped:
-            row = self._plain.popleft() if self._plain else None
+            job = self._plain.popleft() if self._plain else None
         else:
-            row = self._next(now, places, median)
-        self._count -= row is not None
-        return row
+            job = self._next(now, places, median)
+        self._count -= job is not None
+        return job
 
-    def back(self, row: Row) -> None:
-        """A request of this row's item has come back, in whatever way: the others may follow."""
-        if self._grouped and row.item in self._warming:
-            self._release(row.item)
+    def back(self, job: Job) -> None:
+        """Note that a request of this job's item is back, so that the others may follow."""
+        if self._grouped and job.item in self._warming:
+            self._release(job.item)
 
     def opens_at(self, median: float | None) -> float | None:
-        """When `take` may have more without any request coming back."""
+        """Return when `take` may return a job although no request has come back."""
         began = next(iter(self._warming.values()), None)
         return began[0] + _grace(median) if began else None
 
-    def _next(self, now: float, places: int, median: float | None) -> Row | None:
+    def _next(self, now: float, places: int, median: float | None) -> Job | None:
         if self._fresh and (not self._open or self._wants_more(places)):
             return self._first(now)
         if not self._open and self._warming:
@@ -176,17 +174,17 @@ class Order:
         if not self._open:
             return None
         item, rows = next(iter(self._open.items()))
-        row = rows.popleft()
+        job = rows.popleft()
         if not rows:
             del self._open[item]
-        return row
+        return job
 
     def _wants_more(self, places: int) -> bool:
-        """Whether too few items take turns to fill the places while one of them warms."""
+        """Tell whether too few items take turns to fill all slots while one of them warms."""
         size = len(next(iter(self._fresh.values())))
         return len(self._open) + len(self._warming) < -(-places // size) + 1
 
-    def _first(self, now: float) -> Row:
+    def _first(self, now: float) -> Job:
         item, rows = self._fresh.popitem(last=False)
         self._warming[item] = now, rows
         return rows.popleft()
@@ -196,7 +194,7 @@ class Order:
         if rows:
             self._open.setdefault(item, deque()).extend(rows)
         self._warm[item] = None
-        if len(self._warm) > REMEMBERED:
+        if len(self._warm) > WARM_ITEMS:
             self._warm.popitem(last=False)
 
 
@@ -206,38 +204,38 @@ def _grace(median: float | None) -> float:
     return min(max(median / 4, SHORTEST_GRACE), LONGEST_GRACE)
 
 
-class Line:
-    """All rows that wait: for their first attempt, for a time, or until nothing else is left."""
+class Queue:
+    """All waiting jobs: for their first attempt, for a time, or until nothing else is left."""
 
     def __init__(self, grouped: bool) -> None:
-        self.fresh = Order(grouped)
-        self._due: list[tuple[float, int, Row]] = []
-        self._later: list[tuple[float, int, Row]] = []
-        self._next: deque[Row] = deque()
+        self.fresh = FreshQueue(grouped)
+        self._due: list[tuple[float, int, Job]] = []
+        self._later: list[tuple[float, int, Job]] = []
+        self._next: deque[Job] = deque()
         self._number = 0
 
-    def put_back(self, row: Row) -> None:
-        """The row that was taken comes next again."""
-        self._next.append(row)
+    def put_back(self, job: Job) -> None:
+        """Put a job back to the front."""
+        self._next.append(job)
 
-    def wait(self, row: Row, until: float, for_others: bool = False) -> None:
-        """The row is due then; or, `for_others`, once there is no fresh row left as well."""
+    def wait(self, job: Job, until: float, for_others: bool = False) -> None:
+        """Make a job due at a time, or with `for_others` only once no fresh job is left either."""
         self._number += 1
-        heapq.heappush(self._later if for_others else self._due, (until, self._number, row))
+        heapq.heappush(self._later if for_others else self._due, (until, self._number, job))
 
-    def take(self, now: float, places: int, median: float | None) -> Row | None:
+    def take(self, now: float, places: int, median: float | None) -> Job | None:
         if self._next:
             return self._next.popleft()
         if self._due and self._due[0][0] <= now:
             return heapq.heappop(self._due)[-1]
-        if row := self.fresh.take(now, places, median):
-            return row
+        if job := self.fresh.take(now, places, median):
+            return job
         if self._later and self._later[0][0] <= now:
             return heapq.heappop(self._later)[-1]
         return None
 
     def ready_at(self, floor: float, now: float, median: float | None) -> float | None:
-        """When time alone makes a row ready that may not be asked before `floor`."""
+        """Return when time alone makes a job ready, at the earliest at `floor`."""
         times = [heap[0][0] for heap in (self._due, self._later) if heap]
         if (opens := self.fresh.opens_at(median)) is not None:
             times.append(opens)
@@ -246,13 +244,13 @@ class Line:
         return max(min(times), floor) if times else None
 
     def hurry(self, now: float) -> None:
-        """What waits for a time is due soon, spread over a second."""
+        """Make all waiting jobs due within a second."""
         self._due = [
-            (min(at, now + random.uniform(0, RECOVERY_SECONDS)), number, row)
-            for at, number, row in self._due
+            (min(at, now + random.uniform(0, RECOVERY_SECONDS)), number, job)
+            for at, number, job in self._due
         ]
         heapq.heapify(self._due)
 
-    def tried(self) -> list[Row]:
-        """The rows that have been asked before."""
-        return [row for *_, row in (*self._due, *self._later)] + list(self._next)
+    def tried(self) -> list[Job]:
+        """Return the jobs that have been asked before."""
+        return [job for *_, job in (*self._due, *self._later)] + list(self._next)

@@ -1,8 +1,8 @@
-"""Working on a run from its lease to its end, in the foreground and in workers alike.
+"""Work on a run from its lease to its end, in the foreground and in workers alike.
 
-A worker that is told to end signals its engines, so that they begin no more calls. Celery's warm
-shutdown waits for tasks, and an engine works for two minutes: longer than any deployment waits
-before it kills. The children of a worker learn of a shutdown by a signal of ours.
+A worker that shuts down tells its engines to start no more calls. Celery's warm shutdown waits for
+tasks, but an engine works for two minutes, which is longer than deployments wait before they kill.
+So the children of a worker learn of a shutdown by a signal.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from django.db import Error, InterfaceError, OperationalError, connection
 from judging import lanes, manifest
 from judging.backends.base import Backend, Findings
 from judging.costs import format_money
-from judging.engine import Control, Ending, pump
-from judging.engine.preflight import RefusedRunError, changed, probed
+from judging.engine import Control, Ending, run_engine
+from judging.engine.preflight import RefusedRunError, detect_change, probe_run
 from judging.lanes import build_backend
 from judging.models import JudgeRun
 from judging.prompts.request import Preparer
@@ -49,24 +49,24 @@ def work(
     control: Control | None = None,
     backend: Backend | None = None,
     patience: Patience | None = None,
-    hear: Callable[[Findings], None] = lambda findings: None,
+    on_findings: Callable[[Findings], None] = lambda findings: None,
 ) -> Ending:
-    """Works on a run under a lease, and gives the lease back with the state the run is in then.
+    """Work on a run under a lease, then release the lease and store the run's state.
 
-    A queued run whose worker stops, or whose time is over, stays active for the next worker.
-    `hear` is told what the probe found, before the first call.
+    A queued run stays active for the next worker if its worker stops or its time is over.
+    `on_findings` gets the results of the probe before the first call.
     """
     control = control or Control()
     try:
         backend = backend or build_backend(run.judge)
-        ending = _worked(run, lease, control, backend, patience, hear)
-        _let_go(run, lease, ending)
+        ending = _work(run, lease, control, backend, patience, on_findings)
+        _release(run, lease, ending)
     except RefusedRunError as refused:
         ending = Ending("fatal", str(refused))
         lifecycle.finish(run, lease, State.STOPPED, ending.error)
     except (OperationalError, InterfaceError):
-        # The database was away for a moment, which is no fault of the run: whoever finds its lease
-        # given back or run out goes on with it.
+        # A short outage of the database is no fault of the run. Another worker continues it once
+        # its lease is released or has expired.
         with suppress(Error):
             connection.close()
             lifecycle.hand_over(run, lease)
@@ -77,31 +77,33 @@ def work(
     return ending
 
 
-def _worked(
+def _work(
     run: JudgeRun,
     lease: uuid.UUID,
     control: Control,
     backend: Backend,
     patience: Patience | None,
-    hear: Callable[[Findings], None],
+    on_findings: Callable[[Findings], None],
 ) -> Ending:
     prompt = read_prompt(lifecycle.prompt_for(run.judge, run.campaign))
     preparer = Preparer(run.campaign, run.judge, prompt, backend)
-    findings = probed(run, lease, backend, control)
+    findings = probe_run(run, lease, backend, control)
     if isinstance(findings, Ending):
-        return _noted(run, findings)
-    hear(findings)
+        return _note_lane(run, findings)
+    on_findings(findings)
     manifest.begin(run, backend, findings)
-    with _frozen():
-        ending = _noted(run, _pumped(run, lease, preparer, control, patience))
-    if ending.how == "finished" and (mixed := changed(run, lease, backend, control, at_end=True)):
+    with _gc_frozen():
+        ending = _note_lane(run, _run_to_end(run, lease, preparer, control, patience))
+    if ending.how == "finished" and (
+        mixed := detect_change(run, lease, backend, control, at_end=True)
+    ):
         return Ending("fatal", mixed)
     return ending
 
 
 @contextmanager
-def _frozen() -> Iterator[None]:
-    """What is in memory by now stays, and is not looked through with every garbage collection."""
+def _gc_frozen() -> Iterator[None]:
+    """Exempt the objects in memory from garbage collection, since they stay anyway."""
     gc.freeze()
     try:
         yield
@@ -109,18 +111,18 @@ def _frozen() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _pumped(
+def _run_to_end(
     run: JudgeRun,
     lease: uuid.UUID,
     preparer: Preparer,
     control: Control,
     patience: Patience | None,
 ) -> Ending:
-    """Pumps until nothing is left, not even of what was added or had to wait meanwhile."""
+    """Run the engine until nothing is left, including assignments that were added meanwhile."""
     concurrency = run.concurrency or int(run.judge.params.get("concurrency", CONCURRENCY))
     while True:
         before = ledger.count_by_status(run.campaign, run.judge)
-        ending = pump(run, lease, preparer, concurrency, patience, control)
+        ending = run_engine(run, lease, preparer, concurrency, patience, control)
         if ending.how != "finished" or lifecycle.remaining(run) == 0:
             return ending
         ledger.plan(run.campaign, run.judge)
@@ -129,8 +131,8 @@ def _pumped(
             return ending
 
 
-def _noted(run: JudgeRun, ending: Ending) -> Ending:
-    """What the lane learns from an ending: what it bears, and that it is of no use for now."""
+def _note_lane(run: JudgeRun, ending: Ending) -> Ending:
+    """Store on the lane what an ending shows: the server's capacity, and whether to pause it."""
     if run.lane is not None:
         lanes.remember_ceiling(run.lane, ending.ceiling)
         if ending.pauses:
@@ -138,8 +140,8 @@ def _noted(run: JudgeRun, ending: Ending) -> Ending:
     return ending
 
 
-def _let_go(run: JudgeRun, lease: uuid.UUID, ending: Ending) -> None:
-    """Gives the lease back: to the next worker, or with the end of the run."""
+def _release(run: JudgeRun, lease: uuid.UUID, ending: Ending) -> None:
+    """Release the lease to the next worker, or end the run."""
     wished = lifecycle.wished_state(run) if ending.how in ("stopped", "cancelled") else ""
     if ending.how == "lost":
         return
@@ -149,8 +151,8 @@ def _let_go(run: JudgeRun, lease: uuid.UUID, ending: Ending) -> None:
         manifest.end(run, limits=ending.limits)
 
 
-# The pool lets every signal that could end a child end it; this one is otherwise ignored.
-TOLD = signal.SIGURG
+# Celery's pool lets most signals end a child, but ignores this one.
+END_SIGNAL = signal.SIGURG
 _pools: list[Any] = []
 _controls: list[Control] = []
 _ending = threading.Event()
@@ -158,7 +160,7 @@ _ending = threading.Event()
 
 @worker_process_init.connect
 def _listen(**kwargs: Any) -> None:
-    signal.signal(TOLD, _end)
+    signal.signal(END_SIGNAL, _end)
 
 
 def _end(number: int, frame: object) -> None:
@@ -173,26 +175,27 @@ def _remember_pool(sender: Any, **kwargs: Any) -> None:
 
 
 @worker_shutting_down.connect
-def _tell_children(**kwargs: Any) -> None:
-    """Only Celery's default pool has children; in any other a pump ends with its time budget.
+def _signal_children(**kwargs: Any) -> None:
+    """Signal the pool's children. Only Celery's default pool has any.
 
-    A child that is born from here on is born ending.
+    In other pools an engine stops with its time budget. A child that starts from now on inherits
+    the flag.
     """
     _ending.set()
     for pool in _pools:
         for child in getattr(getattr(pool, "_pool", None), "_pool", None) or []:
             with suppress(ProcessLookupError, TypeError):
-                os.kill(child.pid, TOLD)
+                os.kill(child.pid, END_SIGNAL)
 
 
 def is_ending() -> bool:
-    """Whether this process was told to end: on its way out it may still be handed messages."""
+    """Tell whether this process is shutting down, since it may still receive messages."""
     return _ending.is_set()
 
 
 @contextmanager
-def ended_with_the_worker(control: Control) -> Iterator[None]:
-    """While it lasts, a shutdown of the worker stops the pump: its calls end, no new ones begin."""
+def stopping_with_worker(control: Control) -> Iterator[None]:
+    """Have a shutdown of the worker stop the engine, which starts no more calls."""
     _controls.append(control)
     try:
         yield
@@ -201,9 +204,9 @@ def ended_with_the_worker(control: Control) -> Iterator[None]:
 
 
 def summary(run: JudgeRun) -> str:
-    """Counts of this run, and what is left open."""
+    """Summarise the counts of a run, and what is left open."""
     run.refresh_from_db()
-    failed = f"{run.failed:,} failed" + by_reason(run.failures)
+    failed = f"{run.failed:,} failed" + format_reasons(run.failures)
     tokens = run.prompt_tokens + run.completion_tokens
     line = f"{run.done:,} done, {failed}, {run.calls:,} calls, {tokens:,} tokens"
     line += f", {run.reused:,} reused" if run.reused else ""
@@ -212,11 +215,11 @@ def summary(run: JudgeRun) -> str:
     return f"{line}; {left:,} left open." if left else f"{line}."
 
 
-def standing_line(run_done: int, reasons: dict[str, int]) -> str:
-    """What stands where nothing is left to do."""
-    return f"{run_done:,} done, {sum(reasons.values()):,} missing{by_reason(reasons)}"
+def status_line(run_done: int, reasons: dict[str, int]) -> str:
+    """Describe the results where nothing is left to do."""
+    return f"{run_done:,} done, {sum(reasons.values()):,} missing{format_reasons(reasons)}"
 
 
-def by_reason(reasons: dict[str, int]) -> str:
+def format_reasons(reasons: dict[str, int]) -> str:
     listed = ", ".join(f"{reason} {count:,}" for reason, count in sorted(reasons.items()))
     return f" ({listed})" if listed else ""

@@ -13,7 +13,7 @@ from annotation.protocols.base import ItemSpec
 from judging.answers.results import Result
 from judging.backends.base import JSON, Answer, Facts, Findings, Message, RateError, Request
 from judging.costs import Budget
-from judging.engine.dispatch import Dispatcher, Means
+from judging.engine.dispatch import Dispatcher, Resources
 from judging.engine.limits import Limit
 from judging.engine.persistence import Writer
 from judging.prompts.request import Prepared
@@ -145,7 +145,7 @@ async def ride(
     during: Callable[[Dispatcher], Coroutine[Any, Any, None]] | None = None,
     queues: bool = False,
     refused: Mapping[int, float] | None = None,
-    **means: Any,
+    **resources: Any,
 ) -> Ride:
     """Sends so many rows through a lane with at most `maximum` calls at once."""
     gone, left = Ride(), refused_before(rows(count, items_of), refused or {})[::-1]
@@ -170,21 +170,21 @@ async def ride(
     gone.limit = limit = Limit(maximum, queues=queues, clock=now)
     writer = Writer(write, written)
     dispatcher = Dispatcher(
-        Means(
+        Resources(
             server, limit, writer, budget or Budget(), patience or Patience(), end,
-            clock=now, **means,
+            clock=now, **resources,
         ),
         changed.set,
         crashed,
     )  # fmt: skip
     writing = asyncio.create_task(writer.run())
     meanwhile = asyncio.create_task(during(dispatcher)) if during else writing
-    while not gone.ended and (left or not dispatcher.outcomes.only_suspects or writer.owed):
+    while not gone.ended and (left or not dispatcher.outcomes.only_suspects or writer.unwritten):
         changed.clear()
-        at_risk = limit.under_way + dispatcher.outcomes.owed - limit.size
+        at_risk = limit.under_way + dispatcher.outcomes.unwritten - limit.size
         gone.most_at_risk = max(gone.most_at_risk, at_risk)
-        gone.most_held = max(gone.most_held, dispatcher.outcomes.held)
-        if left and dispatcher.hungry:
+        gone.most_held = max(gone.most_held, dispatcher.outcomes.unfinished)
+        if left and dispatcher.needs_more:
             dispatcher.add([left.pop() for _ in range(min(32, len(left)))])
             continue
         await changed.wait()
@@ -209,7 +209,7 @@ def verdicts(gone: Ride) -> dict[str, int]:
     """How many rows were answered, failed by reason, or stayed open with their calls."""
     counts: dict[str, int] = {}
     for result in gone.results:
-        verdict = result.verdict
+        verdict = result.outcome
         name = "open" if verdict is None else getattr(verdict, "reason", "answered")
         counts[name] = counts.get(name, 0) + 1
     return counts

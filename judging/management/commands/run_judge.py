@@ -25,7 +25,7 @@ from judging.backends.base import Findings, SetupError
 from judging.batch_api.format import BatchError
 from judging.batch_api.results import exchange
 from judging.engine import Control, Ending
-from judging.engine.worker import standing_line, summary, work
+from judging.engine.worker import status_line, summary, work
 from judging.estimate import estimate
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
@@ -160,7 +160,7 @@ class Command(BaseCommand):
 
     def say_nothing_to_do(self, campaign: Campaign, judge: Judge) -> None:
         done = ledger.count_by_status(campaign, judge).get("done", 0)
-        stands = standing_line(done, ledger.count_missing_reasons(campaign, judge))
+        stands = status_line(done, ledger.count_missing_reasons(campaign, judge))
         self.say(f"Nothing to do: judge {judge} over {campaign} has {stands}.")
 
     def queue(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
@@ -181,7 +181,7 @@ class Command(BaseCommand):
         with self.progress("judged", total) as tick:
             control = Control(progress=tick)
             with stopped_by_signals(control):
-                ending = work(run, lease, control, hear=self.say_findings)
+                ending = work(run, lease, control, on_findings=self.say_findings)
         line = f"{str(run).capitalize()} of judge {judge} over {campaign}: {summary(run)}"
         if ending.how == "finished":
             self.say(line)

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from annotation.models import Assignment, Campaign, Label
-from judging.answers.cache import Equals, reused_results
+from judging.answers.cache import EqualRequests, reused_results
 from judging.backends.base import Answer, FinalError, Message, Request, Setup, TransientError
 from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Script, Scripted
@@ -186,7 +186,7 @@ def test_a_run_that_dies_before_it_writes_takes_the_same_again(
     rows = list(Assignment.objects.filter(rater=second.rater))
     once = reused_results(run, prepared_rows(campaign, second, rows))
     again = reused_results(run, prepared_rows(campaign, second, rows))
-    assert [r.verdict for r in once] == [r.verdict for r in again]
+    assert [r.outcome for r in once] == [r.outcome for r in again]
     assert len(again) == 4
     assert not JudgeCall.objects.filter(run=run).exists()
     assert run_again(campaign, second, "campaign")[0].reused == 4
@@ -265,17 +265,17 @@ def test_a_row_that_waits_for_an_equal_request_is_claimed_once(
 def test_no_more_are_claimed_than_may_wait(
     twins: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.answers.cache.MOST_WAITING", 3)
-    monkeypatch.setattr("judging.engine.LEAST_CLAIM", 2)
+    monkeypatch.setattr("judging.answers.cache.MAX_WAITING", 3)
+    monkeypatch.setattr("judging.engine.MIN_CLAIM", 2)
     waiting: list[int] = []
-    firsts_of = Equals.firsts_of
+    claim_firsts = EqualRequests.claim_firsts
 
-    def watched(self: Equals, prepared: Any) -> Any:
-        firsts = firsts_of(self, prepared)
+    def watched(self: EqualRequests, prepared: Any) -> Any:
+        firsts = claim_firsts(self, prepared)
         waiting.append(self.waiting)
         return firsts
 
-    monkeypatch.setattr(Equals, "firsts_of", watched)
+    monkeypatch.setattr(EqualRequests, "claim_firsts", watched)
     rater = judge(granularity="unit", params={"concurrency": 2})
     run = lifecycle.start(twins, rater, reuse="campaign")
     work(run, lifecycle.take(run) or uuid4(), None, Scripted(yes, seconds=0.005), HASTY)

@@ -164,13 +164,13 @@ def test_more_than_are_written_at_once_are_each_written_once(
 
 
 class TestRecorded:
-    def record(self, run: JudgeRun, *told: Call, verdict: Any = None) -> Assignment:
+    def record(self, run: JudgeRun, *told: Call, outcome: Any = None) -> Assignment:
         lease = lifecycle.take(run)
         assert lease is not None
         preparer = preparer_of(run.campaign, run.judge, Scripted({}))
         (row,) = ledger.claim(run.campaign, run.judge, lease, 1)
         prepared = preparer.prepare_all([row])[0]
-        record(run, lease, preparer.schema, True, [Result(prepared, told, verdict)])
+        record(run, lease, preparer.schema, True, [Result(prepared, told, outcome)])
         return Assignment.objects.get(pk=row.pk)
 
     def test_a_row_without_a_result_stays_leased(self, run: JudgeRun) -> None:
@@ -180,7 +180,7 @@ class TestRecorded:
         assert (run.done, run.failures, run.calls) == (0, {}, 1)
 
     def test_a_row_that_failed_has_its_own_reason(self, run: JudgeRun) -> None:
-        row = self.record(run, call(None, "too-long"), verdict=Failure("too-long"))
+        row = self.record(run, call(None, "too-long"), outcome=Failure("too-long"))
         assert (row.status, row.reason) == ("failed", "too-long")
         run.refresh_from_db()
         assert (run.done, run.failures) == (0, {"too-long": 1})
@@ -199,6 +199,6 @@ class TestRecorded:
 
         monkeypatch.setattr("judging.answers.results._forget_strikes", killed)
         with pytest.raises(KeyboardInterrupt):
-            self.record(run, call(None, "too-long"), verdict=Failure("too-long"))
+            self.record(run, call(None, "too-long"), outcome=Failure("too-long"))
         assert not JudgeCall.objects.exists()
         assert not Assignment.objects.filter(status="failed").exists()

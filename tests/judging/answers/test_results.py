@@ -13,8 +13,8 @@ from django.utils import timezone
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Label, Response
 from judging.answers import results
-from judging.answers.calls import Call, storable_text
-from judging.answers.results import Failure, Result, record, storable, stored_results
+from judging.answers.calls import Call, storable, storable_text
+from judging.answers.results import Failure, Result, find_stored_results, record
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
@@ -113,7 +113,7 @@ class TestStoredBefore:
 
     def stored(self, held: Held, *calls: Call) -> Result:
         held.store(Result(held.prepared, calls))
-        (found,) = stored_results([held.again()])
+        (found,) = find_stored_results([held.again()])
         return found
 
     def repair(self, answer: Answer | None, state: str = "answered") -> Call:
@@ -121,29 +121,29 @@ class TestStoredBefore:
 
     def test_a_first_answer_stands_beside_its_repair(self, held: Held) -> None:
         found = self.stored(held, call(said("no")), self.repair(PROSE))
-        assert (found.verdict, found.first) == (PROSE, said("no"))
+        assert (found.outcome, found.first) == (PROSE, said("no"))
         held.store(found)
         assert Label.objects.get().value == "no"
 
     def test_a_repair_that_failed_leaves_the_answer_before_it(self, held: Held) -> None:
         found = self.stored(held, call(said("no")), self.repair(None, "truncated"))
-        assert found.verdict == said("no")
+        assert found.outcome == said("no")
 
     def test_a_repair_of_what_was_cut_off_is_taken(self, held: Held) -> None:
         found = self.stored(held, call(PROSE, "truncated"), self.repair(said("no")))
-        assert found.verdict == said("no")
+        assert found.outcome == said("no")
 
     def test_a_repair_without_what_it_mends_is_nothing(self, held: Held) -> None:
         held.store(Result(held.prepared, (self.repair(said("no")),)))
-        assert stored_results([held.again()]) == []
+        assert find_stored_results([held.again()]) == []
 
     def test_what_was_cut_off_is_closed_with_its_reason(self, held: Held) -> None:
         found = self.stored(held, call(PROSE, "truncated"))
-        assert (found.verdict, found.seconds) == (Failure("truncated"), 2.0)
+        assert (found.outcome, found.seconds) == (Failure("truncated"), 2.0)
 
     def test_a_call_that_failed_in_transport_is_made_again(self, held: Held) -> None:
         held.store(Result(held.prepared, (call(None, "status-500"),)))
-        assert stored_results([held.again()]) == []
+        assert find_stored_results([held.again()]) == []
 
 
 def test_what_no_database_keeps_is_escaped_however_deep_it_stands() -> None:

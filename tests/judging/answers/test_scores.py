@@ -9,7 +9,7 @@ import pytest
 
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec, UnitSpec
-from judging.answers.scoring import details_of, kept_logprobs, scored
+from judging.answers.scoring import score_answer, score_variable, select_logprobs
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
 from judging.backends.logprobs import STORED_KEY, Likelihoods, NoLikelihoodError
 from judging.prompts.request import Prepared
@@ -38,7 +38,7 @@ def rating(*codes: str, escapes: tuple[str, ...] = ()) -> AskedVariable:
 def test_a_rating_is_expected_over_its_numbers_or_ranks_without_escapes(
     codes: tuple[str, ...], given: Mapping[str, float], score: float | None, variance: float | None
 ) -> None:
-    found = scored(rating(*codes, escapes=("invalid",)), Likelihoods(given))
+    found = score_variable(rating(*codes, escapes=("invalid",)), Likelihoods(given))
     assert found.score == score
     assert (found.meta or {}).get("variance") == variance
 
@@ -56,7 +56,7 @@ def test_of_other_codes_that_of_yes_is_the_score_where_there_is_one(
     codes: tuple[str, ...], given: Mapping[str, float], score: float | None
 ) -> None:
     asked = AskedVariable("v", codes, "nominal", {}, ("invalid",))
-    found = scored(asked, Likelihoods(given))
+    found = score_variable(asked, Likelihoods(given))
     assert found.score == score
     assert found.meta is not None
     assert "variance" not in found.meta
@@ -79,7 +79,7 @@ def test_codes_that_begin_alike_may_have_one_per_cent(
     known: float, joint: float, is_scored: bool
 ) -> None:
     together = {frozenset({"10", "11"}): joint}
-    found = scored(rating("1", "10", "11"), Likelihoods({"1": known}, joint=together))
+    found = score_variable(rating("1", "10", "11"), Likelihoods({"1": known}, joint=together))
     assert found.meta is not None
     assert found.score == (1.0 if is_scored else None)
     assert found.meta["probabilities"] == {"1": 1.0}
@@ -91,7 +91,7 @@ def test_a_pair_shown_turned_is_told_the_other_way_round() -> None:
     asked = AskedVariable("preferred", ("first", "second", "tie"), "nominal")
     turned = {"first": "second", "second": "first"}
     likely = Likelihoods({"first": 0.75, "second": 0.125, "tie": 0.125}, frozenset({"second"}))
-    found, straight = scored(asked, likely, turned), scored(asked, likely)
+    found, straight = score_variable(asked, likely, turned), score_variable(asked, likely)
     assert found.meta == {
         "mass": 0.875, "bounded": ["first"],
         "probabilities": {"second": 0.75, "first": 0.125, "tie": 0.125},
@@ -114,19 +114,19 @@ def test_a_pair_shown_turned_is_told_the_other_way_round() -> None:
 def test_less_than_half_of_the_mass_is_little(
     given: Mapping[str, float], masked: bool, told: Mapping[str, Any]
 ) -> None:
-    found = scored(GROUNDED, Likelihoods(given, masked=masked))
+    found = score_variable(GROUNDED, Likelihoods(given, masked=masked))
     assert {name: value for name, value in (found.meta or {}).items() if "mass" in name} == told
 
 
 def test_where_no_code_can_be_there_is_no_score() -> None:
     with pytest.raises(NoLikelihoodError, match="no code has any probability"):
-        scored(GROUNDED, Likelihoods({"yes": 0.0, "no": 0.0}))
+        score_variable(GROUNDED, Likelihoods({"yes": 0.0, "no": 0.0}))
 
 
 def places(text: str, *variables: AskedVariable) -> set[str]:
     """Which variables of an answer have a place in it, scored or not."""
     answer = Answer(text, logprobs=logprobs_of(text))
-    return {name for _, name in details_of(prepared(*variables), answer, by_unit=True)}
+    return {name for _, name in score_answer(prepared(*variables), answer, by_unit=True)}
 
 
 @pytest.mark.parametrize(
@@ -164,13 +164,13 @@ def test_a_unit_without_an_answer_of_its_own_leaves_the_others() -> None:
     text = ' {"a": "yes", "b": {"grounded": "yes"}, "c": {}, "other": {"grounded": "no"}}'
     answer = Answer(text, logprobs=logprobs_of(text))
     asked = whole("a", "b", "c")
-    assert list(details_of(asked, answer, by_unit=False)) == [("b", "grounded")]
-    assert kept_logprobs(asked, answer, by_unit=False)["tokens"] == 1
+    assert list(score_answer(asked, answer, by_unit=False)) == [("b", "grounded")]
+    assert select_logprobs(asked, answer, by_unit=False)["tokens"] == 1
 
 
 def test_of_two_labels_the_one_that_is_there_is_kept() -> None:
     pieces = ('{"grounded": "', ("yes", {"yes": 0.5, "no": 0.25}), '"}')
     answer = Answer('{"grounded": "yes"}', logprobs=logprobs_of(*pieces))
-    kept = kept_logprobs(prepared(KEY, GROUNDED), answer, by_unit=True)
+    kept = select_logprobs(prepared(KEY, GROUNDED), answer, by_unit=True)
     assert [entry["token"] for entry in kept[STORED_KEY]] == ["yes"]
     assert kept["tokens"] == 3

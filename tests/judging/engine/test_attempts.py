@@ -9,17 +9,17 @@ import pytest
 from judging.answers.calls import Call
 from judging.answers.results import Failure
 from judging.backends.base import Answer, FinalError, Request, TransientError
-from judging.engine.queue import Came, Row, attempt, reason_for
+from judging.engine.queue import CallReply, Job, attempt, reason_for
 from judging.retries import LONGEST_BACKOFF, Patience
 from tests.judging.virtual import Reply, Server, in_virtual_time, now, rows
 
 
-def attempted(server: Server, row: Row, seconds: float = 120.0) -> tuple[Call, Came]:
+def attempted(server: Server, row: Job, seconds: float = 120.0) -> tuple[Call, CallReply]:
     return in_virtual_time(lambda: attempt(server, row, seconds, now))
 
 
-def row() -> Row:
-    return Row(rows(1)[0])
+def row() -> Job:
+    return Job(rows(1)[0])
 
 
 def server(reply: Reply, latency: float = 0.5) -> Server:
@@ -85,9 +85,9 @@ def test_a_repair_is_another_request_and_its_call_says_so() -> None:
 
 def test_a_row_that_failed_in_its_repair_keeps_the_answer_before_it() -> None:
     one = row()
-    assert one.failed("error").verdict == Failure("error")
+    assert one.failed("error").outcome == Failure("error")
     one.answer = Answer("prose")
-    assert one.failed("error").verdict == Answer("prose")
+    assert one.failed("error").outcome == Answer("prose")
 
 
 def test_waits_grow_with_full_jitter_up_to_a_bound() -> None:

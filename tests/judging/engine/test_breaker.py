@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.engine.limits import RETRY_FLOOR, Breaker, Refusals, Retries, deadline
+from judging.engine.limits import RETRY_FLOOR, Breaker, Refusals, RetryBudget, deadline
 from tests.judging.clock import Clock
 
 
@@ -34,16 +34,16 @@ def test_while_open_it_lets_one_probe_pass_each_5_seconds() -> None:
     breaker = Breaker(clock=clock)
     breaker.trip()
     clock.now = 4.9
-    assert not breaker.lets()
+    assert not breaker.allows()
     clock.now = 5.0
-    assert breaker.lets()
+    assert breaker.allows()
     assert breaker.begin()
     clock.now = 20.0
-    assert not breaker.lets()
+    assert not breaker.allows()
     assert not breaker.ended(failed=True, probe=True)
-    assert not breaker.lets()
+    assert not breaker.allows()
     clock.now = 25.0
-    assert breaker.lets()
+    assert breaker.allows()
 
 
 def test_a_probe_that_is_answered_closes_it_with_a_clean_slate() -> None:
@@ -53,7 +53,7 @@ def test_a_probe_that_is_answered_closes_it_with_a_clean_slate() -> None:
     clock.now = 5.0
     assert breaker.begin()
     assert breaker.ended(failed=False, probe=True)
-    assert breaker.lets()
+    assert breaker.allows()
     ended(breaker, *[True] * 10)
     assert not breaker.is_open
 
@@ -66,12 +66,12 @@ def test_what_was_under_way_when_it_opened_neither_closes_nor_prolongs_it() -> N
     ended(breaker, True, False, True)
     assert breaker.opened_at == 0.0
     clock.now = 5.0
-    assert breaker.lets()
+    assert breaker.allows()
 
 
 def test_retries_are_a_tenth_of_the_calls_of_a_minute() -> None:
     clock = Clock()
-    retries = Retries(clock)
+    retries = RetryBudget(clock)
     for _ in range(1000):
         retries.called()
     assert [retries.allow() for _ in range(101)] == [True] * 100 + [False]
@@ -80,7 +80,7 @@ def test_retries_are_a_tenth_of_the_calls_of_a_minute() -> None:
 
 
 def test_a_short_run_can_retry() -> None:
-    retries = Retries(Clock())
+    retries = RetryBudget(Clock())
     retries.called()
     assert [retries.allow() for _ in range(RETRY_FLOOR + 1)] == [True] * RETRY_FLOOR + [False]
 

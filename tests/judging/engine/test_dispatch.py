@@ -135,7 +135,7 @@ def test_an_answer_that_cannot_be_read_is_repaired_once_and_both_calls_are_kept(
     came = iter([Answer("prose"), Answer("{}"), Answer("prose"), Answer("prose")])
     took = gone(Server(0.1, lambda moment: next(came)), 2, 1, repair=again)
     assert [[call.repair for call in r.calls] for r in took.results] == [[False, True]] * 2
-    assert [getattr(r.verdict, "text", None) for r in took.results] == ["{}", "prose"]
+    assert [getattr(r.outcome, "text", None) for r in took.results] == ["{}", "prose"]
 
 
 def test_where_the_repair_fails_the_answer_before_it_stands() -> None:
@@ -148,7 +148,7 @@ def test_where_the_repair_fails_the_answer_before_it_stands() -> None:
         return prepared.request if answer.text == "prose" else None
 
     took = gone(Server(0.1, lambda moment: next(came)), 2, 1, repair=again)
-    assert [getattr(r.verdict, "text", None) for r in took.results] == ["prose", "{}"]
+    assert [getattr(r.outcome, "text", None) for r in took.results] == ["prose", "{}"]
 
 
 def test_nothing_is_begun_after_the_end_and_calls_under_way_come_to_theirs() -> None:
@@ -156,7 +156,7 @@ def test_nothing_is_begun_after_the_end_and_calls_under_way_come_to_theirs() -> 
 
     async def close(dispatcher: Dispatcher) -> None:
         await asyncio.sleep(4.2)
-        dispatcher.means.end("fatal", "enough", False)
+        dispatcher.resources.end("fatal", "enough", False)
 
     took = gone(server, 10_000, 64, during=close)
     assert max(server.began) <= 4.2
@@ -166,7 +166,7 @@ def test_nothing_is_begun_after_the_end_and_calls_under_way_come_to_theirs() -> 
 def test_what_does_not_end_in_time_is_called_off_and_its_call_is_kept() -> None:
     async def close(dispatcher: Dispatcher) -> None:
         await asyncio.sleep(5)
-        dispatcher.means.end("fatal", "enough", False)
+        dispatcher.resources.end("fatal", "enough", False)
 
     took = gone(Server(25), 8, 4, during=close)
     assert verdicts(took) == {"open": 4}

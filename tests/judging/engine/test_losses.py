@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Label, Response
-from judging.answers.cache import Equals
+from judging.answers.cache import EqualRequests
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.engine import Control
-from judging.engine.persistence import ENOUGH_FAILED, claimed, past
+from judging.engine.persistence import MIN_FAILURES, claim_requests, read_history
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
 from judging.retries import Patience
@@ -35,7 +35,7 @@ def test_a_mistake_in_reading_an_answer_loses_no_call(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr("judging.answers.results.details_of", broken)
+    monkeypatch.setattr("judging.answers.results.score_answer", broken)
     with pytest.raises(ZeroDivisionError):
         run_scripted(campaign, judge())
     monkeypatch.undo()
@@ -47,15 +47,15 @@ def test_a_mistake_in_reading_an_answer_loses_no_call(
 def test_a_mistake_in_making_a_request_loses_no_call(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claims = iter([claimed, claimed])
+    claims = iter([claim_requests, claim_requests])
 
     def breaks_later(*args: Any, **kwargs: Any) -> Any:
         if (claim := next(claims, None)) is None:
             raise ZeroDivisionError("seven")
         return claim(*args, **kwargs)
 
-    monkeypatch.setattr("judging.engine.claimed", breaks_later)
-    monkeypatch.setattr("judging.engine.LEAST_CLAIM", 2)
+    monkeypatch.setattr("judging.engine.claim_requests", breaks_later)
+    monkeypatch.setattr("judging.engine.MIN_CLAIM", 2)
     backend = Scripted(yes, seconds=0.01)
     rater = judge(granularity="unit", params={"concurrency": 2})
     with pytest.raises(ZeroDivisionError):
@@ -118,7 +118,7 @@ def test_a_server_that_refuses_everything_ends_a_run_of_short_pumps_and_fails_no
 def test_between_two_pumps_a_run_goes_on_saying_that_its_server_is_busy(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.engine.dispatch.BUSY_SHOWN", 0.02)
+    monkeypatch.setattr("judging.engine.dispatch.BUSY_SHOWN_AFTER", 0.02)
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
     run = lifecycle.start(campaign, judge(granularity="unit"), queued=True)
     shown: list[str] = []
@@ -157,7 +157,7 @@ def test_whoever_lost_his_lease_claims_nothing_any_more(campaign: Campaign) -> N
     preparer = preparer_of(campaign, rater, Scripted(yes))
     JudgeRun.objects.update(lease=uuid.uuid4())
     with pytest.raises(LostLeaseError):
-        claimed(run, lease, preparer, Equals(run), 4)
+        claim_requests(run, lease, preparer, EqualRequests(run), 4)
     assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
@@ -166,12 +166,12 @@ def test_calls_that_were_called_off_are_no_outage(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, rater)
     long_ago = timezone.now() - timedelta(hours=1)
     for state in ("abandoned", "rate", "reset"):
-        for row in ledger.assignments_of(campaign, rater)[: ENOUGH_FAILED - (state == "rate")]:
+        for row in ledger.assignments_of(campaign, rater)[: MIN_FAILURES - (state == "rate")]:
             JudgeCall.objects.create(
                 run=run, assignment=row, attempt=1, state=state, request_hash="",
                 sent_at=long_ago if state == "abandoned" else timezone.now(), seconds=1.0,
             )  # fmt: skip
-    found = past(run)
+    found = read_history(run)
     assert (found.proven, found.busy_for) == (False, 0.0)
     assert 0 < found.down_for < 60
 
@@ -192,7 +192,7 @@ def test_an_answer_that_was_stored_alone_keeps_its_probabilities(
         told.append(answer.logprobs)
         return {}
 
-    monkeypatch.setattr("judging.answers.results.details_of", details)
+    monkeypatch.setattr("judging.answers.results.score_answer", details)
     run_scripted(campaign, rater)
     assert logprobs is not None
     assert told == list(JudgeCall.objects.values_list("logprobs", flat=True)[:ITEMS])

@@ -257,12 +257,12 @@ class TestTimeIsOver:
         run = lifecycle.start(campaign, rater, queued=True)
         lease = lifecycle.take(run)
         assert lease is not None
-        watch, renew = engine._Pump._watch_clock, lifecycle.renew
+        watch, renew = engine._Engine._watch_clock, lifecycle.renew
 
-        async def from_the_calls_on(pump: engine._Pump) -> None:
+        async def from_the_calls_on(run_engine: engine._Engine) -> None:
             while backend.held < 3:
                 await asyncio.sleep(0.005)
-            await watch(pump)
+            await watch(run_engine)
             over.set()
 
         def watched(run: JudgeRun, lease: Any, *told: Any) -> lifecycle.Orders | None:
@@ -271,7 +271,7 @@ class TestTimeIsOver:
             return renew(run, lease, *told)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(engine._Pump, "_watch_clock", from_the_calls_on)
+            patched.setattr(engine._Engine, "_watch_clock", from_the_calls_on)
             patched.setattr("judging.runs.lifecycle.renew", watched)
             ending = work(run, lease, control, backend, HASTY)
         run.refresh_from_db()

@@ -26,8 +26,8 @@ from judging.backends.base import (
     TransientError,
 )
 from judging.costs import Budget, Estimate, Rates
-from judging.engine.dispatch import DEAD_AFTER, Means, Outcomes
-from judging.engine.queue import Came, Row
+from judging.engine.dispatch import DEAD_AFTER, Outcomes, Resources
+from judging.engine.queue import CallReply, Job
 from judging.retries import Patience
 from tests.judging.clock import Clock
 from tests.judging.virtual import Server, refused_before, rows
@@ -69,7 +69,7 @@ class Written:
 
     results: list[Result] = field(default_factory=list)
     hurried: int = 0
-    owed: int = 7
+    unwritten: int = 7
 
     def add(self, result: Result) -> None:
         self.results.append(result)
@@ -81,25 +81,27 @@ class Written:
 class Desk:
     """Outcomes with all that they tell; the clock stands at 1,000."""
 
-    def __init__(self, held: int = 9, refused: float = 0.0, **means: Any) -> None:
+    def __init__(self, held: int = 9, refused: float = 0.0, **resources: Any) -> None:
         self.clock, self.limit, self.writer = Clock(1000.0), Limited(), Written()
         self.ended: list[tuple[str, str, bool]] = []
         self.changes = 0
-        given: dict[str, Any] = {"patience": PATIENCE, "budget": Budget()} | means
+        given: dict[str, Any] = {"patience": PATIENCE, "budget": Budget()} | resources
         self.outcomes = Outcomes(
-            Means(
+            Resources(
                 backend=Server(), limit=cast("Any", self.limit), writer=cast("Any", self.writer),
                 end=lambda *told: self.ended.append(told), clock=self.clock, **given,
             ),
             self._changed,
         )  # fmt: skip
-        self.outcomes.held = held
-        self.rows = [Row(each) for each in refused_before(rows(20), {0: refused})]
+        self.outcomes.unfinished = held
+        self.rows = [Job(each) for each in refused_before(rows(20), {0: refused})]
 
     def _changed(self) -> None:
         self.changes += 1
 
-    def comes(self, came: Came, row: int = 0, sent: float = 0.0, *, probe: bool = False) -> Row:
+    def comes(
+        self, came: CallReply, row: int = 0, sent: float = 0.0, *, probe: bool = False
+    ) -> Job:
         """A call comes back that was begun `sent` seconds ago."""
         mine = self.rows[row]
         mine.begun, mine.probe = self.clock.now - sent, probe
@@ -107,20 +109,20 @@ class Desk:
         answer = came if isinstance(came, Answer) else getattr(came, "answer", None)
         state = "answered" if isinstance(came, Answer) else came.state
         call = Call(state, datetime.now(UTC), 2.5, answer=answer)
-        self.outcomes.received(mine, call, came)
+        self.outcomes.receive(mine, call, came)
         return mine
 
     @property
     def verdicts(self) -> list[tuple[int, Any]]:
         """The rows that were closed, by number, each with its reason or its answer."""
         return [
-            (each.prepared.request.sample, getattr(each.verdict, "reason", each.verdict))
+            (each.prepared.request.sample, getattr(each.outcome, "reason", each.outcome))
             for each in self.writer.results
         ]
 
     @property
     def due(self) -> float | None:
-        return self.outcomes.line.ready_at(0.0, self.clock.now, None)
+        return self.outcomes.queue.ready_at(0.0, self.clock.now, None)
 
     def others(self, row: int = 19) -> None:
         """Another row is answered, at this moment."""
@@ -156,7 +158,7 @@ def seconds_ago(words: str) -> float:
     ],
     ids=["answer", "late", "down", "rejected", "final", "busy"],
 )
-def test_the_limit_hears_of_every_call(came: Came, told: tuple[Any, ...]) -> None:
+def test_the_limit_hears_of_every_call(came: CallReply, told: tuple[Any, ...]) -> None:
     desk = Desk()
     desk.comes(came, sent=3.0)
     assert desk.limit.told == [told]
@@ -175,11 +177,11 @@ def test_a_busy_server_is_left_alone_longer_each_time_or_as_calls_take() -> None
 def test_an_answer_closes_its_row_and_the_last_one_is_written_at_once() -> None:
     desk = Desk(held=2)
     desk.comes(ANSWER)
-    assert (desk.verdicts, desk.outcomes.held, desk.changes) == ([(0, ANSWER)], 1, 1)
+    assert (desk.verdicts, desk.outcomes.unfinished, desk.changes) == ([(0, ANSWER)], 1, 1)
     assert desk.writer.hurried == 0
     desk.comes(FinalError("too-long", "no"), row=1)
     assert desk.verdicts[1] == (1, "too-long")
-    assert (desk.outcomes.held, desk.changes, desk.writer.hurried) == (0, 2, 1)
+    assert (desk.outcomes.unfinished, desk.changes, desk.writer.hurried) == (0, 2, 1)
     (call,) = desk.writer.results[1].calls
     assert (call.state, desk.writer.results[1].seconds) == ("too-long", 2.5)
 
@@ -209,11 +211,11 @@ class TestRepairs:
         row.tries = 2
         desk.comes(ANSWER)
         assert (row.repair, row.answer, row.tries) == (self.AGAIN, ANSWER, 0)
-        assert (desk.outcomes.owed, desk.outcomes.held, desk.verdicts) == (8, 9, [])
-        assert desk.outcomes.line.take(desk.clock.now, 1, None) is row
+        assert (desk.outcomes.unwritten, desk.outcomes.unfinished, desk.verdicts) == (8, 9, [])
+        assert desk.outcomes.queue.take(desk.clock.now, 1, None) is row
         better = Answer('{"a": 1}')
         desk.comes(better)
-        assert (desk.outcomes.owed, desk.outcomes.held) == (7, 8)
+        assert (desk.outcomes.unwritten, desk.outcomes.unfinished) == (7, 8)
         assert desk.verdicts == [(0, better)]
         assert desk.writer.results[0].first == ANSWER
         assert len(desk.writer.results[0].calls) == 2
@@ -222,12 +224,12 @@ class TestRepairs:
         desk = self.desk(lambda prepared, answer: self.AGAIN)
         desk.comes(ANSWER)
         desk.comes(FinalError("refused", "no"))
-        assert (desk.verdicts, desk.outcomes.owed) == ([(0, ANSWER)], 7)
+        assert (desk.verdicts, desk.outcomes.unwritten) == ([(0, ANSWER)], 7)
 
     def test_what_can_be_read_is_closed_at_once(self) -> None:
         desk = self.desk(lambda prepared, answer: None)
         desk.comes(ANSWER)
-        assert (desk.verdicts, desk.outcomes.owed) == ([(0, ANSWER)], 7)
+        assert (desk.verdicts, desk.outcomes.unwritten) == ([(0, ANSWER)], 7)
 
 
 class TestFailures:
@@ -240,7 +242,7 @@ class TestFailures:
         assert desk.due == 1004.0
         desk.others()
         row = desk.comes(LATE)
-        assert (row.tries, desk.verdicts, desk.outcomes.held) == (3, [(0, "timeout")], 7)
+        assert (row.tries, desk.verdicts, desk.outcomes.unfinished) == (3, [(0, "timeout")], 7)
 
     def test_the_second_wait_is_twice_the_first(self) -> None:
         desk = Desk()
@@ -272,7 +274,7 @@ class TestFailures:
         assert [len(left.calls) for left in desk.outcomes.open_rows()] == [1, 1]
         desk.comes(ANSWER)
         assert desk.verdicts == [(1, "error"), (2, "timeout"), (0, ANSWER)]
-        assert desk.outcomes.held == 0
+        assert desk.outcomes.unfinished == 0
         assert desk.outcomes.only_suspects
         assert desk.outcomes.open_rows() == []
         desk.outcomes.judge_suspects()
@@ -283,7 +285,7 @@ class TestFailures:
         desk.comes(BackendError("KeyError", "a mistake"))
         assert desk.outcomes.only_suspects
         desk.outcomes.judge_suspects()
-        assert (desk.verdicts, desk.outcomes.held) == ([(0, "error")], 0)
+        assert (desk.verdicts, desk.outcomes.unfinished) == ([(0, "error")], 0)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("under_way", "ends"), [(4, True), (5, False)])
@@ -313,7 +315,7 @@ class TestFailures:
         assert len(desk.outcomes.open_rows()) == DEAD_AFTER
         desk.comes(ANSWER, 19)
         assert desk.verdicts == [(0, "error"), (19, ANSWER)]
-        waiting = len(desk.outcomes.line.tried())
+        waiting = len(desk.outcomes.queue.tried())
         assert (waiting, len(desk.outcomes.open_rows())) == (4, 4)
 
     def test_what_nobody_answers_at_all_opens_the_breaker_at_once(self) -> None:
@@ -328,11 +330,11 @@ class TestFailures:
     def test_where_retries_are_used_up_a_row_waits_for_the_others(self) -> None:
         desk = Desk()
         fresh = desk.rows[15]
-        desk.outcomes.line.fresh.add(fresh)
+        desk.outcomes.queue.fresh.add(fresh)
         while desk.outcomes.retries.allow():
             pass
         desk.comes(DOWN)
-        line = desk.outcomes.line
+        line = desk.outcomes.queue
         assert line.take(1004.0, 1, None) is fresh
         assert line.take(1003.9, 1, None) is None
         assert line.take(1004.0, 1, None) is desk.rows[0]
@@ -358,9 +360,9 @@ class TestFailures:
 
 
 class TestOutages:
-    def down(self, passed: float, came: TransientError = DOWN, **means: Any) -> Desk:
+    def down(self, passed: float, came: TransientError = DOWN, **resources: Any) -> Desk:
         """A server whose breaker opened so long ago; another call fails."""
-        desk = Desk(**means)
+        desk = Desk(**resources)
         desk.outcomes.breaker.trip()
         desk.clock.now += passed
         desk.comes(came)
@@ -368,7 +370,7 @@ class TestOutages:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("passed", "means", "ends"),
+        ("passed", "resources", "ends"),
         [
             (29.5, {}, False), (30.0, {}, True),
             (30.0, {"proven": True}, False), (59.5, {"proven": True}, False),
@@ -379,13 +381,13 @@ class TestOutages:
         ],
     )  # fmt: skip
     def test_patience_is_long_with_a_server_that_answered_and_counts_all_pumps(
-        self, passed: float, means: dict[str, Any], ends: bool
+        self, passed: float, resources: dict[str, Any], ends: bool
     ) -> None:
-        desk = self.down(passed, **means)
+        desk = self.down(passed, **resources)
         assert len(desk.ended) == ends
         assert all(told[0] == "fatal" and not told[2] for told in desk.ended)
         assert desk.outcomes.trouble.startswith("endpoint down since ")
-        ago = passed + means.get("down_for", 0.0)
+        ago = passed + resources.get("down_for", 0.0)
         assert seconds_ago(desk.outcomes.trouble) == pytest.approx(ago, abs=3)
         assert desk.ended == [] or desk.ended[0][1] == desk.outcomes.trouble
 
@@ -411,11 +413,11 @@ class TestOutages:
 
     def test_a_probe_that_is_answered_ends_the_trouble_and_hurries_those_who_wait(self) -> None:
         desk = self.down(1.0, trouble="before")
-        desk.outcomes.line.wait(desk.rows[5], 5000.0)
+        desk.outcomes.queue.wait(desk.rows[5], 5000.0)
         desk.comes(REJECTED, row=1, probe=True)
         assert not desk.outcomes.breaker.is_open
         assert desk.outcomes.trouble == ""
-        line = desk.outcomes.line
+        line = desk.outcomes.queue
         taken = [line.take(1002.0, 1, None) for _ in range(2)]
         assert set(map(id, taken)) == {id(desk.rows[0]), id(desk.rows[5])}
 
@@ -503,17 +505,17 @@ def test_a_call_that_was_called_off_is_kept_with_its_time_and_its_row_stays() ->
     desk = Desk()
     row = desk.rows[0]
     row.begun = 990.0
-    desk.outcomes.abandoned(row)
+    desk.outcomes.abandon(row)
     (left,) = desk.outcomes.open_rows()
     (call,) = left.calls
-    assert (call.state, call.seconds, left.verdict) == ("abandoned", 10.0, None)
+    assert (call.state, call.seconds, left.outcome) == ("abandoned", 10.0, None)
     ago = (datetime.now(UTC) - call.sent_at).total_seconds()
     assert ago == pytest.approx(10.0, abs=3)
 
 
 def test_rows_that_were_never_asked_have_no_calls_to_keep() -> None:
     desk = Desk()
-    desk.outcomes.line.wait(desk.rows[0], 1100.0)
+    desk.outcomes.queue.wait(desk.rows[0], 1100.0)
     desk.comes(DOWN, row=1)
     (left,) = desk.outcomes.open_rows()
     assert left.prepared is desk.rows[1].prepared
@@ -521,13 +523,13 @@ def test_rows_that_were_never_asked_have_no_calls_to_keep() -> None:
 
 def test_a_request_that_has_come_back_lets_the_others_of_its_item_follow() -> None:
     desk = Desk(grouped=True)
-    fresh = desk.outcomes.line.fresh
-    first, second = (Row(each) for each in rows(2, items_of=2))
+    fresh = desk.outcomes.queue.fresh
+    first, second = (Job(each) for each in rows(2, items_of=2))
     fresh.add(first)
     fresh.add(second)
     assert fresh.take(1000.0, 1, None) is first
     assert fresh.take(1000.0, 1, None) is None
-    desk.outcomes.received(first, Call("answered", datetime.now(UTC), 1.0, answer=ANSWER), ANSWER)
+    desk.outcomes.receive(first, Call("answered", datetime.now(UTC), 1.0, answer=ANSWER), ANSWER)
     assert fresh.take(1000.0, 1, None) is second
     assert desk.verdicts == [(0, ANSWER)]
 
@@ -535,12 +537,12 @@ def test_a_request_that_has_come_back_lets_the_others_of_its_item_follow() -> No
 def test_a_failure_is_a_reason_and_nothing_else() -> None:
     desk = Desk()
     desk.comes(FinalError("filtered", "no"))
-    assert desk.writer.results[0].verdict == Failure("filtered")
+    assert desk.writer.results[0].outcome == Failure("filtered")
 
 
 def test_rows_of_an_item_go_at_once_where_nothing_else_is_asked_for() -> None:
     desk = Desk()
-    fresh = desk.outcomes.line.fresh
+    fresh = desk.outcomes.queue.fresh
     for each in rows(2, items_of=2):
-        fresh.add(Row(each))
+        fresh.add(Job(each))
     assert [fresh.take(1000.0, 1, None) is None for _ in range(3)] == [False, False, True]

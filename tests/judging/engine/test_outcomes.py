@@ -106,7 +106,7 @@ def test_a_call_that_hangs_frees_its_place_by_the_deadline_of_its_lane() -> None
     server = Slow(0.5)
     took = gone(server, 1000, 10, patience=hasty(attempts=2))
     result = next(r for r in took.results if r.prepared.request.sample == 700)
-    assert result.verdict == Failure("timeout")
+    assert result.outcome == Failure("timeout")
     assert [round(call.seconds) for call in result.calls] == [30, 30]
 
 
@@ -151,7 +151,7 @@ def test_a_row_that_is_refused_while_others_are_answered_is_closed_in_the_end(
     took = gone(Picky(20.0), 200, 4, refused={5: before})
     assert took.ended == []
     assert verdicts(took) == {"answered": 199, "error": 1}
-    (failed,) = (each for each in took.results if each.verdict == Failure("error"))
+    (failed,) = (each for each in took.results if each.outcome == Failure("error"))
     assert {call.state for call in failed.calls} == {"rate"}
     assert len(failed.calls) >= 6
 
@@ -262,7 +262,7 @@ def test_a_row_is_tried_so_often_and_no_more(attempts: int, calls: int) -> None:
             return answer
 
     took = gone(Picky(0.1), 50, 4, patience=hasty(attempts=attempts))
-    failed = next(result for result in took.results if result.verdict == Failure("error"))
+    failed = next(result for result in took.results if result.outcome == Failure("error"))
     assert len(failed.calls) == calls
 
 
@@ -298,5 +298,5 @@ def test_whatever_a_backend_raises_is_a_call_with_that_state(raised: Exception) 
 
     took = gone(Mistaken(0.1), 50, 4)
     assert verdicts(took) == {"answered": 49, "error": 1}
-    failed = next(result for result in took.results if result.verdict == Failure("error"))
+    failed = next(result for result in took.results if result.outcome == Failure("error"))
     assert [call.state for call in failed.calls] == [type(raised).__name__]

@@ -27,7 +27,7 @@ def written(arrivals: list[float], write_seconds: float = 0.0) -> Written:
             await asyncio.sleep(moment - now())
             writer.add(Result(prepared))
         await asyncio.sleep(1)
-        assert writer.owed == 0
+        assert writer.unwritten == 0
         writer.close()
         await writing
 
@@ -58,7 +58,7 @@ def test_the_last_results_do_not_wait_not_even_for_a_group_that_is_being_written
         await asyncio.sleep(GROUP_SECONDS / 20)
         writer.hurry()
         await asyncio.sleep(GROUP_SECONDS / 4)
-        assert writer.owed == 0
+        assert writer.unwritten == 0
         writer.close()
         await writing
 

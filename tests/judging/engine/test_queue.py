@@ -16,12 +16,18 @@ from django.utils import timezone
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign
 from judging.answers import cache
-from judging.answers.cache import Equals, answers_to
+from judging.answers.cache import EqualRequests, find_answers
 from judging.answers.results import FINAL
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.engine import persistence
-from judging.engine.persistence import ENOUGH_FAILED, Claim, Past, claimed, past
+from judging.engine.persistence import (
+    MIN_FAILURES,
+    Claim,
+    ServerHistory,
+    claim_requests,
+    read_history,
+)
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import ledger
 from tests.databases import undone
@@ -31,9 +37,11 @@ from tests.judging.runs.test_runs import held
 ITEMS = 4
 
 
-def claim(run: JudgeRun, token: uuid.UUID, count: int = 9, equals: Equals | None = None) -> Claim:
+def claim(
+    run: JudgeRun, token: uuid.UUID, count: int = 9, equals: EqualRequests | None = None
+) -> Claim:
     preparer = preparer_of(run.campaign, run.judge, Scripted(yes))
-    return claimed(run, token, preparer, equals or Equals(run), count)
+    return claim_requests(run, token, preparer, equals or EqualRequests(run), count)
 
 
 def called(run: JudgeRun, row: Assignment, state: str, ago: float, **more: Any) -> JudgeCall:
@@ -63,7 +71,7 @@ class TestAClaim:
         def broken(*_: object) -> None:
             raise RuntimeError("broken")
 
-        monkeypatch.setattr(ledger, "bring_items", broken)
+        monkeypatch.setattr(ledger, "attach_items", broken)
         with pytest.raises(RuntimeError):
             claim(run[0], run[1])
         assert ledger.count_by_status(run[0].campaign, run[0].judge) == {"open": ITEMS}
@@ -117,8 +125,8 @@ class TestAClaim:
             "prepare_all",
             lambda rows: [replace(each, request_hash="x") for each in prepare_all(rows)],
         )
-        equals = Equals(run)
-        told = claimed(run, token, preparer, equals, 9)
+        equals = EqualRequests(run)
+        told = claim_requests(run, token, preparer, equals, 9)
         assert (told.rows, len(told.ready), equals.waiting) == (ITEMS, asked, ITEMS - asked)
 
 
@@ -169,34 +177,37 @@ class TestARowsPast:
 
 class TestTheServersPast:
     def test_it_is_proven_by_an_answer_of_any_kind(self, run: Held) -> None:
-        assert past(run[0]) == Past() == Past(False, 0.0, 0.0)
+        assert read_history(run[0]) == ServerHistory() == ServerHistory(False, 0.0, 0.0)
         no_answers = ("rate", "deadline", "status-500", "abandoned")
         for state in ("answered", *FINAL, *no_answers):
             with undone():
                 called(run[0], run[2][0], state, 5)
-                assert past(run[0]).proven == (state not in no_answers), state
+                assert read_history(run[0]).proven == (state not in no_answers), state
 
     def test_it_has_been_away_or_busy_since_the_first_of_five_calls(self, run: Held) -> None:
         table = {"rate": (False, True), "abandoned": (False, False), "deadline": (True, False),
                  "reset": (True, False)}  # fmt: skip
         for state, since in table.items():
             with undone():
-                for n in range(ENOUGH_FAILED):
-                    assert (past(run[0]).down_for, past(run[0]).busy_for) == (0.0, 0.0)
+                for n in range(MIN_FAILURES):
+                    assert (read_history(run[0]).down_for, read_history(run[0]).busy_for) == (
+                        0.0,
+                        0.0,
+                    )
                     called(run[0], run[2][0], state, 100 - n)
-                told = past(run[0])
+                told = read_history(run[0])
                 assert (told.down_for >= 100, told.busy_for >= 100) == since, state
                 assert max(told.down_for, told.busy_for) < 105
 
     def test_calls_count_that_were_written_and_sent_after_the_last_answer(self, run: Held) -> None:
         def fail(ago: float, **more: Any) -> float:
-            for _ in range(ENOUGH_FAILED):
+            for _ in range(MIN_FAILURES):
                 called(run[0], run[2][0], "reset", ago, **more)
-            return past(run[0]).down_for
+            return read_history(run[0]).down_for
 
         assert fail(40) >= 40
         answer = called(run[0], run[2][1], "answered", 50)
-        assert past(run[0]).down_for == 0.0
+        assert read_history(run[0]).down_for == 0.0
         assert fail(60) == 0.0
         assert fail(30, reused_from=answer) == 0.0
         assert 20 <= fail(20) < 25
@@ -204,15 +215,15 @@ class TestTheServersPast:
     def test_an_answer_that_was_taken_over_is_none_of_the_servers(self, run: Held) -> None:
         called(run[0], run[2][0], "answered", 50)
         source = JudgeCall.objects.get()
-        for _ in range(ENOUGH_FAILED):
+        for _ in range(MIN_FAILURES):
             called(run[0], run[2][0], "reset", 40)
         called(run[0], run[2][1], "answered", 30, reused_from=source)
-        assert past(run[0]).down_for >= 40
+        assert read_history(run[0]).down_for >= 40
 
     def test_what_other_runs_saw_is_not_told(self, run: Held, campaign: Campaign) -> None:
         other, _ = held(campaign, judge("other"))
         called(other, run[2][0], "answered", 5)
-        assert past(run[0]) == Past()
+        assert read_history(run[0]) == ServerHistory()
 
     def test_a_moment_to_come_was_no_time_ago(self) -> None:
         assert persistence._since(timezone.now() + timedelta(hours=1)) == 0.0
@@ -226,7 +237,7 @@ def test_answers_are_sought_by_so_many_hashes_at_once_each_in_one_query(
     monkeypatch.setattr(cache, "CHUNK", 2)
     run = JudgeRun(campaign=campaign, judge=judge(), reuse="all")
     with django_assert_num_queries(3) as asked:
-        answers_to(run, ["a0", "b0", "c0", "a0", "d0", "e0"])
+        find_answers(run, ["a0", "b0", "c0", "a0", "d0", "e0"])
     sql = [each["sql"] for each in asked.captured_queries]
     named = [[h for h in ("a0", "b0", "c0", "d0", "e0") if f"'{h}'" in one] for one in sql]
     assert named == [["a0", "b0"], ["c0", "d0"], ["e0"]]

@@ -34,14 +34,14 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Any:
     """What is to come of each step, and in `told` which were taken with what."""
     given = SimpleNamespace(told=[], probe=FINDINGS, ending=Ending("finished"), mixed="")
 
-    def probed(run: Any, lease: Any, backend: Any, control: Any) -> Any:
+    def probe_run(run: Any, lease: Any, backend: Any, control: Any) -> Any:
         given.told.append(("probed", run, lease, backend, control))
         return given.probe
 
     def begin(run: Any, backend: Any, findings: Any) -> None:
         given.told.append(("begun", run, backend, findings))
 
-    def pump(
+    def run_engine(
         run: Any, lease: Any, preparer: Any, calls: int, patience: Any, control: Any
     ) -> Ending:
         frozen = gc.get_freeze_count() > 0
@@ -54,9 +54,9 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Any:
         given.told.append(("looked", run, lease, backend, control, at_end))
         return str(given.mixed)
 
-    monkeypatch.setattr(worker, "probed", probed)
-    monkeypatch.setattr(worker, "pump", pump)
-    monkeypatch.setattr(worker, "changed", changed)
+    monkeypatch.setattr(worker, "probe_run", probe_run)
+    monkeypatch.setattr(worker, "run_engine", run_engine)
+    monkeypatch.setattr(worker, "detect_change", changed)
     monkeypatch.setattr(manifest, "begin", begin)
     monkeypatch.setattr(manifest, "end", lambda run, limits: given.told.append(("ended", limits)))
     return given
@@ -70,8 +70,8 @@ def test_each_step_is_taken_once_with_what_belongs_to_it(campaign: Campaign, ste
     run, token = held(campaign, judge())
     control, backend = Control(), Scripted(yes)
     steps.ending = Ending("finished", limits=((1.0, 2),))
-    hear = lambda findings: steps.told.append(("heard", findings))  # noqa: E731
-    assert worker.work(run, token, control, backend, HASTY, hear) == Ending("finished")
+    on_findings = lambda findings: steps.told.append(("heard", findings))  # noqa: E731
+    assert worker.work(run, token, control, backend, HASTY, on_findings) == Ending("finished")
     assert steps.told == [
         ("probed", run, token, backend, control),
         ("heard", FINDINGS),
@@ -190,17 +190,17 @@ class TestPumping:
         """How often it pumped and planned, and how it ended."""
         pumps, plans = [], []
 
-        def pump(*_: object) -> Ending:
+        def run_engine(*_: object) -> Ending:
             pumps.append(1)
             assert len(pumps) < 9
             return each(len(pumps))
 
         run, token = held(campaign, judge(), limit=limit)
-        monkeypatch.setattr(worker, "pump", pump)
+        monkeypatch.setattr(worker, "run_engine", run_engine)
         preparer: Any = None
         with monkeypatch.context() as patched:
             patched.setattr(ledger, "plan", lambda *given: plans.append(given))
-            ending = worker._pumped(run, token, preparer, Control(), None)
+            ending = worker._run_to_end(run, token, preparer, Control(), None)
         assert plans == [(campaign, run.judge)] * len(plans)
         return len(pumps), len(plans), ending
 

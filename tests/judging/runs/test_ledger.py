@@ -218,7 +218,7 @@ class TestStrikes:
     def struck(self) -> dict[int, int]:
         return dict(Strike.objects.values_list("assignment", "count"))
 
-    def claimed(self, campaign: Campaign, rater: Judge) -> tuple[uuid.UUID, list[Assignment]]:
+    def claim(self, campaign: Campaign, rater: Judge) -> tuple[uuid.UUID, list[Assignment]]:
         lease = lifecycle.take(lifecycle.start(campaign, rater))
         assert lease
         return lease, ledger.claim(campaign, rater, lease, 12)
@@ -251,7 +251,7 @@ class TestStrikes:
         rater = judge(granularity="unit")
         self.die(campaign, rater, rows=2)
         self.die(campaign, rater, rows=2)
-        lease, rows = self.claimed(campaign, rater)
+        lease, rows = self.claim(campaign, rater)
         assert sorted(self.struck().values()) == [2, 2]
         assert len(rows) == UNITS - 2
         assert not {row.pk for row in rows} & set(self.struck())
@@ -267,7 +267,7 @@ class TestStrikes:
         self.die(campaign, rater, rows=1)
         self.die(campaign, rater, rows=1)
         dead = self.die(campaign, rater, rows=9)
-        lease, rest = self.claimed(campaign, rater)
+        lease, rest = self.claim(campaign, rater)
         # The third one died with the others, of which the next ones hold nothing against them.
         assert len(rest) == ITEMS - 1
         ledger.assignments_of(campaign, rater).filter(status="leased").update(status="done")

@@ -13,7 +13,13 @@ from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign
 from judging.answers import cache
-from judging.answers.cache import Equals, answers_to, may_take, reusable, reused_results
+from judging.answers.cache import (
+    EqualRequests,
+    find_answers,
+    may_reuse,
+    reusable_calls,
+    reused_results,
+)
 from judging.answers.results import Failure, Result
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
@@ -205,14 +211,14 @@ class TestReuse:
         for some, changed, cold_ones, warm_ones in table:
             with transaction.atomic():
                 some.update(**changed)
-                found = [reusable("all", campaign, each).count() for each in (second, warm)]
+                found = [reusable_calls("all", campaign, each).count() for each in (second, warm)]
                 assert found == [cold_ones, warm_ones], changed
                 transaction.set_rollback(True)
         with transaction.atomic():
             rows.update(status="failed", reason="unreadable")
             for state, count in (("unreadable", 4), ("answered", 4), ("deadline", 3)):
                 calls.update(state=state)
-                assert reusable("all", campaign, second).count() == count, state
+                assert reusable_calls("all", campaign, second).count() == count, state
 
     def test_only_the_campaigns_own_serve_where_that_is_chosen(
         self, campaign: Campaign, first: JudgeRun
@@ -220,7 +226,7 @@ class TestReuse:
         command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
         other = Campaign.objects.get(name="other")
         counts = {
-            reuse: [reusable(reuse, each, first.judge).count() for each in (campaign, other)]
+            reuse: [reusable_calls(reuse, each, first.judge).count() for each in (campaign, other)]
             for reuse in ("campaign", "all")
         }
         assert counts == {"campaign": [4, 0], "all": [4, 4]}
@@ -239,12 +245,12 @@ class TestReuse:
         JudgeCall.objects.exclude(run=first).update(**told, seconds=5.0, detail="later")
         run = JudgeRun(campaign=campaign, judge=judge("second"), reuse="all")
         prepared = self.prepared(campaign, first.judge)
-        found = answers_to(run, [each.request_hash for each in prepared] * 2)
+        found = find_answers(run, [each.request_hash for each in prepared] * 2)
         assert len(found) == 4
         assert {call.run_id for call in found.values()} != {first.pk}
         for result in reused_results(run, prepared):
             (call,) = result.calls
-            answer = result.verdict
+            answer = result.outcome
             assert isinstance(answer, Answer)
             assert (answer.model, answer.logprobs, answer.finish_reason) == tuple(told.values())
             assert (answer.usage, call.answer, result.seconds) == ({}, answer, 5.0)
@@ -252,8 +258,8 @@ class TestReuse:
             assert call.detail == "later"
             assert call.reused_from == found[result.prepared.request_hash].pk
         never = JudgeRun(campaign=campaign, judge=run.judge, reuse="never")
-        assert (may_take(run), may_take(never)) == (True, False)
-        assert answers_to(never, list(found)) == {}
+        assert (may_reuse(run), may_reuse(never)) == (True, False)
+        assert find_answers(never, list(found)) == {}
 
     def test_what_could_not_be_read_is_taken_as_such(
         self, campaign: Campaign, first: JudgeRun
@@ -262,19 +268,19 @@ class TestReuse:
         ledger.assignments_of(campaign, first.judge).update(status="failed", reason="unreadable")
         run = JudgeRun(campaign=campaign, judge=judge("second"), reuse="all")
         results = reused_results(run, self.prepared(campaign, first.judge))
-        assert {result.verdict for result in results} == {Failure("unreadable")}
+        assert {result.outcome for result in results} == {Failure("unreadable")}
         assert [result.calls[0].answer for result in results] == [None] * 4
 
 
 class TestEquals:
-    def equals(self, monkeypatch: pytest.MonkeyPatch, taken: int = 0) -> Equals:
+    def equals(self, monkeypatch: pytest.MonkeyPatch, taken: int = 0) -> EqualRequests:
         """Of those who wait the first so many find an answer to take."""
         monkeypatch.setattr(
             cache,
             "reused_results",
             lambda run, others: [Result(each, (), Answer("{}")) for each in others[:taken]],
         )
-        return Equals(JudgeRun(judge=Judge(), reuse="all"))
+        return EqualRequests(JudgeRun(judge=Judge(), reuse="all"))
 
     def rows(self, *hashes: str) -> list[Prepared]:
         made = plain_rows(len(hashes))
@@ -284,28 +290,28 @@ class TestEquals:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         equals = self.equals(monkeypatch, taken=1)
-        assert equals.released_by([Result(self.rows("a")[0], (), Answer("{}"))]) == ([], [])
+        assert equals.release([Result(self.rows("a")[0], (), Answer("{}"))]) == ([], [])
         rows = self.rows("a", "a", "b", "a")
-        assert equals.firsts_of(rows) == [rows[0], rows[2]]
+        assert equals.claim_firsts(rows) == [rows[0], rows[2]]
         assert equals.waiting == 2
-        assert equals.released_by([Result(rows[0])]) == ([], [])
+        assert equals.release([Result(rows[0])]) == ([], [])
         assert equals.waiting == 2
-        asked, taken = equals.released_by([Result(rows[0], (), Failure("refused"))])
+        asked, taken = equals.release([Result(rows[0], (), Failure("refused"))])
         assert ([each.prepared for each in taken], asked) == ([rows[1]], [rows[3]])
         assert equals.waiting == 0
-        assert equals.firsts_of(self.rows("a", "b")) == []
+        assert equals.claim_firsts(self.rows("a", "b")) == []
         assert equals.waiting == 2
-        assert equals.released_by([Result(rows[2], (), Answer("{}"))])[0] == []
+        assert equals.release([Result(rows[2], (), Answer("{}"))])[0] == []
 
     def test_so_many_wait_and_no_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
         equals = self.equals(monkeypatch)
-        equals.waiting = cache.MOST_WAITING - 1
+        equals.waiting = cache.MAX_WAITING - 1
         assert not equals.is_full
         equals.waiting += 1
         assert equals.is_full
 
     def test_where_nothing_is_taken_over_all_are_asked(self) -> None:
         rows = self.rows("a", "a")
-        equals = Equals(JudgeRun(judge=Judge(), reuse="never"))
-        assert equals.firsts_of(rows) == rows
+        equals = EqualRequests(JudgeRun(judge=Judge(), reuse="never"))
+        assert equals.claim_firsts(rows) == rows
         assert equals.waiting == 0

@@ -18,7 +18,7 @@ from annotation.models import Assignment, Campaign, User
 from judging import lanes, manifest, servers, tasks
 from judging.backends.base import SetupError
 from judging.backends.scripted import Scripted
-from judging.engine import GRACE_SECONDS, Control, Ending, drained, worker
+from judging.engine import GRACE_SECONDS, Control, Ending, drain_calls, worker
 from judging.engine.worker import work
 from judging.models import JudgeRun, Lane, Strike
 from judging.runs import ledger, lifecycle
@@ -84,7 +84,7 @@ class TestDraining:
             pressing = asyncio.get_running_loop().create_future()
             if pressed:
                 pressing.set_result(pressed)
-            return await asyncio.wait_for(drained(calls, how, 99.0, pressing), 5)  # type: ignore[arg-type]
+            return await asyncio.wait_for(drain_calls(calls, how, 99.0, pressing), 5)  # type: ignore[arg-type]
 
         return asyncio.run(main())
 
@@ -353,20 +353,20 @@ class TestShutdown:
 
     def test_a_pump_is_stopped_while_it_lasts(self) -> None:
         control, over = Control(), Control()
-        with worker.ended_with_the_worker(over):
+        with worker.stopping_with_worker(over):
             pass
         told: list[str] = []
         over.listen(lambda: told.append("over"))
         control.listen(lambda: told.append("running"))
         assert not worker.is_ending()
-        with worker.ended_with_the_worker(control):
+        with worker.stopping_with_worker(control):
             worker._end(0, None)
         assert told == ["running"]
         assert worker.is_ending()
         assert worker._controls == []
 
     def test_a_pump_that_fails_is_told_of_no_shutdown(self) -> None:
-        with pytest.raises(KeyError), worker.ended_with_the_worker(Control()):
+        with pytest.raises(KeyError), worker.stopping_with_worker(Control()):
             raise KeyError
         assert worker._controls == []
 
@@ -391,7 +391,7 @@ class TestShutdown:
                  SimpleNamespace(_pool=SimpleNamespace(_pool=children)))  # fmt: skip
         for pool in pools:
             worker._remember_pool(SimpleNamespace(pool=pool))
-        worker._tell_children()
+        worker._signal_children()
         assert told == [(2, signal.SIGURG), (3, signal.SIGURG)]
         assert worker.is_ending()
 
@@ -429,7 +429,7 @@ class TestAtItsEnd:
         token = lifecycle.take(run)
         assert token is not None
         JudgeRun.objects.update(wish=wish)
-        worker._let_go(run, token, Ending(how, "why", limits=((1.0, 2),)))
+        worker._release(run, token, Ending(how, "why", limits=((1.0, 2),)))
         run.refresh_from_db()
         assert run.state == state
         assert (run.lease is not None) == (how == "lost")
@@ -439,14 +439,14 @@ class TestAtItsEnd:
     def test_what_the_server_bore_and_why_it_is_paused_is_kept(self, campaign: Campaign) -> None:
         run = ended_by(campaign, "a")
         ending = Ending("fatal", "no credit", pauses=True, ceiling=5)
-        assert worker._noted(run, ending) is ending
+        assert worker._note_lane(run, ending) is ending
         lane = Lane.objects.get()
         assert (lane.ceiling, lane.paused) == (5, "no credit")
         lanes.resume(lane)
-        worker._noted(run, Ending("fatal", "no credit"))
+        worker._note_lane(run, Ending("fatal", "no credit"))
         assert Lane.objects.get().paused == ""
         plain = lifecycle.start(campaign, judge("plain"))
-        assert worker._noted(plain, ending) is ending
+        assert worker._note_lane(plain, ending) is ending
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -464,7 +464,7 @@ class TestAtItsEnd:
         def wrong(*_: Any) -> Any:
             raise error
 
-        monkeypatch.setattr(worker, "_worked", wrong)
+        monkeypatch.setattr(worker, "_work", wrong)
         monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: None))
         run = lifecycle.start(campaign, judge())
         token = lifecycle.take(run)
@@ -488,13 +488,13 @@ class TestAtItsEnd:
     ) -> None:  # fmt: skip
         asked: list[int] = []
 
-        def pump(run: Any, lease: Any, preparer: Any, concurrency: int, *_: Any) -> Ending:
+        def run_engine(run: Any, lease: Any, preparer: Any, concurrency: int, *_: Any) -> Ending:
             asked.append(concurrency)
             return Ending("finished")
 
-        monkeypatch.setattr(worker, "pump", pump)
+        monkeypatch.setattr(worker, "run_engine", run_engine)
         run = lifecycle.start(campaign, judge(params=params), concurrency=own)
-        told: Any = worker._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        told: Any = worker._run_to_end(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
         assert (told, asked) == (Ending("finished"), [calls])
 
     def test_it_goes_on_while_rows_come_and_something_changes(
@@ -503,17 +503,17 @@ class TestAtItsEnd:
         rater = judge()
         run, asked = lifecycle.start(campaign, rater), []
 
-        def pump(*_: Any) -> Ending:
+        def run_engine(*_: Any) -> Ending:
             asked.append(1)
             first = ledger.assignments_of(campaign, rater).filter(status="open").first()
             if first is not None and len(asked) < 3:
                 Assignment.objects.filter(pk=first.pk).update(status="done")
             return Ending("finished")
 
-        monkeypatch.setattr(worker, "pump", pump)
-        worker._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        monkeypatch.setattr(worker, "run_engine", run_engine)
+        worker._run_to_end(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
         assert len(asked) == 3
         asked.clear()
         run.limit = 0
-        worker._pumped(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        worker._run_to_end(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
         assert len(asked) == 1

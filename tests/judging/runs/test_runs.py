@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
 from judging import lanes
-from judging.answers.cache import Equals
+from judging.answers.cache import EqualRequests
 from judging.answers.results import record
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import preparer_of
 from judging.engine import worker
-from judging.engine.persistence import ENOUGH_FAILED, claimed, past
+from judging.engine.persistence import MIN_FAILURES, claim_requests, read_history
 from judging.engine.worker import work
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
 from judging.prompts.request import Prepared
@@ -396,7 +396,7 @@ def test_where_the_database_is_away_for_a_moment_the_run_goes_on(
     def away(*_: Any) -> Any:
         raise OperationalError("the server closed the connection")
 
-    monkeypatch.setattr(worker, "_worked", away)
+    monkeypatch.setattr(worker, "_work", away)
     monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: None))
     with pytest.raises(OperationalError):
         work(run, token, None, Scripted(yes), HASTY)
@@ -419,7 +419,7 @@ class TestARowsOwnPast:
             )  # fmt: skip
         Assignment.objects.filter(pk=first.pk).update(attempts=len(calls))
         preparer = preparer_of(campaign, rater, Scripted(yes))
-        return claimed(run, token, preparer, Equals(run), 1).ready[0]
+        return claim_requests(run, token, preparer, EqualRequests(run), 1).ready[0]
 
     def test_only_calls_without_an_answer_in_time_were_late(self, campaign: Campaign) -> None:
         calls = ("status-500", 5), ("deadline", 4), ("rate", 3), ("abandoned", 2)
@@ -451,29 +451,29 @@ class TestThePast:
     @pytest.mark.parametrize("state", ["status-500", "rate"])
     def test_a_few_calls_are_no_outage(self, campaign: Campaign, state: str) -> None:
         run, _ = held(campaign, judge())
-        self.called(run, *[state] * (ENOUGH_FAILED - 1))
-        told = past(run)
+        self.called(run, *[state] * (MIN_FAILURES - 1))
+        told = read_history(run)
         assert (told.proven, told.down_for, told.busy_for) == (False, 0.0, 0.0)
         self.called(run, state, ago=30)
-        told = past(run)
+        told = read_history(run)
         lasted = told.busy_for if state == "rate" else told.down_for
         assert 60 <= lasted < 65
         assert told.down_for + told.busy_for == lasted
 
     def test_calls_before_the_last_answer_count_no_more(self, campaign: Campaign) -> None:
         run, _ = held(campaign, judge())
-        self.called(run, *["status-500"] * ENOUGH_FAILED)
+        self.called(run, *["status-500"] * MIN_FAILURES)
         self.called(run, "answered", ago=30)
-        assert (past(run).proven, past(run).down_for) == (True, 0.0)
-        self.called(run, *["status-500"] * ENOUGH_FAILED, ago=45)
-        assert past(run).down_for == 0.0
-        self.called(run, *["status-500"] * ENOUGH_FAILED, ago=20)
-        assert 20 <= past(run).down_for < 25
+        assert (read_history(run).proven, read_history(run).down_for) == (True, 0.0)
+        self.called(run, *["status-500"] * MIN_FAILURES, ago=45)
+        assert read_history(run).down_for == 0.0
+        self.called(run, *["status-500"] * MIN_FAILURES, ago=20)
+        assert 20 <= read_history(run).down_for < 25
 
     def test_an_answer_that_was_taken_over_proves_nothing(self, campaign: Campaign) -> None:
         run, _ = held(campaign, judge())
         self.called(run, "answered")
         other, _ = held(campaign, judge("other"))
         self.called(other, "answered", reused_from=JudgeCall.objects.get())
-        assert past(run).proven
-        assert not past(other).proven
+        assert read_history(run).proven
+        assert not read_history(other).proven
