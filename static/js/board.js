@@ -51,7 +51,11 @@ export class Board {
     const group = this.aim();
     const radios = group ? this.current.radios(group) : [];
     const field = radios.find((radio) => radio.checked) ?? radios[0] ?? this.current.prose;
-    (field ?? this.current.element.querySelector("a[href], button, input:not([type=hidden]), textarea") ?? document.getElementById("texts")).focus();
+    (
+      field ??
+      this.current.element.querySelector("a[href], button, input:not([type=hidden]), textarea") ??
+      document.getElementById("texts")
+    ).focus();
   }
 
   // The variable that digits answer: the one in hand, else the first without an answer.
@@ -148,7 +152,10 @@ export class Board {
     const asked = unit.asked();
     const now = unit === this.current;
     element.classList.toggle("now", now);
-    element.classList.toggle("answered", asked.length > 0 && asked.every((group) => unit.value(group)) && !unit.proseAsked());
+    element.classList.toggle(
+      "answered",
+      asked.length > 0 && asked.every((group) => unit.value(group)) && !unit.proseAsked(),
+    );
     element.setAttribute("aria-current", String(now));
     for (const group of unit.groups) {
       group.hidden = !asked.includes(group);
@@ -168,10 +175,12 @@ export class Board {
   }
 
   summary(unit, asked) {
-    const parts = asked.filter((group) => unit.value(group)).map((group) => {
-      const tone = unit.radio(group, unit.value(group)).closest(".choice").classList[1];
-      return piece(`pill ${tone}`, unit.word(group, unit.value(group)));
-    });
+    const parts = asked
+      .filter((group) => unit.value(group))
+      .map((group) => {
+        const tone = unit.radio(group, unit.value(group)).closest(".choice").classList[1];
+        return piece(`pill ${tone}`, unit.word(group, unit.value(group)));
+      });
     const count = unit.highlights.length;
     if (unit.owes()) parts.push(piece("missing", "highlight missing"));
     else if (count) {

@@ -63,7 +63,9 @@ function cell([first, ...rest]) {
 function describe(unit, answer) {
   if (!answer) return ["no answer"];
   const words = unit.groups.map((group) => unit.word(group, answer[group.dataset.variable])).filter(Boolean);
-  const quotes = (answer.evidence ?? []).map(({ quote }) => `“${quote.length > 70 ? `${quote.slice(0, 68)}…` : quote}”`);
+  const quotes = (answer.evidence ?? []).map(
+    ({ quote }) => `“${quote.length > 70 ? `${quote.slice(0, 68)}…` : quote}”`,
+  );
   const points = (answer.points ?? []).map(({ text }, n) => `${n + 1}. ${text}`);
   if (answer.matches?.length) words.push(answer.matches.join(", "));
   return [words.join(", ") || "no answer", ...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];

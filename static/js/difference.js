@@ -18,7 +18,8 @@ export function difference(first, second) {
 
 // How many words stand in the first text only, and in the second.
 export function counts(pieces) {
-  const words = (side) => pieces.filter((piece) => piece.side === side).flatMap((piece) => tokens(piece.text).filter(isWord)).length;
+  const words = (side) =>
+    pieces.filter((piece) => piece.side === side).flatMap((piece) => tokens(piece.text).filter(isWord)).length;
   return { first: words("first"), second: words("second") };
 }
 
@@ -135,7 +136,11 @@ function joined(pieces) {
   let change = { first: "", second: "" };
   let held = "";
   const flush = () => {
-    const all = [{ text: change.first, side: "first" }, { text: change.second, side: "second" }, { text: held, side: "both" }];
+    const all = [
+      { text: change.first, side: "first" },
+      { text: change.second, side: "second" },
+      { text: held, side: "both" },
+    ];
     runs.push(...all.filter((run) => run.text));
     change = { first: "", second: "" };
     held = "";

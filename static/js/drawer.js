@@ -22,7 +22,13 @@ export function setUpDrawer() {
   drawer.querySelector("[data-close]").addEventListener("click", toggle);
   document.body.addEventListener("htmx:sendError", () => failed(text));
   document.body.addEventListener("htmx:responseError", () => failed(text));
-  return { open, toggle, get shown() { return !drawer.hidden; } };
+  return {
+    open,
+    toggle,
+    get shown() {
+      return !drawer.hidden;
+    },
+  };
 }
 
 function failed(text) {

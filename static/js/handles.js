@@ -63,7 +63,10 @@ export class Handles {
   boxes(container, range) {
     const place = container.parentElement;
     const outer = place.getBoundingClientRect();
-    const frame = { left: outer.left + place.clientLeft - place.scrollLeft, top: outer.top + place.clientTop - place.scrollTop };
+    const frame = {
+      left: outer.left + place.clientLeft - place.scrollLeft,
+      top: outer.top + place.clientTop - place.scrollTop,
+    };
     const rects = rangeOf(container, range).getClientRects();
     return { box: rects[rects.length - 1] ?? container.getBoundingClientRect(), frame };
   }
@@ -111,10 +114,16 @@ export class Handles {
   }
 
   settle(keep) {
-    const { spans, unit, wanted, text: { container, text } } = this;
+    const {
+      spans,
+      unit,
+      wanted,
+      text: { container, text },
+    } = this;
     const next = keep && wanted && spans.fitted(text, wanted);
     document.getSelection().removeAllRanges();
-    if (next && spans.reshape(unit, spans.taken, next)) spans.board.say(`Highlight for question ${unit.number + 1} moved`);
+    if (next && spans.reshape(unit, spans.taken, next))
+      spans.board.say(`Highlight for question ${unit.number + 1} moved`);
     else this.show();
     container.focus({ preventScroll: true });
   }

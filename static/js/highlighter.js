@@ -84,7 +84,11 @@ function washes(start, end, here) {
     depth: own.length ? String(Math.min(own.length, 3)) : undefined,
     units: own.length ? own.map((one) => one.unit).join(" ") : undefined,
     kind: own.length < over.length ? "suggested" : undefined,
-    ends: last.map((one) => (one.kind ? one.sign : one.unit + 1)).filter(Boolean).join(" ") || undefined,
+    ends:
+      last
+        .map((one) => (one.kind ? one.sign : one.unit + 1))
+        .filter(Boolean)
+        .join(" ") || undefined,
     opens: first.length ? `[${words(first)}: ` : undefined,
     closes: last.length ? ` end of ${words(last)}]` : undefined,
     className: ["now", "kept", "lit"].filter((name) => worn(name, own, over)).join(" "),
@@ -107,10 +111,12 @@ function drawBlock(block, text) {
     const marks = [...block.element.children];
     pieces.filter(([, , wash]) => wash).forEach(([, , wash], n) => dress(marks[n], wash));
   } else {
-    block.element.replaceChildren(...pieces.map(([start, end, wash]) => {
-      const words = text.slice(start, end);
-      return wash ? dress(Object.assign(document.createElement("mark"), { textContent: words }), wash) : words;
-    }));
+    block.element.replaceChildren(
+      ...pieces.map(([start, end, wash]) => {
+        const words = text.slice(start, end);
+        return wash ? dress(Object.assign(document.createElement("mark"), { textContent: words }), wash) : words;
+      }),
+    );
   }
   Object.assign(block, { look, cuts });
 }
@@ -133,9 +139,7 @@ export function selectedRange(container) {
   const canvas = canvasOf(container);
   const inside = (node) => container.contains(node);
   const start = inside(range.startContainer) ? offsetOf(canvas, range.startContainer, range.startOffset) : 0;
-  const end = inside(range.endContainer)
-    ? offsetOf(canvas, range.endContainer, range.endOffset)
-    : canvas.text.length;
+  const end = inside(range.endContainer) ? offsetOf(canvas, range.endContainer, range.endOffset) : canvas.text.length;
   return start < end ? { start, end } : null;
 }
 

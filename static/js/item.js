@@ -194,7 +194,10 @@ byId("undo").addEventListener("click", does.undo);
 byId("redo").addEventListener("click", does.redo);
 byId("state").addEventListener("click", () => saver.clashing && conflict(saver.clashing));
 byId("open-keys").addEventListener("click", does.keys);
-byId("texts").addEventListener("mousedown", () => document.activeElement?.matches("textarea, input") && document.activeElement.blur());
+byId("texts").addEventListener(
+  "mousedown",
+  () => document.activeElement?.matches("textarea, input") && document.activeElement.blur(),
+);
 
 for (const field of saver.closed ? form.querySelectorAll("input, textarea") : []) field.disabled = true;
 

@@ -20,11 +20,15 @@ export function setUpKeys(does) {
   const box = document.getElementById("single-keys");
   try {
     box.checked = localStorage.getItem(SWITCH) !== "off";
-  } catch { /* storage is switched off: the keys are on */ }
+  } catch {
+    /* storage is switched off: the keys are on */
+  }
   box.addEventListener("change", () => {
     try {
       localStorage.setItem(SWITCH, box.checked ? "on" : "off");
-    } catch { /* it lasts for this page */ }
+    } catch {
+      /* it lasts for this page */
+    }
   });
   document.addEventListener("keydown", (event) => {
     const act = event.isComposing ? null : action(event, does, box.checked);

@@ -7,7 +7,10 @@ const pairs = new Map(); // of the latest texts: where their characters of two u
 function pairsOf(text) {
   if (!pairs.has(text)) {
     if (pairs.size >= REMEMBERED) pairs.delete(pairs.keys().next().value);
-    pairs.set(text, Array.from(text.matchAll(/[\ud800-\udbff][\udc00-\udfff]/g), (pair) => pair.index));
+    pairs.set(
+      text,
+      Array.from(text.matchAll(/[\ud800-\udbff][\udc00-\udfff]/g), (pair) => pair.index),
+    );
   }
   return pairs.get(text);
 }

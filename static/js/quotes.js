@@ -32,10 +32,17 @@ export class Quotes {
     const line = piece("quote", "", "li");
     line.dataset.range = name(range);
     const words = piece("", unit.textOf(range).slice(start, end), "button");
-    Object.assign(words, { type: "button", dir: "auto", title: "Show it in the text (⏎); del removes it, ← → move its end" });
+    Object.assign(words, {
+      type: "button",
+      dir: "auto",
+      title: "Show it in the text (⏎); del removes it, ← → move its end",
+    });
     words.setAttribute("aria-keyshortcuts", "Enter Delete ArrowLeft ArrowRight");
     words.addEventListener("click", () => spans.show(unit, range));
-    words.addEventListener("focus", () => words.matches(":focus-visible") && !spans.takes(unit, range) && spans.take(unit, range));
+    words.addEventListener(
+      "focus",
+      () => words.matches(":focus-visible") && !spans.takes(unit, range) && spans.take(unit, range),
+    );
     line.addEventListener("mouseenter", () => spans.light(unit, range));
     line.addEventListener("mouseleave", () => spans.light(null));
     line.append(words, this.cross(unit, range, words.textContent));

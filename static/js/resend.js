@@ -55,7 +55,8 @@ function tell(entries) {
   const stuck = entries.find((entry) => entry.stuck);
   const count = entries.length === 1 ? "One answer is" : `${entries.length} answers are`;
   if (stuck) notice.textContent = "An answer of yours could not be stored; it is kept in this browser. ";
-  else if (entries.length) notice.textContent = `${count} not stored yet: kept in this browser, and sent again by itself.`;
+  else if (entries.length)
+    notice.textContent = `${count} not stored yet: kept in this browser, and sent again by itself.`;
   else notice.textContent = `An earlier answer came too late: ${late}.`;
   if (!stuck || stuck.stuck === "gone") return;
   const link = document.createElement("a");

@@ -17,11 +17,15 @@ const KEYS = {
 
 try {
   single.checked = localStorage.getItem(SWITCH) !== "off";
-} catch { /* storage is switched off: the keys are on */ }
+} catch {
+  /* storage is switched off: the keys are on */
+}
 single.addEventListener("change", () => {
   try {
     localStorage.setItem(SWITCH, single.checked ? "on" : "off");
-  } catch { /* it lasts for this page */ }
+  } catch {
+    /* it lasts for this page */
+  }
 });
 
 // What is typed is saved with the verdict only: who leaves before is asked.
@@ -31,7 +35,9 @@ form.addEventListener("input", (event) => {
   typed = true;
   if (event.target !== note) accept.querySelector("span").textContent = accept.dataset.changed;
 });
-form.addEventListener("submit", () => { typed = false; });
+form.addEventListener("submit", () => {
+  typed = false;
+});
 addEventListener("beforeunload", (event) => typed && event.preventDefault());
 
 document.addEventListener("keydown", (event) => {

@@ -28,7 +28,12 @@ class Segments {
     if (!found) return null;
     const { segment, index: start, isWordLike } = found;
     const solid = kind === "word" ? isWordLike : segment.trim() !== "";
-    return { start, end: start + (solid ? segment.trimEnd().length : segment.length), after: start + segment.length, solid };
+    return {
+      start,
+      end: start + (solid ? segment.trimEnd().length : segment.length),
+      after: start + segment.length,
+      solid,
+    };
   }
 
   // The first one that starts there or later, and the last one that ends there or earlier.

@@ -20,7 +20,10 @@ export function setUpPointer(board, highlightSelection) {
   document.addEventListener("mouseup", (event) => {
     if (kind === "touch" || !from || event.button !== 0) return;
     // Two clicks take a word, three a paragraph: wait for the last one.
-    waiting = setTimeout(() => from === board.target?.container && highlightSelection(), event.detail > 1 ? SEVERAL_CLICKS : 0);
+    waiting = setTimeout(
+      () => from === board.target?.container && highlightSelection(),
+      event.detail > 1 ? SEVERAL_CLICKS : 0,
+    );
   });
   document.addEventListener("selectionchange", () => {
     const dragged = document.querySelector(".handle.dragged");
@@ -90,13 +93,15 @@ export class Words {
     const chosen = selectedRange(container);
     const caret = chosen ? null : caretIn(container);
     if (chosen && (chosen.start !== range?.start || chosen.end !== range.end)) this.move(chosen);
-    else if (caret !== null) this.move(segments.next(segments.smallest, segments.at(segments.smallest, caret)?.start ?? 0));
+    else if (caret !== null)
+      this.move(segments.next(segments.smallest, segments.at(segments.smallest, caret)?.start ?? 0));
   }
 
   target({ key, shiftKey }) {
     const on = this.forward ? "ArrowRight" : "ArrowLeft";
     const { ahead, head, segments } = this;
-    if (key === "ArrowLeft" || key === "ArrowRight") return segments.beside(ahead ? head.end : head.start, ahead, key === on ? 1 : -1);
+    if (key === "ArrowLeft" || key === "ArrowRight")
+      return segments.beside(ahead ? head.end : head.start, ahead, key === on ? 1 : -1);
     if (key === "ArrowUp" || key === "ArrowDown") return this.bySentence(key === "ArrowDown" ? 1 : -1, shiftKey);
     if (key === "Home") return this.next(0);
     return key === "End" ? this.previous(this.text.length) : undefined;

@@ -6,9 +6,7 @@ const LONGEST_HISTORY = 200;
 export class Sheet {
   constructor(form, texts) {
     this.form = form;
-    this.units = [...form.querySelectorAll("[data-unit]")].map(
-      (element) => new Unit(element, texts),
-    );
+    this.units = [...form.querySelectorAll("[data-unit]")].map((element) => new Unit(element, texts));
     this.comment = form.elements.comment;
     this.history = [];
     this.undone = [];
@@ -96,7 +94,10 @@ export class Unit {
     if (this.evidence) this.readEvidence(JSON.parse(this.evidence.value));
     element.dataset.place = this.number + 1;
     this.summary = part(element, "p", "summary", { ariaHidden: "true" });
-    this.quotes = part(element, "ul", "quotes", { role: "list", ariaLabel: `Highlights for question ${this.number + 1}` });
+    this.quotes = part(element, "ul", "quotes", {
+      role: "list",
+      ariaLabel: `Highlights for question ${this.number + 1}`,
+    });
     this.problemPlace = part(element, "p", "problem", { role: "alert" });
     element.querySelector(".unit-text").after(this.summary);
   }
@@ -202,7 +203,7 @@ export class Unit {
     }
     for (const part of this.free) {
       const counts = !final || holds(part, this.values());
-      answer[part.dataset.free] = JSON.parse(counts ? part.value : part.dataset.none ?? "null");
+      answer[part.dataset.free] = JSON.parse(counts ? part.value : (part.dataset.none ?? "null"));
     }
     if (this.prose) answer.written = !final || this.proseAsked() ? this.writing() : null;
     return answer;

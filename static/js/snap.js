@@ -9,7 +9,9 @@ export const snap = { kind: "exact" };
 try {
   const kept = localStorage.getItem(SETTING);
   if (KINDS.includes(kept)) snap.kind = kept;
-} catch { /* storage is switched off */ }
+} catch {
+  /* storage is switched off */
+}
 
 export function setUpSnap(button, say) {
   const show = () => (button.querySelector("[data-snap]").textContent = WORDS[snap.kind]);
@@ -17,7 +19,9 @@ export function setUpSnap(button, say) {
     snap.kind = KINDS[(KINDS.indexOf(snap.kind) + 1) % KINDS.length];
     try {
       localStorage.setItem(SETTING, snap.kind);
-    } catch { /* it lasts for this page */ }
+    } catch {
+      /* it lasts for this page */
+    }
     show();
     say(`Snap: ${WORDS[snap.kind]}`);
   };

@@ -39,7 +39,8 @@ export class Spans {
   }
 
   isLit(field, unit, { start, end }) {
-    const fits = (one) => one?.start === start && one.end === end && one.field === field && (unit === null || one.unit === unit);
+    const fits = (one) =>
+      one?.start === start && one.end === end && one.field === field && (unit === null || one.unit === unit);
     return fits(this.lit) || fits(this.taken);
   }
 
@@ -95,7 +96,9 @@ export class Spans {
     if (!current.add(range)) return say(`Already highlighted for question ${current.number + 1}`);
     this.taken = null;
     this.board.edited(current);
-    return say(`Highlighted for question ${current.number + 1}: ${few(current.textOf(range).slice(range.start, range.end))}`);
+    return say(
+      `Highlighted for question ${current.number + 1}: ${few(current.textOf(range).slice(range.start, range.end))}`,
+    );
   }
 
   remove(unit, range) {
@@ -151,10 +154,13 @@ export class Spans {
   showTools() {
     if (this.tools) return this.tools.show();
     if (!this.taken || this.waiting) return;
-    this.waiting = import("./handles.js").then(({ Handles }) => {
-      this.tools = new Handles(this);
-      this.tools.show();
-    }, () => (this.waiting = null));
+    this.waiting = import("./handles.js").then(
+      ({ Handles }) => {
+        this.tools = new Handles(this);
+        this.tools.show();
+      },
+      () => (this.waiting = null),
+    );
   }
 
   get closed() {
@@ -184,9 +190,14 @@ export class Spans {
     }
     const field = current?.fields.find((name) => texts.get(name)?.container === container);
     if (field === undefined || !range) return false;
-    const here = current.highlights.filter((one) => one.field === field && one.start < range.end && range.start < one.end);
+    const here = current.highlights.filter(
+      (one) => one.field === field && one.start < range.end && range.start < one.end,
+    );
     if (!here.length) return false;
-    this.remove(current, here.reduce((a, b) => (b.end - b.start < a.end - a.start ? b : a)));
+    this.remove(
+      current,
+      here.reduce((a, b) => (b.end - b.start < a.end - a.start ? b : a)),
+    );
     return true;
   }
 }

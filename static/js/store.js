@@ -35,8 +35,9 @@ function write(key, value) {
 function keys(start) {
   try {
     const stored = Object.keys(localStorage).filter((key) => key.startsWith(START + start));
-    return [...new Set([...stored.map((key) => key.slice(START.length)), ...memory.keys()])]
-      .filter((key) => key.startsWith(start));
+    return [...new Set([...stored.map((key) => key.slice(START.length)), ...memory.keys()])].filter((key) =>
+      key.startsWith(start),
+    );
   } catch {
     return [...memory.keys()].filter((key) => key.startsWith(start));
   }
@@ -96,7 +97,9 @@ export const spent = {
 // Tells the other tabs of this browser whose page was opened last.
 try {
   localStorage.setItem(HERE, user ?? "");
-} catch { /* they will hear it from the server */ }
+} catch {
+  /* they will hear it from the server */
+}
 
 export function whenAccountsChange(then) {
   addEventListener("storage", ({ key, newValue }) => key === HERE && newValue !== user && then());

@@ -5,13 +5,17 @@
   try {
     const chosen = localStorage.getItem("tandem.theme");
     if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
-  } catch { /* storage is switched off: the system's choice holds */ }
+  } catch {
+    /* storage is switched off: the system's choice holds */
+  }
   document.addEventListener("click", (event) => {
     if (!event.target.closest?.("[data-theme-toggle]")) return;
     const now = root.dataset.theme ?? (system.matches ? "dark" : "light");
     root.dataset.theme = now === "dark" ? "light" : "dark";
     try {
       localStorage.setItem("tandem.theme", root.dataset.theme);
-    } catch { /* storage is switched off: the choice lasts for this page */ }
+    } catch {
+      /* storage is switched off: the choice lasts for this page */
+    }
   });
 })();

@@ -56,8 +56,15 @@ export async function whoIsHere() {
 
 // Whatever else comes, from a busy or broken server or none, is sent again.
 const KINDS = {
-  400: "refused", 401: "login", 403: "forbidden", 404: "gone", 409: "conflict",
-  411: "refused", 413: "refused", 415: "refused", 422: "refused",
+  400: "refused",
+  401: "login",
+  403: "forbidden",
+  404: "gone",
+  409: "conflict",
+  411: "refused",
+  413: "refused",
+  415: "refused",
+  422: "refused",
 };
 const WITH_BODY = ["done", "conflict", "changed", "refused"];
 

@@ -25,7 +25,11 @@ function read(button) {
 
 for (const field of texts.keys()) {
   const here = quotes.filter((quote) => quote.field === field);
-  if (here.length) board.suggest(field, here.map(({ start, end, said, sign }) => ({ start, end, said, sign })));
+  if (here.length)
+    board.suggest(
+      field,
+      here.map(({ start, end, said, sign }) => ({ start, end, said, sign })),
+    );
 }
 
 function show(place) {

@@ -29,7 +29,9 @@ function remembered() {
 function remember() {
   try {
     localStorage.setItem(STORE, JSON.stringify({ together: together.checked, differences: differences.checked }));
-  } catch { /* it lasts for this page */ }
+  } catch {
+    /* it lasts for this page */
+  }
 }
 
 // Scrolling: both stand at the same share of their way. What we scroll ourselves answers with an
@@ -78,8 +80,15 @@ function pieces() {
 
 function draw() {
   const marked = differences.checked;
-  for (const [part, side] of [[left, "first"], [right, "second"]]) {
-    const shown = marked ? pieces().filter((piece) => [side, "both"].includes(piece.side)).map(drawn) : [part.text];
+  for (const [part, side] of [
+    [left, "first"],
+    [right, "second"],
+  ]) {
+    const shown = marked
+      ? pieces()
+          .filter((piece) => [side, "both"].includes(piece.side))
+          .map(drawn)
+      : [part.text];
     part.reading.replaceChildren(...shown);
   }
   byId("pair-count").textContent = marked ? summary() : "";

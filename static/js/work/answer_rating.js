@@ -202,7 +202,8 @@ function setBeside(on) {
 
 function another() {
   if (!beside || articles.length < 3) return false;
-  do beside = (beside % articles.length) + 1; while (beside === shown);
+  do beside = (beside % articles.length) + 1;
+  while (beside === shown);
   board.refresh();
   return say(`Answer ${beside} beside answer ${shown}`);
 }

@@ -77,7 +77,8 @@ export class Chooser {
   escape() {
     if (document.activeElement !== this.field) return false;
     if (this.field.value) this.clear();
-    else (this.entries.find((entry) => entry.querySelector(":checked")) ?? this.entries[0]).querySelector("input").focus();
+    else
+      (this.entries.find((entry) => entry.querySelector(":checked")) ?? this.entries[0]).querySelector("input").focus();
     return true;
   }
 }

@@ -67,8 +67,10 @@ function joined(boxes) {
     const middle = (top + bottom) / 2;
     if (line && line.top < middle && middle < line.bottom) {
       Object.assign(line, {
-        left: Math.min(line.left, left), right: Math.max(line.right, right),
-        top: Math.min(line.top, top), bottom: Math.max(line.bottom, bottom),
+        left: Math.min(line.left, left),
+        right: Math.max(line.right, right),
+        top: Math.min(line.top, top),
+        bottom: Math.max(line.bottom, bottom),
       });
     } else lines.push({ left, right, top, bottom });
   }

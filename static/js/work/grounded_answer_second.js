@@ -55,7 +55,8 @@ export function setUpSecondRound({ board, sheet, saver }, unit, ticks, cite) {
   unit.problem = () => {
     const action = unit.value(group);
     if (action && action !== "skip" && first === null) return "The first answer is not there any more: choose Skip.";
-    if (action === "modify" && unit.proseAsked() && field.value === plain) return "Nothing is changed yet: change the answer, or keep it.";
+    if (action === "modify" && unit.proseAsked() && field.value === plain)
+      return "Nothing is changed yet: change the answer, or keep it.";
     return usual();
   };
 

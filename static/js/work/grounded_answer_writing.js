@@ -7,7 +7,11 @@ export function setUpAnswer(desk, unit, ticks) {
   const byId = (id) => document.getElementById(id);
   const field = unit.prose;
   const written = unit.element.querySelector("[data-written]");
-  const sources = [...written.querySelectorAll("[data-number]")].map((box) => ({ ...box.dataset, box, number: Number(box.dataset.number) }));
+  const sources = [...written.querySelectorAll("[data-number]")].map((box) => ({
+    ...box.dataset,
+    box,
+    number: Number(box.dataset.number),
+  }));
   const boxes = [...byId("checklist").querySelectorAll("input")];
   const isFree = ({ withoutTicks }) => withoutTicks === "yes";
   const citable = () => {
@@ -23,11 +27,13 @@ export function setUpAnswer(desk, unit, ticks) {
   // In words, for each marker that leads nowhere.
   function astray() {
     const allowed = new Set(citable().map(({ number }) => number));
-    return numbersIn(field.value).filter((number) => !allowed.has(number)).map((number) =>
-      sources.some((source) => source.number === number)
-        ? `[${number}] cites a passage of which nothing is ticked: tick it, or take the marker out.`
-        : `[${number}] is no passage here: take the marker out.`,
-    );
+    return numbersIn(field.value)
+      .filter((number) => !allowed.has(number))
+      .map((number) =>
+        sources.some((source) => source.number === number)
+          ? `[${number}] cites a passage of which nothing is ticked: tick it, or take the marker out.`
+          : `[${number}] is no passage here: take the marker out.`,
+      );
   }
 
   const usual = unit.problem.bind(unit);
@@ -38,7 +44,13 @@ export function setUpAnswer(desk, unit, ticks) {
     return astray()[0] ?? (left ? `Confirm the checklist: ${left} left.` : null);
   };
 
-  const citing = new Citing({ field, list: byId("sources-list"), citable, say, closed: () => saver.closed || field.readOnly });
+  const citing = new Citing({
+    field,
+    list: byId("sources-list"),
+    citable,
+    say,
+    closed: () => saver.closed || field.readOnly,
+  });
   const second = setUpSecondRound(desk, unit, ticks, cite);
   field.addEventListener("input", () => {
     cite();
@@ -53,7 +65,9 @@ export function setUpAnswer(desk, unit, ticks) {
   function showCited() {
     const wrong = astray();
     const cited = sources.filter(({ number }) => numbersIn(field.value).includes(number));
-    const lines = cited.map(({ number, heading }) => piece("li", "", [piece("span", "card-number", number), ` ${heading}`]));
+    const lines = cited.map(({ number, heading }) =>
+      piece("li", "", [piece("span", "card-number", number), ` ${heading}`]),
+    );
     byId("cites").replaceChildren(...lines, ...wrong.map((words) => piece("li", "astray", [words])));
   }
 

@@ -40,7 +40,7 @@ board.go = (unit, focus) => {
 does.step = (by) => {
   if (!pair.open) return step(by);
   const other = pair.picked.find((unit) => unit !== board.current);
-  return (by > 0) === (other.number > board.current.number) ? board.go(other, true) : undefined;
+  return by > 0 === other.number > board.current.number ? board.go(other, true) : undefined;
 };
 
 does.escape = () => {

@@ -53,15 +53,28 @@ function setUpSuggestions() {
   byId("adopt").addEventListener("click", adopt);
   all.forEach(({ line }, place) => line.querySelector(".shows").addEventListener("click", () => show(place)));
   for (const id of ["suggested-next", "suggested-before"]) byId(id).disabled = !all.length;
-  board.suggest(field, all.flatMap(({ ranges }) => ranges));
+  board.suggest(
+    field,
+    all.flatMap(({ ranges }) => ranges),
+  );
 }
 
 function read(line) {
-  const ranges = line.dataset.places.split(" ").filter(Boolean).map((place) => {
-    const [start, end] = place.split("-").map((count) => toUnits(text, Number(count)));
-    return { start, end };
-  });
-  return { line, ranges, words: ranges.map(({ start, end }) => text.slice(start, end)).join(" … ").slice(0, 120) };
+  const ranges = line.dataset.places
+    .split(" ")
+    .filter(Boolean)
+    .map((place) => {
+      const [start, end] = place.split("-").map((count) => toUnits(text, Number(count)));
+      return { start, end };
+    });
+  return {
+    line,
+    ranges,
+    words: ranges
+      .map(({ start, end }) => text.slice(start, end))
+      .join(" … ")
+      .slice(0, 120),
+  };
 }
 
 // A hand on the mouse goes on to the second question as the keyboard does; arrow keys only look.

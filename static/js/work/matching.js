@@ -15,8 +15,16 @@ export class Matching {
   build() {
     const { unit, points } = this;
     const set = piece("matching", "", "fieldset");
-    const legend = piece("asked", points.length ? "Which of your points say the same?" : "Your list is empty, so none matches.", "legend");
-    set.append(legend, ...points.map((point, place) => this.line(place + 1, point.prose.value)), this.line(0, "None of mine"));
+    const legend = piece(
+      "asked",
+      points.length ? "Which of your points say the same?" : "Your list is empty, so none matches.",
+      "legend",
+    );
+    set.append(
+      legend,
+      ...points.map((point, place) => this.line(place + 1, point.prose.value)),
+      this.line(0, "None of mine"),
+    );
     this.group.after(set);
     unit.element.classList.add("matched-by-hand");
     this.set = set;
@@ -28,8 +36,16 @@ export class Matching {
 
   line(number, words) {
     const line = piece("match", "", "label");
-    const box = Object.assign(document.createElement("input"), { type: "checkbox", value: number, disabled: this.desk.saver.closed });
-    line.append(box, piece("match-key", number < 10 ? String(number) : "·", "kbd"), Object.assign(piece("match-words", words), { dir: "auto" }));
+    const box = Object.assign(document.createElement("input"), {
+      type: "checkbox",
+      value: number,
+      disabled: this.desk.saver.closed,
+    });
+    line.append(
+      box,
+      piece("match-key", number < 10 ? String(number) : "·", "kbd"),
+      Object.assign(piece("match-words", words), { dir: "auto" }),
+    );
     this.boxes.set(number, box);
     return line;
   }

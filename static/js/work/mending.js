@@ -41,7 +41,12 @@ class Layer {
     [this.current] = this.sheet.units;
     this.saving = new NuggetSaving(nugget.dataset.nugget, Number(form.dataset.seen), this.evidence);
     this.spans = new Spans(this);
-    this.words = new Words(container, this.text, (words) => this.say(words), (range) => this.spans.about(container, range));
+    this.words = new Words(
+      container,
+      this.text,
+      (words) => this.say(words),
+      (range) => this.spans.about(container, range),
+    );
     container.addEventListener("click", (event) => this.pick(event.target.closest("mark[data-units]")));
     this.restore();
     this.refresh();
@@ -145,7 +150,8 @@ class Layer {
     if (key === "Escape") return this.isBusy(target) ? () => this.quiet() : null;
     if (target.closest("[data-mend]")) {
       if (key === "Enter") return () => this.highlight();
-      if (key === "Delete" || key === "Backspace") return () => this.spans.removeAt(this.container, selectedRange(this.container));
+      if (key === "Delete" || key === "Backspace")
+        return () => this.spans.removeAt(this.container, selectedRange(this.container));
       if (this.words.key(event)) return () => {};
     }
     const line = target.closest(".quote");
@@ -188,7 +194,9 @@ class Layer {
   }
 
   saved(evidence, at) {
-    const quotes = evidence.map(({ quote }) => Object.assign(document.createElement("li"), { textContent: quote, dir: "auto" }));
+    const quotes = evidence.map(({ quote }) =>
+      Object.assign(document.createElement("li"), { textContent: quote, dir: "auto" }),
+    );
     this.nugget.querySelector(".nugget-quotes").replaceChildren(...quotes);
     state(this.nugget, `Saved ${clock(at)}`);
   }
@@ -229,7 +237,8 @@ dialog.addEventListener("keydown", (event) => {
 // A mouse highlights when it lets go; a finger first moves the handles, so it is given a button.
 let pointer = { kind: "mouse", inside: false };
 dialog.addEventListener("pointerdown", ({ pointerType, target }) => {
-  if (target !== byId("mending-mark")) pointer = { kind: pointerType, inside: Boolean(layer?.container.contains(target)) };
+  if (target !== byId("mending-mark"))
+    pointer = { kind: pointerType, inside: Boolean(layer?.container.contains(target)) };
 });
 document.addEventListener("mouseup", ({ button }) => {
   if (layer && pointer.inside && pointer.kind !== "touch" && button === 0) setTimeout(() => layer?.highlight());

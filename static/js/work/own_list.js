@@ -32,7 +32,10 @@ sheet.payload = (final = false) => {
 sheet.last = sheet.choices();
 
 unit.problem = () => {
-  if (!unit.value(unit.groups[0])) return waits ? "Say whether your list is complete: what was extracted comes then." : "Say whether your list is complete.";
+  if (!unit.value(unit.groups[0]))
+    return waits
+      ? "Say whether your list is complete: what was extracted comes then."
+      : "Say whether your list is complete.";
   return waits ? "What was extracted is on its way." : standing(unit.value(unit.groups[0]));
 };
 
@@ -65,7 +68,9 @@ board.summary = (one, asked) => {
   const matching = matches.get(one);
   if (!matching) return one === unit ? [] : summary.call(board, one, asked);
   const words = matching.numbers.length ? [`matches ${matching.numbers.join(", ")}`] : [];
-  return one.value(one.groups[0]) === "no" ? [piece("pill no", "none of mine")] : words.map((each) => piece("pill yes", each));
+  return one.value(one.groups[0]) === "no"
+    ? [piece("pill no", "none of mine")]
+    : words.map((each) => piece("pill yes", each));
 };
 board.highlight = (range) => {
   if (fixed()) return say("Your list is complete and stays as it is");
@@ -102,20 +107,27 @@ Object.assign(does.more, {
 byId("new-point").addEventListener("click", () => !fixed() && points.add());
 
 // Where something was extracted, to say that the list is complete is to fix it; that is asked once more.
-form.addEventListener("change", (event) => {
-  if (!waits || !unit.groups[0].contains(event.target)) return;
-  event.stopPropagation();
-  const code = unit.value(unit.groups[0]);
-  unit.choose(unit.groups[0], null);
-  declare(code);
-}, true);
+form.addEventListener(
+  "change",
+  (event) => {
+    if (!waits || !unit.groups[0].contains(event.target)) return;
+    event.stopPropagation();
+    const code = unit.value(unit.groups[0]);
+    unit.choose(unit.groups[0], null);
+    declare(code);
+  },
+  true,
+);
 
 function declare(code) {
   const wrong = points.all.map((point) => ({ unit: point, message: point.problem() })).filter(({ message }) => message);
   const why = standing(code);
   board.problems([...wrong, ...(why ? [{ unit, message: why }] : [])]);
   if (wrong.length || why) return true;
-  byId("seal-words").textContent = code === "yes" ? `You wrote ${byId("own-count").textContent}.` : "You say that the text holds no key point for the question.";
+  byId("seal-words").textContent =
+    code === "yes"
+      ? `You wrote ${byId("own-count").textContent}.`
+      : "You say that the text holds no key point for the question.";
   const layer = byId("seal");
   layer.returnValue = "";
   layer.onclose = () => (layer.returnValue === "seal" ? seal(code) : board.focus());
@@ -149,6 +161,6 @@ if (sealed && !points.all.length && !saver.closed) {
   for (const [one, matching] of matches) if (one.problem()) matching.write([], "no");
 }
 if (!sealed && !points.all.length && !saver.closed) points.add();
-else board.go(sealed ? extracted.find((one) => one.problem()) ?? extracted[0] : points.all.at(-1), true);
+else board.go(sealed ? (extracted.find((one) => one.problem()) ?? extracted[0]) : points.all.at(-1), true);
 sheet.history = [];
 board.refresh();

@@ -80,7 +80,9 @@ export class Points {
       prose.setAttribute("aria-label", `Point ${place + 1}`);
       quotes.setAttribute("aria-label", `Highlights of point ${place + 1}`);
     });
-    this.others.filter((unit) => unit !== this.unit).forEach(({ element }, place) => (element.dataset.place = place + 1));
+    this.others
+      .filter((unit) => unit !== this.unit)
+      .forEach(({ element }, place) => (element.dataset.place = place + 1));
   }
 
   edited(point) {

@@ -25,14 +25,19 @@ const chosen = (radio) => {
 const long = unit.groups.find((group) => group.querySelector("[data-filter]"));
 const chooser = long && new Chooser(long, { chosen, say, before: () => does.step(-1) });
 
-const reasons = (values) => Object.entries(STOPS).filter(([name, [code]]) => values[name] === code).map(([, [, why]]) => why);
+const reasons = (values) =>
+  Object.entries(STOPS)
+    .filter(([name, [code]]) => values[name] === code)
+    .map(([, [, why]]) => why);
 
 function gateWords() {
   const values = unit.values();
   const why = reasons(values);
   if (why.length) return `Nothing more is asked of this question: ${why.join(", and ")}.`;
   const open = GATES.some((name) => name in values && !values[name]);
-  return open ? "The rest is asked once these answers let the question through." : "It is let through. What kind of question is it?";
+  return open
+    ? "The rest is asked once these answers let the question through."
+    : "It is let through. What kind of question is it?";
 }
 
 board.refresh = () => {

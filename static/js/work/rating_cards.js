@@ -29,7 +29,9 @@ export class Cards {
   // Most passages matter for nothing: one press says so of all that have no answer yet.
   refuseRest() {
     if (this.saver.closed || !this.open) return false;
-    const empty = this.units.flatMap((unit) => unit.groups.filter((group) => !unit.value(group)).map((group) => [unit, group]));
+    const empty = this.units.flatMap((unit) =>
+      unit.groups.filter((group) => !unit.value(group)).map((group) => [unit, group]),
+    );
     if (!empty.length) return false;
     for (const [unit, group] of empty) unit.choose(group, "no");
     this.board.edited(this.board.current);

@@ -2,8 +2,8 @@
 
 export function reachable(elements) {
   const check = ({ target }) => {
-    const scrolls = /auto|scroll/.test(getComputedStyle(target).overflowY)
-      && target.scrollHeight > target.clientHeight + 1;
+    const scrolls =
+      /auto|scroll/.test(getComputedStyle(target).overflowY) && target.scrollHeight > target.clientHeight + 1;
     if (scrolls) target.tabIndex = 0;
     else if (target.id === "texts") target.tabIndex = -1;
     else target.removeAttribute("tabindex");

@@ -7,8 +7,11 @@ const { board, does, say } = desk;
 for (const words of document.querySelectorAll("[data-variable='rating'] .choice > span")) {
   const [, digit, dash, rest] = /^(\d)( – )(.+)$/.exec(words.textContent) ?? [];
   if (!digit) continue;
-  const parts = [["b", digit], ["i", dash, "sr"], ["em", rest]].map(([tag, text, className = ""]) =>
-    Object.assign(document.createElement(tag), { textContent: text, className }));
+  const parts = [
+    ["b", digit],
+    ["i", dash, "sr"],
+    ["em", rest],
+  ].map(([tag, text, className = ""]) => Object.assign(document.createElement(tag), { textContent: text, className }));
   words.className = "step";
   words.replaceChildren(...parts);
 }

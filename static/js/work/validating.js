@@ -63,8 +63,10 @@ function sameProse(unit, answer) {
   if (!unit.prose || !unit.proseAsked()) return true;
   const { written } = answer;
   const mine = unit.writing();
-  return (mine?.text ?? "") === (written?.text ?? "")
-    && [...(mine?.citations ?? [])].sort().join("\n") === [...(written?.citations ?? [])].sort().join("\n");
+  return (
+    (mine?.text ?? "") === (written?.text ?? "") &&
+    [...(mine?.citations ?? [])].sort().join("\n") === [...(written?.citations ?? [])].sort().join("\n")
+  );
 }
 
 function sameQuotes(unit, answer) {
