@@ -7,8 +7,8 @@ BIN    := $(VENV)/bin
 MANAGE := DEBUG=1 $(BIN)/python manage.py
 PORT   ?= 8000
 
-.PHONY: demo check test test-all lint types docs containers unit unit-sqlite unit-postgresql beside vllm \
-	unit-vllm mutants bench install install-dev chromium serve worker beat clean help
+.PHONY: demo check test test-all lint types docs containers unit unit-js unit-sqlite unit-postgresql beside \
+	vllm unit-vllm mutants bench install install-dev chromium serve worker beat clean help
 
 help:
 	@echo "make demo      install, load a made-up study, judge it, report, and open the site"
@@ -22,7 +22,7 @@ help:
 	@echo "make bench     loading, exporting and serving, timed against other tools' figures"
 	@echo "make vllm      judges on vLLM itself, set up beside Tandem, with a tiny model"
 	@echo "make docs      the documentation as a site, in var/docs"
-	@echo "make clean     remove the virtual environment; var/ with your data stays"
+	@echo "make clean     remove what was installed; var/ with your data stays"
 
 demo: install
 	@$(MANAGE) migrate --verbosity 0
@@ -37,6 +37,7 @@ test-all: install-dev chromium
 	$(LINT)
 	$(TYPES)
 	$(CONTAINERS)
+	$(UNIT_JS)
 	$(PYTEST) --all --ignore=tests/vllm $(ARGS)
 	$(ON_POSTGRESQL) $(BIN)/python -m pytest -q --workers $(TESTERS) --all $(SAME) $(ARGS)
 	$(BIN)/python -m scripts.vllm --folder $(VLLM) --try
@@ -46,6 +47,7 @@ test-all: install-dev chromium
 check: install-dev
 	$(LINT)
 	@$(MAKE) --no-print-directory -j2 types unit-changed
+	$(UNIT_JS)
 
 # Without it each process that a test starts compiles our modules, and each tester all the tests, again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,8 +56,13 @@ TESTERS ?= auto
 export OPENBLAS_NUM_THREADS := 1
 CHECKS := DEBUG=1 TANDEM_DATA_DIR=$(VENV)/checks
 IMPORTS = found=$$($(CHECKS) $(BIN)/lint-imports --no-logo --cache-dir $(VENV)/imports) || { echo "$$found"; false; }
-LINT = $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(IMPORTS)
-TYPES = $(CHECKS) $(BIN)/mypy .
+NODE := $(BIN)/node
+LINT = $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(IMPORTS) && $(LINT_JS)
+LINT_JS = $(NODE) node_modules/@biomejs/biome/bin/biome check --log-level=warn
+TYPES = $(CHECKS) $(BIN)/mypy . && $(TYPES_JS)
+TSC := $(NODE) node_modules/typescript/bin/tsc
+TYPES_JS = $(TSC) -p tsconfig.json && $(TSC) -p tsconfig.logic.json
+UNIT_JS = $(NODE) --test --test-isolation=none --test-reporter=dot 'tests/js/*.test.js'
 DOCS = $(CHECKS) NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir var/docs
 CONTAINERS = $(BIN)/hadolint Dockerfile && \
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec compose.yaml
@@ -81,7 +88,10 @@ docs: install-dev
 containers: install-dev
 	$(CONTAINERS)
 
-unit: unit-sqlite unit-postgresql
+unit: unit-js unit-sqlite unit-postgresql
+
+unit-js: install-dev
+	$(UNIT_JS)
 
 unit-sqlite: install-dev
 	$(PYTEST) --ignore=tests/vllm --durations=30 $(ARGS)
@@ -105,6 +115,7 @@ beside: install-dev
 	$(LINT)
 	$(TYPES)
 	$(CONTAINERS)
+	$(UNIT_JS)
 	@$(MAKE) --no-print-directory unit-postgresql >$(VENV)/postgresql.log 2>&1; \
 		status=$$?; cat $(VENV)/postgresql.log; exit $$status
 	$(PYTEST_VLLM)
@@ -143,7 +154,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 INSTALL = { $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python -r $(1); } || $(PIP) -r $(1)
 
 install: $(VENV)/.installed $(VENV)/.program
-install-dev: $(VENV)/.installed-dev $(VENV)/.program
+install-dev: $(VENV)/.installed-dev $(VENV)/.program node_modules/.installed
 
 # `.venv/bin/tandem` runs what stands here, from any folder.
 PROGRAM := --no-deps --editable .
@@ -166,8 +177,14 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 	@$(call INSTALL,requirements-dev.txt)
 	@touch $@
 
+# Node and npm come from requirements-dev.txt, and what they run from the lock file.
+node_modules/.installed: $(VENV)/.installed-dev package.json package-lock.json
+	@$(BIN)/npm ci --ignore-scripts --loglevel error >/dev/null \
+		|| { echo "npm could not fetch what checks the JavaScript."; exit 1; }
+	@touch $@
+
 chromium: install-dev
 	@BIN=$(BIN) sh scripts/chromium.sh
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) node_modules

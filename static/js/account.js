@@ -15,7 +15,8 @@ const mine = (here) => String(here?.user) === document.body.dataset.user;
 export class Account {
   // `back` is called when this page's account is logged in again, `left` when it is another.
   constructor({ back, left }) {
-    Object.assign(this, { back, left });
+    this.back = back;
+    this.left = left;
     this.layer = byId("log-in");
     this.veil = byId("veil");
     this.form = byId("log-in-form");

@@ -1,37 +1,62 @@
-// A long text is laid out in blocks, so that a highlight costs the layout of one of them and not of
-// the whole. They end where a line of the text ends; only a line of several pages is broken at a
-// sentence's end or a blank. The server makes them (`laid_out` in annotation/templatetags/annotation_tags.py), and where it has
-// not, they are made here by the same rule.
+// A long text is laid out in blocks, so that a highlight costs the layout of one block and not of the
+// whole text. Blocks end where a line of the text ends; only a line of several pages is broken at a
+// sentence's end or a blank. The server creates them (`laid_out` in
+// annotation/templatetags/annotation_tags.py), and where it has not, this module does by the same rule.
 
 const LONG = 6000; // characters: a shorter text is one block, the container itself
 const LEAST = 400;
 const MOST = 3000;
-const SENTENCES = /^[^]{1000,2990}(?:[.!?]["')\]]* |[。！？])/;
-const WORDS = /^[^]{1000,2999} /;
+const SENTENCES = /^.{1000,2990}(?:[.!?]["')\]]* |[。！？])/s;
+const WORDS = /^.{1000,2999} /s;
 
+/** @type {WeakMap<Element, Canvas>} */
 const canvases = new WeakMap();
 
-// {container, text, blocks: [{element, start, end, look, cuts}]}
+/**
+ * Return a container's text in blocks. Without `text` it is what the container holds.
+ * @param {Element} container
+ * @param {string} [text]
+ * @returns {Canvas}
+ */
 export function canvasOf(container, text) {
   const known = canvases.get(container);
   if (known && (text === undefined || text === known.text)) return known;
-  const canvas = { container, text: text ?? container.textContent };
-  const there = [...container.children];
-  if (canvas.text.length <= LONG) canvas.blocks = [block(container, 0, canvas.text.length)];
-  else if (there.length && there.every((each) => each.matches(".block"))) canvas.blocks = adopted(there);
-  else canvas.blocks = made(container, canvas.text);
+  const whole = text ?? container.textContent ?? "";
+  const canvas = { container, text: whole, blocks: blocksOf(container, whole) };
   canvases.set(container, canvas);
   return canvas;
 }
 
-const block = (element, start, end) => ({ element, start, end, look: "", cuts: "" });
-
-function adopted(elements) {
-  let at = 0;
-  return elements.map((element) => block(element, at, (at += element.textContent.length)));
+/**
+ * @param {Element} container
+ * @param {string} text
+ */
+function blocksOf(container, text) {
+  if (text.length <= LONG) return [block(container, 0, text.length)];
+  const children = [...container.children];
+  if (children.length && children.every((each) => each.matches(".block"))) return adopted(children);
+  return created(container, text);
 }
 
-function made(container, text) {
+/**
+ * @param {Element} element
+ * @param {number} start
+ * @param {number} end
+ * @returns {Block}
+ */
+const block = (element, start, end) => ({ element, start, end, look: "", cuts: "" });
+
+/** @param {Element[]} elements */
+function adopted(elements) {
+  let at = 0;
+  return elements.map((element) => block(element, at, (at += (element.textContent ?? "").length)));
+}
+
+/**
+ * @param {Element} container
+ * @param {string} text
+ */
+function created(container, text) {
   const elements = cut(text).map((words) => {
     const element = document.createElement("span");
     element.className = "block";
@@ -42,10 +67,14 @@ function made(container, text) {
   return adopted(elements);
 }
 
-function cut(text) {
+/**
+ * Return the pieces of a long text.
+ * @param {string} text
+ */
+export function cut(text) {
   const found = [];
   let open = "";
-  for (const line of text.match(/[^\n]*\n|[^\n]+/g)) {
+  for (const line of text.match(/[^\n]*\n|[^\n]+/g) ?? []) {
     open += line;
     while (open.length > MOST) {
       const [part] = SENTENCES.exec(open) ?? WORDS.exec(open) ?? [open];
@@ -60,7 +89,12 @@ function cut(text) {
   return open ? [...found, open] : found;
 }
 
-// How far a place in the tree is from the start of the text.
+/**
+ * Return the offset in the text of a position in the tree.
+ * @param {Canvas} canvas
+ * @param {Node} node
+ * @param {number} offset
+ */
 export function offsetOf({ container, blocks }, node, offset) {
   const one = blocks.find(({ element }) => element.contains(node));
   const range = document.createRange();
@@ -69,14 +103,22 @@ export function offsetOf({ container, blocks }, node, offset) {
   return (one?.start ?? 0) + range.toString().length;
 }
 
-// The text node and place of an offset: of two nodes that meet there the later one, or the earlier.
+/**
+ * Return the text node of an offset and the offset in it. Of two nodes that meet there it is the later
+ * one, or the earlier.
+ * @param {Canvas} canvas
+ * @param {number} offset
+ * @param {boolean} later
+ * @returns {[Node, number]}
+ */
 export function point({ container, blocks }, offset, later) {
-  const one = blocks.find(({ end }) => offset < end || (!later && offset === end)) ?? blocks.at(-1);
+  const one = blocks.find(({ end }) => offset < end || (!later && offset === end)) ?? blocks[blocks.length - 1];
   const walker = document.createTreeWalker(one.element, NodeFilter.SHOW_TEXT);
   let left = offset - one.start;
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (left < node.length || (!later && left === node.length)) return [node, left];
-    left -= node.length;
+    const { length } = /** @type {Text} */ (node);
+    if (left < length || (!later && left === length)) return [node, left];
+    left -= length;
   }
   return [container, container.childNodes.length];
 }

@@ -6,7 +6,10 @@ import { Spans } from "./spans.js";
 export class Board {
   // `texts` maps a field to {container, text}.
   constructor(sheet, texts, { changed, say }) {
-    Object.assign(this, { sheet, texts, changed, say });
+    this.sheet = sheet;
+    this.texts = texts;
+    this.changed = changed;
+    this.say = say;
     this.list = sheet.form.querySelector(".units");
     this.current = sheet.units.find((unit) => unit.problem()) ?? sheet.units[0];
     this.spans = new Spans(this);

@@ -1,6 +1,9 @@
-// Two versions of one item: what differs, and which to go on with.
+// Two versions of one item: shows how they differ and lets the person choose one.
+import { beginning } from "./segments.js";
 import { same } from "./sheet.js";
 import { clock } from "./status.js";
+
+const LONGEST = 70; // units of a quote
 
 const DIALOG = `<dialog class="dialog wide" id="conflict" aria-labelledby="conflict-title">
 <h2 id="conflict-title"><span class="icon fork" aria-hidden="true"></span>Two versions of this item</h2>
@@ -12,10 +15,17 @@ worked on it here. Choose which to go on with. The other one is kept aside, so n
 <button class="button main" type="button" id="keep-mine" autofocus>Keep mine</button></p>
 </dialog>`;
 
+/** @typedef {{theirs: Payload, version: number, revision: number, saved_at?: string}} Clash */
+
+/**
+ * @param {Clash} body
+ * @param {import("./sheet.js").Sheet} sheet
+ * @param {(mine: boolean) => void} settle
+ */
 export function showConflict(body, sheet, settle) {
-  if (!document.getElementById("conflict")) document.body.insertAdjacentHTML("beforeend", DIALOG);
+  if (!document.querySelector("#conflict")) document.body.insertAdjacentHTML("beforeend", DIALOG);
   const dialog = document.getElementById("conflict");
-  const choose = (mine) => () => {
+  const choose = (/** @type {boolean} */ mine) => () => {
     dialog.close();
     settle(mine);
   };
@@ -26,12 +36,16 @@ export function showConflict(body, sheet, settle) {
   if (!dialog.open) dialog.showModal();
 }
 
+/**
+ * @param {import("./sheet.js").Sheet} sheet
+ * @param {Payload} theirs
+ */
 function differences(sheet, theirs) {
   const mine = sheet.payload();
   const rows = sheet.units
     .filter((unit) => unit.name in mine.units && !same(mine.units[unit.name], theirs.units?.[unit.name] ?? null))
     .map((unit) => {
-      const words = (payload) => describe(unit, payload.units?.[unit.name]);
+      const words = (/** @type {Payload} */ payload) => describe(unit, payload.units?.[unit.name]);
       return row(`${unit.number + 1}. ${unit.label}`, words(mine), words(theirs));
     });
   if (!same(mine.comment, theirs.comment ?? null)) {
@@ -40,6 +54,11 @@ function differences(sheet, theirs) {
   return rows;
 }
 
+/**
+ * @param {string} title
+ * @param {string[]} mine
+ * @param {string[]} theirs
+ */
 function row(title, mine, theirs) {
   const line = document.createElement("tr");
   const head = document.createElement("th");
@@ -49,6 +68,7 @@ function row(title, mine, theirs) {
   return line;
 }
 
+/** @param {string[]} lines */
 function cell([first, ...rest]) {
   const element = document.createElement("td");
   element.append(first);
@@ -60,13 +80,19 @@ function cell([first, ...rest]) {
   return element;
 }
 
+/**
+ * Return an answer as lines: the codes, then quotes, points and what was written.
+ * @param {import("./sheet.js").Unit} unit
+ * @param {Answer | undefined} answer
+ */
 function describe(unit, answer) {
   if (!answer) return ["no answer"];
-  const words = unit.groups.map((group) => unit.word(group, answer[group.dataset.variable])).filter(Boolean);
-  const quotes = (answer.evidence ?? []).map(
-    ({ quote }) => `“${quote.length > 70 ? `${quote.slice(0, 68)}…` : quote}”`,
-  );
+  const codes = unit.groups.map((group) => unit.word(group, answer[group.dataset.variable ?? ""])).filter(Boolean);
+  const quotes = (answer.evidence ?? []).map(({ quote }) => `“${shortened(quote)}”`);
   const points = (answer.points ?? []).map(({ text }, n) => `${n + 1}. ${text}`);
-  if (answer.matches?.length) words.push(answer.matches.join(", "));
-  return [words.join(", ") || "no answer", ...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];
+  if (answer.matches?.length) codes.push(answer.matches.join(", "));
+  return [codes.join(", ") || "no answer", ...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];
 }
+
+/** @param {string} quote */
+const shortened = (quote) => (quote.length > LONGEST ? `${beginning(quote, LONGEST - 2)}…` : quote);

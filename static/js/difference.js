@@ -1,30 +1,46 @@
-// What two texts share, word by word, and what stands in one of them only.
+// What two texts share, word by word, and what only one of them has.
 //
-// Words that come once in each text and in the same order in both are anchors; between two anchors
-// it is done again, and a small rest without any is compared in full. So the time grows with the
-// texts and not with their product.
+// Words that occur once in each text, and in the same order in both, are anchors. The texts between two
+// anchors are compared in the same way, and a small rest without anchors is compared in full. So the
+// time grows with the texts and not with their product.
 
 const LARGEST_TABLE = 60_000;
 
-// [{text, side}], side "both", "first" or "second". The pieces of "both" and "first" joined are the
-// first text, those of "both" and "second" the second one.
+/**
+ * @typedef {"both" | "first" | "second"} Side
+ * @typedef {{text: string, side: Side}} Piece
+ * @typedef {[number, number]} Pair  indices of one token, in the first text and in the second
+ * @typedef {{one: string[], other: string[], from: number, to: number, start: number, end: number}} Region
+ *   tokens from `from` to `to` of the first text, and from `start` to `end` of the second
+ */
+
+/**
+ * Return the pieces of two texts. Those of "both" and "first" joined are the first text, those of "both"
+ * and "second" the second one.
+ * @param {string} first
+ * @param {string} second
+ */
 export function difference(first, second) {
   const one = tokens(first);
   const other = tokens(second);
+  /** @type {Pair[]} */
   const pairs = [];
-  match(one, other, 0, one.length, 0, other.length, pairs);
+  match({ one, other, from: 0, to: one.length, start: 0, end: other.length }, pairs);
   return joined(sided(one, other, pairs));
 }
 
-// How many words stand in the first text only, and in the second.
+/**
+ * Return how many words only the first text has, and only the second.
+ * @param {Piece[]} pieces
+ */
 export function counts(pieces) {
-  const words = (side) =>
+  const words = (/** @type {Side} */ side) =>
     pieces.filter((piece) => piece.side === side).flatMap((piece) => tokens(piece.text).filter(isWord)).length;
   return { first: words("first"), second: words("second") };
 }
 
-// Blanks, words, single signs of scripts that leave no blanks, emoji whole, and any other sign. The
-// browser's own segmenter takes time by the square of a long text.
+// A token is a run of blanks, a word, one sign of a script that writes no blanks, a whole emoji, or any
+// other sign. The browser's own segmenter takes time by the square of a long text.
 const TOKEN = new RegExp(
   [
     "\\s+",
@@ -35,54 +51,87 @@ const TOKEN = new RegExp(
   ].join("|"),
   "gsu",
 );
-const isWord = (token) => /[\p{L}\p{N}]/u.test(token);
+const isWord = (/** @type {string} */ token) => /[\p{L}\p{N}]/u.test(token);
 
+/**
+ * @param {string} text
+ * @returns {string[]}
+ */
 function tokens(text) {
   return text.match(TOKEN) ?? [];
 }
 
-// The pairs of places [in one, in the other] that hold the same token, in order.
-function match(one, other, from, to, start, end, pairs) {
+/**
+ * Add the pairs of a region's tokens that are the same, in order.
+ * @param {Region} region
+ * @param {Pair[]} pairs
+ */
+function match({ one, other, from, to, start, end }, pairs) {
   while (from < to && start < end && one[from] === other[start]) pairs.push([from++, start++]);
+  /** @type {Pair[]} */
   const tail = [];
   while (from < to && start < end && one[to - 1] === other[end - 1]) tail.push([--to, --end]);
-  if (from < to && start < end) between(one, other, from, to, start, end, pairs);
-  pairs.push(...tail.reverse());
+  if (from < to && start < end) between({ one, other, from, to, start, end }, pairs);
+  // One by one: a long text has more pairs than a call takes arguments.
+  for (const pair of tail.reverse()) pairs.push(pair);
 }
 
-function between(one, other, from, to, start, end, pairs) {
-  const fixed = anchors(one, other, from, to, start, end);
+/**
+ * @param {Region} region
+ * @param {Pair[]} pairs
+ */
+function between(region, pairs) {
+  const fixed = anchors(region);
+  let { from, start } = region;
   if (!fixed.length) {
-    if ((to - from) * (end - start) <= LARGEST_TABLE) table(one, other, from, to, start, end, pairs);
+    if ((region.to - from) * (region.end - start) <= LARGEST_TABLE) table(region, pairs);
     return;
   }
   for (const [here, there] of fixed) {
-    match(one, other, from, here, start, there, pairs);
+    match({ ...region, from, to: here, start, end: there }, pairs);
     pairs.push([here, there]);
     [from, start] = [here + 1, there + 1];
   }
-  match(one, other, from, to, start, end, pairs);
+  match({ ...region, from, start }, pairs);
 }
 
-function anchors(one, other, from, to, start, end) {
+/** @param {Region} region */
+function anchors({ one, other, from, to, start, end }) {
   const there = once(other, start, end);
-  const shared = [...once(one, from, to)].filter(([token]) => there.has(token) && isWord(token));
-  return rising(shared.map(([token, place]) => [place, there.get(token)]));
+  /** @type {Pair[]} */
+  const shared = [];
+  for (const [token, at] of once(one, from, to)) {
+    const found = there.get(token);
+    if (found !== undefined && isWord(token)) shared.push([at, found]);
+  }
+  return rising(shared);
 }
 
-// The tokens that come once between two places, with where.
+/**
+ * Return the tokens that occur once between two indices, each with its index.
+ * @param {string[]} list
+ * @param {number} from
+ * @param {number} to
+ */
 function once(list, from, to) {
-  const places = new Map();
-  for (let at = from; at < to; at += 1) places.set(list[at], places.has(list[at]) ? -1 : at);
-  return new Map([...places].filter(([, at]) => at >= 0));
+  /** @type {Map<string, number>} */
+  const found = new Map();
+  for (let at = from; at < to; at += 1) found.set(list[at], found.has(list[at]) ? -1 : at);
+  return new Map([...found].filter(([, at]) => at >= 0));
 }
 
-// The longest run of pairs, in order of the first place, whose second place rises too.
+/**
+ * Return the longest run of pairs, in order of the first index, whose second index rises too.
+ * @param {Pair[]} pairs
+ */
 function rising(pairs) {
+  /** @type {Pair[]} */
   const ends = [];
+  /** @type {Map<Pair, Pair | undefined>} */
   const before = new Map();
   for (const pair of pairs) {
-    let [low, high] = [0, ends.length];
+    let low = 0;
+    let high = ends.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (ends[middle][1] < pair[1]) low = middle + 1;
@@ -96,8 +145,12 @@ function rising(pairs) {
   return run.reverse();
 }
 
-// The longest common subsequence, by the whole table.
-function table(one, other, from, to, start, end, pairs) {
+/**
+ * Add the pairs of the longest common subsequence, by the whole table.
+ * @param {Region} region
+ * @param {Pair[]} pairs
+ */
+function table({ one, other, from, to, start, end }, pairs) {
   const width = end - start + 1;
   const best = new Uint32Array((to - from + 1) * width);
   for (let row = to - from - 1; row >= 0; row -= 1) {
@@ -116,7 +169,13 @@ function table(one, other, from, to, start, end, pairs) {
   }
 }
 
+/**
+ * @param {string[]} one
+ * @param {string[]} other
+ * @param {Pair[]} pairs
+ */
 function sided(one, other, pairs) {
+  /** @type {Piece[]} */
   const pieces = [];
   let [here, there] = [0, 0];
   for (const [from, start] of [...pairs, [one.length, other.length]]) {
@@ -129,13 +188,18 @@ function sided(one, other, pairs) {
   return pieces.filter((piece) => piece.text);
 }
 
-// Neighbours of one side made one. Blanks and stops between two changes belong to the changes:
-// words that changed one by one would read as a row of crumbs.
+/**
+ * Join neighbours of one side. Blanks and stops between two changes belong to the changes, since words
+ * that changed one by one would read as a row of crumbs.
+ * @param {Piece[]} pieces
+ */
 function joined(pieces) {
+  /** @type {Piece[]} */
   const runs = [];
   let change = { first: "", second: "" };
   let held = "";
   const flush = () => {
+    /** @type {Piece[]} */
     const all = [
       { text: change.first, side: "first" },
       { text: change.second, side: "second" },

@@ -1,6 +1,7 @@
 // The highlight that is taken up: a handle at each of its ends to drag, and a button to remove it.
 // They lie beside the text, never in it. For the keyboard there is the list under the question.
 import { placeAt, rangeOf, select } from "./highlighter.js";
+import { wholePairs } from "./offsets.js";
 import { piece } from "./pieces.js";
 
 const RIGHT_TO_LEFT = /^[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
@@ -9,7 +10,7 @@ export class Handles {
   constructor(spans) {
     this.spans = spans;
     this.ends = { start: this.handle("start"), end: this.handle("end") };
-    this.remove = piece("button mark-tool", "Remove ", "button");
+    this.remove = /** @type {HTMLButtonElement} */ (piece("button mark-tool", "Remove ", "button"));
     this.remove.type = "button";
     this.what = piece("sr", "");
     this.remove.append(this.what, piece("", "del", "kbd"));
@@ -52,7 +53,7 @@ export class Handles {
 
   // A handle stands where reading starts or ends: on the right of the first letter of a Hebrew word.
   put(which, container, text, range) {
-    const { box, frame } = this.boxes(container, wholePair(text, range));
+    const { box, frame } = this.boxes(container, wholePairs(text, range));
     const atLeft = (which === "start") !== RIGHT_TO_LEFT.test(text.slice(range.start, range.end));
     const left = (atLeft ? box.left : box.right) - frame.left;
     const handle = this.ends[which];
@@ -127,10 +128,4 @@ export class Handles {
     else this.show();
     container.focus({ preventScroll: true });
   }
-}
-
-// A box of half a character of two units is empty.
-function wholePair(text, { start, end }) {
-  const low = (at) => text.charCodeAt(at) >= 0xdc00 && text.charCodeAt(at) <= 0xdfff;
-  return { start: low(start) ? start - 1 : start, end: low(end) ? end + 1 : end };
 }

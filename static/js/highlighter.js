@@ -1,31 +1,52 @@
 // Highlights drawn into a text.
 //
-//   paint(container, text, highlights, { suggested })
-//     highlights  [{ start, end, unit, now, kept, lit }]: `unit` counts from 0; `now` is the
-//                 question in hand, `kept` is left aside by its answer, `lit` is pointed at
-//     suggested   [{ start, end, said, sign, lit }]: passages that someone else proposed, drawn
-//                 dashed beneath the highlights, without number; `sign` stands at the end if it is
-//                 given; `said` is for screen readers, "suggested passage" where it is left out
-//   selectedRange(container), select(container, range), rangeOf(container, range),
-//   placeAt(container, x, y): selections and places in it
+// A page with suggestions calls `desk.board.suggest(field, suggested)` once instead of `paint`: the board
+// paints at every change and keeps them. Likewise `desk.board.show(unit, range)` scrolls to a range of
+// that unit's text and lights it.
 //
-// A page with suggestions calls `desk.board.suggest(field, suggested)` once, not paint: the board
-// paints at every change, and they stay. Likewise `desk.board.show(unit, range)` scrolls to a range
-// of that unit's text and lights it.
-//
-// All offsets are UTF-16 units of the stored text, which is the container's textContent at all
-// times. Overlaps cannot nest in a tree, so the text is cut at every end of a highlight, and each
-// piece knows how many lie over it. Numbers and what screen readers hear are drawn by CSS. A paint
-// touches only the blocks (blocks.js) in which something changed, and of many those on show first.
+// All offsets are UTF-16 units of the stored text, which is the container's textContent at all times.
+// Overlaps cannot nest in a tree, so the text is cut at every end of a highlight, and each piece knows how
+// many highlights cover it. CSS draws the numbers and what screen readers hear. A paint touches only the
+// blocks (blocks.js) in which something changed; of many it draws the visible ones first.
 import { canvasOf, offsetOf, point } from "./blocks.js";
+
+/**
+ * @typedef {object} Highlight
+ * @property {number} start
+ * @property {number} end
+ * @property {number} unit       the number of its question, from 0
+ * @property {boolean} [now]     whether its question is the current one
+ * @property {boolean} [kept]    whether the chosen answer leaves it aside
+ * @property {boolean} [lit]     whether it is pointed at
+ */
+
+/**
+ * A passage that someone else proposed, drawn dashed beneath the highlights, without a number.
+ * @typedef {object} Suggestion
+ * @property {number} start
+ * @property {number} end
+ * @property {string} [spoken]   what screen readers hear
+ * @property {string} [sign]     what is drawn at its end
+ * @property {boolean} [lit]     whether it is pointed at
+ */
+
+/** @typedef {Highlight | (Suggestion & {kind: "suggested"})} Cover */
 
 const AT_ONCE = 16; // blocks: more of them are drawn in steps, so that no task is long
 const PAUSE = 8; // milliseconds
 
+/**
+ * Draw highlights and suggestions into a container, in place of those drawn before.
+ * @param {Element} container
+ * @param {string} text
+ * @param {Highlight[]} highlights
+ * @param {{suggested?: Suggestion[]}} [more]
+ */
 export function paint(container, text, highlights, { suggested = [] } = {}) {
   const canvas = canvasOf(container, text);
   clearTimeout(canvas.later);
-  const all = [...suggested.map((each) => ({ ...each, kind: "suggested" })), ...highlights];
+  /** @type {Cover[]} */
+  const all = [...suggested.map((each) => ({ ...each, kind: /** @type {const} */ ("suggested") })), ...highlights];
   const changed = canvas.blocks.filter((block) => {
     block.plan = plan(block, all);
     return block.plan.look !== block.look;
@@ -34,9 +55,13 @@ export function paint(container, text, highlights, { suggested = [] } = {}) {
   else if (changed.length) draw(canvas, changed);
 }
 
+/**
+ * @param {Canvas} canvas
+ * @param {Block[]} blocks
+ */
 function draw(canvas, blocks) {
   const now = blocks.slice(0, AT_ONCE);
-  const rebuilt = now.filter((block) => block.plan.cuts !== block.cuts);
+  const rebuilt = now.filter((block) => block.plan?.cuts !== block.cuts);
   const selected = rebuilt.length ? selectedRange(canvas.container) : null;
   for (const block of now) drawBlock(block, canvas.text);
   if (selected && rebuilt.some((block) => meet(block, selected))) select(canvas.container, selected);
@@ -44,10 +69,15 @@ function draw(canvas, blocks) {
   if (rest.length) canvas.later = setTimeout(draw, PAUSE, canvas, rest);
 }
 
-// Those on show and below them, then those above.
+/**
+ * Return the blocks in the order in which they are drawn: from the visible ones downwards, then those above.
+ * @param {Canvas} canvas
+ * @param {Block[]} changed
+ */
 function fromView({ container, blocks }, changed) {
   const top = container.closest(".texts")?.getBoundingClientRect().top ?? 0;
-  let [low, high] = [0, blocks.length - 1];
+  let low = 0;
+  let high = blocks.length - 1;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (blocks[middle].element.getBoundingClientRect().bottom <= top) low = middle + 1;
@@ -57,9 +87,18 @@ function fromView({ container, blocks }, changed) {
   return [...changed.filter((b) => b.start >= from), ...changed.filter((b) => b.start < from)];
 }
 
+/**
+ * @param {TextRange} one
+ * @param {TextRange} other
+ */
 const meet = (one, other) => one.start < other.end && other.start < one.end;
 
-// How a block is to look: its pieces, each with the attributes of its mark or none.
+/**
+ * Return how a block is to look: its pieces, each with the attributes of its mark.
+ * @param {Block} block
+ * @param {Cover[]} all
+ * @returns {Plan}
+ */
 function plan(block, all) {
   const here = all.filter((one) => meet(block, one));
   if (!here.length) return { look: "", cuts: "", pieces: [[block.start, block.end, null]] };
@@ -68,17 +107,24 @@ function plan(block, all) {
     if (start > block.start) cuts.add(start);
     if (end < block.end) cuts.add(end);
   }
-  const places = [...cuts].sort((a, b) => a - b);
-  const pieces = places.slice(0, -1).map((start, n) => [start, places[n + 1], washes(start, places[n + 1], here)]);
-  const shape = pieces.map(([start, , wash]) => (wash ? -start : start));
-  return { look: JSON.stringify(pieces), cuts: shape.join(), pieces };
+  const offsets = [...cuts].sort((a, b) => a - b);
+  /** @type {MarkedPiece[]} */
+  const pieces = offsets.slice(0, -1).map((start, n) => [start, offsets[n + 1], washOf(start, offsets[n + 1], here)]);
+  const outline = pieces.map(([start, , wash]) => (wash ? -start : start));
+  return { look: JSON.stringify(pieces), cuts: outline.join(), pieces };
 }
 
-function washes(start, end, here) {
+/**
+ * @param {number} start
+ * @param {number} end
+ * @param {Cover[]} here
+ * @returns {Wash | null}
+ */
+function washOf(start, end, here) {
   const over = here.filter((one) => one.start <= start && end <= one.end);
   if (!over.length) return null;
-  const own = over.filter((one) => !one.kind);
-  const words = (some) => some.map((one) => said(one)).join(", ");
+  const own = over.filter(isHighlight);
+  const words = (/** @type {Cover[]} */ some) => some.map((one) => spokenOf(one)).join(", ");
   const [first, last] = [over.filter((one) => one.start === start), over.filter((one) => one.end === end)];
   return {
     depth: own.length ? String(Math.min(own.length, 3)) : undefined,
@@ -86,30 +132,49 @@ function washes(start, end, here) {
     kind: own.length < over.length ? "suggested" : undefined,
     ends:
       last
-        .map((one) => (one.kind ? one.sign : one.unit + 1))
+        .map((one) => (isHighlight(one) ? one.unit + 1 : one.sign))
         .filter(Boolean)
         .join(" ") || undefined,
     opens: first.length ? `[${words(first)}: ` : undefined,
     closes: last.length ? ` end of ${words(last)}]` : undefined,
-    className: ["now", "kept", "lit"].filter((name) => worn(name, own, over)).join(" "),
+    className: classesOf(own, over).join(" "),
   };
 }
 
-function worn(name, own, over) {
-  if (name === "kept") return own.length > 0 && own.every((one) => one.kept);
-  return over.some((one) => one[name]);
+/**
+ * @param {Cover} one
+ * @returns {one is Highlight}
+ */
+const isHighlight = (one) => !("kind" in one);
+
+/**
+ * @param {Highlight[]} own
+ * @param {Cover[]} over
+ */
+function classesOf(own, over) {
+  const names = own.some((one) => one.now) ? ["now"] : [];
+  if (own.length && own.every((one) => one.kept)) names.push("kept");
+  if (over.some((one) => one.lit)) names.push("lit");
+  return names;
 }
 
-function said({ kind, said: words, unit, kept }) {
-  if (kind) return words ?? "suggested passage";
-  return `highlight for question ${unit + 1}${kept ? ", kept aside" : ""}`;
+/** @param {Cover} one */
+function spokenOf(one) {
+  if (!isHighlight(one)) return one.spoken ?? "suggested passage";
+  return `highlight for question ${one.unit + 1}${one.kept ? ", kept aside" : ""}`;
 }
 
+/**
+ * @param {Block} block
+ * @param {string} text
+ */
 function drawBlock(block, text) {
+  if (!block.plan) return;
   const { pieces, cuts, look } = block.plan;
   if (cuts === block.cuts) {
-    const marks = [...block.element.children];
-    pieces.filter(([, , wash]) => wash).forEach(([, , wash], n) => dress(marks[n], wash));
+    const marks = /** @type {HTMLElement[]} */ ([...block.element.children]);
+    const washes = pieces.flatMap(([, , wash]) => wash ?? []);
+    washes.forEach((wash, n) => dress(marks[n], wash));
   } else {
     block.element.replaceChildren(
       ...pieces.map(([start, end, wash]) => {
@@ -121,6 +186,10 @@ function drawBlock(block, text) {
   Object.assign(block, { look, cuts });
 }
 
+/**
+ * @param {HTMLElement} mark
+ * @param {Wash} wash
+ */
 function dress(mark, { className, ...data }) {
   mark.className = className;
   for (const [name, value] of Object.entries(data)) {
@@ -130,26 +199,38 @@ function dress(mark, { className, ...data }) {
   return mark;
 }
 
-// What is selected inside a container, in UTF-16 units of its text; null for nothing.
+/**
+ * Return what is selected inside a container, in UTF-16 units of its text, or null.
+ * @param {Element} container
+ * @returns {TextRange | null}
+ */
 export function selectedRange(container) {
   const selection = document.getSelection();
-  if (!selection.rangeCount || selection.isCollapsed) return null;
+  if (!selection?.rangeCount || selection.isCollapsed) return null;
   const range = selection.getRangeAt(0);
   if (!range.intersectsNode(container)) return null;
   const canvas = canvasOf(container);
-  const inside = (node) => container.contains(node);
+  const inside = (/** @type {Node} */ node) => container.contains(node);
   const start = inside(range.startContainer) ? offsetOf(canvas, range.startContainer, range.startOffset) : 0;
   const end = inside(range.endContainer) ? offsetOf(canvas, range.endContainer, range.endOffset) : canvas.text.length;
   return start < end ? { start, end } : null;
 }
 
-// Where a click left the caret in a container; null where something is selected, or nothing there.
+/**
+ * Return where a click left the caret in a container; null where something is selected, or no caret is there.
+ * @param {Element} container
+ */
 export function caretIn(container) {
-  const selection = document.getSelection();
-  if (!selection.rangeCount || !selection.isCollapsed || !container.contains(selection.anchorNode)) return null;
-  return offsetOf(canvasOf(container), selection.anchorNode, selection.anchorOffset);
+  const { anchorNode = null, anchorOffset = 0, isCollapsed } = document.getSelection() ?? {};
+  if (!anchorNode || !isCollapsed || !container.contains(anchorNode)) return null;
+  return offsetOf(canvasOf(container), anchorNode, anchorOffset);
 }
 
+/**
+ * Return a range of the text as a range of the document.
+ * @param {Element} container
+ * @param {TextRange} range
+ */
 export function rangeOf(container, { start, end }) {
   const canvas = canvasOf(container);
   const range = document.createRange();
@@ -158,18 +239,28 @@ export function rangeOf(container, { start, end }) {
   return range;
 }
 
+/**
+ * Select a range of the text.
+ * @param {Element} container
+ * @param {TextRange} place
+ */
 export function select(container, place) {
   const range = rangeOf(container, place);
   const selection = document.getSelection();
-  selection.removeAllRanges();
-  selection.addRange(range);
+  selection?.removeAllRanges();
+  selection?.addRange(range);
   return range;
 }
 
-// The place in the text that lies under a point of the window, or null.
+/**
+ * Return the offset in the text under a point of the window, or null.
+ * @param {Element} container
+ * @param {number} x
+ * @param {number} y
+ */
 export function placeAt(container, x, y) {
   const at = document.caretPositionFromPoint?.(x, y);
   const range = at ? null : document.caretRangeFromPoint?.(x, y);
   const [node, offset] = at ? [at.offsetNode, at.offset] : [range?.startContainer, range?.startOffset];
-  return node && container.contains(node) ? offsetOf(canvasOf(container), node, offset) : null;
+  return node && container.contains(node) ? offsetOf(canvasOf(container), node, offset ?? 0) : null;
 }

@@ -177,12 +177,12 @@ form.addEventListener("click", ({ target }) => {
 });
 form.addEventListener("change", ({ target }) => {
   const unit = unitAt(target);
-  if (!unit || target.matches("textarea")) return;
+  if (!unit || target.closest("textarea")) return;
   board.aimed = target.closest("[data-variable]");
   board.edited(unit);
 });
 form.addEventListener("input", ({ target }) => {
-  if (!target.matches("textarea")) return;
+  if (!target.closest("textarea")) return;
   if (unitAt(target)) board.problem(unitAt(target), "");
   saver.changed();
 });

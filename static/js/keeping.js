@@ -1,35 +1,50 @@
-// What this tab keeps in the browser of unsaved work on one item, beside other tabs of the same item.
+// Unsaved work of this tab on one item, kept in the browser beside the work of other tabs on the item.
 import { same } from "./sheet.js";
 import { outbox, setAside, unsaved } from "./store.js";
 import { uuid } from "./wire.js";
 
-// Work is {payload, version, seen, sent}; `basis` is what the page shows and asks.
 export class Keeping {
+  /**
+   * @param {string} uid
+   * @param {string} basis  identifies the texts and questions that the page shows
+   */
   constructor(uid, basis) {
-    Object.assign(this, { uid, basis, tab: uuid() });
+    this.uid = uid;
+    this.basis = basis;
+    this.tab = uuid();
   }
 
+  /** @returns {Work | null} */
   get left() {
     return unsaved.get(this.uid);
   }
 
+  // The work that is kept, if it is another tab's.
   get others() {
-    return this.left && this.left.tab !== this.tab;
+    const { left } = this;
+    return left && left.tab !== this.tab ? left : null;
   }
 
-  // Work of another tab that stands here and reached no server is not written over.
+  /**
+   * Keep work. Work of another tab that is kept here and has reached no server is set aside first.
+   * @param {Work} work
+   */
   keep(work) {
-    const { uid, tab, left } = this;
-    if (this.others && !same(left.payload, work.payload)) setAside.push(uid, left.payload, left.tab);
+    const { uid, tab, others } = this;
+    if (others && !same(others.payload, work.payload)) setAside.push(uid, others.payload, others.tab);
     setAside.forget(uid, tab);
     this.write(work);
   }
 
-  // The same work with what is known of it by now, unless another tab has put it aside.
+  /**
+   * Keep the same work with what is known of it by now, unless another tab has set it aside.
+   * @param {Work} work
+   */
   note(work) {
     if (!this.others) this.write(work);
   }
 
+  /** @param {Work} work */
   write(work) {
     unsaved.set(this.uid, { ...work, tab: this.tab, basis: this.basis });
   }
@@ -39,16 +54,16 @@ export class Keeping {
     setAside.forget(this.uid, this.tab);
   }
 
-  // What was answered to other texts or questions cannot be sent as it is: a copy of it is kept,
-  // and what of it fits goes on as a draft.
+  // Answers to other texts or questions cannot be sent as they are. A copy of each is set aside, and
+  // what still fits goes on as a draft.
   dropOutdated() {
     const { uid, left } = this;
-    const old = (one) => one && (one.basis ?? this.basis) !== this.basis;
-    for (const entry of outbox.of(uid).filter(old)) {
+    const outdated = (/** @type {Work | OutboxEntry} */ one) => (one.basis ?? this.basis) !== this.basis;
+    for (const entry of outbox.of(uid).filter(outdated)) {
       outbox.remove(entry.key);
       setAside.push(uid, entry.payload, entry.key);
       if (!left) unsaved.set(uid, { ...entry, tab: entry.key });
     }
-    if (old(left)) setAside.push(uid, left.payload, left.tab);
+    if (left && outdated(left)) setAside.push(uid, left.payload, left.tab);
   }
 }

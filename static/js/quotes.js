@@ -2,11 +2,11 @@
 // for the keyboard the way to show, move and remove it.
 import { trimmed } from "./offsets.js";
 import { piece } from "./pieces.js";
-import { CHARACTERS, segmentsOf } from "./segments.js";
+import { beginning, CHARACTERS, ending, movedByCharacter, movedByWord } from "./segments.js";
 
 const FEW = 60; // characters of a quote that are read out
 
-export const few = (words) => (words.length > FEW ? `${words.slice(0, FEW)}…` : words);
+export const few = (words) => (words.length > FEW ? `${beginning(words, FEW)}…` : words);
 
 export class Quotes {
   constructor(spans) {
@@ -75,9 +75,9 @@ export class Quotes {
     const on = this.spans.runsLeft(unit, range) ? -1 : 1;
     const word = { ArrowRight: on, ArrowLeft: -on }[key];
     const text = unit.textOf(range);
-    if (word) return () => this.stretch(unit, range, byWord(text, range, !shiftKey, word));
+    if (word) return () => this.stretch(unit, range, movedByWord(text, range, !shiftKey, word));
     const step = CHARACTERS[key];
-    return step ? () => this.stretch(unit, range, byCharacter(text, range, ".,".includes(key), step)) : null;
+    return step ? () => this.stretch(unit, range, movedByCharacter(text, range, ".,".includes(key), step)) : null;
   }
 
   beside(unit, place) {
@@ -97,32 +97,10 @@ export class Quotes {
     if (!next || name(next) === name(range)) return;
     if (!this.spans.reshape(unit, range, next)) return this.board.say("There is such a highlight already");
     const words = text.slice(next.start, next.end);
-    this.board.say(next.end === range.end ? `Starts with ${words.slice(0, FEW)}` : `Ends with ${words.slice(-FEW)}`);
+    this.board.say(next.end === range.end ? `Starts with ${beginning(words, FEW)}` : `Ends with ${ending(words, FEW)}`);
     this.focus(unit, unit.highlights.indexOf(unit.find(next)));
     this.spans.intoView(unit, next);
   }
 }
 
 const name = ({ field, start, end }) => `${field} ${start}-${end}`;
-
-// A range with its end, or its start, moved; null where nothing would be left.
-function moved(range, later, to) {
-  const next = { ...range, [later ? "end" : "start"]: to };
-  return next.start < next.end ? next : null;
-}
-
-function byWord(text, range, later, step) {
-  const word = segmentsOf(text).beside(later ? range.end : range.start, later, step);
-  return word && moved(range, later, later ? word.end : word.start);
-}
-
-function byCharacter(text, range, later, step) {
-  const from = later ? range.end : range.start;
-  const grows = later === step > 0;
-  let to = segmentsOf(text).step(from, step);
-  // A range does not end in blanks, so one that grows goes over them.
-  while (grows && to > 0 && to < text.length && !text.slice(Math.min(from, to), Math.max(from, to)).trim()) {
-    to = segmentsOf(text).step(to, step);
-  }
-  return moved(range, later, to);
-}

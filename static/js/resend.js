@@ -1,18 +1,22 @@
-// Answers to other items that the network swallowed: sent again on every page of the same account.
+// Sends answers to other items again that the network lost, from any page of the same account.
 import { outbox } from "./store.js";
 import { answerFields, post } from "./wire.js";
 
 const EVERY = 20_000;
 const FOR_ITS_PAGE = ["conflict", "changed", "refused", "gone"];
 
+/**
+ * Send the outbox now, when the browser goes online, and every 20 seconds.
+ * @param {string | null} [except]  the item whose own page sends its answers
+ */
 export function setUpResending(except = null) {
   const others = () => outbox.all().filter((entry) => entry.uid !== except);
-  let under = false;
+  let busy = false;
   const go = async () => {
-    if (under) return;
-    under = true;
+    if (busy) return;
+    busy = true;
     await sendAll(others());
-    under = false;
+    busy = false;
     tell(others());
   };
   if (!document.body.dataset.user) return;
@@ -21,9 +25,12 @@ export function setUpResending(except = null) {
   go();
 }
 
-// In order. An answer that must wait holds up the later ones to its own item, and a server that
-// does not take one for the moment would take none.
-async function sendAll(entries) {
+/**
+ * Send entries in order. An answer that must wait for its page holds up the later ones to its own item,
+ * and after a server has not taken one for the moment the rest is not tried.
+ * @param {OutboxEntry[]} entries
+ */
+export async function sendAll(entries) {
   const waiting = new Set();
   for (const entry of entries) {
     if (entry.stuck) waiting.add(entry.uid);
@@ -34,10 +41,11 @@ async function sendAll(entries) {
   }
 }
 
+/** @param {OutboxEntry} entry */
 async function send(entry) {
   const { key, uid, url } = entry;
   const { kind, body } = await post(url, answerFields(entry));
-  // The server has kept as a draft what came too late to count.
+  // The server keeps an answer that is too late to count as a draft.
   const kept = kind === "refused" && body.kept;
   if (kind === "done" || kept) outbox.remove(key);
   if (kind === "done") outbox.change((one) => one.uid === uid, { version: 0, seen: body.revision });
@@ -48,6 +56,7 @@ async function send(entry) {
 
 let late = "";
 
+/** @param {OutboxEntry[]} entries  what is left in the outbox */
 function tell(entries) {
   const notice = document.getElementById("outbox-notice");
   notice.hidden = !entries.length && !late;

@@ -1,32 +1,67 @@
-// Drafts while the work goes on, the answer at its end. One message at a time, in order; what is not
-// acknowledged stays in this browser and is sent again under the same key.
+// Sends drafts during the work and the answer at its end, one message at a time and in order. What the
+// server has not acknowledged stays in this browser and is sent again under the same key.
 import { Keeping } from "./keeping.js";
 import { same } from "./sheet.js";
 import { outbox, overflow, setAside, unsaved } from "./store.js";
 import { answerFields, fields, post, uuid } from "./wire.js";
 
 const PAUSE = 900;
-const LONGEST_PAUSE = 1500; // of somebody who types on and on: a draft leaves within 2 s
+const LONGEST_PAUSE = 1500; // while a person types without a pause: a draft leaves within 2 s
 const LONGEST_WAIT = 60_000;
+/**
+ * What a person has to do something about; sending again does not help.
+ * @type {Record<string, string>}
+ */
 const TO_MEND = { forbidden: "your account may not answer here", gone: "this item is not yours any more" };
 
+/**
+ * What the saver asks of the page.
+ * @typedef {object} Page
+ * @property {(payload: Payload) => void} apply
+ * @property {(found: {unit: import("./sheet.js").Unit | string, message: string | null}[]) => void} problems
+ * @property {(theirs: import("./conflict.js").Clash) => void} conflict
+ * @property {(address: string | null) => void} left
+ * @property {(now?: boolean) => void} login
+ * @property {(who: {name: string}) => void} stranger
+ * @property {() => void} welcome
+ * @property {(why: string) => void} late
+ */
+
 export class Saver {
-  // `page` brings: apply(payload), problems(list), conflict(theirs), left(address), login(now),
-  // stranger(who), welcome(), late(why).
+  /**
+   * @param {object} parts
+   * @param {HTMLElement} parts.form
+   * @param {Pick<import("./sheet.js").Sheet, "payload" | "problems">} parts.sheet
+   * @param {Pick<import("./timer.js").Timer, "seconds" | "finish">} parts.timer
+   * @param {import("./status.js").Status} parts.status
+   * @param {Page} parts.page
+   */
   constructor({ form, sheet, timer, status, page }) {
-    Object.assign(this, { sheet, timer, status, page });
-    this.uid = form.dataset.uid;
-    this.basis = form.dataset.basis;
+    this.sheet = sheet;
+    this.timer = timer;
+    this.status = status;
+    this.page = page;
+    this.uid = form.dataset.uid ?? "";
+    this.basis = form.dataset.basis ?? "";
     this.draftUrl = form.dataset.draft;
-    this.submitUrl = form.dataset.submit;
+    this.submitUrl = form.dataset.submit ?? "";
     this.version = Number(form.dataset.version);
     this.seen = Number(form.dataset.seen);
     this.closed = "closed" in form.dataset;
     this.keeping = new Keeping(this.uid, this.basis);
     this.edition = this.kept = this.failures = this.restUntil = 0;
-    this.stopped = false; // somebody else is logged in, or the item is another one by now
-    this.unmended = ""; // what keeps the last answer from being submitted
-    this.sent = []; // drafts whose answer never came: what they say is ours, not another's
+    this.stopped = false; // another person is logged in, or the item has changed
+    this.busy = false;
+    this.leaving = false; // whether the page opens the next item once the answer is stored
+    this.unmended = ""; // why the last answer was not submitted
+    /** @type {Payload[]} Drafts that were never acknowledged; the server may have them all the same. */
+    this.sent = [];
+    /** @type {import("./conflict.js").Clash | null} */
+    this.clashing = null;
+    /** @type {number | null} */
+    this.waitingSince = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.waiting = undefined;
     for (const event of ["online", "focus"]) addEventListener(event, () => this.hurry());
     addEventListener("offline", () => this.dirty && this.status.show("offline"));
     addEventListener("pagehide", () => this.lastWords());
@@ -38,7 +73,10 @@ export class Saver {
     return this.edition > this.kept || outbox.of(this.uid).length > 0;
   }
 
-  // Takes up what an earlier visit left in this browser.
+  /**
+   * Take up what an earlier visit left in this browser.
+   * @param {string} [savedAt]
+   */
   resume(savedAt) {
     const shown = this.sheet.payload();
     if (this.closed) return this.status.show("closed");
@@ -47,12 +85,17 @@ export class Saver {
     this.keeping.dropOutdated();
     const local = this.keeping.left;
     const pending = outbox.of(this.uid).at(-1);
-    const payload = local?.payload ?? pending?.payload;
-    if (payload && (pending || !same(payload, shown))) this.takeUp(local ?? pending, shown, savedAt);
+    const work = local ?? pending;
+    if (work && (pending || !same(work.payload, shown))) this.takeUp(work, shown, savedAt);
     else if (local) unsaved.set(this.uid, null);
     return this.hurry();
   }
 
+  /**
+   * @param {Work | OutboxEntry} local
+   * @param {Payload} shown
+   * @param {string} [savedAt]
+   */
   takeUp(local, shown, savedAt) {
     this.page.apply(local.payload);
     this.edition += 1;
@@ -77,13 +120,16 @@ export class Saver {
     this.soon();
   }
 
-  // A page without drafts on the server: until it is submitted, its work is kept in this browser.
+  // The work of a page without drafts on the server is kept in this browser until it is submitted.
   stay() {
     this.kept = this.edition;
     this.status.show("kept");
   }
 
-  // What did not work is said until it works, not only until it is tried again.
+  /**
+   * Show what is under way. A failure stays on show until a message arrives, not only until the next try.
+   * @param {string} state
+   */
   busyWith(state) {
     if (!navigator.onLine) this.status.show("offline");
     else if (!this.failures) this.status.show(state);
@@ -108,9 +154,10 @@ export class Saver {
     return this.hurry();
   }
 
+  /** @param {ReturnType<import("./sheet.js").Sheet["problems"]> | {unit: string, message: string}[]} problems */
   refuse(problems) {
     this.leaving = false;
-    // Said until something changes: that the draft is saved does not make the answer submitted.
+    // Shown until something changes, since a saved draft is no submitted answer.
     this.unmended = `${problems.length} to mend`;
     this.status.show("refused", this.unmended);
     this.page.problems(problems);
@@ -121,6 +168,7 @@ export class Saver {
     this.later(Math.max(0, Math.min(PAUSE, LONGEST_PAUSE - waited)));
   }
 
+  /** @param {number} milliseconds */
   later(milliseconds) {
     clearTimeout(this.waiting);
     const rest = this.restUntil - performance.now();
@@ -142,7 +190,7 @@ export class Saver {
     }
   }
 
-  // Sends what is due first; whether there may be more to do at once.
+  // Sends what is due first; returns whether more may be due at once.
   step() {
     const [entry] = outbox.of(this.uid);
     if (entry) return this.sendAnswer(entry);
@@ -157,7 +205,7 @@ export class Saver {
     this.sent = [...this.sent.slice(-4), payload];
     this.keeping.note(this.work);
     const { kind, body, rest } = await this.status.during(
-      post(this.draftUrl, fields(payload, { version, seen, basis })),
+      post(this.draftUrl ?? "", fields(payload, { version, seen, basis })),
     );
     if (kind === "refused") this.kept = edition; // the same again would be refused again
     if (kind !== "done") return this.failed(kind, body, rest);
@@ -171,6 +219,7 @@ export class Saver {
     return outbox.of(this.uid).length > 0;
   }
 
+  /** @param {OutboxEntry} entry */
   async sendAnswer(entry) {
     const { key, payload } = entry;
     this.busyWith("submitting");
@@ -193,17 +242,33 @@ export class Saver {
     return false;
   }
 
+  /**
+   * @param {number} version
+   * @param {number} seen
+   */
   acknowledged(version, seen) {
     if (this.failures) this.page.welcome();
-    Object.assign(this, { version, seen, sent: [], failures: 0 });
+    this.version = version;
+    this.seen = seen;
+    this.sent = [];
+    this.failures = 0;
     outbox.change((entry) => entry.uid === this.uid, { version, seen });
   }
 
+  /**
+   * Return whether the version on the server is a draft that this tab sent.
+   * @param {{theirs?: Payload}} body
+   */
   isOurs({ theirs }) {
     return !theirs || this.sent.some((one) => same(one, theirs));
   }
 
-  // Whether to go on at once.
+  /**
+   * Return whether to go on at once.
+   * @param {string} kind
+   * @param {Outcome["body"]} body
+   * @param {number} [rest]
+   */
   failed(kind, body, rest = 0) {
     if (kind === "conflict") return this.clashOrAdopt(body);
     if (kind === "refused") return this.refusedBy(body);
@@ -218,7 +283,10 @@ export class Saver {
     return false;
   }
 
-  // Too late to count, the server has kept it as a draft; else it says what there is to mend.
+  /**
+   * An answer too late to count is kept as a draft by the server; any other one has problems to mend.
+   * @param {{problems: {unit: string, message: string}[], kept?: {version: number}}} body
+   */
   refusedBy({ problems, kept }) {
     if (!kept) {
       this.refuse(problems);
@@ -233,6 +301,10 @@ export class Saver {
     return false;
   }
 
+  /**
+   * @param {string} kind
+   * @param {Outcome["body"]} [body]
+   */
   stop(kind, body) {
     this.keeping.keep(this.work);
     this.stopped = true;
@@ -251,6 +323,7 @@ export class Saver {
     if (this.status.state === "login") this.status.show("saved", "");
   }
 
+  /** @param {import("./conflict.js").Clash} body */
   clashOrAdopt(body) {
     if (!this.isOurs(body)) {
       this.clash(body);
@@ -260,6 +333,7 @@ export class Saver {
     return true;
   }
 
+  /** @param {import("./conflict.js").Clash} body */
   clash(body) {
     this.clashing = body;
     this.leaving = false;
@@ -268,8 +342,12 @@ export class Saver {
     this.page.conflict(body);
   }
 
-  // After a conflict: on with one version, the other kept aside.
+  /**
+   * Settle a conflict: go on with one version and set the other aside.
+   * @param {boolean} keepMine
+   */
   settle(keepMine) {
+    if (!this.clashing) return;
     const { theirs, version, revision, saved_at: savedAt } = this.clashing;
     this.clashing = null;
     setAside.push(this.uid, keepMine ? theirs : this.sheet.payload());
@@ -289,7 +367,7 @@ export class Saver {
     return { payload: this.sheet.payload(), version, seen, sent };
   }
 
-  // The page goes: a last draft that the browser sends on its own.
+  // Sends a last draft when the page closes; the browser delivers it after that.
   lastWords() {
     if (!this.draftUrl || this.edition === this.kept || this.busy || this.clashing || this.stopped) return;
     if (outbox.of(this.uid).length) return;

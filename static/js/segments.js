@@ -1,78 +1,126 @@
-// Characters as people count them, words and sentences of a text. Nothing is cut in advance: each
-// question looks at one place of the text, however long that is.
+// Characters as people count them, words and sentences of a text. The text is never segmented in
+// full: each question looks at one offset of it, however long the text is.
 
-// Keys that move an end by a character, and how far: the last four are what Shift makes of them.
+/**
+ * @typedef {"grapheme" | "word" | "sentence"} Kind
+ * @typedef {{start: number, end: number, after: number, solid: boolean}} Segment  `end` is before the
+ *   blanks at its end, `after` behind them; a segment that is not solid is a blank or a sign
+ */
+
+/**
+ * Keys that move an end by a character, and how far: the last four are what Shift makes of them.
+ * @type {Record<string, 1 | -1>}
+ */
 export const CHARACTERS = { ",": -1, ".": 1, "<": -1, ";": -1, ">": 1, ":": 1 };
 
-const MADE = new Map(); // of the latest texts
-const REMEMBERED = 16;
+const REMEMBERED = 16; // texts
+/** @type {Map<string, Segments>} */
+const latest = new Map();
 
+/** @param {string} text */
 export function segmentsOf(text) {
-  if (!MADE.has(text)) {
-    if (MADE.size >= REMEMBERED) MADE.delete(MADE.keys().next().value);
-    MADE.set(text, new Segments(text));
-  }
-  return MADE.get(text);
+  const known = latest.get(text);
+  if (known) return known;
+  const segments = new Segments(text);
+  if (latest.size >= REMEMBERED) latest.delete([...latest.keys()][0]);
+  latest.set(text, segments);
+  return segments;
 }
 
 class Segments {
+  /** @param {string} text */
   constructor(text) {
     this.text = text;
-    this.cut = {};
+    /** @type {Partial<Record<Kind, Intl.Segments>>} */
+    this.segmented = {};
+    /** @type {Kind | null} */
+    this.kind = null;
   }
 
-  // The word or sentence at a place: {start, end, solid}, without blanks at its end.
-  at(kind, place) {
-    this.cut[kind] ??= new Intl.Segmenter(undefined, { granularity: kind }).segment(this.text);
-    const found = this.cut[kind].containing(place);
+  /**
+   * Return the segment at an offset, or null outside of the text.
+   * @param {Kind} kind
+   * @param {number} offset
+   * @returns {Segment | null}
+   */
+  at(kind, offset) {
+    this.segmented[kind] ??= new Intl.Segmenter(undefined, { granularity: kind }).segment(this.text);
+    const found = this.segmented[kind].containing(offset);
     if (!found) return null;
     const { segment, index: start, isWordLike } = found;
-    const solid = kind === "word" ? isWordLike : segment.trim() !== "";
-    return {
-      start,
-      end: start + (solid ? segment.trimEnd().length : segment.length),
-      after: start + segment.length,
-      solid,
-    };
+    const solid = kind === "word" ? Boolean(isWordLike) : segment.trim() !== "";
+    const after = start + segment.length;
+    return { start, end: start + (solid ? segment.trimEnd() : segment).length, after, solid };
   }
 
-  // The first one that starts there or later, and the last one that ends there or earlier.
-  next(kind, place) {
-    for (let one = this.at(kind, place); one; one = this.at(kind, one.after)) {
-      if (one.solid && one.start >= place) return one;
+  /**
+   * Return the first solid segment that starts at an offset or later.
+   * @param {Kind} kind
+   * @param {number} offset
+   */
+  next(kind, offset) {
+    for (let one = this.at(kind, offset); one; one = this.at(kind, one.after)) {
+      if (one.solid && one.start >= offset) return one;
     }
     return null;
   }
 
-  previous(kind, place) {
-    for (let one = place > 0 && this.at(kind, place - 1); one; one = one.start > 0 && this.at(kind, one.start - 1)) {
-      if (one.solid && one.end <= place) return one;
+  /**
+   * Return the last solid segment that ends at an offset or earlier.
+   * @param {Kind} kind
+   * @param {number} offset
+   */
+  previous(kind, offset) {
+    for (let one = this.before(kind, offset); one; one = this.before(kind, one.start)) {
+      if (one.solid && one.end <= offset) return one;
     }
     return null;
   }
 
-  // The word to which the end of a range goes when it is moved by one; `later` is which end. A word
-  // that the range holds in part is taken whole.
-  beside(place, later, step) {
+  /**
+   * @param {Kind} kind
+   * @param {number} offset
+   */
+  before(kind, offset) {
+    return offset > 0 ? this.at(kind, offset - 1) : null;
+  }
+
+  /**
+   * Return the word to which one end of a range goes when it moves by one word. A word that the range
+   * holds in part is taken whole.
+   * @param {number} offset
+   * @param {boolean} later  whether the end is the later one
+   * @param {number} step  1 or -1
+   */
+  beside(offset, later, step) {
     const kind = this.smallest;
-    if (later !== step > 0) return later ? this.previous(kind, place - 1) : this.next(kind, place + 1);
-    const here = this.at(kind, place);
-    if (here?.solid && here.start < place && place < here.end) return here;
-    return later ? this.next(kind, place) : this.previous(kind, place);
+    if (later !== step > 0) return later ? this.previous(kind, offset - 1) : this.next(kind, offset + 1);
+    const here = this.at(kind, offset);
+    if (here?.solid && here.start < offset && offset < here.end) return here;
+    return later ? this.next(kind, offset) : this.previous(kind, offset);
   }
 
-  // A text of signs only has no words; there the cursor goes by sentences.
+  // A text of signs only has no words, so there the cursor goes by sentences.
   get smallest() {
     return (this.kind ??= /[\p{L}\p{N}]/u.test(this.text) ? "word" : "sentence");
   }
 
-  // A place moved by characters; never into the middle of one.
-  step(place, by) {
-    const one = this.at("grapheme", by > 0 ? place : place - 1);
-    return one ? (by > 0 ? one.after : one.start) : place;
+  /**
+   * Return an offset moved by one character; it never ends in the middle of one.
+   * @param {number} offset
+   * @param {number} by  1 or -1
+   */
+  step(offset, by) {
+    const one = this.at("grapheme", by > 0 ? offset : offset - 1);
+    return one ? (by > 0 ? one.after : one.start) : offset;
   }
 
-  // The range widened to whole words or sentences.
+  /**
+   * Return the range widened to whole words or sentences.
+   * @param {TextRange} range
+   * @param {Kind} kind
+   * @returns {TextRange}
+   */
   snapped({ start, end }, kind) {
     const [first, last] = [this.at(kind, start), this.at(kind, end - 1)];
     return {
@@ -80,4 +128,69 @@ class Segments {
       end: last?.solid ? Math.max(end, last.end) : end,
     };
   }
+}
+
+/**
+ * Return a range with its end, or its start, moved; null where nothing would be left.
+ * @param {TextRange} range
+ * @param {boolean} later
+ * @param {number} to
+ * @returns {TextRange | null}
+ */
+function moved(range, later, to) {
+  const next = { ...range, [later ? "end" : "start"]: to };
+  return next.start < next.end ? next : null;
+}
+
+/**
+ * Return a range with its end, or its start, moved by a word.
+ * @param {string} text
+ * @param {TextRange} range
+ * @param {boolean} later
+ * @param {number} step  1 or -1
+ */
+export function movedByWord(text, range, later, step) {
+  const word = segmentsOf(text).beside(later ? range.end : range.start, later, step);
+  return word && moved(range, later, later ? word.end : word.start);
+}
+
+/**
+ * Return a range with its end, or its start, moved by a character. A range does not end in blanks, so
+ * one that grows goes over them.
+ * @param {string} text
+ * @param {TextRange} range
+ * @param {boolean} later
+ * @param {number} step  1 or -1
+ */
+export function movedByCharacter(text, range, later, step) {
+  const from = later ? range.end : range.start;
+  const grows = later === step > 0;
+  let to = segmentsOf(text).step(from, step);
+  while (grows && to > 0 && to < text.length && !text.slice(Math.min(from, to), Math.max(from, to)).trim()) {
+    to = segmentsOf(text).step(to, step);
+  }
+  return moved(range, later, to);
+}
+
+/**
+ * Return the beginning of a text, at most `length` units long, without a part of a character at its end.
+ * @param {string} text
+ * @param {number} length
+ */
+export function beginning(text, length) {
+  if (text.length <= length) return text;
+  const last = segmentsOf(text).at("grapheme", length - 1);
+  return text.slice(0, last && last.after > length ? last.start : length);
+}
+
+/**
+ * Return the end of a text, at most `length` units long, without a part of a character at its start.
+ * @param {string} text
+ * @param {number} length
+ */
+export function ending(text, length) {
+  const from = text.length - length;
+  if (from <= 0) return text;
+  const first = segmentsOf(text).at("grapheme", from);
+  return text.slice(first && first.start < from ? first.after : from);
 }

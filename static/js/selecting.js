@@ -12,7 +12,7 @@ export function setUpPointer(board, highlightSelection) {
   let from = null;
   let waiting;
   document.addEventListener("pointerdown", (event) => {
-    if (button.contains(event.target)) return;
+    if (button.contains(/** @type {Node} */ (event.target))) return;
     kind = event.pointerType;
     clearTimeout(waiting);
     from = event.target.closest?.("[data-marks]") ?? null;
@@ -58,9 +58,17 @@ function setUpMarks(board) {
 // The keyboard has a cursor that lies on a word. Arrows move it by word or sentence; Shift stretches
 // what is selected from where it was; full stop and comma move one end by a character.
 export class Words {
-  // `about(range)` are words to say after those that are selected.
+  /**
+   * @param {HTMLElement} container
+   * @param {string} text
+   * @param {(words: string) => void} say
+   * @param {(range: TextRange) => string} about  words to say after those that are selected
+   */
   constructor(container, text, say, about = () => "") {
-    Object.assign(this, { container, text, say, about });
+    this.container = container;
+    this.text = text;
+    this.say = say;
+    this.about = about;
     this.segments = segmentsOf(text);
     this.anchor = this.head = null;
   }

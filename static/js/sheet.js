@@ -1,35 +1,57 @@
-// The whole form as a payload and back: {units: {name: answer}, comment}, as the server keeps it.
+// The form of an item as a payload and back, as the server keeps it.
 import { fromWire, toWire } from "./offsets.js";
 
-const LONGEST_HISTORY = 200;
+const LONGEST_HISTORY = 200; // steps to undo
+
+/**
+ * @typedef {Map<string, {container: HTMLElement, text: string}>} Texts  the texts of the page by field
+ * @typedef {Record<string, Answer>} Choices  answers and highlights by unit, without what was typed
+ */
 
 export class Sheet {
+  /**
+   * @param {PageElement} form
+   * @param {Texts} texts
+   */
   constructor(form, texts) {
     this.form = form;
     this.units = [...form.querySelectorAll("[data-unit]")].map((element) => new Unit(element, texts));
     this.comment = form.elements.comment;
+    /** @type {Choices[]} */
     this.history = [];
+    /** @type {Choices[]} */
     this.undone = [];
     this.last = this.choices();
   }
 
+  /**
+   * @param {boolean} [final]  whether it is submitted: then it holds only what is asked
+   * @returns {Payload}
+   */
   payload(final = false) {
     const units = Object.fromEntries(this.units.map((unit) => [unit.name, unit.payload(final)]));
     return { units, comment: this.comment.value.trim() ? this.comment.value : null };
   }
 
+  /**
+   * @param {Partial<Payload> | null | undefined} payload
+   * @param {boolean} [withProse]  whether to set what was typed, too
+   */
   apply(payload, withProse = true) {
     for (const unit of this.units) unit.apply(payload?.units?.[unit.name], withProse);
     if (withProse) this.comment.value = payload?.comment ?? "";
   }
 
-  // Answers and highlights, without what was typed: fields undo typing themselves.
+  /**
+   * Return answers and highlights, without what was typed, since fields undo typing themselves.
+   * @returns {Choices}
+   */
   choices() {
     const units = Object.entries(this.payload().units);
     return Object.fromEntries(units.map(([name, { written, ...answer }]) => [name, answer]));
   }
 
-  // After each change: what was there before it becomes a step to undo.
+  // Called after each change: the state before it becomes a step to undo.
   settle() {
     const now = this.choices();
     if (same(now, this.last)) return;
@@ -38,7 +60,7 @@ export class Sheet {
     this.last = now;
   }
 
-  // Both give the unit that they changed, or null where there is nothing to go back or on to.
+  // Both return the unit that they changed, or null where nothing is left to undo or redo.
   undo() {
     return this.step(this.history, this.undone);
   }
@@ -47,6 +69,10 @@ export class Sheet {
     return this.step(this.undone, this.history);
   }
 
+  /**
+   * @param {Choices[]} from
+   * @param {Choices[]} to
+   */
   step(from, to) {
     const state = from.pop();
     if (!state) return null;
@@ -62,11 +88,17 @@ export class Sheet {
   }
 }
 
-// The order of keys is the server's in one and ours in the other, so it must not count.
+/**
+ * Return whether two payloads, or parts of them, are equal. The order of keys does not count, since one
+ * may come from the server.
+ * @param {unknown} one
+ * @param {unknown} other
+ */
 export function same(one, other) {
   return canonical(one) === canonical(other);
 }
 
+/** @param {unknown} value */
 function canonical(value) {
   return JSON.stringify(value, (_, part) =>
     part && typeof part === "object" && !Array.isArray(part)
@@ -75,127 +107,163 @@ function canonical(value) {
   );
 }
 
-// One unit of the sheet: its answers live in the form's own fields, its highlights here, in UTF-16.
-// A highlight is {field, start, end}: where items show several texts of a kind, quotes name theirs.
+// One unit of the sheet. The form's own fields hold its answers; this object holds its highlights, as
+// ranges in UTF-16 units. Where an item shows several texts of a kind, each range names its own.
 export class Unit {
+  /**
+   * @param {PageElement} element
+   * @param {Texts} texts
+   */
   constructor(element, texts) {
-    const { field } = element.dataset;
+    const { field = "" } = element.dataset;
     this.element = element;
     this.texts = texts;
     this.several = !texts.has(field);
     this.fields = this.several ? [...texts.keys()].filter((name) => name.startsWith(`${field}:`)) : [field];
     this.number = Number(element.dataset.unit);
-    this.name = element.querySelector("input").value;
+    this.name = /** @type {PageElement} */ (element.querySelector("input")).value;
     this.groups = [...element.querySelectorAll("[data-variable]")];
     this.prose = element.querySelector("[data-written] textarea");
     this.evidence = element.querySelector("input[name$='-evidence']");
     this.free = [...element.querySelectorAll("input[data-free]")]; // JSON that a page of its own edits
+    /** @type {TextRange[]} */
     this.highlights = [];
     if (this.evidence) this.readEvidence(JSON.parse(this.evidence.value));
-    element.dataset.place = this.number + 1;
+    element.dataset.place = String(this.number + 1);
     this.summary = part(element, "p", "summary", { ariaHidden: "true" });
     this.quotes = part(element, "ul", "quotes", {
       role: "list",
       ariaLabel: `Highlights for question ${this.number + 1}`,
     });
     this.problemPlace = part(element, "p", "problem", { role: "alert" });
-    element.querySelector(".unit-text").after(this.summary);
+    element.querySelector(".unit-text")?.after(this.summary);
   }
 
+  /** @param {Quote[] | null | undefined} quotes */
   readEvidence(quotes) {
     const found = (Array.isArray(quotes) ? quotes : []).map((quote) => this.place(quote));
-    this.highlights = found.filter(Boolean);
+    this.highlights = found.filter((range) => range !== null);
   }
 
-  // Where a quote stands: in the text that it names, else in the first that holds it.
+  /**
+   * Return the range of a quote: in the text that it names, else in the first that holds it.
+   * @param {Quote} quote
+   */
   place(quote) {
-    for (const field of this.fields.includes(quote?.field) ? [quote.field] : this.fields) {
+    for (const field of quote?.field && this.fields.includes(quote.field) ? [quote.field] : this.fields) {
       const range = fromWire(this.textOf({ field }), quote);
       if (range) return { field, ...range };
     }
     return null;
   }
 
+  /** @param {{field?: string}} range */
   fieldOf({ field }) {
     return field ?? this.fields[0];
   }
 
+  /** @param {{field?: string}} range */
   textOf(range) {
     return this.texts.get(this.fieldOf(range))?.text ?? "";
   }
 
+  /**
+   * @param {TextRange} range
+   * @returns {Quote}
+   */
   wire(range) {
     const quote = toWire(this.textOf(range), range);
     return this.several ? { ...quote, field: range.field } : quote;
   }
 
+  /** @param {PageElement} group */
   radios(group) {
     return [...group.querySelectorAll("input[type=radio]")];
   }
 
+  /** @param {PageElement} group */
   value(group) {
     return this.radios(group).find((radio) => radio.checked)?.value ?? null;
   }
 
+  /**
+   * @param {PageElement} group
+   * @param {unknown} code
+   */
   choose(group, code) {
     for (const radio of this.radios(group)) radio.checked = radio.value === code;
   }
 
   get label() {
-    return this.element.querySelector(".unit-text").textContent;
+    return this.element.querySelector(".unit-text")?.textContent;
   }
 
+  /**
+   * @param {PageElement} group
+   * @param {unknown} code
+   */
   radio(group, code) {
     return this.radios(group).find((radio) => radio.value === code);
   }
 
+  /**
+   * @param {PageElement} group
+   * @param {unknown} code
+   */
   word(group, code) {
-    return this.radio(group, code)?.parentElement.querySelector("span").textContent;
+    return this.radio(group, code)?.parentElement.querySelector("span")?.textContent;
   }
 
-  // The groups whose conditions hold, in order; a variable that is not asked satisfies none.
+  // Returns the groups whose conditions hold, in order; a variable that is not asked satisfies none.
   asked() {
+    /** @type {Record<string, string | null>} */
     const values = {};
     return this.groups.filter((group) => {
       if (!holds(group, values)) return false;
-      values[group.dataset.variable] = this.value(group);
+      values[variableOf(group)] = this.value(group);
       return true;
     });
   }
 
+  /** @returns {Record<string, string | null>} */
   values() {
-    return Object.fromEntries(this.asked().map((group) => [group.dataset.variable, this.value(group)]));
+    return Object.fromEntries(this.asked().map((group) => [variableOf(group), this.value(group)]));
   }
 
   proseAsked() {
-    return Boolean(this.prose) && holds(this.prose.closest("[data-written]"), this.values());
+    const written = this.prose?.closest("[data-written]");
+    return Boolean(written && holds(written, this.values()));
   }
 
   get marks() {
     return Boolean(this.evidence);
   }
 
-  // Whether highlights count for the answer that is chosen: without a rule for one code, always.
+  // Whether highlights count for the chosen answer; they always do if no rule names a code.
   counts() {
-    const { rule, owed } = this.element.dataset;
+    const { rule = "", owed } = this.element.dataset;
     return !owed || this.values()[rule] === owed;
   }
 
-  // Whether there are highlights that the chosen answer leaves aside.
+  // Whether the chosen answer leaves highlights aside.
   keeps() {
-    return this.highlights.length > 0 && !this.counts() && Boolean(this.values()[this.element.dataset.rule]);
+    return this.highlights.length > 0 && !this.counts() && Boolean(this.values()[this.element.dataset.rule ?? ""]);
   }
 
   owes() {
     return this.marks && Boolean(this.element.dataset.owed) && this.counts() && !this.highlights.length;
   }
 
-  // In a draft everything is kept; in an answer only what is asked.
+  /**
+   * Return the answer. A draft holds everything, a submitted answer only what is asked.
+   * @param {boolean} final
+   */
   payload(final) {
     const asked = new Set(final ? this.asked() : this.groups);
+    /** @type {Answer} */
     const answer = {};
     for (const group of this.groups) {
-      answer[group.dataset.variable] = asked.has(group) ? this.value(group) : null;
+      answer[variableOf(group)] = asked.has(group) ? this.value(group) : null;
     }
     if (this.marks) {
       const quotes = !final || this.counts() ? this.highlights : [];
@@ -203,23 +271,28 @@ export class Unit {
     }
     for (const part of this.free) {
       const counts = !final || holds(part, this.values());
-      answer[part.dataset.free] = JSON.parse(counts ? part.value : (part.dataset.none ?? "null"));
+      answer[part.dataset.free ?? ""] = JSON.parse(counts ? part.value : (part.dataset.none ?? "null"));
     }
     if (this.prose) answer.written = !final || this.proseAsked() ? this.writing() : null;
     return answer;
   }
 
+  /** @returns {Written | null} */
   writing() {
     const cited = this.element.querySelectorAll("[data-written] input:checked");
-    const text = this.prose.value;
+    const text = this.prose?.value ?? "";
     return text.trim() ? { text, citations: [...cited].map((box) => box.value) } : null;
   }
 
+  /**
+   * @param {Answer | undefined} answer
+   * @param {boolean} [withProse]
+   */
   apply(answer, withProse = true) {
-    for (const group of this.groups) this.choose(group, answer?.[group.dataset.variable] ?? null);
+    for (const group of this.groups) this.choose(group, answer?.[variableOf(group)] ?? null);
     if (this.marks) this.readEvidence(answer?.evidence);
     for (const part of this.free) {
-      part.value = JSON.stringify(answer?.[part.dataset.free] ?? JSON.parse(part.dataset.none ?? "null"));
+      part.value = JSON.stringify(answer?.[part.dataset.free ?? ""] ?? JSON.parse(part.dataset.none ?? "null"));
       part.dispatchEvent(new Event("tandem:applied", { bubbles: true }));
     }
     if (!this.prose || !withProse) return;
@@ -229,40 +302,63 @@ export class Unit {
     }
   }
 
-  // Whether it was not there before.
+  /**
+   * Add a highlight; return whether it is new.
+   * @param {TextRange} range
+   */
   add(range) {
     if (this.find(range)) return false;
-    const place = ({ field }) => this.fields.indexOf(field);
+    const place = (/** @type {TextRange} */ { field = "" }) => this.fields.indexOf(field);
     const all = [...this.highlights, { ...range, field: this.fieldOf(range) }];
     this.highlights = all.sort((a, b) => place(a) - place(b) || a.start - b.start || a.end - b.end);
     return true;
   }
 
+  /** @param {TextRange} range */
   remove(range) {
     const gone = this.find(range);
     this.highlights = this.highlights.filter((h) => h !== gone);
   }
 
+  /** @param {TextRange} range */
   find(range) {
     const { start, end } = range;
     return this.highlights.find((h) => h.start === start && h.end === end && h.field === this.fieldOf(range));
   }
 
-  // What keeps this unit from being submitted, in words for its place on the page; null if nothing.
+  /**
+   * Return why this unit cannot be submitted, as a message for the page, or null.
+   * @returns {string | null}
+   */
   problem() {
     if (this.asked().some((group) => !this.value(group))) return "Choose an answer.";
     if (this.owes()) return "Yes needs a highlight: select the words that give the answer.";
-    return this.proseAsked() && !this.prose.value.trim() ? "Write the answer." : null;
+    return this.proseAsked() && !this.prose?.value.trim() ? "Write the answer." : null;
   }
 }
 
+/** @param {HTMLElement} group */
+const variableOf = (group) => group.dataset.variable ?? "";
+
+/**
+ * Return whether the conditions of an element hold.
+ * @param {HTMLElement} element
+ * @param {Record<string, string | null>} values
+ */
 function holds(element, values) {
+  /** @type {Record<string, (string | null)[]>} */
   const conditions = JSON.parse(element.dataset.if ?? "{}");
   return Object.entries(conditions).every(([name, codes]) => codes.includes(values[name]));
 }
 
-function part(element, tag, className, more = {}) {
-  const made = Object.assign(document.createElement(tag), { className, ...more });
-  element.append(made);
-  return made;
+/**
+ * @param {HTMLElement} element
+ * @param {string} tag
+ * @param {string} className
+ * @param {Record<string, string>} more
+ */
+function part(element, tag, className, more) {
+  const created = Object.assign(document.createElement(tag), { className, ...more });
+  element.append(created);
+  return created;
 }

@@ -1,26 +1,33 @@
-// Whether what is selected becomes whole words or sentences: a setting of this browser.
+// The setting of this browser that widens a selection to whole words or sentences.
 
 const SETTING = "tandem.snap";
+/** @type {("exact" | "word" | "sentence")[]} */
 const KINDS = ["exact", "word", "sentence"];
 const WORDS = { exact: "off", word: "words", sentence: "sentences" };
 
-export const snap = { kind: "exact" };
+export const snap = { kind: KINDS[0] };
 
 try {
-  const kept = localStorage.getItem(SETTING);
-  if (KINDS.includes(kept)) snap.kind = kept;
+  const stored = localStorage.getItem(SETTING);
+  snap.kind = KINDS.find((kind) => kind === stored) ?? snap.kind;
 } catch {
   /* storage is switched off */
 }
 
+/**
+ * Show the setting on a button; return the function that turns it to the next kind.
+ * @param {Element} button
+ * @param {(words: string) => void} say
+ */
 export function setUpSnap(button, say) {
-  const show = () => (button.querySelector("[data-snap]").textContent = WORDS[snap.kind]);
+  const place = /** @type {PageElement} */ (button.querySelector("[data-snap]"));
+  const show = () => (place.textContent = WORDS[snap.kind]);
   const turn = () => {
     snap.kind = KINDS[(KINDS.indexOf(snap.kind) + 1) % KINDS.length];
     try {
       localStorage.setItem(SETTING, snap.kind);
     } catch {
-      /* it lasts for this page */
+      /* the setting lasts for this page */
     }
     show();
     say(`Snap: ${WORDS[snap.kind]}`);

@@ -1,6 +1,7 @@
-// The one place that says how the work stands: a word, an icon, and the time or the reason.
+// The state of the work: a word, an icon, and the time or the reason.
 import { overflow } from "./store.js";
 
+/** @type {Record<string, string>} */
 const WORDS = {
   fresh: "Nothing to save yet",
   saving: "Saving…",
@@ -17,6 +18,7 @@ const WORDS = {
   late: "Kept as a draft",
   closed: "Closed",
 };
+/** @type {Record<string, string>} */
 const MORE = {
   kept: "in this browser, not submitted",
   unsaved: "will be sent again",
@@ -31,18 +33,22 @@ const SLOW = 900;
 const SAFE = ["fresh", "saved", "submitted", "late", "closed"];
 
 export class Status {
-  // `notices` are shown each in the one state that it is for: {login, changed, late, full}.
+  /**
+   * @param {HTMLElement} element
+   * @param {Record<"login" | "changed" | "late" | "full", HTMLElement>} notices  each is shown in one state
+   */
   constructor(element, notices) {
     this.element = element;
     this.notices = notices;
-    this.word = element.querySelector(".state-word");
-    this.more = element.querySelector(".state-more");
+    this.word = /** @type {PageElement} */ (element.querySelector(".state-word"));
+    this.more = /** @type {PageElement} */ (element.querySelector(".state-more"));
   }
 
   get state() {
-    return this.element.dataset.state;
+    return this.element.dataset.state ?? "";
   }
 
+  /** @param {string} state */
   show(state, more = MORE[state] ?? "") {
     this.element.dataset.state = state;
     if (this.word.textContent !== WORDS[state]) this.word.textContent = WORDS[state];
@@ -53,7 +59,11 @@ export class Status {
     this.notices.full.hidden = !overflow.now || SAFE.includes(state);
   }
 
-  // While a message is on its way; a network that swallows it in silence is told soon, too.
+  /**
+   * Wait for a message, and show soon that a network does not answer.
+   * @template T
+   * @param {Promise<T>} message
+   */
   async during(message) {
     const { state } = this;
     const slow = setTimeout(() => {
@@ -66,11 +76,19 @@ export class Status {
     }
   }
 
+  /**
+   * @param {string} state
+   * @param {string | number | undefined} time
+   */
   at(state, time) {
     this.show(state, time ? clock(time) : "");
   }
 }
 
+/**
+ * Return the time of day, with the date unless it is today.
+ * @param {string | number} time
+ */
 export function clock(time) {
   const at = new Date(time);
   const sameDay = at.toDateString() === new Date().toDateString();

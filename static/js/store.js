@@ -2,40 +2,55 @@
 // account, so that another person who logs in here neither sees nor sends them.
 
 const user = document.body.dataset.user;
-const START = `tandem.${user}.`;
-const memory = new Map(); // where the browser's store is full or switched off
+const PREFIX = `tandem.${user}.`;
 const HERE = "tandem.here";
+/**
+ * Values that the browser's storage does not take, because it is full or switched off.
+ * @type {Map<string, unknown>}
+ */
+const memory = new Map();
 
-// Whether the browser's own store takes nothing more, so that all ends with this tab.
+/** Whether the browser's storage takes nothing more, so that closing the tab loses work. */
 export const overflow = {
   get now() {
     return [...memory.values()].some((value) => value !== null);
   },
 };
 
+/**
+ * @template T
+ * @param {string} key
+ * @param {T} otherwise
+ * @returns {T}
+ */
 function read(key, otherwise) {
-  if (memory.has(key)) return memory.get(key) ?? otherwise;
+  if (memory.has(key)) return /** @type {T} */ (memory.get(key) ?? otherwise);
   try {
-    return JSON.parse(localStorage.getItem(START + key)) ?? otherwise;
+    return JSON.parse(localStorage.getItem(PREFIX + key) ?? "null") ?? otherwise;
   } catch {
     return otherwise;
   }
 }
 
+/**
+ * @param {string} key
+ * @param {unknown} value  null removes the key
+ */
 function write(key, value) {
   try {
-    if (value === null) localStorage.removeItem(START + key);
-    else localStorage.setItem(START + key, JSON.stringify(value));
+    if (value === null) localStorage.removeItem(PREFIX + key);
+    else localStorage.setItem(PREFIX + key, JSON.stringify(value));
     memory.delete(key);
   } catch {
     memory.set(key, value);
   }
 }
 
+/** @param {string} start */
 function keys(start) {
   try {
-    const stored = Object.keys(localStorage).filter((key) => key.startsWith(START + start));
-    return [...new Set([...stored.map((key) => key.slice(START.length)), ...memory.keys()])].filter((key) =>
+    const stored = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX + start));
+    return [...new Set([...stored.map((key) => key.slice(PREFIX.length)), ...memory.keys()])].filter((key) =>
       key.startsWith(start),
     );
   } catch {
@@ -44,53 +59,89 @@ function keys(start) {
 }
 
 // Answers that the server has not acknowledged, oldest first. Each has a key of its own, so that
-// tabs which write at once do not write over each other; `place` keeps their order, since clocks
-// may be set back.
+// tabs that write at once do not overwrite each other; `place` keeps their order, since clocks may be
+// set back.
 export const outbox = {
   all: () =>
     keys("outbox.")
-      .map((key) => read(key, null))
-      .filter(Boolean)
-      .sort((one, other) => one.place - other.place),
+      .map((key) => read(key, /** @type {OutboxEntry | null} */ (null)))
+      .filter((entry) => entry !== null)
+      .sort((one, other) => Number(one.place) - Number(other.place)),
+  /** @param {string} uid */
   of: (uid) => outbox.all().filter((entry) => entry.uid === uid),
+  /** @param {OutboxEntry} entry */
   add(entry) {
-    const last = Math.max(0, ...outbox.all().map(({ place }) => place));
+    const last = Math.max(0, ...outbox.all().map(({ place }) => Number(place)));
     write(`outbox.${entry.key}`, { place: last + 1, ...entry });
   },
+  /** @param {string} key */
   remove: (key) => write(`outbox.${key}`, null),
+  /**
+   * @param {(entry: OutboxEntry) => boolean} test
+   * @param {Partial<OutboxEntry>} changes
+   */
   change(test, changes) {
     for (const entry of outbox.all().filter(test)) write(`outbox.${entry.key}`, { ...entry, ...changes });
   },
 };
 
-// Work on one item that is not yet in a draft on the server.
+// Work on one item that is not yet in a draft on the server. Pages with forms of their own keep other
+// things than answers under keys of their own.
 export const unsaved = {
+  /**
+   * @param {string} uid
+   * @returns {any}
+   */
   get: (uid) => read(`unsaved.${uid}`, null),
+  /**
+   * @param {string} uid
+   * @param {object | null} value
+   */
   set: (uid, value) => write(`unsaved.${uid}`, value),
 };
 
-// Versions of one item that were not chosen, newest last. `of` says whose unfinished work one was:
-// a tab has at the most one.
+/** @typedef {{payload: Payload, of?: string | null}} Aside */
+
+// Versions of one item that were not chosen, newest last. `of` identifies the tab whose unfinished
+// work a version was; a tab has at most one.
 export const setAside = {
-  all: (uid) => read(`aside.${uid}`, []),
+  /** @param {string} uid */
+  all: (uid) => read(`aside.${uid}`, /** @type {Aside[]} */ ([])),
+  /** @param {string} uid */
   get: (uid) => setAside.all(uid).at(-1)?.payload ?? null,
+  /**
+   * @param {string} uid
+   * @param {Payload} payload
+   * @param {string | null} [of]
+   */
   push(uid, payload, of = null) {
     const others = setAside.all(uid).filter((one) => !of || one.of !== of);
     write(`aside.${uid}`, [...others, { payload, of }]);
   },
+  /** @param {string} uid */
   pop(uid) {
     const all = setAside.all(uid);
     write(`aside.${uid}`, all.length > 1 ? all.slice(0, -1) : null);
     return all.at(-1)?.payload ?? null;
   },
+  /**
+   * @param {string} uid
+   * @param {string} of
+   */
   forget(uid, of) {
     const left = setAside.all(uid).filter((one) => one.of !== of);
     if (setAside.all(uid).length) write(`aside.${uid}`, left.length ? left : null);
   },
 };
 
+/** The seconds that a person has spent on one item. */
 export const spent = {
+  /** @param {string} uid */
   get: (uid) => read(`seconds.${uid}`, 0),
+  /**
+   * @param {string} uid
+   * @param {number | null} value
+   */
   set: (uid, value) => write(`seconds.${uid}`, value),
 };
 
@@ -98,9 +149,10 @@ export const spent = {
 try {
   localStorage.setItem(HERE, user ?? "");
 } catch {
-  /* they will hear it from the server */
+  /* the server will tell them */
 }
 
+/** @param {() => void} then */
 export function whenAccountsChange(then) {
   addEventListener("storage", ({ key, newValue }) => key === HERE && newValue !== user && then());
   addEventListener("pageshow", ({ persisted }) => persisted && then());

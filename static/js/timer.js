@@ -1,16 +1,21 @@
-// Time on task, in seconds: while the page can be seen and somebody is there. Nobody is taken to be
-// there longer than IDLE after the last key, pointer, wheel or touch, so that neither a night with
-// the page open counts nor a laptop's sleep. The clock is monotonic: setting the date changes nothing.
+// Time on task, in seconds: the time for which the page is visible and the person is active. A person
+// counts as active for IDLE after the last key, pointer, wheel or touch, so that neither a night with the
+// page open counts nor a laptop's sleep. The clock is monotonic: setting the date changes nothing.
 import { spent } from "./store.js";
 
 const IDLE = 120_000;
-const NOTED = 5_000; // a browser that dies takes no more than this along
+const NOTED = 5_000; // a browser that dies loses no more than this
 const SIGNS = ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchstart"];
 
 export class Timer {
+  /**
+   * @param {string} uid
+   * @param {number} before  the seconds that the server knows of
+   */
   constructor(uid, before) {
     this.uid = uid;
     this.total = Math.max(before, spent.get(uid));
+    /** @type {number | null} */
     this.since = null;
     this.sign = performance.now();
     this.start();
@@ -20,7 +25,7 @@ export class Timer {
     for (const event of SIGNS) addEventListener(event, () => this.someone(), { passive: true, capture: true });
   }
 
-  // Goes on from what the other tabs of this item have counted: the same minute is never two.
+  // Continues from what the other tabs of this item have counted, so that no minute counts twice.
   start() {
     if (document.hidden || this.since !== null) return;
     this.total = Math.max(this.total, spent.get(this.uid));
@@ -47,7 +52,7 @@ export class Timer {
     spent.set(this.uid, Math.max(this.total, spent.get(this.uid)));
   }
 
-  // The item is left and the server knows its time: this browser need not.
+  // The person leaves the item and the server knows its time, so this browser forgets it.
   finish() {
     this.note = () => spent.set(this.uid, null);
     this.note();

@@ -1,6 +1,6 @@
 // Files by drag and drop, and how much of them is sent. Without it the form does the same itself.
 
-const form = document.getElementById("upload-form");
+const form = document.forms.namedItem("upload-form");
 const input = document.getElementById("files");
 const drop = document.getElementById("drop");
 const problem = document.getElementById("upload-problem");
@@ -70,7 +70,7 @@ function send(event) {
   sending.hidden = false;
   const bar = sending.querySelector("progress");
   request.upload.addEventListener("progress", ({ loaded, total }) => {
-    bar.value = loaded / total;
+    bar.setAttribute("value", String(loaded / total));
     sent.textContent = `${megabytes(loaded)} of ${megabytes(total)} sent`;
   });
   request.addEventListener("load", () => answered(request));

@@ -1,8 +1,8 @@
-// Speaking to the server: a payload as form fields, and the answer as one of a few outcomes.
+// Messages to the server: a payload as form fields, and the response as one of a few outcomes.
 
-// A connection that says nothing for so long is given up; the same key makes sending again safe.
+// Milliseconds after which a silent connection is given up; the same key makes sending again safe.
 const PATIENCE = 20_000;
-const LONGEST_REST = 120; // seconds: no server is believed that wants a longer pause
+const LONGEST_REST = 120; // seconds: a server that asks for a longer pause is not believed
 
 export function uuid() {
   // crypto.randomUUID exists only on secure origins, and a lab's server may be plain http.
@@ -13,38 +13,50 @@ export function uuid() {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
+/**
+ * Return a payload as the fields of a form.
+ * @param {Payload} payload
+ * @param {Record<string, string | number | undefined>} more  fields beside the payload
+ */
 export function fields(payload, more) {
-  const form = new URLSearchParams(more);
+  const form = new URLSearchParams(Object.entries(more).map(([name, value]) => [name, String(value)]));
   Object.entries(payload.units).forEach(([name, answer], number) => {
     const prefix = `unit-${number}`;
     form.append(prefix, name);
     for (const [key, value] of Object.entries(answer)) {
       if (Array.isArray(value)) form.append(`${prefix}-${key}`, JSON.stringify(value));
       else if (key === "written") {
-        if (!value) continue;
-        form.append(`${prefix}-answer`, value.text);
-        for (const source of value.citations) form.append(`${prefix}-citations`, source);
-      } else if (value !== null) form.append(`${prefix}-${key}`, value);
+        const written = /** @type {Written | null} */ (value);
+        if (!written) continue;
+        form.append(`${prefix}-answer`, written.text);
+        for (const source of written.citations) form.append(`${prefix}-citations`, source);
+      } else if (value !== null) form.append(`${prefix}-${key}`, String(value));
     }
   });
   if (payload.comment) form.append("comment", payload.comment);
   return form;
 }
 
-// An entry of the outbox as it is sent, each time the same.
+/**
+ * Return an entry of the outbox as the fields of a form, the same at each sending.
+ * @param {OutboxEntry} entry
+ */
 export function answerFields({ payload, key, version, seen, seconds, basis = "" }) {
   return fields(payload, { key, version, seen, seconds, basis });
 }
 
-// Read at each sending: another tab may have logged in again and got a new one.
+/** Return the CSRF token. It is read at each sending, since another tab may have got a new one. */
 export function token() {
   return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 }
 
-// {user: id or null, name}, and with it a fresh CSRF token; null where the server does not answer.
+/**
+ * Return who is logged in, or null if the server does not answer. A fresh CSRF token comes with it.
+ * @returns {Promise<{user: number | null, name: string} | null>}
+ */
 export async function whoIsHere() {
   try {
-    const response = await fetch(document.body.dataset.who, {
+    const response = await fetch(document.body.dataset.who ?? "", {
       headers: { Accept: "application/json" },
       signal: AbortSignal.timeout(PATIENCE),
     });
@@ -54,7 +66,10 @@ export async function whoIsHere() {
   }
 }
 
-// Whatever else comes, from a busy or broken server or none, is sent again.
+/**
+ * What a status means. After any other one, from a busy or broken server, the message is sent again.
+ * @type {Record<number, string>}
+ */
 const KINDS = {
   400: "refused",
   401: "login",
@@ -68,15 +83,26 @@ const KINDS = {
 };
 const WITH_BODY = ["done", "conflict", "changed", "refused"];
 
-// {kind, body, rest}: kind is done, conflict, changed, refused, login, other, forbidden, gone or
-// lost; rest is the pause in milliseconds that the server asks for.
+/**
+ * Send a form and return what became of it. Its kind is done, conflict, changed, refused, login, other,
+ * forbidden, gone or lost.
+ * @param {string} url
+ * @param {URLSearchParams} form
+ * @returns {Promise<Outcome>}
+ */
 export async function post(url, form, keepalive = false) {
   const answer = await once(url, form, keepalive);
   const doubtful = ["login", "forbidden", "gone"].includes(answer.kind) && !keepalive;
   return doubtful ? understood(answer, () => once(url, form, false)) : answer;
 }
 
-// Nobody may be logged in by now, or somebody else; or only the CSRF token was an old one.
+/**
+ * Find out why a message was turned away: nobody is logged in any more, another person is, or only the
+ * CSRF token was an old one, and then the message is sent again.
+ * @param {Outcome} answer
+ * @param {() => Promise<Outcome>} again
+ * @returns {Promise<Outcome>}
+ */
 async function understood(answer, again) {
   const here = await whoIsHere();
   if (!here) return lost();
@@ -85,6 +111,11 @@ async function understood(answer, again) {
   return answer.kind === "gone" ? answer : again();
 }
 
+/**
+ * @param {string} url
+ * @param {URLSearchParams} form
+ * @param {boolean} keepalive
+ */
 async function once(url, form, keepalive) {
   try {
     const response = await fetch(url, {
@@ -95,31 +126,38 @@ async function once(url, form, keepalive) {
       signal: AbortSignal.timeout(PATIENCE),
       headers: { Accept: "application/json", "X-CSRFToken": token() },
     });
-    return await told(response);
+    return await outcomeOf(response);
   } catch {
     return lost();
   }
 }
 
+/** @returns {Outcome} */
 function lost(rest = 0) {
   return { kind: "lost", body: {}, rest };
 }
 
-async function told(response) {
+/**
+ * @param {Response} response
+ * @returns {Promise<Outcome>}
+ */
+async function outcomeOf(response) {
   const kind = kindOf(response);
   if (kind === "lost") return lost(restOf(response));
   const body = WITH_BODY.includes(kind) ? await response.json() : {};
-  // What is refused as a whole, for its size say, has a sentence and no unit.
+  // A form that is refused as a whole, for its size say, has one message and no unit.
   if (body.error && !body.problems?.length) body.problems = [{ unit: "", message: body.error }];
   return { kind: body.changed ? "changed" : kind, body };
 }
 
+/** @param {Response} response */
 function kindOf(response) {
   if (response.ok) return "done";
   if (response.type === "opaqueredirect") return "login";
   return KINDS[response.status] ?? "lost";
 }
 
+/** @param {Response} response */
 function restOf(response) {
   const seconds = Number(response.headers.get("Retry-After"));
   return seconds > 0 ? 1000 * Math.min(seconds, LONGEST_REST) : 0;

@@ -369,7 +369,7 @@ class TestSpoken:
     def test_suggestions_lie_beneath_and_are_no_highlights(self, desk: Desk) -> None:
         desk.page.evaluate(
             """() => import("/static/js/item.js").then(({ desk }) =>
-              desk.board.suggest("report", [{ start: 0, end: 14, said: "perhaps" }]))"""
+              desk.board.suggest("report", [{ start: 0, end: 14, spoken: "perhaps" }]))"""
         )
         dashed = desk.page.locator("mark[data-kind='suggested']")
         expect(dashed).to_have_text("Zoë 🛶 crossed")

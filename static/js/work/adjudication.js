@@ -20,7 +20,7 @@ function read(button) {
   const { container, text } = texts.get(field);
   const [start, end] = [button.dataset.start, button.dataset.end].map((count) => toUnits(text, Number(count)));
   const { name } = button.closest(".opinion").dataset;
-  return { button, field, container, start, end, said: `highlight of ${name}`, sign: name.replace("Rater ", "") };
+  return { button, field, container, start, end, spoken: `highlight of ${name}`, sign: name.replace("Rater ", "") };
 }
 
 for (const field of texts.keys()) {
@@ -28,7 +28,7 @@ for (const field of texts.keys()) {
   if (here.length)
     board.suggest(
       field,
-      here.map(({ start, end, said, sign }) => ({ start, end, said, sign })),
+      here.map(({ start, end, spoken, sign }) => ({ start, end, spoken, sign })),
     );
 }
 

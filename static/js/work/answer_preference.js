@@ -80,10 +80,8 @@ function pieces() {
 
 function draw() {
   const marked = differences.checked;
-  for (const [part, side] of [
-    [left, "first"],
-    [right, "second"],
-  ]) {
+  for (const part of parts) {
+    const side = CODES[part.name];
     const shown = marked
       ? pieces()
           .filter((piece) => [side, "both"].includes(piece.side))

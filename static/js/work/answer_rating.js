@@ -208,9 +208,9 @@ function another() {
   return say(`Answer ${beside} beside answer ${shown}`);
 }
 
-const escape = does.escape;
+const { escape: leave } = does;
 does.escape = () => {
-  if (!document.activeElement?.closest("#texts")) return escape();
+  if (!document.activeElement?.closest("#texts")) return leave();
   board.focus();
   return true;
 };

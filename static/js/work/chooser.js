@@ -5,7 +5,10 @@ const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCas
 export class Chooser {
   // `chosen` takes the radio; `before` is called by the up key on the first entry.
   constructor(group, { chosen, say, before }) {
-    Object.assign(this, { group, chosen, say, before });
+    this.group = group;
+    this.chosen = chosen;
+    this.say = say;
+    this.before = before;
     this.field = group.querySelector("[data-filter]");
     this.none = group.querySelector("[data-none]");
     this.entries = [...group.querySelectorAll(".choice")];

@@ -16,7 +16,11 @@ export function withoutMarkers(text) {
 
 export class Citing {
   constructor({ field, list, citable, say, closed }) {
-    Object.assign(this, { field, list, citable, say, closed });
+    this.field = field;
+    this.list = list;
+    this.citable = citable;
+    this.say = say;
+    this.closed = closed;
     this.at = 0;
     field.addEventListener("input", () => this.look());
     field.addEventListener("click", () => this.look());

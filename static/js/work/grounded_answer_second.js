@@ -2,7 +2,7 @@
 // and its ticks; modifying begins with them; one's own words come back when the choice is changed.
 import { counts, difference } from "../difference.js";
 
-export function setUpSecondRound({ board, sheet, saver }, unit, ticks, cite) {
+export function setUpSecondRound({ board, saver }, unit, ticks, cite) {
   const block = document.getElementById("first");
   const group = unit.groups.find(({ dataset }) => dataset.variable === "action");
   if (!group) return null;

@@ -3,7 +3,7 @@ import { Citing, numbersIn, withoutMarkers } from "./grounded_answer_citing.js";
 import { setUpSecondRound } from "./grounded_answer_second.js";
 
 export function setUpAnswer(desk, unit, ticks) {
-  const { board, saver, does, say } = desk;
+  const { saver, does, say } = desk;
   const byId = (id) => document.getElementById(id);
   const field = unit.prose;
   const written = unit.element.querySelector("[data-written]");

@@ -5,7 +5,7 @@ import { reachable } from "./reachable.js";
 
 const { board, does, drawer, form, saver, say, sheet } = desk;
 const { refresh, go } = board;
-const { escape, step } = does;
+const { escape: leave, step } = does;
 const cardAt = (target) => sheet.units.find((unit) => unit.element.contains(target));
 const named = (unit, name) => unit.groups.find((group) => group.dataset.variable === name);
 
@@ -44,8 +44,8 @@ does.step = (by) => {
 };
 
 does.escape = () => {
-  if (!pair.picked.length || document.activeElement?.matches("textarea")) return escape();
-  if (drawer.shown && innerWidth < 1240) return escape();
+  if (!pair.picked.length || document.activeElement?.matches("textarea")) return leave();
+  if (drawer.shown && innerWidth < 1240) return leave();
   pair.leave();
   return true;
 };

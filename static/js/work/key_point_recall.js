@@ -25,7 +25,7 @@ function groupOf(unit) {
 board.refresh = () => {
   refresh.call(board);
   sheet.units.forEach((unit, place) => {
-    const dot = dots[place].firstElementChild;
+    const dot = /** @type {HTMLElement} */ (dots[place].firstElementChild);
     const group = groupOf(unit);
     const [state, open] = [group && unit.value(group), Boolean(unit.problem())];
     const words = STATES[group?.dataset.variable]?.[state] ?? state;

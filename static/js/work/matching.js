@@ -3,9 +3,11 @@ import { piece } from "../pieces.js";
 
 export class Matching {
   constructor(desk, unit, points) {
-    Object.assign(this, { desk, unit, points });
+    this.desk = desk;
+    this.unit = unit;
+    this.points = points;
     this.source = unit.free[0];
-    [this.group] = unit.groups;
+    this.group = unit.groups[0];
     this.boxes = new Map();
     this.build();
     this.source.addEventListener("tandem:applied", () => this.read());
@@ -30,7 +32,7 @@ export class Matching {
     this.set = set;
     set.addEventListener("change", (event) => {
       event.stopPropagation();
-      this.toggle(Number(event.target.value));
+      this.toggle(Number(/** @type {PageElement} */ (event.target).value));
     });
   }
 

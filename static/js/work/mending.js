@@ -32,13 +32,15 @@ export async function open(button) {
 // It stands in for the page's board, with one unit and one text, so the highlights are the same.
 class Layer {
   constructor(nugget, button) {
-    Object.assign(this, { nugget, button, place: 0 });
+    this.nugget = nugget;
+    this.button = button;
+    this.place = 0;
     const form = dialog.querySelector(".mend");
     const container = form.querySelector("[data-mend]");
     this.container = container;
     this.texts = new Map([["report", { container, text: container.textContent }]]);
     this.sheet = new Sheet(form, this.texts);
-    [this.current] = this.sheet.units;
+    this.current = this.sheet.units[0];
     this.saving = new NuggetSaving(nugget.dataset.nugget, Number(form.dataset.seen), this.evidence);
     this.spans = new Spans(this);
     this.words = new Words(
@@ -59,7 +61,7 @@ class Layer {
   }
 
   get evidence() {
-    return this.current.payload().evidence;
+    return this.current.payload(false).evidence;
   }
 
   get changed() {

@@ -14,7 +14,11 @@ const WHY = {
 export class NuggetSaving {
   // `standing` is the evidence that the server has, as it was when `seen` was the revision.
   constructor(address, seen, standing) {
-    Object.assign(this, { address, seen, standing, busy: false, last: null });
+    this.address = address;
+    this.seen = seen;
+    this.standing = standing;
+    this.busy = false;
+    this.last = null;
     this.store = `nugget.${address}`;
   }
 
@@ -39,7 +43,8 @@ export class NuggetSaving {
     const { kind, body } = await post(this.address, this.form(evidence));
     this.busy = false;
     if (kind === "done") {
-      Object.assign(this, { standing: evidence, seen: body.revision });
+      this.standing = evidence;
+      this.seen = body.revision;
       this.keep(evidence);
       return { kind, at: body.saved_at };
     }

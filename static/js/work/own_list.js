@@ -77,10 +77,10 @@ board.highlight = (range) => {
   return highlight.call(board, range);
 };
 
-const { choose, escape } = does;
+const { choose, escape: leave } = does;
 does.escape = () => {
   const words = points.all.find((point) => point.prose === document.activeElement);
-  if (!words) return escape();
+  if (!words) return leave();
   words.element.focus();
   return true;
 };
@@ -110,7 +110,7 @@ byId("new-point").addEventListener("click", () => !fixed() && points.add());
 form.addEventListener(
   "change",
   (event) => {
-    if (!waits || !unit.groups[0].contains(event.target)) return;
+    if (!waits || !unit.groups[0].contains(/** @type {Node} */ (event.target))) return;
     event.stopPropagation();
     const code = unit.value(unit.groups[0]);
     unit.choose(unit.groups[0], null);

@@ -3,7 +3,10 @@
 
 export class Pair {
   constructor({ form, units, entered, left }) {
-    Object.assign(this, { form, units, entered, left });
+    this.form = form;
+    this.units = units;
+    this.entered = entered;
+    this.left = left;
     this.picked = [];
     this.bar = document.getElementById("pair-bar");
     this.words = document.getElementById("pair-words");

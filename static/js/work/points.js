@@ -27,7 +27,11 @@ export class Point extends Unit {
 export class Points {
   // `changed` is told of every change of the list but typing.
   constructor({ desk, unit, list, template, changed }) {
-    Object.assign(this, { desk, unit, list, template, changed });
+    this.desk = desk;
+    this.unit = unit;
+    this.list = list;
+    this.template = template;
+    this.changed = changed;
     this.field = unit.element.dataset.list;
     this.source = unit.free[0];
     this.others = [...desk.sheet.units];

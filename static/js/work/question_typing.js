@@ -4,7 +4,7 @@ import { Chooser } from "./chooser.js";
 
 const { board, does, saver, say, sheet } = desk;
 const { refresh, focus, problems } = board;
-const { escape } = does;
+const { escape: leave } = does;
 const [unit] = sheet.units;
 const gate = document.getElementById("gate");
 const GATES = ["valid", "false_premise", "information_seeking"];
@@ -79,7 +79,7 @@ does.step = (by) => {
 
 does.escape = () => {
   if (chooser?.escape()) return true;
-  return escape();
+  return leave();
 };
 
 function answer(code) {

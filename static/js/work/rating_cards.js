@@ -2,7 +2,10 @@
 
 export class Cards {
   constructor({ board, sheet, saver, say }) {
-    Object.assign(this, { board, sheet, saver, say });
+    this.board = board;
+    this.sheet = sheet;
+    this.saver = saver;
+    this.say = say;
     this.units = sheet.units.filter(({ element }) => "passage" in element.dataset);
     this.byNumber = new Map(this.units.map((unit) => [unit.number, unit]));
     this.toggles = [...document.querySelectorAll("#passages [data-of]")];
