@@ -20,7 +20,7 @@ from annotation.models import Assignment, Campaign
 from judging.answers import cache
 from judging.answers.results import ANSWERED
 from judging.backends.base import Request
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.costs import FREE, Rates, find_rates, format_money, tokens_in
 from judging.engine.worker import CONCURRENCY
 from judging.lanes import build_backend
@@ -103,7 +103,7 @@ def estimate(
     Reused answers are counted one by one up to 1,000 rows, and from a sample above that.
     """
     backend = build_backend(judge)
-    preparer = preparer_of(campaign, judge, backend)
+    preparer = build_preparer(campaign, judge, backend)
     most = SAMPLE if reuse == JudgeRun.Reuse.NEVER else COMPARED
     total, missing, rows = _missing(campaign, judge, most)
     prepared = preparer.prepare_all(rows)
@@ -208,7 +208,7 @@ def _characters(calls: QuerySet[JudgeCall]) -> float | None:
     for call in _with_rows(calls):
         run = call.run
         if run.pk not in preparers:
-            preparers[run.pk] = preparer_of(run.campaign, run.judge, build_backend(run.judge))
+            preparers[run.pk] = build_preparer(run.campaign, run.judge, build_backend(run.judge))
         prepared = preparers[run.pk].prepare(call.assignment)
         if prepared.request_hash == call.request_hash and (counts := tokens_in(call.usage)):
             sent += length_of(prepared.request)

@@ -1,9 +1,9 @@
 """Juries: several judges, or several samples of one, whose votes become one judge's labels.
 
-A jury is a rater of kind judge whose labels are computed from its members' current ones and put
-through `submit` like imported labels. So they have revisions, and computing them again writes only
-what has changed. A jury has no definition of its own: each label says in its `meta` who votes by
-which rule, and how the votes fell.
+A jury is a rater of the kind *judge* whose labels are computed from its members' current labels and
+submitted like imported ones. So they have revisions, and computing them again stores only changes.
+A jury has no definition of its own. The `meta` of each label lists the members, the rule and the
+votes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TIE, TOO_FEW = "tie", "too few votes"
 
 @dataclass(frozen=True)
 class Vote:
-    """One label; `score` is the voter's own, where it has one. `voter` is a number from 0."""
+    """One label. `score` is the voter's own, if it has one. `voter` is a number from 0."""
 
     voter: int
     value: str
@@ -43,67 +43,71 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the votes come to: a label, or why there is none.
+class JuryLabel:
+    """The result of the votes: a label, or why it is `undecided`.
 
-    `score` is on the scale of the variable: a category's number, or its rank from 0 where
-    categories are words; for yes and no the share of yes. None where categories have no order.
-    `winners` are the voters that stand closest to the label.
+    `score` is on the scale of the variable: a category's number, or its rank from 0 if categories
+    are words. For *yes* and *no* it is the share of *yes*. It is None if categories have no order.
+    `winners` are the voters closest to the label.
     """
 
     value: str | None
-    why_not: str = ""
+    undecided: str = ""
     score: float | None = None
     votes: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[str, float] | None = None
     winners: tuple[int, ...] = ()
 
 
-def decided(variable: Variable, votes: Sequence[Vote], voters: int, rule: Rule) -> Verdict:
-    """The verdict of judges: it takes votes of more than half of them.
+def decide(variable: Variable, votes: Sequence[Vote], voters: int, rule: Rule) -> JuryLabel:
+    """Decide the label of several judges, which needs votes from more than half of them.
 
-    `majority` is the most frequent label, and two that are equally frequent are a tie. `mean` is
-    the category nearest to the mean score, the upper one of two; where categories have no order, or
-    only escapes were given, it is the majority.
+    `majority` is the most frequent label. If two are equally frequent, it is a tie. `mean` is the
+    category nearest to the mean score, the upper one of two. If categories have no order, or all
+    votes are escapes, `mean` is the majority.
     """
     counted = dict(Counter(vote.value for vote in votes))
     if 2 * len(votes) <= voters:
-        return Verdict(None, TOO_FEW, votes=counted)
+        return JuryLabel(None, TOO_FEW, votes=counted)
     scores = [number for vote in votes if (number := _score(variable, vote)) is not None]
     mean = sum(scores) / len(scores) if scores else None
     if rule == "mean" and mean is not None and variable.level != "nominal":
         nearest = _nearest(variable, mean)
-        closest = _closest(variable, votes, nearest)
-        return Verdict(nearest, "", mean, counted, winners=closest)
-    value, why_not = _most_frequent(counted)
+        closest = _closest_voters(variable, votes, nearest)
+        return JuryLabel(nearest, "", mean, counted, winners=closest)
+    value, undecided = _most_frequent(counted)
     winners = tuple(vote.voter for vote in votes if vote.value == value)
-    return Verdict(value, why_not, mean, counted, winners=winners)
+    return JuryLabel(value, undecided, mean, counted, winners=winners)
 
 
-def sampled(variable: Variable, votes: Sequence[Vote], samples: int, rule: Rule) -> Verdict:
-    """The verdict of samples of one judge, its score from their frequencies.
+def decide_samples(
+    variable: Variable, votes: Sequence[Vote], samples: int, rule: Rule
+) -> JuryLabel:
+    """Decide the label of several samples of one judge, with a score from their frequencies.
 
     The share of a category is (n + 1/2) / (N + K/2), after Jeffreys: of N samples that gave one of
     the K categories, n gave this one. Escapes are no categories.
     """
     bare = [Vote(vote.voter, vote.value) for vote in votes]
-    verdict = decided(variable, bare, samples, rule)
-    counts = [verdict.votes.get(code, 0) for code in variable.codes]
-    if verdict.why_not == TOO_FEW or not sum(counts):
-        return verdict
+    decision = decide(variable, bare, samples, rule)
+    counts = [decision.votes.get(code, 0) for code in variable.codes]
+    if decision.undecided == TOO_FEW or not sum(counts):
+        return decision
     whole = sum(counts) + len(counts) / 2
     shares = {c: round((n + 0.5) / whole, 9) for c, n in zip(variable.codes, counts, strict=True)}
-    numbers = {code: number_of(variable, code) for code in variable.codes}
+    numbers = {code: code_number(variable, code) for code in variable.codes}
     score = (
         None
         if None in numbers.values()
         else sum(shares[code] * (number or 0.0) for code, number in numbers.items())
     )
-    return Verdict(verdict.value, verdict.why_not, score, verdict.votes, shares, verdict.winners)
+    return JuryLabel(
+        decision.value, decision.undecided, score, decision.votes, shares, decision.winners
+    )
 
 
-def number_of(variable: Variable, code: str) -> float | None:
-    """A category as a number; None for an escape, and where categories have no order."""
+def code_number(variable: Variable, code: str) -> float | None:
+    """Return a category as a number. None for an escape, or if categories have no order."""
     if code not in variable.codes:
         return None
     if variable.level == "nominal":
@@ -115,7 +119,7 @@ def number_of(variable: Variable, code: str) -> float | None:
 
 
 def _score(variable: Variable, vote: Vote) -> float | None:
-    number = number_of(variable, vote.value)
+    number = code_number(variable, vote.value)
     return number if number is None or vote.score is None else vote.score
 
 
@@ -126,32 +130,32 @@ def _most_frequent(counted: Mapping[str, int]) -> tuple[str | None, str]:
 
 
 def _nearest(variable: Variable, mean: float) -> str:
-    numbers = {code: number_of(variable, code) or 0.0 for code in variable.codes}
+    numbers = {code: code_number(variable, code) or 0.0 for code in variable.codes}
     return min(numbers, key=lambda code: (_distance(numbers[code], mean), -numbers[code]))
 
 
 def _distance(a: float, b: float) -> float:
-    """Rounded, since two distances that are equal on paper differ in the last bits."""
+    """Return the rounded distance, since equal distances may differ in the last bits."""
     return round(math.fabs(a - b), 9)
 
 
-def _closest(variable: Variable, votes: Sequence[Vote], value: str) -> tuple[int, ...]:
-    goal = number_of(variable, value) or 0.0
+def _closest_voters(variable: Variable, votes: Sequence[Vote], value: str) -> tuple[int, ...]:
+    goal = code_number(variable, value) or 0.0
     away = {
         vote.voter: _distance(number, goal)
         for vote in votes
-        if (number := number_of(variable, vote.value)) is not None
+        if (number := code_number(variable, vote.value)) is not None
     }
     return tuple(voter for voter, far in away.items() if far == min(away.values()))
 
 
 class JuryError(ValueError):
-    """A jury that cannot be: what is wrong, and what to do."""
+    """A jury is impossible. The message says what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
 class Jury:
-    """Who votes, by which rule: raters, or the `samples` of the only one."""
+    """The members and the rule of a jury: several raters, or the `samples` of one."""
 
     members: tuple[Rater, ...]
     rule: Rule
@@ -165,61 +169,61 @@ class Jury:
         return [(member.pk, 0) for member in self.members]
 
     def facts(self) -> dict[str, Any]:
-        """What tells it from another jury."""
+        """Return what identifies the jury."""
         names = [member.name for member in self.members]
         return {"members": names, "rule": self.rule, "samples": self.samples or None}
 
 
-def jury_of(members: Sequence[Rater], rule: Rule) -> Jury:
-    """The jury of these raters: judges, or what one says of pairs turned. Raises JuryError."""
+def create_jury(members: Sequence[Rater], rule: Rule) -> Jury:
+    """Create a jury of judges, or of trials with swapped pairs. Raises JuryError."""
     if len(members) < 2:
-        raise JuryError("a jury has two members or more; name them with --judges A,B")
+        raise JuryError("a jury has at least two members; name them with --judges A,B")
     for member in members:
-        if member.kind != Rater.Kind.JUDGE and not _says_of_turned(member):
-            raise JuryError(f"{member.name!r} is no judge, and has no vote; leave it out")
+        if member.kind != Rater.Kind.JUDGE and not _is_swapped_trial(member):
+            raise JuryError(f"{member.name!r} is not a judge and has no vote; leave it out")
     return Jury(tuple(sorted(members, key=lambda member: member.name)), rule)
 
 
-def samples_as_jury(rater: Rater, rule: Rule) -> Jury:
-    """The jury of a judge's samples. Raises JuryError."""
+def jury_of_samples(rater: Rater, rule: Rule) -> Jury:
+    """Create the jury of a judge's samples. Raises JuryError."""
     judge = Judge.objects.filter(rater=rater, rater__kind=Rater.Kind.JUDGE).first()
     if judge is None or (number := sample_count(judge)) < 2:
         raise JuryError(
-            f"{rater.name!r} is asked everything once; make a judge with --param samples=5 "
+            f"{rater.name!r} is asked everything once; create a judge with --param samples=5 "
             "and a temperature above 0"
         )
     return Jury((rater,), rule, number)
 
 
-def _says_of_turned(member: Rater) -> bool:
+def _is_swapped_trial(member: Rater) -> bool:
     trial = Judge.objects.filter(rater=member, base__isnull=False).first()
     return trial is not None and trial.variation["kind"] == "swapped"
 
 
-def rater_of(name: str, jury: Jury) -> Rater:
-    """The rater of that name, made at first need. Raises JuryError."""
+def get_rater(name: str, jury: Jury) -> Rater:
+    """Return the jury's rater, and create it if needed. Raises JuryError."""
     return check_name(name, jury) or Rater.objects.create(name=name, kind=Rater.Kind.JUDGE)
 
 
 def check_name(name: str, jury: Jury) -> Rater | None:
-    """The rater of that name, if this jury is there. Raises JuryError where it is anybody else."""
+    """Return the jury's rater if it exists. Raises JuryError if another rater has the name."""
     if not name.strip() or len(name) > 150:
         raise JuryError("a jury's name has 1 to 150 characters; choose another")
     if has_controls(name):
-        raise JuryError("a jury's name stands on one line; take the line break out")
+        raise JuryError("a jury's name has one line; remove the line break")
     if (rater := Rater.objects.filter(name=name).first()) is None:
         return None
     facts, labelled = _facts_of(rater)
     if rater.kind != Rater.Kind.JUDGE or hasattr(rater, "judge") or (labelled and not facts):
         raise JuryError(f"the name {name!r} belongs to another rater; choose another")
     if facts and facts != jury.facts():
-        who = f"{', '.join(facts['members'])} by {facts['rule']}"
-        raise JuryError(f"jury {name!r} is there with {who}, and keeps them; choose a new name")
+        members = f"{', '.join(facts['members'])} by {facts['rule']}"
+        raise JuryError(f"jury {name!r} exists with {members}, and keeps them; choose a new name")
     return rater
 
 
-def judges_of(name: str) -> list[str]:
-    """The names of the judges that vote in a jury; none where no jury has that name."""
+def voting_judges(name: str) -> list[str]:
+    """Return the names of the judges that vote in a jury, empty if there is no such jury."""
     rater = Rater.objects.filter(name=name, kind=Rater.Kind.JUDGE, judge=None).first()
     facts = _facts_of(rater)[0] if rater else None
     voting = Judge.objects.filter(rater__name__in=facts["members"] if facts else ())
@@ -227,20 +231,20 @@ def judges_of(name: str) -> list[str]:
 
 
 def _facts_of(rater: Rater) -> tuple[dict[str, Any] | None, bool]:
-    """What tells this jury from another, if it is one, and whether it has any label."""
+    """Return what identifies a rater as a jury, if it is one, and whether it has any label."""
     label = Label.objects.filter(response__assignment__rater=rater).first()
     return (label.meta or {}).get("jury") if label else None, label is not None
 
 
 CHUNK = 100
-UNDECIDED = "declined"
-"""The reason of a label that a jury does not give because of a tie."""
+UNDECIDED_REASON = "declined"
+"""The missing reason of a label that a jury does not give because of a tie."""
 CLOSED = (Assignment.Status.DONE, Assignment.Status.FAILED, Assignment.Status.DECLINED)
 
 
 @dataclass
 class Session:
-    """What came of it: labels, ties, labels that too few voted on; answers changed and not."""
+    """Counts of a jury's work: labels, ties, labels with too few votes, and changed answers."""
 
     labels: int = 0
     ties: int = 0
@@ -251,23 +255,25 @@ class Session:
     def add(self, answer: _Answer, created: bool) -> None:
         labels = (set(values) - {EVIDENCE_KEY} for values in answer.units.values())
         self.labels += sum(map(len, labels))
-        self.ties += answer.why_not[TIE]
-        self.too_few += answer.why_not[TOO_FEW]
+        self.ties += answer.undecided[TIE]
+        self.too_few += answer.undecided[TOO_FEW]
         self.changed += created
         self.unchanged += not created
 
 
-class _Given(NamedTuple):
+class _QuotedVote(NamedTuple):
     vote: Vote
     quotes: tuple[dict[str, Any], ...]
 
 
 @dataclass
-class _Heard:
-    """What the members said of one item: votes by unit and variable, and why some are missing."""
+class _ItemVotes:
+    """The members' votes on one item by unit and variable, and the missing reasons."""
 
     asked: Counter[str] = field(default_factory=Counter)
-    votes: dict[tuple[str, str], list[_Given]] = field(default_factory=lambda: defaultdict(list))
+    votes: dict[tuple[str, str], list[_QuotedVote]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     missing: dict[tuple[str, str], Counter[str]] = field(
         default_factory=lambda: defaultdict(Counter)
     )
@@ -279,25 +285,25 @@ def convene(
     jury: Jury,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Session:
-    """Computes the jury's labels of all items that its members have answered. Raises JuryError.
+    """Compute the jury's labels of all items that its members have answered. Raises JuryError.
 
-    A new jury's rater comes with its first labels, in one transaction, so that none stands without.
-    Each chunk has a transaction of its own, as people save their answers meanwhile.
+    The rater of a new jury is created in one transaction with its first labels. Each chunk has a
+    transaction of its own, since people save answers meanwhile.
     """
     rater, session, asked = check_name(name, jury), Session(), schema(campaign)
     items = iter(campaign.items.select_related("query").order_by("position"))
     done = 0
     while chunk := list(islice(items, CHUNK)):
         kinds = _kinds(chunk)
-        heard = _hear(chunk, jury, asked, kinds)
+        item_votes = _collect_votes(chunk, jury, asked, kinds)
         with transaction.atomic():
             for item in chunk:
                 item.campaign = campaign
-                answer = _Answer(jury, heard[item.pk], asked)
+                answer = _Answer(jury, item_votes[item.pk], asked)
                 for unit, kind in kinds[item.pk].items():
                     answer.unit(unit, kind)
                 if answer.asked:
-                    rater = rater or rater_of(name, jury)
+                    rater = rater or get_rater(name, jury)
                     _store(item, rater, answer, session)
         done += len(chunk)
         progress(done)
@@ -306,32 +312,32 @@ def convene(
     return session
 
 
-def _hear(
+def _collect_votes(
     items: Sequence[Item], jury: Jury, asked: Schema, kinds: Mapping[int, Mapping[str, str]]
-) -> dict[int, _Heard]:
-    heard: dict[int, _Heard] = defaultdict(_Heard)
+) -> dict[int, _ItemVotes]:
+    item_votes: dict[int, _ItemVotes] = defaultdict(_ItemVotes)
     numbers = {voter: n for n, voter in enumerate(jury.voters)}
     keys = [item.pk for item in items]
     rows = Assignment.objects.filter(item__in=keys, rater__in=jury.members, status__in=CLOSED)
     for row in rows:
         if (row.rater_id, row.replicate) in numbers:
-            there = heard[row.item_id]
-            there.asked.update(row.asked)
+            votes_of_item = item_votes[row.item_id]
+            votes_of_item.asked.update(row.asked)
             of_row = {name: kinds[row.item_id][name] for name in row.asked}
             for name, each in reasons(row, asked, of_row).items():
                 for variable, reason in each.items():
-                    there.missing[name, variable][reason] += 1
+                    votes_of_item.missing[name, variable][reason] += 1
     for label in _labels(keys, jury.members):
-        held = label.response.assignment
-        if (number := numbers.get((held.rater_id, held.replicate))) is not None:
+        assignment = label.response.assignment
+        if (number := numbers.get((assignment.rater_id, assignment.replicate))) is not None:
             vote = Vote(number, label.value, label.score)
             place = (label.unit.name, label.variable)
-            heard[held.item_id].votes[place].append(_Given(vote, _quotes(label)))
-    return heard
+            item_votes[assignment.item_id].votes[place].append(_QuotedVote(vote, _quotes(label)))
+    return item_votes
 
 
 def _kinds(items: Iterable[Item]) -> dict[int, dict[str, str]]:
-    """The kinds of units by name in their stored order, by item."""
+    """Return the kinds of units by item and name, in their stored order."""
     kinds: dict[int, dict[str, str]] = defaultdict(dict)
     units = Unit.objects.filter(item__in=items).order_by("item", "position")
     for item, name, kind in units.values_list("item", "name", "kind"):
@@ -359,7 +365,7 @@ def _quotes(label: Label) -> tuple[dict[str, Any], ...]:
 
 
 def _store(item: Item, rater: Rater, answer: _Answer, session: Session) -> None:
-    """Makes the answer the current one of the jury's row, if it says anything new."""
+    """Submit the answer to the jury's assignment. An equal answer changes nothing."""
     row, _ = Assignment.objects.get_or_create(
         item=item, rater=rater, defaults={"asked": answer.asked}
     )
@@ -373,19 +379,19 @@ def _store(item: Item, rater: Rater, answer: _Answer, session: Session) -> None:
 
 
 class _Answer:
-    """The answer to one item while it is put together; `asked` are the names of its units."""
+    """Builds the answer to one item. `asked` are the names of its units."""
 
-    def __init__(self, jury: Jury, heard: _Heard, schema: Schema) -> None:
-        self.jury, self.heard, self.schema = jury, heard, schema
+    def __init__(self, jury: Jury, item_votes: _ItemVotes, schema: Schema) -> None:
+        self.jury, self.item_votes, self.schema = jury, item_votes, schema
         self.asked: list[str] = []
         self.units: dict[str, dict[str, Any]] = {}
         self.details: dict[str, dict[str, Any]] = {}
         self.missing: Reasons = {}
-        self.why_not: Counter[str] = Counter()
+        self.undecided: Counter[str] = Counter()
 
     def unit(self, name: str, kind: str) -> None:
-        """Takes the votes on a unit, if more than half of the members were asked it."""
-        if 2 * self.heard.asked[name] <= len(self.jury.voters):
+        """Decide the labels of a unit, if more than half of the members were asked about it."""
+        if 2 * self.item_votes.asked[name] <= len(self.jury.voters):
             return
         self.asked.append(name)
         values: dict[str, str] = {}
@@ -393,44 +399,46 @@ class _Answer:
         for variable in self.schema.variables_of(kind):
             if not self.schema.holds(variable.asked_if, values):
                 continue
-            given = self.heard.votes.get((name, variable.name), [])
-            verdict = self._verdict(variable, given)
-            self.details.setdefault(name, {})[variable.name] = self._detail(verdict)
-            if verdict.value is None:
-                self._none(name, variable.name, verdict)
+            votes_given = self.item_votes.votes.get((name, variable.name), [])
+            decision = self._decide(variable, votes_given)
+            self.details.setdefault(name, {})[variable.name] = self._detail(decision)
+            if decision.value is None:
+                self._leave_missing(name, variable.name, decision)
             else:
-                values[variable.name] = verdict.value
-                quotes += _united(given, verdict)
+                values[variable.name] = decision.value
+                quotes += _merge_quotes(votes_given, decision)
         if values:
             self.units[name] = values | ({EVIDENCE_KEY: quotes} if quotes else {})
 
-    def _verdict(self, variable: Variable, given: Sequence[_Given]) -> Verdict:
-        decide = sampled if self.jury.samples else decided
-        votes = [each.vote for each in given]
-        return decide(variable, votes, len(self.jury.voters), self.jury.rule)
+    def _decide(self, variable: Variable, votes_given: Sequence[_QuotedVote]) -> JuryLabel:
+        rule = decide_samples if self.jury.samples else decide
+        votes = [each.vote for each in votes_given]
+        return rule(variable, votes, len(self.jury.voters), self.jury.rule)
 
     def payload(self) -> dict[str, Any]:
         return {"units": self.units, "comment": None, "details": self.details}
 
-    def _none(self, name: str, variable: str, verdict: Verdict) -> None:
-        """A tie, or what most of those gave as their reason who gave no label."""
-        self.why_not[verdict.why_not] += 1
-        why = self.heard.missing.get((name, variable), Counter())
-        reason = UNDECIDED if verdict.why_not == TIE or not why else why.most_common(1)[0][0]
+    def _leave_missing(self, name: str, variable: str, decision: JuryLabel) -> None:
+        """Store the missing reason: a tie, or the most frequent reason of the members."""
+        self.undecided[decision.undecided] += 1
+        why = self.item_votes.missing.get((name, variable), Counter())
+        reason = (
+            UNDECIDED_REASON if decision.undecided == TIE or not why else why.most_common(1)[0][0]
+        )
         self.missing.setdefault(name, {})[variable] = reason
 
-    def _detail(self, verdict: Verdict) -> dict[str, Any]:
+    def _detail(self, decision: JuryLabel) -> dict[str, Any]:
         meta: dict[str, Any] = {
             "jury": self.jury.facts(),
-            "votes": dict(verdict.votes),
-            "absent": len(self.jury.voters) - sum(verdict.votes.values()),
+            "votes": dict(decision.votes),
+            "absent": len(self.jury.voters) - sum(decision.votes.values()),
         }
-        meta |= {"undecided": verdict.why_not} if verdict.why_not else {}
-        meta |= {"shares": dict(verdict.shares)} if verdict.shares else {}
-        return {"score": verdict.score, "meta": meta}
+        meta |= {"undecided": decision.undecided} if decision.undecided else {}
+        meta |= {"shares": dict(decision.shares)} if decision.shares else {}
+        return {"score": decision.score, "meta": meta}
 
 
-def _united(given: Sequence[_Given], verdict: Verdict) -> list[dict[str, Any]]:
-    """The quotes of those who voted for the label, each once."""
-    of = (q for each in given if each.vote.voter in verdict.winners for q in each.quotes)
+def _merge_quotes(votes_given: Sequence[_QuotedVote], decision: JuryLabel) -> list[dict[str, Any]]:
+    """Return the quotes of the voters for the label, each once."""
+    of = (q for each in votes_given if each.vote.voter in decision.winners for q in each.quotes)
     return list({(q["field"], q["start"], q["quote"]): q for q in of}.values())

@@ -34,7 +34,7 @@ from analysis.types import JSON
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
-from judging.jury import number_of
+from judging.jury import code_number
 from judging.models import Judge
 from judging.prompts.perturbations import (
     FAMILIES,
@@ -159,7 +159,7 @@ def _range(variable: Variable) -> float:
     """From the lowest score to the highest."""
     if variable.level == "nominal":
         return 1.0
-    numbers = [number_of(variable, code) or 0.0 for code in variable.codes]
+    numbers = [code_number(variable, code) or 0.0 for code in variable.codes]
     return max(numbers) - min(numbers)
 
 

@@ -1,9 +1,9 @@
-"""Writing a run's requests to files in OpenAI's batch format, one request in each line.
+"""Write a run's requests to files in OpenAI's batch format, one request per line.
 
-While a run's requests are out, its rows stay open, but no other run of the judge over the campaign
-may begin. `JudgeRun.manifest["batch"]` names the files with their hashes.
-`judging.batch_api.results` takes the answers in; `judging.runs.lifecycle.ask_to_stop` gives the
-batch up.
+While a run's requests are out, its assignments stay open, but no other run of the judge over the
+campaign may start. `JudgeRun.manifest["batch"]` names the files with their hashes.
+`judging.batch_api.results` loads the answers. `judging.runs.lifecycle.ask_to_stop` gives the batch
+up.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from judging import manifest
 from judging.answers import cache
 from judging.answers.results import find_stored_results, record
 from judging.backends.base import Backend, Findings, Request, SetupError
-from judging.batch_api.format import BatchError, Files, custom_id, unwritable
+from judging.batch_api.format import BatchError, Files, cannot_write, custom_id
 from judging.lanes import build_backend
 from judging.models import Judge, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
 from judging.runs import ledger, lifecycle
 
-CLAIMED = 256
+CLAIM_SIZE = 256
 URL = "/v1/chat/completions"
 
 
 class EndedError(Exception):
-    """Somebody wished the run to end while its requests were being written."""
+    """A person stopped the run while its requests were being written."""
 
 
 @runtime_checkable
-class Sends(Protocol):
-    """What a backend has whose requests can be sent by others."""
+class WritesBodies(Protocol):
+    """A backend whose requests can be written to files."""
 
     def body(self, request: Request) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
-class Written:
-    """The run whose requests are out, the files that hold them, and what needed no asking.
+class BatchFiles:
+    """The run whose requests are out, its files, and the number of answers already known.
 
-    `left_out` rows are in no file: workers died while they held them, so they are asked alone.
+    `left_out` assignments are in no file. Workers died while asking them, so they are asked alone.
     """
 
     run: JudgeRun
@@ -68,15 +68,15 @@ def write(
     limit: int | None = None,
     reuse: str = JudgeRun.Reuse.NEVER,
     tick: Tick = lambda done: None,
-) -> Written:
-    """Writes a request for each open row, whole or not at all, and leaves the run out.
+) -> BatchFiles:
+    """Write a request for each open assignment, all of them or none.
 
-    Above 50,000 requests or 200 MB there are further files beside the first, `F.2.jsonl` and so
-    on. Raises BatchError, runs.LeasedRunError, runs.ChangedPromptError, SetupError.
+    Above 50,000 requests or 200 MB further files follow, `F.2.jsonl` and so on. Raises BatchError,
+    LeasedRunError, ChangedPromptError, SetupError.
     """
     backend = build_backend(judge)
-    bodies_of(backend)
-    preparer = preparer_of(campaign, judge, backend)
+    check_writable(backend)
+    preparer = build_preparer(campaign, judge, backend)
     run = lifecycle.start(campaign, judge, limit, reuse=reuse, offline=True)
     if (lease := lifecycle.take(run)) is None:
         raise lifecycle.LeasedRunError(f"another run of judge {judge} has just started")
@@ -85,24 +85,23 @@ def write(
     try:
         _intend(run, lease, files)
         known = _fill(files, run, lease, preparer, tick)
-        return _let_go(files, run, lease, known)
+        return _publish(files, run, lease, known)
     except EndedError as ended:
         _give_up(files, run, lease, lifecycle.wished_state(run))
-        wrong = f"{run} was ended while its requests were written, and none is out"
+        wrong = f"{run} was stopped while its requests were written, so no file was created"
         raise BatchError(wrong) from ended
     except BaseException as error:
         why = f"{type(error).__name__}: {error}"[:500]
         _give_up(files, run, lease, JudgeRun.State.STOPPED, why)
         if isinstance(error, OSError):
-            raise unwritable(path, error) from error
+            raise cannot_write(path, error) from error
         raise
 
 
-def go_on(campaign: Campaign, judge: Judge) -> Written | None:
-    """Puts the files in their places that a process had written when it died, and the run out.
+def finish_interrupted(campaign: Campaign, judge: Judge) -> BatchFiles | None:
+    """Finish the batch of a process that died after it had written all files.
 
-    None where there are none. What one left that died before is thrown away. Raises BatchError,
-    runs.LeasedRunError.
+    Return None if there is none. Incomplete files are removed. Raises BatchError, LeasedRunError.
     """
     run = lifecycle.active(campaign, judge).first()
     intent = run.manifest.get(lifecycle.INTENT) if run else None
@@ -110,10 +109,10 @@ def go_on(campaign: Campaign, judge: Judge) -> Written | None:
         return None
     if (lease := lifecycle.take(run)) is None:
         raise lifecycle.LeasedRunError(f"{run} of judge {judge} is at work")
-    files = Files.intended(intent)
+    files = Files.from_intent(intent)
     try:
-        if files.parts and files.go_on():
-            return _out(files, run, lease, 0)
+        if files.parts and files.finish_interrupted():
+            return _mark_out(files, run, lease, 0)
     except EndedError:
         _give_up(files, run, lease, lifecycle.wished_state(run))
         return None
@@ -125,7 +124,7 @@ def go_on(campaign: Campaign, judge: Judge) -> Written | None:
 
 
 def _give_up(files: Files, run: JudgeRun, lease: uuid.UUID, state: str, error: str = "") -> None:
-    """Ends the run: nothing is out, and nothing is left of what was to be."""
+    """End the run and remove its files."""
     files.discard()
     run.refresh_from_db(fields=["manifest"])
     run.manifest.pop(lifecycle.INTENT, None)
@@ -133,31 +132,31 @@ def _give_up(files: Files, run: JudgeRun, lease: uuid.UUID, state: str, error: s
     lifecycle.finish(run, lease, state, error)
 
 
-def bodies_of(backend: Backend) -> Sends:
-    """The backend as one whose requests can be written. Raises SetupError."""
-    if not isinstance(backend, Sends):
-        raise SetupError("it asks no server, so there is nothing to write; leave --batch-file out")
+def check_writable(backend: Backend) -> WritesBodies:
+    """Check that a backend's requests can be written to files. Raises SetupError."""
+    if not isinstance(backend, WritesBodies):
+        raise SetupError("it asks no server, so it has no requests; leave --batch-file out")
     return backend
 
 
-def preparer_of(campaign: Campaign, judge: Judge, backend: Backend) -> Preparer:
+def build_preparer(campaign: Campaign, judge: Judge, backend: Backend) -> Preparer:
     return Preparer(campaign, judge, read_prompt(lifecycle.prompt_for(judge, campaign)), backend)
 
 
 def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tick: Tick) -> int:
-    """Writes the requests of all open rows; the number that had an answer already."""
-    known, left, sends = 0, run.limit, bodies_of(preparer.backend)
+    """Write the requests of all open assignments, and return how many had an answer already."""
+    known, left, sends = 0, run.limit, check_writable(preparer.backend)
     while left is None or left > 0:
         if (orders := lifecycle.renew(run, lease)) is None:
             raise LostLeaseError
         if orders.wish:
             raise EndedError
-        room = CLAIMED if left is None else min(CLAIMED, left)
+        room = CLAIM_SIZE if left is None else min(CLAIM_SIZE, left)
         rows = ledger.claim(run.campaign, run.judge, lease, room)
         if not rows:
             break
         left = None if left is None else left - len(rows)
-        asked, found = _parted(run, preparer.prepare_all(rows))
+        asked, found = _split_answered(run, preparer.prepare_all(rows))
         record(run, lease, preparer.schema, preparer.by_unit, found)
         known += len(found)
         files.add(_lines(run, asked, sends))
@@ -165,8 +164,8 @@ def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tic
     return known
 
 
-def _parted(run: JudgeRun, prepared: list[Prepared]) -> tuple[list[Prepared], list[Any]]:
-    """What is to be asked, and results of what is not."""
+def _split_answered(run: JudgeRun, prepared: list[Prepared]) -> tuple[list[Prepared], list[Any]]:
+    """Split requests into those to ask and results of those already answered."""
     found = find_stored_results(prepared)
     paid = {result.prepared.assignment.pk for result in found}
     found += cache.reused_results(run, [p for p in prepared if p.assignment.pk not in paid])
@@ -174,7 +173,7 @@ def _parted(run: JudgeRun, prepared: list[Prepared]) -> tuple[list[Prepared], li
     return [p for p in prepared if p.assignment.pk not in answered], found
 
 
-def _lines(run: JudgeRun, asked: Sequence[Prepared], sends: Sends) -> Iterator[bytes]:
+def _lines(run: JudgeRun, asked: Sequence[Prepared], sends: WritesBodies) -> Iterator[bytes]:
     rows = Assignment.objects.filter(pk__in=[each.assignment.pk for each in asked])
     uids = dict(rows.values_list("pk", "uid"))
     for each in asked:
@@ -184,46 +183,50 @@ def _lines(run: JudgeRun, asked: Sequence[Prepared], sends: Sends) -> Iterator[b
         yield json.dumps(request, ensure_ascii=False).encode() + b"\n"
 
 
-def _let_go(files: Files, run: JudgeRun, lease: uuid.UUID, known: int) -> Written:
-    """Puts the files in their places and leaves the run out; one without requests is done."""
+def _publish(files: Files, run: JudgeRun, lease: uuid.UUID, known: int) -> BatchFiles:
+    """Move the files into place and mark the run as out. A run without requests is done."""
     left_out = ledger.count_isolated(run.campaign, run.judge)
     if not files.requests:
         _give_up(files, run, lease, JudgeRun.State.DONE)
         manifest.end(run)
-        return Written(run, (), 0, known, left_out)
+        return BatchFiles(run, (), 0, known, left_out)
     files.close()
-    # Told before and after, so that whoever dies in between leaves what `go_on` can finish.
+    # Recorded before and after, so that `finish_interrupted` can finish what a dead process left.
     _intend(run, lease, files)
-    files.put_in_place()
-    return _out(files, run, lease, known, left_out)
+    files.move_into_place()
+    return _mark_out(files, run, lease, known, left_out)
 
 
 def _intend(run: JudgeRun, lease: uuid.UUID, files: Files) -> None:
-    with _held(run, lease) as held:
-        held.manifest[lifecycle.INTENT] = files.intent
-        held.save(update_fields=["manifest"])
+    with _locked(run, lease) as locked_run:
+        locked_run.manifest[lifecycle.INTENT] = files.intent
+        locked_run.save(update_fields=["manifest"])
 
 
-def _out(files: Files, run: JudgeRun, lease: uuid.UUID, known: int, left_out: int = 0) -> Written:
-    told = [{"name": p.path.name, "sha256": p.sha256, "requests": p.requests} for p in files.parts]
-    with _held(run, lease) as held:
-        held.manifest["batch"] = {"files": told, "requests": files.requests}
-        del held.manifest[lifecycle.INTENT]
-        held.state, held.queued = JudgeRun.State.QUEUED, False
-        held.save(update_fields=["manifest", "state", "queued"])
+def _mark_out(
+    files: Files, run: JudgeRun, lease: uuid.UUID, known: int, left_out: int = 0
+) -> BatchFiles:
+    described = [
+        {"name": p.path.name, "sha256": p.sha256, "requests": p.requests} for p in files.parts
+    ]
+    with _locked(run, lease) as locked_run:
+        locked_run.manifest["batch"] = {"files": described, "requests": files.requests}
+        del locked_run.manifest[lifecycle.INTENT]
+        locked_run.state, locked_run.queued = JudgeRun.State.QUEUED, False
+        locked_run.save(update_fields=["manifest", "state", "queued"])
         lifecycle.hand_over(run, lease)
     run.refresh_from_db()
     paths = tuple(part.path for part in files.parts)
-    return Written(run, paths, files.requests, known, left_out)
+    return BatchFiles(run, paths, files.requests, known, left_out)
 
 
 @contextmanager
-def _held(run: JudgeRun, lease: uuid.UUID) -> Iterator[JudgeRun]:
-    """The run, nobody else's meanwhile. Raises LostLeaseError, EndedError."""
+def _locked(run: JudgeRun, lease: uuid.UUID) -> Iterator[JudgeRun]:
+    """Lock the run during the block. Raises LostLeaseError, EndedError."""
     with transaction.atomic():
-        held = JudgeRun.objects.select_for_update().filter(pk=run.pk, lease=lease).first()
-        if held is None:
+        locked_run = JudgeRun.objects.select_for_update().filter(pk=run.pk, lease=lease).first()
+        if locked_run is None:
             raise LostLeaseError
-        if held.wish:
+        if locked_run.wish:
             raise EndedError
-        yield held
+        yield locked_run

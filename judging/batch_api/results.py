@@ -1,8 +1,8 @@
-"""Taking in a file of results, written by `vllm run-batch` or a provider's batch service.
+"""Load a file of results, written by `vllm run-batch` or a provider's batch service.
 
-Lines are matched with rows by their custom id alone, in any order, and are treated like answers of
-a server. A line with an error leaves its row open, unless the error is the row's own result, such
-as a text that is too long. The whole file is checked before anything is stored.
+Lines are matched with assignments by their custom id alone, in any order, and are treated like
+replies of a server. A line with an error leaves its assignment open, unless the error is final,
+such as a text that is too long. The whole file is checked before anything is stored.
 """
 
 from __future__ import annotations
@@ -26,8 +26,15 @@ from judging.answers.calls import Call
 from judging.answers.results import ANSWERED, FINAL, Failure, Result, find_stored_results, record
 from judging.backends.base import Answer, BackendError, FinalError
 from judging.batch_api import requests
-from judging.batch_api.format import Index, Line, index_of, kind_of, opened, reply_in
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.format import (
+    Index,
+    Line,
+    build_index,
+    detect_kind,
+    open_file,
+    read_reply_line,
+)
+from judging.batch_api.requests import build_preparer
 from judging.engine.worker import format_reasons
 from judging.lanes import build_backend
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
@@ -40,15 +47,15 @@ GROUP = 64
 CHUNK = 500
 CANCELLED = Assignment.Status.CANCELLED
 State = JudgeRun.State
-Verdict = Answer | Failure | None
+Outcome = Answer | Failure | None
 
 
 @dataclass
-class Taken:
-    """What a file of results came to.
+class LoadedResults:
+    """The counts of a file of results.
 
-    `before` had come back already, `late` are answers to rows that were answered otherwise since,
-    `missing` are requests of the run that have not come back yet.
+    `before` counts lines that were loaded earlier, `late` counts answers to assignments that were
+    answered in another way meanwhile, and `missing` counts requests without a result so far.
     """
 
     run: JudgeRun
@@ -60,78 +67,80 @@ class Taken:
     missing: int = 0
 
 
-def take_in(campaign: Campaign, judge: Judge, path: Path, tick: Tick = lambda done: None) -> Taken:
-    """Stores the answers of a file; a second time, nothing.
+def load_results(
+    campaign: Campaign, judge: Judge, path: Path, tick: Tick = lambda done: None
+) -> LoadedResults:
+    """Store the answers of a file. Loading the same file again stores nothing.
 
     The run ends only once each of its requests has an answer or an error. Raises InputError before
     anything is stored if a line cannot be used, and LeasedRunError if another run of the judge is
     at work.
     """
-    index = index_of(path)
+    index = build_index(path)
     run = _run_of(index, campaign, judge)
-    taken = Taken(run)
-    if run.state not in ACTIVE and not _anything_new(run, index):
-        taken.before, taken.missing = len(index.lines), _missing(run)
-        return taken
+    loaded = LoadedResults(run)
+    if run.state not in ACTIVE and not _has_news(run, index):
+        loaded.before, loaded.missing = len(index.lines), _missing(run)
+        return loaded
     lease = _lease(run)
     try:
-        _store_all(taken, lease, index, tick)
+        _store_all(loaded, lease, index, tick)
     except BaseException:
-        _leave_out(run, lease)
+        _wait_for_rest(run, lease)
         raise
-    taken.missing = _missing(run)
-    if taken.missing:
-        _leave_out(run, lease)
+    loaded.missing = _missing(run)
+    if loaded.missing:
+        _wait_for_rest(run, lease)
     else:
         lifecycle.finish(run, lease, State.DONE)
         manifest.end(run)
-    return taken
+    return loaded
 
 
 def _run_of(index: Index, campaign: Campaign, judge: Judge) -> JudgeRun:
-    """The run whose requests came back. Raises InputError where a line is of none of its rows."""
+    """Return the run of a file of results. Raises InputError if a line has another assignment."""
     found = JudgeRun.objects.select_related("campaign__batch", "judge__rater", "judge__base__rater")
     run = found.filter(pk=index.run, campaign=campaign, judge=judge).first()
     if run is None or not run.manifest.get("batch"):
         wrong = f"its requests were not written for judge {judge} over {campaign}"
-        raise InputError(Place(index.path.name), wrong, "give the campaign and judge that they are")
+        raise InputError(Place(index.path.name), wrong, "give the right campaign and judge")
     rows = Assignment.objects.filter(item__campaign=campaign, rater=judge.rater_id)
     for chunk in _chunks(list(index.lines), CHUNK):
         known = set(rows.filter(uid__in=chunk).values_list("uid", flat=True))
         if strange := [uid for uid in chunk if uid not in known]:
-            wrong = "the custom_id is of no row of this judge"
-            raise InputError(index.place(strange[0]), wrong, "leave the line out")
+            wrong = "the custom_id belongs to no assignment of this judge"
+            raise InputError(index.place(strange[0]), wrong, "remove the line")
     return run
 
 
-def _anything_new(run: JudgeRun, index: Index) -> bool:
-    """Whether a line tells more of its row than came back in this run before."""
-    with opened(index.path) as file:
+def _has_news(run: JudgeRun, index: Index) -> bool:
+    """Tell whether a line has a result that was not loaded in this run before."""
+    with open_file(index.path) as file:
         for chunk in _chunks(list(index.lines), CHUNK):
-            settled, back = _back(run, chunk)
+            settled, returned = _returned(run, chunk)
             for uid in chunk:
-                if uid not in back:
+                if uid not in returned:
                     return True
-                if uid not in settled and _read(index.line(file, uid))[1] is not None:
+                if uid not in settled and _read_line(index.line(file, uid))[1] is not None:
                     return True
     return False
 
 
-def _back(run: JudgeRun, uids: Sequence[uuid.UUID]) -> tuple[set[uuid.UUID], set[uuid.UUID]]:
-    """Which of the rows came back in this run with a result, and which with anything."""
+def _returned(run: JudgeRun, uids: Sequence[uuid.UUID]) -> tuple[set[uuid.UUID], set[uuid.UUID]]:
+    """Return the assignments that came back in this run with a result, and with anything."""
     calls = JudgeCall.objects.filter(run=run, assignment__uid__in=uids)
     came = list(calls.values_list("assignment__uid", "state"))
     return {uid for uid, state in came if state in (ANSWERED, *FINAL)}, {uid for uid, _ in came}
 
 
 def _missing(run: JudgeRun) -> int:
-    back = JudgeCall.objects.filter(run=run, reused_from=None)
+    returned = JudgeCall.objects.filter(run=run, reused_from=None)
     asked = int(run.manifest["batch"]["requests"])
-    return max(0, asked - back.values("assignment").distinct().count())
+    return max(0, asked - returned.values("assignment").distinct().count())
 
 
 def _lease(run: JudgeRun) -> uuid.UUID:
-    """The lease of a run that is out, or that was given up. Raises runs.LeasedRunError."""
+    """Lease a run whose requests are out, or were given up. Raises LeasedRunError."""
     ended = JudgeRun.objects.filter(pk=run.pk).exclude(state__in=ACTIVE)
     try:
         with transaction.atomic():
@@ -143,29 +152,29 @@ def _lease(run: JudgeRun) -> uuid.UUID:
     return lease
 
 
-def _leave_out(run: JudgeRun, lease: uuid.UUID) -> None:
-    """Gives the lease back; the run waits for the rest of its answers."""
+def _wait_for_rest(run: JudgeRun, lease: uuid.UUID) -> None:
+    """Release the lease, and let the run wait for the rest of its answers."""
     with transaction.atomic():
         lifecycle.hand_over(run, lease)
         waiting = JudgeRun.objects.filter(pk=run.pk, lease=None, state=State.RUNNING)
-        # Workers have nothing to do with it, even where it was queued meanwhile.
+        # Workers must not take it, even if it was queued meanwhile.
         waiting.update(state=State.QUEUED, queued=False)
 
 
-def _store_all(taken: Taken, lease: uuid.UUID, index: Index, tick: Tick) -> None:
-    run, done = taken.run, 0
-    preparer = preparer_of(run.campaign, run.judge, build_backend(run.judge))
-    with opened(index.path) as file:
-        for uids in _in_order(index):
+def _store_all(loaded: LoadedResults, lease: uuid.UUID, index: Index, tick: Tick) -> None:
+    run, done = loaded.run, 0
+    preparer = build_preparer(run.campaign, run.judge, build_backend(run.judge))
+    with open_file(index.path) as file:
+        for uids in _in_ledger_order(index):
             if lifecycle.renew(run, lease) is None:
                 raise LostLeaseError
-            _Group(taken, lease, preparer, uids).store(index, file)
+            _Group(loaded, lease, preparer, uids).store(index, file)
             done += len(uids)
             tick(done)
 
 
-def _in_order(index: Index) -> Iterator[list[uuid.UUID]]:
-    """The rows in the order of the ledger, so that those of an item are prepared together."""
+def _in_ledger_order(index: Index) -> Iterator[list[uuid.UUID]]:
+    """Yield groups in the order of the ledger, so that an item's assignments stay together."""
     ids: dict[uuid.UUID, int] = {}
     for chunk in _chunks(list(index.lines), CHUNK):
         ids.update(Assignment.objects.filter(uid__in=chunk).values_list("uid", "pk"))
@@ -173,13 +182,13 @@ def _in_order(index: Index) -> Iterator[list[uuid.UUID]]:
 
 
 class _Group:
-    """Some rows with what came back of them; those that are open are leased to us meanwhile."""
+    """Some assignments with their results. The open ones are leased meanwhile."""
 
     def __init__(
-        self, taken: Taken, lease: uuid.UUID, preparer: Preparer, uids: list[uuid.UUID]
+        self, loaded: LoadedResults, lease: uuid.UUID, preparer: Preparer, uids: list[uuid.UUID]
     ) -> None:
-        self.taken, self.lease, self.preparer = taken, lease, preparer
-        self.settled, self.back = _back(taken.run, uids)
+        self.loaded, self.lease, self.preparer = loaded, lease, preparer
+        self.settled, self.returned = _returned(loaded.run, uids)
         rows = Assignment.objects.filter(uid__in=uids)
         rows.filter(status__in=(OPEN, CANCELLED)).update(status=LEASED, lease=lease)
         self.rows = list(rows.select_related("item__campaign", "item__query").order_by("id"))
@@ -189,35 +198,35 @@ class _Group:
         for row in self.rows:
             result = self._result(self.preparer.prepare(row), index.line(file, row.uid))
             results += [result] if result else []
-        run, preparer = self.taken.run, self.preparer
+        run, preparer = self.loaded.run, self.preparer
         done, failures = run.done, Counter(run.failures)
         record(run, self.lease, preparer.schema, preparer.by_unit, results)
         run.refresh_from_db(fields=["done", "failures"])
-        self.taken.done += run.done - done
-        self.taken.failures += Counter(run.failures) - failures
+        self.loaded.done += run.done - done
+        self.loaded.failures += Counter(run.failures) - failures
         Assignment.objects.filter(lease=self.lease, status=LEASED).update(status=OPEN, lease=None)
 
     def _result(self, prepared: Prepared, line: Line) -> Result | None:
-        """What is to be stored of a line; None where it changes nothing."""
-        row, taken = prepared.assignment, self.taken
+        """Return what to store of a line. None if it changes nothing."""
+        row, loaded = prepared.assignment, self.loaded
         is_ours = row.lease == self.lease
-        call, verdict = _read(line)
-        if row.uid in self.settled or (row.uid in self.back and verdict is None):
-            taken.before += 1
-            # A process that died before the labels were written has left the call alone.
+        call, outcome = _read_line(line)
+        if row.uid in self.settled or (row.uid in self.returned and outcome is None):
+            loaded.before += 1
+            # A process that died before the labels were stored has left only the call.
             paid = find_stored_results([prepared]) if is_ours and row.uid in self.settled else []
             return paid[0] if paid else None
-        if verdict is None:
-            taken.errors[call.state] += 1
-        taken.late += verdict is not None and not is_ours
-        return Result(prepared, (call,), verdict if is_ours else None)
+        if outcome is None:
+            loaded.errors[call.state] += 1
+        loaded.late += outcome is not None and not is_ours
+        return Result(prepared, (call,), outcome if is_ours else None)
 
 
-def _read(line: Line) -> tuple[Call, Verdict]:
-    """A line as the call that it tells of, and its row's result, if it has one."""
+def _read_line(line: Line) -> tuple[Call, Outcome]:
+    """Read a line as a call, and as the outcome of its assignment if it has one."""
     now = datetime.now(UTC)
     try:
-        answer = reply_in(line)
+        answer = read_reply_line(line)
     except BackendError as error:
         own = getattr(error, "answer", None)
         call = Call(error.state, now, 0.0, error.message, error.status, error.body, own)
@@ -229,14 +238,14 @@ def _chunks(uids: list[uuid.UUID], size: int) -> Iterator[list[uuid.UUID]]:
     return (uids[start : start + size] for start in range(0, len(uids), size))
 
 
-NEXT = (
-    "Have them answered by vllm run-batch or a batch service, and give the file of results to "
-    "run_judge with --batch-file."
+NEXT_STEPS = (
+    "Send them to vllm run-batch or a batch service, and give the file of results to run_judge "
+    "with --batch-file."
 )
 
 LEFT_OUT = (
-    "rows that brought down the process that asked them stay out; run_judge without --batch-file "
-    "asks them one by one."
+    "requests during which workers died are not included; run_judge without --batch-file asks "
+    "them one by one."
 )
 
 
@@ -248,52 +257,58 @@ def exchange(
     reuse: str,
     tick: Tick = lambda done: None,
 ) -> str:
-    """Writes or takes in; a line for people. Raises what `requests.write` and `take_in` do."""
+    """Write requests or load results, and return a line for people.
+
+    Raises the errors of `requests.write` and `load_results`.
+    """
     try:
-        return _exchanged(campaign, judge, path, limit, reuse, tick)
+        return _exchange(campaign, judge, path, limit, reuse, tick)
     except LostLeaseError as error:
         raise LeasedRunError("another process took the run over meanwhile; try again") from error
 
 
-def _exchanged(
+def _exchange(
     campaign: Campaign, judge: Judge, path: Path, limit: int | None, reuse: str, tick: Tick
 ) -> str:
     is_new = not path.exists()
-    went_on = requests.go_on(campaign, judge)
+    interrupted = requests.finish_interrupted(campaign, judge)
     if is_new:
-        written = went_on or requests.write(campaign, judge, path, limit, reuse, tick)
-        return _written(written)
-    kind, run = kind_of(path)
+        written = interrupted or requests.write(campaign, judge, path, limit, reuse, tick)
+        return _describe_written(written)
+    kind, run = detect_kind(path)
     if kind == "results":
-        return _taken(path, take_in(campaign, judge, path, tick))
+        return _describe_loaded(path, load_results(campaign, judge, path, tick))
     ours = JudgeRun.objects.filter(campaign=campaign, judge=judge)
     found = ours.filter(pk=run).first() if run is not None else None
     if found is None or not found.manifest.get("batch"):
-        return f"{path} holds requests, but none that are out for judge {judge}; choose a new file."
+        return f"{path} contains requests, but not of judge {judge}'s batch; choose a new file."
     if found.state not in ACTIVE:
-        return f"{path} holds the requests of {found}, which is {found.state}; choose a new file."
-    return f"{path} holds the requests of {found}, which are out. {NEXT}"
+        return f"{path} has the requests of {found}, which is {found.state}; choose a new file."
+    return f"{path} has the requests of {found}, which wait for results. {NEXT_STEPS}"
 
 
-def _written(written: requests.Written) -> str:
+def _describe_written(written: requests.BatchFiles) -> str:
     run = written.run
-    taken = f"{written.known:,} needed no asking" if written.known else ""
+    loaded = f"{written.known:,} needed no asking" if written.known else ""
     if not written.files:
-        return f"{str(run).capitalize()}: nothing is left to be asked; {taken or 'no row is open'}."
+        return (
+            f"{str(run).capitalize()}: nothing is left to be asked; {loaded or 'no row is open'}."
+        )
     names = " and ".join(str(path) for path in written.files)
-    extra = f" ({taken})" if taken else ""
+    extra = f" ({loaded})" if loaded else ""
     apart = f" {written.left_out:,} {LEFT_OUT}" if written.left_out else ""
-    return f"Written: {written.requests:,} requests of {run} to {names}{extra}. {NEXT}{apart}"
+    return f"Written: {written.requests:,} requests of {run} to {names}{extra}. {NEXT_STEPS}{apart}"
 
 
-def _taken(path: Path, taken: Taken) -> str:
-    failed = taken.failures.total()
-    told = [f"{taken.done:,} done, {failed:,} failed{format_reasons(taken.failures)}"]
+def _describe_loaded(path: Path, loaded: LoadedResults) -> str:
+    failed = loaded.failures.total()
+    described = [f"{loaded.done:,} done, {failed:,} failed{format_reasons(loaded.failures)}"]
+    errors = format_reasons(loaded.errors)
     counts: Mapping[str, int] = {
-        f"came back with errors and stay open{format_reasons(taken.errors)}": taken.errors.total(),
-        "had come before": taken.before,
-        "were answered otherwise meanwhile": taken.late,
-        "have not come back: give their file too, or give them up with --stop": taken.missing,
+        f"came back with errors and stay open{errors}": loaded.errors.total(),
+        "were loaded before": loaded.before,
+        "were answered in another way meanwhile": loaded.late,
+        "have not come back: load their file too, or give them up with --stop": loaded.missing,
     }
-    told += [f"{count:,} {what}" for what, count in counts.items() if count]
-    return f"{str(taken.run).capitalize()}, from {path}: {'; '.join(told)}."
+    described += [f"{count:,} {what}" for what, count in counts.items() if count]
+    return f"{str(loaded.run).capitalize()}, from {path}: {'; '.join(described)}."

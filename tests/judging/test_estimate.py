@@ -12,7 +12,7 @@ from annotation.models import Assignment, Campaign
 from judging import estimate as estimating
 from judging.backends.base import Answer, Request
 from judging.backends.scripted import Scripted
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.estimate import Estimate, duration, estimate, length_of
 from judging.lanes import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun, Price
@@ -43,7 +43,7 @@ def thrifty(request: Request) -> Answer:
 
 def characters(campaign: Campaign, rater: Judge) -> int:
     """Of all requests together."""
-    preparer = preparer_of(campaign, rater, Scripted(yes))
+    preparer = build_preparer(campaign, rater, Scripted(yes))
     rows = Assignment.objects.filter(rater=rater.rater)
     return sum(length_of(preparer.prepare(row).request) for row in rows)
 
@@ -140,7 +140,7 @@ def test_what_earlier_calls_tell_is_learned(campaign: Campaign) -> None:
 
 def adopt_hashes(campaign: Campaign, rater: Judge) -> None:
     """Gives the calls of a scripted run the hashes that the judge's own backend makes."""
-    preparer = preparer_of(campaign, rater, build_backend(rater))
+    preparer = build_preparer(campaign, rater, build_backend(rater))
     for call in JudgeCall.objects.filter(run__judge=rater).select_related("assignment"):
         digest = preparer.prepare(call.assignment).request_hash
         JudgeCall.objects.filter(pk=call.pk).update(request_hash=digest)

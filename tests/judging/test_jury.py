@@ -13,7 +13,7 @@ from annotation.models import Assignment, Campaign, Label, Rater, Response
 from annotation.protocols.base import Variable
 from judging import jury
 from judging.backends.base import Request
-from judging.jury import TIE, TOO_FEW, Vote, decided, sampled
+from judging.jury import TIE, TOO_FEW, Vote, decide, decide_samples
 from tests.judging.cast import command, judge, run_scripted, yes
 
 YES_NO = Variable("answerable", "question", "?", ("yes", "no"), escapes=("invalid",))
@@ -55,25 +55,25 @@ def three(campaign: Campaign) -> Campaign:
 
 
 def test_the_majority_wins_and_the_score_is_the_mean() -> None:
-    verdict = decided(YES_NO, votes("yes", "no", "yes"), 3, "majority")
+    verdict = decide(YES_NO, votes("yes", "no", "yes"), 3, "majority")
     assert (verdict.value, verdict.winners, verdict.votes) == ("yes", (0, 2), {"yes": 2, "no": 1})
     assert verdict.score == pytest.approx(2 / 3)
 
 
 def test_a_members_own_score_counts_in_the_mean() -> None:
     given = [Vote(0, "yes", 0.9), Vote(1, "yes", 0.6), Vote(2, "no", 0.3)]
-    assert decided(YES_NO, given, 3, "majority").score == pytest.approx(0.6)
+    assert decide(YES_NO, given, 3, "majority").score == pytest.approx(0.6)
 
 
 def test_a_tie_gives_no_label() -> None:
-    verdict = decided(YES_NO, votes("yes", "no"), 2, "majority")
-    assert (verdict.value, verdict.why_not) == (None, TIE)
+    verdict = decide(YES_NO, votes("yes", "no"), 2, "majority")
+    assert (verdict.value, verdict.undecided) == (None, TIE)
 
 
 @pytest.mark.parametrize("present", [0, 1, 2])
 def test_half_of_the_votes_are_too_few(present: int) -> None:
-    verdict = decided(YES_NO, votes("yes", "yes")[:present], 4, "majority")
-    assert (verdict.value, verdict.why_not) == (None, TOO_FEW)
+    verdict = decide(YES_NO, votes("yes", "yes")[:present], 4, "majority")
+    assert (verdict.value, verdict.undecided) == (None, TOO_FEW)
 
 
 @pytest.mark.parametrize(
@@ -83,31 +83,31 @@ def test_half_of_the_votes_are_too_few(present: int) -> None:
 def test_a_mean_is_rounded_for_the_label_alone(
     given: tuple[str, ...], label: str, mean: float
 ) -> None:
-    verdict = decided(RATING, votes(*given), len(given), "mean")
+    verdict = decide(RATING, votes(*given), len(given), "mean")
     assert verdict.value == label
     assert verdict.score == pytest.approx(mean)
 
 
 def test_where_categories_have_no_order_the_mean_is_the_majority() -> None:
-    verdict = decided(TOPIC, votes("art", "law", "law"), 3, "mean")
+    verdict = decide(TOPIC, votes("art", "law", "law"), 3, "mean")
     assert (verdict.value, verdict.score) == ("law", None)
 
 
 def test_an_escape_can_win_and_has_no_score() -> None:
-    verdict = decided(YES_NO, votes("invalid", "invalid", "yes"), 3, "majority")
+    verdict = decide(YES_NO, votes("invalid", "invalid", "yes"), 3, "majority")
     assert (verdict.value, verdict.score) == ("invalid", 1.0)
-    assert decided(YES_NO, votes("invalid", "invalid"), 2, "majority").score is None
+    assert decide(YES_NO, votes("invalid", "invalid"), 2, "majority").score is None
 
 
 def test_shares_of_samples_are_smoothed_after_jeffreys() -> None:
-    verdict = sampled(YES_NO, votes(*["yes"] * 5), 5, "majority")
+    verdict = decide_samples(YES_NO, votes(*["yes"] * 5), 5, "majority")
     assert verdict.value == "yes"
     assert verdict.shares == {"yes": pytest.approx(5.5 / 6), "no": pytest.approx(0.5 / 6)}
     assert verdict.score == pytest.approx(5.5 / 6)
 
 
 def test_samples_of_a_rating_have_their_expected_value() -> None:
-    verdict = sampled(RATING, votes("4", "4", "5"), 3, "mean")
+    verdict = decide_samples(RATING, votes("4", "4", "5"), 3, "mean")
     whole = 3 + 6 / 2
     expected = (0.5 * (0 + 1 + 2 + 3) + 2.5 * 4 + 1.5 * 5) / whole
     assert verdict.value == "4"
@@ -199,7 +199,7 @@ def test_members_that_work_unit_by_unit_vote_like_others(campaign: Campaign) -> 
 
 def test_a_jury_keeps_its_members(three: Campaign) -> None:
     hold(three, "--judges", "a,b,c")
-    with pytest.raises(CommandError, match="is there with a, b, c by majority"):
+    with pytest.raises(CommandError, match="exists with a, b, c by majority"):
         hold(three, "--judges", "a,b")
     with pytest.raises(CommandError, match="choose a new name"):
         hold(three, "--judges", "a,b,c", "--rule", "mean")
@@ -208,9 +208,9 @@ def test_a_jury_keeps_its_members(three: Campaign) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--judges", "a"), "two members or more"),
+        (("--judges", "a"), "at least two members"),
         (("--judges", "a,nobody"), "there is no judge 'nobody'"),
-        (("--judges", "a,ada"), "'ada' is no judge"),
+        (("--judges", "a,ada"), "'ada' is not a judge"),
         (("--samples-of", "a"), "is asked everything once"),
     ],
 )

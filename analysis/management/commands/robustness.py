@@ -21,7 +21,7 @@ from datasets.options import add_arguments as add_declared
 from datasets.options import check_bounds, options_of
 from judging.backends.base import SetupError
 from judging.estimate import estimate
-from judging.jury import judges_of
+from judging.jury import voting_judges
 from judging.management.commands.run_judge import judge_called
 from judging.models import Judge
 from judging.prompts.perturbations import KINDS
@@ -86,7 +86,7 @@ class Command(BaseCommand):
         if options["items"] is not None and options["items"] < 1:
             raise CommandError("--items is not above 0; give a number of items.")
         campaign = campaign_called(options["campaign"])
-        if voting := judges_of(options["judge"]):
+        if voting := voting_judges(options["judge"]):
             raise CommandError(
                 f"Jury {options['judge']!r} asks nothing itself, so it has no trials of its own; "
                 f"run those of its members: --judge {', --judge '.join(voting)}."

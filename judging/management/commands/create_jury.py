@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from annotation.management.base import campaign_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
-from judging.jury import RULES, Jury, JuryError, convene, jury_of, samples_as_jury
+from judging.jury import RULES, Jury, JuryError, convene, create_jury, jury_of_samples
 
 
 class Command(BaseCommand):
@@ -42,9 +42,9 @@ class Command(BaseCommand):
 
     def jury(self, options: dict[str, Any]) -> Jury:
         if options["samples_of"]:
-            return samples_as_jury(_rater(options["samples_of"]), options["rule"])
+            return jury_of_samples(_rater(options["samples_of"]), options["rule"])
         names = [name for name in map(str.strip, options["judges"].split(",")) if name]
-        return jury_of([_rater(name) for name in dict.fromkeys(names)], options["rule"])
+        return create_jury([_rater(name) for name in dict.fromkeys(names)], options["rule"])
 
 
 def _rater(name: str) -> Rater:

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from annotation.management.base import campaign_called, print_lines, write_whole
 from datasets.console import Command as BaseCommand
-from judging.jury import judges_of
+from judging.jury import voting_judges
 from judging.management.commands.run_judge import judge_called
 from judging.manifest import manifest_of
 from judging.models import JudgeRun
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
 
     def run(self, **options: Any) -> None:
-        if voting := judges_of(options["judge"]):
+        if voting := voting_judges(options["judge"]):
             raise CommandError(
                 f"Jury {options['judge']!r} asks nothing itself, so it has no runs; the manifests "
                 f"are of its members: --judge {', --judge '.join(voting)}."

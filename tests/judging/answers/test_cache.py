@@ -17,7 +17,7 @@ from judging.answers.cache import EqualRequests, reused_results
 from judging.backends.base import Answer, FinalError, Message, Request, Setup, TransientError
 from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Script, Scripted
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.engine.worker import work
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import request_hash
@@ -173,7 +173,7 @@ def test_a_judge_under_changed_conditions_takes_nothing(
 
 
 def prepared_rows(campaign: Campaign, rater: Judge, rows: list[Assignment]) -> list[Any]:
-    preparer = preparer_of(campaign, rater, Scripted(yes))
+    preparer = build_preparer(campaign, rater, Scripted(yes))
     return [preparer.prepare(row) for row in rows]
 
 

@@ -14,7 +14,7 @@ from judging.answers.calls import Call, Tally, store_calls
 from judging.answers.results import Failure, Result, record
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.models import JudgeCall, JudgeRun, Price
 from judging.runs import ledger, lifecycle
 from tests.judging.cast import judge
@@ -167,7 +167,7 @@ class TestRecorded:
     def record(self, run: JudgeRun, *told: Call, outcome: Any = None) -> Assignment:
         lease = lifecycle.take(run)
         assert lease is not None
-        preparer = preparer_of(run.campaign, run.judge, Scripted({}))
+        preparer = build_preparer(run.campaign, run.judge, Scripted({}))
         (row,) = ledger.claim(run.campaign, run.judge, lease, 1)
         prepared = preparer.prepare_all([row])[0]
         record(run, lease, preparer.schema, True, [Result(prepared, told, outcome)])

@@ -17,7 +17,7 @@ from judging.answers.calls import Call, storable, storable_text
 from judging.answers.results import Failure, Result, find_stored_results, record
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.models import JudgeCall, JudgeRun, Strike
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger, lifecycle
@@ -62,7 +62,7 @@ def held(campaign: Campaign) -> Held:
     run = lifecycle.start(campaign, rater)
     lease = lifecycle.take(run)
     assert lease is not None
-    preparer = preparer_of(campaign, rater, Scripted({}))
+    preparer = build_preparer(campaign, rater, Scripted({}))
     rows = ledger.claim(campaign, rater, lease, 1)
     return Held(run, lease, preparer, preparer.prepare_all(rows)[0])
 

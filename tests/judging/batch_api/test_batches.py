@@ -20,7 +20,7 @@ from annotation.models import Assignment, Campaign, Label, Response
 from judging import lanes
 from judging.answers.results import Result, record
 from judging.batch_api import format, requests
-from judging.batch_api.results import take_in
+from judging.batch_api.results import load_results
 from judging.manifest import is_sealed
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
 from judging.runs import ledger, lifecycle
@@ -186,8 +186,8 @@ def test_each_file_belongs_to_the_run_that_wrote_its_requests(
         exchange(campaign, rater, files[-1])
     found = JudgeRun.objects.filter(judge=rater).order_by("id")
     assert list(found.values_list("done", "calls", "state")) == [(4, 4, "done"), (8, 8, "done")]
-    assert "4 had come before" in exchange(campaign, rater, files[0])
-    assert "8 had come before" in exchange(campaign, rater, files[1])
+    assert "4 were loaded before" in exchange(campaign, rater, files[0])
+    assert "8 were loaded before" in exchange(campaign, rater, files[1])
 
 
 def test_nobody_else_asks_while_the_requests_are_out(
@@ -235,8 +235,8 @@ def test_an_answer_that_comes_too_late_is_counted_as_paid_and_changes_no_label(
     run(campaign, rater)
     before = labels(rater)
     path = write(tmp_path / "results.jsonl", results)
-    assert "12 were answered otherwise meanwhile" in exchange(campaign, rater, path)
-    assert "12 had come before" in exchange(campaign, rater, path)
+    assert "12 were answered in another way meanwhile" in exchange(campaign, rater, path)
+    assert "12 were loaded before" in exchange(campaign, rater, path)
     assert labels(rater) == before
     assert JudgeRun.objects.filter(judge=rater).order_by("id")[0].calls == 12
 
@@ -248,7 +248,7 @@ def test_taking_in_twice_changes_nothing(
     path = write(tmp_path / "results.jsonl", results)
     exchange(campaign, rater, path)
     before = everything(rater)
-    assert "12 had come before" in exchange(campaign, rater, path)
+    assert "12 were loaded before" in exchange(campaign, rater, path)
     assert everything(rater) == before
 
 
@@ -273,7 +273,7 @@ def test_what_has_not_come_back_stays_out_until_it_does(
     assert "its requests are in" in refusal(campaign, rater)
     assert standing(rater) == {"open": 7, "done": 5}
     rest = exchange(campaign, rater, write(tmp_path / "rest.jsonl", results[4:]))
-    assert "7 done, 0 failed; 1 had come before." in rest
+    assert "7 done, 0 failed; 1 were loaded before." in rest
     assert JudgeRun.objects.get(judge=rater).state == "done"
 
 
@@ -334,7 +334,7 @@ def test_a_result_after_an_error_is_taken(
     errors = write(tmp_path / "errors.jsonl", [failed(r, 500, "away") for r in asked])
     assert "12 came back with errors" in exchange(campaign, rater, errors)
     before = everything(rater)
-    assert "12 had come before" in exchange(campaign, rater, errors)
+    assert "12 were loaded before" in exchange(campaign, rater, errors)
     assert everything(rater) == before
     path = write(tmp_path / "again.jsonl", answered(server, asked))
     assert "12 done, 0 failed." in exchange(campaign, rater, path)
@@ -344,25 +344,25 @@ def test_a_result_after_an_error_is_taken(
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda ls: [*ls, ls[0]], "results.jsonl, line 13: has the custom_id of line 1 again"),
-        (lambda ls: [*ls, ls[0] | {"custom_id": "x"}], "line 13: the custom_id 'x' is none of"),
-        (lambda ls: [*ls, {"response": {}}], "line 13: the custom_id 'None' is none of ours"),
+        (lambda ls: [*ls, ls[0]], "results.jsonl, line 13: repeats the custom_id of line 1"),
+        (lambda ls: [*ls, ls[0] | {"custom_id": "x"}], "line 13: the custom_id 'x' is not from"),
+        (lambda ls: [*ls, {"response": {}}], "line 13: the custom_id 'None' is not from run_judge"),
         (
             lambda ls: [*ls, ls[0] | {"custom_id": ls[0]["custom_id"][:-2] + "zz"}],
             "line 13: the custom_id",
         ),
         (
             lambda ls: [*ls, ls[0] | {"custom_id": "run-999-" + ls[0]["custom_id"][-36:]}],
-            "line 13: is of run 999",
+            "line 13: belongs to run 999",
         ),
         (
             lambda ls: [
                 *ls,
                 ls[0] | {"custom_id": ls[0]["custom_id"][:-36] + "0" * 32},
             ],
-            "line 13: the custom_id is of no row of this judge",
+            "line 13: the custom_id belongs to no assignment of this judge",
         ),
-        (lambda ls: [*ls, "{"], "line 13: is no JSON object"),
+        (lambda ls: [*ls, "{"], "line 13: is not a JSON object"),
     ],
 )
 def test_a_line_that_cannot_be_joined_refuses_the_file_whole(
@@ -382,7 +382,7 @@ def test_a_file_that_broke_off_is_refused_whole(
     path = write(tmp_path / "results.jsonl", results)
     path.write_bytes(path.read_bytes()[:-20])
     said = refusal(campaign, rater, "--batch-file", str(path))
-    assert "results.jsonl, line 12: is not JSON; give the file as it was made" in said
+    assert "results.jsonl, line 12: is not JSON; give the original file" in said
     assert standing(rater) == {"open": 12, "done": 0}
 
 
@@ -399,16 +399,16 @@ def test_a_file_of_requests_is_told_what_comes_next(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     path = written(campaign, rater, tmp_path)
-    assert "which are out. Have them answered" in exchange(campaign, rater, path)
+    assert "which wait for results. Send them" in exchange(campaign, rater, path)
     run(campaign, rater, "--stop")
     assert "which is interrupted; choose a new file" in exchange(campaign, rater, path)
     other = judge_of(server, "online")
-    assert "none that are out for judge online" in exchange(campaign, other, path)
+    assert "not of judge online's batch" in exchange(campaign, other, path)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "is empty"), ("{}", "line 1: holds neither"), ("hello", "line 1: is not JSON")],
+    [("", "is empty"), ("{}", "line 1: contains neither"), ("hello", "line 1: is not JSON")],
 )
 def test_a_file_of_something_else_is_refused(
     campaign: Campaign, rater: Judge, tmp_path: Path, text: str, said: str
@@ -429,7 +429,7 @@ def test_more_than_a_file_may_hold_goes_into_further_files(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(format, "MOST_REQUESTS", 5)
+    monkeypatch.setattr(format, "MAX_REQUESTS", 5)
     path = written(campaign, rater, tmp_path)
     files = [path, tmp_path / "requests.2.jsonl", tmp_path / "requests.3.jsonl"]
     assert [len(lines_of(each)) for each in files] == [5, 5, 2]
@@ -443,7 +443,7 @@ def test_more_than_a_file_may_hold_goes_into_further_files(
 def test_a_file_s_size_is_bounded_too(
     campaign: Campaign, rater: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(format, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(format, "MAX_BYTES", 10_000)
     path = written(campaign, rater, tmp_path)
     sizes = [each.stat().st_size for each in tmp_path.glob("requests*.jsonl")]
     assert len(sizes) > 1
@@ -460,11 +460,11 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
 ) -> None:
     said = refusal(campaign, rater, "--batch-file", str(tmp_path / "none" / "requests.jsonl"))
     assert "cannot be written (no such file or directory)" in said
-    monkeypatch.setattr(format, "MOST_REQUESTS", 5)
+    monkeypatch.setattr(format, "MAX_REQUESTS", 5)
     taken = tmp_path / "requests.2.jsonl"
     taken.write_text("mine", "utf-8")
     said = refusal(campaign, rater, "--batch-file", str(tmp_path / "requests.jsonl"))
-    assert "is there already; move it away" in said
+    assert "already exists; move it away" in said
     here = {path.name for path in tmp_path.iterdir()} - {"batch.jsonl"}
     assert (here, taken.read_text("utf-8")) == ({"requests.2.jsonl"}, "mine")
     assert set(JudgeRun.objects.values_list("state", flat=True)) == {"stopped"}
@@ -517,7 +517,7 @@ def only_calls(campaign: Campaign, rater: Judge, path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("judging.batch_api.results.record", calls_alone)
         patch.setattr("judging.batch_api.results._missing", lambda run: 1)
-        take_in(campaign, rater, path)
+        load_results(campaign, rater, path)
 
 
 def killed_while_taking_in(campaign: Campaign, rater: Judge, path: Path) -> None:
@@ -528,9 +528,9 @@ def killed_while_taking_in(campaign: Campaign, rater: Judge, path: Path) -> None
             raise KeyboardInterrupt
 
         patch.setattr("judging.batch_api.results._Group.store", killed)
-        patch.setattr("judging.batch_api.results._leave_out", lambda run, lease: None)
+        patch.setattr("judging.batch_api.results._wait_for_rest", lambda run, lease: None)
         with pytest.raises(KeyboardInterrupt):
-            take_in(campaign, rater, path)
+            load_results(campaign, rater, path)
     assert Assignment.objects.filter(rater=rater.rater, status="leased").exists()
     JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
 
@@ -554,7 +554,7 @@ def test_rows_at_which_workers_died_are_told_to_be_left_out(
         Strike.objects.create(assignment=row, count=2)
     said = exchange(campaign, rater, tmp_path / "requests.jsonl")
     assert "Written: 10 requests" in said
-    assert "2 rows that brought down the process that asked them stay out" in said
+    assert "2 requests during which workers died are not included" in said
 
 
 def test_a_paused_server_stays_paused_while_requests_are_written(
@@ -589,7 +589,7 @@ def test_an_ordinary_run_says_how_to_go_on_with_what_a_dead_writer_left(
 @pytest.mark.parametrize(
     "order", [lifecycle.ask_to_stop, lifecycle.ask_to_cancel], ids=["stop", "cancel"]
 )
-@pytest.mark.parametrize("when", ["_lines", "Files.close", "Files.put_in_place"])
+@pytest.mark.parametrize("when", ["_lines", "Files.close", "Files.move_into_place"])
 def test_who_ends_a_run_while_its_requests_are_written_finds_none_out(
     campaign: Campaign,
     rater: Judge,
@@ -598,7 +598,7 @@ def test_who_ends_a_run_while_its_requests_are_written_finds_none_out(
     when: str,
     order: Any,
 ) -> None:
-    monkeypatch.setattr(requests, "CLAIMED", 5)
+    monkeypatch.setattr(requests, "CLAIM_SIZE", 5)
     owner = requests.Files if "." in when else requests
     name = when.split(".")[-1]
     method = getattr(owner, name)
@@ -609,7 +609,7 @@ def test_who_ends_a_run_while_its_requests_are_written_finds_none_out(
 
     monkeypatch.setattr(owner, name, ended_meanwhile)
     said = refusal(campaign, rater, "--batch-file", str(tmp_path / "requests.jsonl"))
-    assert "was ended while its requests were written, and none is out" in said
+    assert "was stopped while its requests were written, so no file was created" in said
     assert {path.name for path in tmp_path.iterdir()} == {"batch.jsonl"}
     found = JudgeRun.objects.get()
     cancelled = order is lifecycle.ask_to_cancel

@@ -30,15 +30,15 @@ BEFORE_IT_TOLD = """
 parts.Files.close = lambda self: os._exit(9)
 """
 BEFORE_THE_FILE_IS_IN_PLACE = """
-parts.Files.put_in_place = lambda self: os._exit(9)
+parts.Files.move_into_place = lambda self: os._exit(9)
 """
 BETWEEN_TWO_FILES = """
-parts.MOST_REQUESTS = 120
-place = parts.Part.put_in_place
-parts.Part.put_in_place = lambda self: os._exit(9) if ".2." in self.path.name else place(self)
+parts.MAX_REQUESTS = 120
+place = parts.Part.move_into_place
+parts.Part.move_into_place = lambda self: os._exit(9) if ".2." in self.path.name else place(self)
 """
 BEFORE_THE_RUN_IS_OUT = """
-requests._out = lambda *told: os._exit(9)
+requests._mark_out = lambda *told: os._exit(9)
 """
 
 
@@ -62,10 +62,10 @@ def exchange(house: House, path: Path) -> str:
             "Written: 200 requests of run 1 to",
             marks=pytest.mark.long,
         ),
-        (BETWEEN_TWO_FILES, "holds the requests of run 1, which are out."),
+        (BETWEEN_TWO_FILES, "has the requests of run 1, which wait for results."),
         pytest.param(
             BEFORE_THE_RUN_IS_OUT,
-            "holds the requests of run 1, which are out.",
+            "has the requests of run 1, which wait for results.",
             marks=pytest.mark.long,
         ),
     ],

@@ -14,7 +14,7 @@ from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Label
 from datasets.rows import InputError
 from judging.batch_api import requests, results
-from judging.batch_api.results import Taken, take_in
+from judging.batch_api.results import LoadedResults, load_results
 from judging.manifest import is_sealed
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
@@ -56,8 +56,8 @@ class Out:
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
         return path
 
-    def take(self, *lines: Line, tick: Any = lambda done: None) -> Taken:
-        return take_in(self.campaign, self.judge, self.file(lines), tick)
+    def take(self, *lines: Line, tick: Any = lambda done: None) -> LoadedResults:
+        return load_results(self.campaign, self.judge, self.file(lines), tick)
 
     def rows(self) -> list[Assignment]:
         found = {str(row.uid): row for row in Assignment.objects.filter(rater=self.judge.rater)}
@@ -73,7 +73,7 @@ def out(campaign: Campaign, tmp_path: Path) -> Out:
     return Out(campaign, rater, tmp_path, asked)
 
 
-def counts(taken: Taken) -> dict[str, Any]:
+def counts(taken: LoadedResults) -> dict[str, Any]:
     return {name: value for name, value in vars(taken).items() if name != "run"}
 
 
@@ -171,7 +171,9 @@ def test_rows_are_taken_in_groups_in_the_order_of_the_ledger(
     rows = out.rows()
     assert list(stored) == [rows[n].pk for n in (0, 1, 2, 4, 6)]
     strange = out.answer(7) | {"custom_id": out.asked[7][:-36] + "0" * 32}
-    with pytest.raises(InputError, match=r"line 4: the custom_id is of no row of this judge"):
+    with pytest.raises(
+        InputError, match=r"line 4: the custom_id belongs to no assignment of this judge"
+    ):
         out.take(*map(out.answer, range(8, 11)), strange)
     assert JudgeCall.objects.count() == 5
 
@@ -182,12 +184,12 @@ def test_a_file_is_of_the_judge_the_campaign_and_the_batch_that_it_was_written_f
     other = asking("other")
     wrong = "its requests were not written for judge"
     with pytest.raises(InputError, match=wrong):
-        take_in(out.campaign, other, out.file([out.answer(0)]))
+        load_results(out.campaign, other, out.file([out.answer(0)]))
     elsewhere = Campaign.objects.get(pk=out.campaign.pk)
     elsewhere.pk, elsewhere.name = None, "elsewhere"
     elsewhere.save()
     with pytest.raises(InputError, match=wrong):
-        take_in(elsewhere, out.judge, out.file([out.answer(0)]))
+        load_results(elsewhere, out.judge, out.file([out.answer(0)]))
     JudgeRun.objects.filter(pk=out.run.pk).update(manifest={})
     with pytest.raises(InputError, match=wrong):
         out.take(out.answer(0))
@@ -200,7 +202,9 @@ def test_a_line_of_another_judges_row_refuses_the_file(out: Out) -> None:
     requests.write(out.campaign, other, path)
     theirs = json.loads(path.read_text("utf-8").splitlines()[0])["custom_id"][-36:]
     line = out.answer(1) | {"custom_id": out.asked[1][:-36] + theirs}
-    with pytest.raises(InputError, match="line 2: the custom_id is of no row of this judge"):
+    with pytest.raises(
+        InputError, match="line 2: the custom_id belongs to no assignment of this judge"
+    ):
         out.take(out.answer(0), line)
     assert not JudgeCall.objects.exists()
 

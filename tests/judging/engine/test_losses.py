@@ -16,7 +16,7 @@ from annotation.models import Assignment, Campaign, Label, Response
 from judging.answers.cache import EqualRequests
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.engine import Control
 from judging.engine.persistence import MIN_FAILURES, claim_requests, read_history
 from judging.engine.worker import work
@@ -154,7 +154,7 @@ def test_whoever_lost_his_lease_claims_nothing_any_more(campaign: Campaign) -> N
     run = lifecycle.start(campaign, rater)
     lease = lifecycle.take(run)
     assert lease is not None
-    preparer = preparer_of(campaign, rater, Scripted(yes))
+    preparer = build_preparer(campaign, rater, Scripted(yes))
     JudgeRun.objects.update(lease=uuid.uuid4())
     with pytest.raises(LostLeaseError):
         claim_requests(run, lease, preparer, EqualRequests(run), 4)

@@ -19,7 +19,7 @@ from judging.answers import cache
 from judging.answers.cache import EqualRequests, find_answers
 from judging.answers.results import FINAL
 from judging.backends.scripted import Scripted
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.engine import persistence
 from judging.engine.persistence import (
     MIN_FAILURES,
@@ -40,7 +40,7 @@ ITEMS = 4
 def claim(
     run: JudgeRun, token: uuid.UUID, count: int = 9, equals: EqualRequests | None = None
 ) -> Claim:
-    preparer = preparer_of(run.campaign, run.judge, Scripted(yes))
+    preparer = build_preparer(run.campaign, run.judge, Scripted(yes))
     return claim_requests(run, token, preparer, equals or EqualRequests(run), count)
 
 
@@ -90,7 +90,7 @@ class TestAClaim:
         self, run: Held
     ) -> None:
         row = run[2][1]
-        preparer = preparer_of(run[0].campaign, run[0].judge, Scripted(yes))
+        preparer = build_preparer(run[0].campaign, run[0].judge, Scripted(yes))
         digest = preparer.prepare_all([row])[0].request_hash
         called(run[0], row, "answered", 5, request_hash=digest, completion="{}")
         Assignment.objects.filter(pk=row.pk).update(attempts=1)
@@ -118,7 +118,7 @@ class TestAClaim:
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch, reuse: str, asked: int
     ) -> None:
         run, token = held(campaign, judge(), reuse=reuse)
-        preparer = preparer_of(campaign, run.judge, Scripted(yes))
+        preparer = build_preparer(campaign, run.judge, Scripted(yes))
         prepare_all = preparer.prepare_all
         monkeypatch.setattr(
             preparer,

@@ -23,7 +23,7 @@ from judging.answers.cache import (
 from judging.answers.results import Failure, Result
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.models import Judge, JudgeCall, JudgeRun, Strike
 from judging.prompts.request import Prepared
 from judging.runs import ledger
@@ -232,7 +232,7 @@ class TestReuse:
         assert counts == {"campaign": [4, 0], "all": [4, 4]}
 
     def prepared(self, campaign: Campaign, rater: Judge) -> list[Prepared]:
-        preparer = preparer_of(campaign, rater, Scripted(yes))
+        preparer = build_preparer(campaign, rater, Scripted(yes))
         return preparer.prepare_all(list(ledger.assignments_of(campaign, rater).order_by("id")))
 
     def test_what_is_taken_is_the_newest_answer_with_all_that_came_with_it(

@@ -16,7 +16,7 @@ from judging.answers.calls import Call
 from judging.answers.results import Result, record
 from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
 from tests.databases import ON_POSTGRESQL
@@ -38,7 +38,7 @@ def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_cir
     lease = lifecycle.take(run)
     assert lease is not None
     rows = ledger.claim(campaign, rater, lease, 4)
-    preparer = preparer_of(campaign, rater, Scripted(yes))
+    preparer = build_preparer(campaign, rater, Scripted(yes))
     prepared = [preparer.prepare(row) for row in rows]
     JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
     stored, wrong, taken = threading.Event(), [], []

@@ -18,7 +18,7 @@ from judging import lanes
 from judging.answers.cache import EqualRequests
 from judging.answers.results import record
 from judging.backends.scripted import Scripted
-from judging.batch_api.requests import preparer_of
+from judging.batch_api.requests import build_preparer
 from judging.engine import worker
 from judging.engine.persistence import MIN_FAILURES, claim_requests, read_history
 from judging.engine.worker import work
@@ -264,7 +264,7 @@ def begun_anew(run: JudgeRun, token: uuid.UUID) -> None:
 
 
 def recorded(run: JudgeRun, token: uuid.UUID) -> None:
-    preparer = preparer_of(run.campaign, run.judge, Scripted(yes))
+    preparer = build_preparer(run.campaign, run.judge, Scripted(yes))
     record(run, token, preparer.schema, False, [])
 
 
@@ -418,7 +418,7 @@ class TestARowsOwnPast:
                 state=state, seconds=1.0, sent_at=timezone.now() - timedelta(seconds=ago),
             )  # fmt: skip
         Assignment.objects.filter(pk=first.pk).update(attempts=len(calls))
-        preparer = preparer_of(campaign, rater, Scripted(yes))
+        preparer = build_preparer(campaign, rater, Scripted(yes))
         return claim_requests(run, token, preparer, EqualRequests(run), 1).ready[0]
 
     def test_only_calls_without_an_answer_in_time_were_late(self, campaign: Campaign) -> None:
