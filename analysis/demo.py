@@ -25,11 +25,12 @@ ROLES = {
     "researcher": "labels too, and reads batches, campaigns and reports",
     "admin": "reads batches, campaigns and reports",
 }
+GRACE = 20
 
 
 @dataclass(frozen=True)
 class Account:
-    """A name and a password to print, and what one can do with them."""
+    """A name and a password to print, and what the account may do."""
 
     name: str
     password: str
@@ -37,7 +38,7 @@ class Account:
 
 
 def make_accounts() -> list[Account]:
-    """One account a role; one that is there already keeps its password."""
+    """Create one account for each role; an existing account keeps its password."""
     passwords = _passwords(Path(settings.DATA_DIR) / "demonstration.json")
     for role in ROLES:
         user, _ = User.objects.get_or_create(username=f"demo-{role}", defaults={"role": role})
@@ -56,12 +57,9 @@ def _passwords(path: Path) -> dict[str, str]:
     return passwords
 
 
-GRACE = 20
-
-
 @contextmanager
 def celery_worker() -> Iterator[Path]:
-    """Starts a worker in its own process group and stops it in the end; gives its log."""
+    """Start a worker in its own process group, yield its log's path, and stop it at the end."""
     log = Path(settings.DATA_DIR) / "worker.log"
     command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1",
                "--loglevel", "INFO", "--without-mingle", "--without-gossip"]  # fmt: skip
@@ -80,6 +78,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(GRACE)
     except subprocess.TimeoutExpired:
-        # Its children stand in the same group and would go on without it.
+        # Its children are in the same group and would continue without it.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

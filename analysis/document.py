@@ -1,7 +1,7 @@
-"""What a format is, and the document that formats print: sections of tables of cells.
+"""The declaration of a format, and the document that formats print: sections of tables of cells.
 
-The document knows no format. Every format prints these cells with the digits that are rounded
-here, so that no two formats can disagree.
+The document knows no format. Every format prints these cells with the digits that are rounded here,
+so that no two formats can disagree.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from typing import Any
 from .measures.base import percent
 from .types import JSON
 
+DIGITS = 3
+DASH = "–"
+
 
 @dataclass(frozen=True)
 class Format:
-    """A way to write a report: its name on the command line, its file's ending, its media type."""
+    """A way to write a report: its name on the command line, its file's suffix, its media type."""
 
     name: str
     label: str
@@ -25,13 +28,9 @@ class Format:
     render: Callable[[JSON], str]
 
 
-DIGITS = 3
-DASH = "–"
-
-
 @dataclass(frozen=True, slots=True)
 class Who:
-    """A name under the sign of its kind: human, judge or reference; none where it is empty."""
+    """A name with the sign of its kind: human, judge or reference; none if the kind is empty."""
 
     name: str
     kind: str = ""
@@ -42,11 +41,11 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is printed, or a dash where `value` is None; `reason` says why.
+    """A printed number, or a dash if `value` is None; `reason` says why.
 
-    `above` are the signs of the rows over which it is significantly higher. A p is never printed
-    as 0, which it is not: `is_p`. `judged` is the share of the cells behind it that were rated, and
-    `bounds` are what stands for it where the others may be no or yes.
+    `above` are the signs of the rows over which it is significantly higher. `is_p` keeps a small p
+    from being printed as 0. `judged` is the rated share of the cells that the number depends on,
+    and `bounds` are its values with the other cells no and yes.
     """
 
     value: float | None
@@ -66,7 +65,7 @@ class Number:
 
     @classmethod
     def of(cls, estimate: Mapping[str, Any]) -> Number:
-        """An estimate of the report."""
+        """Return the number of an estimate of the report."""
         value, low, high = (estimate[name] for name in ("value", "low", "high"))
         no, yes = estimate.get("bounds", (None, None))
         return cls(
@@ -94,14 +93,14 @@ class Number:
 
     @property
     def ends(self) -> tuple[str, str] | None:
-        """Both ends of the interval, where there is one."""
+        """Both ends of the interval, or None without one."""
         if self.value is None or self.low is None or self.high is None:
             return None
         return rounded(self.low, self.digits), rounded(self.high, self.digits)
 
     @property
     def rated(self) -> str:
-        """How much of what the number hangs on was rated, where that is not all."""
+        """The rated share of the cells that the number depends on, if it is not all of them."""
         if self.judged is None or self.judged >= 1:
             return ""
         return f"{percent(self.judged)} rated"
@@ -117,7 +116,7 @@ Cell = str | int | Who | Number
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a header; a row's first cell names it. The last `apart` rows stand apart."""
+    """Rows under a header; a row's first cell names it. The last `apart` rows are set apart."""
 
     caption: str
     header: tuple[str | Who, ...]
@@ -126,14 +125,14 @@ class Table:
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.header) for row in self.rows):
-            raise ValueError(f"{self.caption}: a row has not as many cells as the header")
+            raise ValueError(f"{self.caption}: a row must have as many cells as the header")
 
     def is_numeric(self, column: int) -> bool:
-        """Whether a column holds nothing but numbers, and so stands to the right."""
+        """Return whether a column holds only numbers, and so is aligned right."""
         return column > 0 and all(isinstance(row[column], int | Number) for row in self.rows)
 
     def reasons(self) -> dict[str, str]:
-        """Why numbers of this table are undefined: the reason and its mark, a, b, c …"""
+        """Return why numbers of this table are undefined: each reason and its mark, a, b, c …"""
         found = dict.fromkeys(
             cell.reason
             for row in self.rows
@@ -157,7 +156,7 @@ class Block:
 class Section:
     """Blocks under a title. Its figures are those of `subject`, a member of the report's `part`.
 
-    Where there is text it comes first: `paragraphs`, then `points` as a list.
+    Text comes first: `paragraphs`, then `points` as a list.
     """
 
     title: str
@@ -171,7 +170,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """The whole report. `made` is when and by which version, and changes from time to time."""
+    """The whole report. `made` states the time and the version, and differs between runs."""
 
     title: str
     about: str
@@ -179,7 +178,7 @@ class Document:
     sections: tuple[Section, ...]
 
     def tables(self) -> Iterator[tuple[Section, Block, Table]]:
-        """Every table with what it stands under."""
+        """Yield every table with its section and block."""
         for section in self.sections:
             for block in section.blocks:
                 for table in block.tables:
@@ -187,12 +186,12 @@ class Document:
 
 
 def rounded(value: float, digits: int = DIGITS) -> str:
-    """A number to so many digits, without the sign of a zero."""
+    """Format a number with this many decimals, without the sign of a zero."""
     return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """A count with its noun: 1 tie, 2 ties."""
+    """Format a count with its noun: 1 tie, 2 ties."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 

@@ -1,4 +1,4 @@
-"""Frozen reports, which never change: what a paper cites."""
+"""Snapshots of reports, which never change, for papers to cite."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from annotation.models import Campaign, User
 
 
 class FrozenReport(models.Model):
-    """A report with its choices, kept word for word. Never changed, and a campaign stays with it.
+    """A snapshot: a report with its options, stored verbatim and never changed.
 
-    `content` is the report's JSON as it is downloaded, so that `sha256` is the digest of that file;
-    `key` is its beginning, under which the report has its address. `choices` are the address's
-    query, and `by_name` is who froze it; of an account that is deleted it says no more than that.
+    Its campaign cannot be deleted. `content` is the report's JSON as it is downloaded, so that
+    `sha256` is the digest of that file. `key` is the beginning of the digest, and part of the
+    snapshot's address. `choices` are the address's query, and `by_name` is the account that created
+    the snapshot; of a deleted account it only says so.
     """
 
     campaign = models.ForeignKey(Campaign, models.PROTECT, related_name="frozen_reports")
@@ -38,7 +39,7 @@ class FrozenReport(models.Model):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if not self._state.adding:
-            raise TypeError(f"frozen report {self.key} cannot be changed; freeze a new one")
+            raise TypeError(f"snapshot {self.key} cannot be changed; create a new one")
         super().save(*args, **kwargs)
 
     @property
@@ -48,7 +49,7 @@ class FrozenReport(models.Model):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the content is what was frozen, word for word."""
+        """Whether the content is unchanged since it was stored."""
         return digest(self.content) == self.sha256
 
 

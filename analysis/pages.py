@@ -1,4 +1,4 @@
-"""What the pages of reports, measures and frozen reports share."""
+"""Helpers of the pages of reports, measures and snapshots."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 
 
 def report_address(campaign: Campaign, query: str) -> str:
-    """The live report with these choices."""
+    """Return the address of the current report with these options."""
     address = reverse("report", args=[campaign.pk])
     return f"{address}?{query}" if query else address
 
 
 def attached(content: str | bytes, media_type: str, name: str) -> HttpResponse:
-    """Text or bytes as a file to keep."""
+    """Return text or bytes as a file to download."""
     response = HttpResponse(content, content_type=media_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -1,4 +1,4 @@
-"""A frozen report names who froze it, until that person's account is erased."""
+"""Removal of a person's name from snapshots when the account is erased."""
 
 from __future__ import annotations
 

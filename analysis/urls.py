@@ -1,6 +1,6 @@
-"""URLs of reports; each format of the registry has one of its own, by its file's ending.
+"""URLs of reports; each format of the registry has its own, by its file's suffix.
 
-A robustness sheet is about a judge over a campaign, which a run of it names.
+A robustness sheet is about a judge over a campaign, which a run of the judge identifies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages of the report: a frame at once, its numbers as soon as they are computed."""
+"""Pages of the report: the frame at once, and the numbers when they are computed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LONGEST_POLLED = 2 * 3600
 @require_safe
 @role_required(*READERS)
 def report(request: HttpRequest, pk: int) -> HttpResponse:
-    """The frame of the page with its choices; wrong ones are told, and nothing is computed."""
+    """Render the frame of the page with its options; wrong ones are reported instead of numbers."""
     campaign = _campaign(request, pk)
     form = _form(request, campaign)
     context = {
@@ -51,7 +51,7 @@ def report(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def body(request: HttpRequest, pk: int) -> HttpResponse:
-    """The numbers, as a part of the page."""
+    """Render the numbers, as a part of the page."""
     campaign = _campaign(request, pk)
     form = _form(request, campaign)
     if not form.is_valid():
@@ -74,7 +74,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """How many labels came since the numbers on the page; nothing, where it says so already."""
+    """Render how many labels are newer than the page's numbers; empty if it says so already."""
     campaign = _campaign(request, pk)
     since, opened, shown = (_number(request, name) for name in ("since", "opened", "shown"))
     number = labels_since(campaign, since)
@@ -92,7 +92,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
-    """The report as a file, in the format of that ending."""
+    """Return the report as a file, in the format of that suffix."""
     campaign = _campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
@@ -108,7 +108,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
-    """Freezes the numbers that were looked at; where labels came since, they are told first."""
+    """Store the numbers on the page as a snapshot; if labels are newer, show their number first."""
     campaign = _campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
@@ -130,9 +130,9 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpResponse:
-    """A figure as a file; `of` in the address names the variable or score that it is drawn of.
+    """Return a figure as a file; `of` in the address names the variable or score that it shows.
 
-    Without it the first one that it can be drawn of.
+    Without `of` it is the first one that the figure suits.
     """
     campaign = _campaign(request, pk)
     chosen = next((each for each in offered() if each.suffix == suffix), None)
@@ -155,13 +155,13 @@ def _subject(drawn: Figure, report: dict[str, Any], name: str) -> Subject:
     for subject in subjects(report, drawn):
         if name in ("", subject.name):
             return subject
-    raise Http404("This report has nothing that the figure could be drawn of.")
+    raise Http404("This report has no data for the figure.")
 
 
 @require_safe
 @role_required(*READERS)
 def robustness(request: HttpRequest, pk: int) -> HttpResponse:
-    """The robustness sheet of a run's judge over its campaign; of a trial, that of its base."""
+    """Render the robustness sheet of a run's judge over its campaign; of a trial, its base's."""
     run = get_object_or_404(
         runs_of(person(request)).select_related("judge__base", "campaign__batch"), pk=pk
     )
@@ -174,12 +174,12 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    """A campaign that this account may read; another is not there."""
+    """Return a campaign that this account may read, or raise 404."""
     return get_object_or_404(readable(person(request)).select_related("batch"), pk=pk)
 
 
 def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ChoicesForm:
-    """The choices in the address, in which `beside` are no choices."""
+    """Return the options in the address, apart from the parameters `beside`."""
     query = request.GET.copy()
     for name in beside:
         query.pop(name, None)
@@ -187,7 +187,7 @@ def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ChoicesForm
 
 
 def _query(request: HttpRequest) -> str:
-    """The choices as they stand in the address, without those that were left empty."""
+    """Return the options in the address, without empty ones."""
     query = request.GET.copy()
     for name in list(query):
         query.setlist(name, [value for value in query.getlist(name) if value])

@@ -35,13 +35,14 @@ def report(
     judges: Iterable[str] = (),
     check: bool = False,
 ) -> Report:
-    """The report of a table of labels: agreement of people, and each judge against them.
+    """Create the report of a table of labels: agreement of people, and each judge beside them.
 
-    `reference` is what judges are held against: `human`, people together, or `adjudicated`, an
-    adjudicator's decisions too. `levels` are nominal unless a protocol or you say ordinal or
-    interval, by variable. `resamples` are as many as so few queries need where None. `variables`,
-    `raters` and `judges` take only these. With `check` other libraries compute the figures again,
-    in a process of their own. Raises TableError, InputError, ChoiceError, and ValueError.
+    `reference` is what judges are compared with: `human`, people together, or `adjudicated`,
+    adjudicators' decisions as well. `levels` gives the level of variables, which is nominal unless
+    a protocol says otherwise. `resamples` defaults to the number that suits the queries.
+    `variables`, `raters` and `judges` select labels. With `check` other libraries compute the
+    figures again, in a process of their own. Raises TableError, InputError, ChoiceError and
+    ValueError.
     """
     choices = _choices(resamples, seed, epsilon, reference, variables, raters, judges)
     frame, protocol = frame_of(table, levels or {}, choices)
@@ -58,9 +59,9 @@ def agreement(
     resamples: int | None = None,
     seed: int = 0,
 ) -> Variable:
-    """How well people agree on a variable, which need not be named where there is only one.
+    """Return how well people agree on a variable, which need not be named if it is the only one.
 
-    Raises as `report` does, and KeyError for a variable that is not there.
+    Raises as `report` does, and KeyError for an unknown variable.
     """
     choices = _choices(resamples, seed)
     frame, _ = frame_of(table, levels or {}, choices)
@@ -82,10 +83,10 @@ def alternative_test(
     variable: str = "",
     levels: Mapping[str, Level] | None = None,
 ) -> AltTest:
-    """The alternative annotator test: may a judge replace a person at this `epsilon`?
+    """Run the alternative annotator test: may a judge replace a person at this `epsilon`?
 
-    Judge and variable need not be named where there is only one. Raises as `report` does, and
-    KeyError for what is not there.
+    Judge and variable need not be named if they are the only ones. Raises as `report` does, and
+    KeyError for unknown names.
     """
     choices = _choices(None, 0, epsilon)
     frame, _ = frame_of(table, levels or {}, choices)
@@ -94,7 +95,7 @@ def alternative_test(
 
 
 def measures(table: Table, *, resamples: int | None = None, seed: int = 0) -> dict[str, Score]:
-    """The scores of systems that the labels of a table give, such as `coverage`, by name.
+    """Return the scores of systems that labels alone give, such as `coverage`, by name.
 
     Measures that need texts or rankings need a batch: `tandem measures` has them. Raises as
     `report` does.

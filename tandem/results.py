@@ -1,6 +1,6 @@
-"""What the functions of `tandem` return: the report's JSON, under short names and with its numbers.
+"""The results of the functions of `tandem`: the report's JSON under short names.
 
-Every number is an `Estimate`. `json` is always the whole, in the form that `report` writes.
+Every number is an `Estimate`. `json` is always the complete block, as `report` writes it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FIELDS = ("value", "low", "high", "n", "method")
 class Estimate(statistics.Estimate):
     """A value with its 95 % interval, over n units, and how it was computed.
 
-    `value` is None exactly where `reason` says why.
+    `value` is None exactly if `reason` is set.
     """
 
     @classmethod
     def of(cls, block: Mapping[str, Any]) -> Estimate:
-        """An estimate of the report's JSON."""
+        """Return an estimate of the report's JSON."""
         value, low, high, n, method = (block[name] for name in FIELDS)
         return cls(value, low, high, n, method, block.get("reason"))
 
@@ -47,7 +47,7 @@ class Estimate(statistics.Estimate):
         return f"Estimate({value}, low={low}, high={high}, n={self.n}, method={self.method!r})"
 
     def __float__(self) -> float:
-        """The value. Raises ValueError, with the reason, where there is none."""
+        """Return the value. Raises ValueError, with the reason, if there is none."""
         if self.value is None:
             raise ValueError(self.reason)
         return self.value
@@ -57,8 +57,8 @@ class Estimate(statistics.Estimate):
 class AltTest:
     """The alternative annotator test of a judge.
 
-    `passes` is None where it cannot be said: with too few queries, or where comparing words alone
-    would pass, too; `verdict` says which. `json` is the report's block.
+    `passes` is None if the test cannot tell, because there are too few queries or the baseline
+    passes, too; `verdict` says which. `json` is the report's block.
     """
 
     epsilon: float
@@ -79,7 +79,7 @@ class AltTest:
 
 
 def alt_test_of(labels: VariableFrame, judge: str, epsilon: float, choices: Choices) -> AltTest:
-    """The test of a judge of a variable's labels. Raises KeyError for a judge that is not there."""
+    """Test a judge of a variable's labels. Raises KeyError for an unknown judge."""
     columns = {labels.raters[n].name: n for n in labels.columns("judge")}
     column = columns[chosen_name("judge", judge, columns)]
     sample = Sample(labels, choices.resamples, choices.seed)
@@ -88,14 +88,14 @@ def alt_test_of(labels: VariableFrame, judge: str, epsilon: float, choices: Choi
 
 
 class Comparison:
-    """A judge and those it is held against: `kappa` and `percent`, and `alpha` of all together."""
+    """A judge compared with people or a person: `kappa`, `percent`, and `alpha` of all together."""
 
     def __init__(self, judge: str, against: str, json: JSON) -> None:
         self.judge, self.whom, self.json = judge, against, json
 
     @property
     def kappa(self) -> Estimate:
-        """Cohen's."""
+        """Cohen's kappa."""
         return Estimate.of(self.json["cohen_kappa"])
 
     @property
@@ -105,7 +105,7 @@ class Comparison:
 
     @property
     def alpha(self) -> Estimate | None:
-        """Krippendorff's; None beside a single person."""
+        """Krippendorff's alpha; None beside a single person."""
         found = self.json.get("krippendorff_alpha")
         return None if found is None else Estimate.of(found)
 
@@ -114,17 +114,17 @@ class Comparison:
 
 
 class Judge:
-    """A judge of one variable, beside people."""
+    """A judge of one variable, compared with people."""
 
     def __init__(self, name: str, json: JSON, labels: VariableFrame, choices: Choices) -> None:
         self.name, self.json = name, json
         self._labels, self._choices = labels, choices
 
     def against(self, whom: str = "") -> Comparison:
-        """The judge against people together, one person, or adjudicators' decisions.
+        """Compare the judge with people together, one person, or adjudicators' decisions.
 
-        People together are their `majority`, or their `mean` where values are at interval level;
-        either stands for itself only. Raises KeyError for others.
+        People together are `majority`, or `mean` at the interval level; each name is valid only if
+        it applies. Raises KeyError for other names.
         """
         together = str(self.json["reference"])
         blocks = {together: self.json["agreement"], **self.json.get("pairs", {})}
@@ -135,7 +135,7 @@ class Judge:
         return Comparison(self.name, name, blocks[name])
 
     def alt_test(self, epsilon: float | None = None) -> AltTest:
-        """The alternative annotator test at an epsilon; without one at that of the report."""
+        """Run the alternative annotator test at an epsilon, by default the report's."""
         own = self._choices.epsilon
         if epsilon is None or epsilon == own:
             return AltTest.of(self.json["alt_test"])
@@ -148,7 +148,7 @@ class Judge:
 
 
 class Variable:
-    """One variable: how far people agree on it, and each judge beside them."""
+    """One variable: the agreement of people on it, and each judge."""
 
     def __init__(self, name: str, json: JSON, labels: VariableFrame, choices: Choices) -> None:
         self.name, self.json = name, json
@@ -164,7 +164,7 @@ class Variable:
 
     @property
     def units(self) -> int:
-        """Units that people labelled."""
+        """The number of units that people labelled."""
         return int(self.json["agreement"]["units"])
 
     @property
@@ -177,12 +177,12 @@ class Variable:
 
     @property
     def alpha(self) -> Estimate:
-        """Krippendorff's, of people."""
+        """Krippendorff's alpha of people."""
         return self._of_people("krippendorff_alpha")
 
     @property
     def kappa(self) -> Estimate:
-        """Fleiss', of people."""
+        """Fleiss' kappa of people."""
         return self._of_people("fleiss_kappa")
 
     @property
@@ -191,7 +191,7 @@ class Variable:
 
     @property
     def gwet(self) -> Estimate:
-        """AC1 of nominal variables, AC2 of ordered ones, of people."""
+        """Gwet's AC1 of nominal variables, AC2 of ordered ones, of people."""
         return self._of_people("gwet_ac")
 
     @property
@@ -203,7 +203,7 @@ class Variable:
         return Estimate.of(self.json["agreement"][name])
 
     def judge(self, name: str = "") -> Judge:
-        """A judge beside people; one alone needs no name. Raises KeyError for others."""
+        """Return a judge; the only one needs no name. Raises KeyError for others."""
         name = chosen_name("judge", name, self.json["judges"])
         return Judge(name, self.json["judges"][name], self._labels, self._choices)
 
@@ -213,7 +213,7 @@ class Variable:
 
 
 class Score(Mapping[str, dict[str, Estimate]]):
-    """A score such as `coverage`: by system, each rater's estimate, `mean` of people among them."""
+    """A score such as `coverage`: each rater's estimate by system, and people's `mean`."""
 
     def __init__(self, name: str, json: JSON) -> None:
         self.name, self.json = name, json
@@ -235,7 +235,7 @@ class Score(Mapping[str, dict[str, Estimate]]):
 class Report(Mapping[str, Variable]):
     """A report: its variables by name, `scores`, `warnings`, and the whole as `json`.
 
-    A notebook shows it as the page that the site has.
+    A notebook shows it like the site's page.
     """
 
     def __init__(self, json: JSON, frame: Frame, choices: Choices) -> None:
@@ -274,22 +274,22 @@ class Report(Mapping[str, Variable]):
         return {name: Score(name, block) for name, block in self.json["scores"].items()}
 
     def judge(self, name: str = "", variable: str = "") -> Judge:
-        """A judge beside people on a variable, which need not be named where there is only one.
+        """Return a judge of a variable, which need not be named if it is the only one.
 
-        Raises KeyError for what is not there.
+        Raises KeyError for unknown names.
         """
         return self[chosen_name("variable", variable, self.json["variables"])].judge(name)
 
     def text(self, format: str = "md") -> str:
-        """The report as `json`, `md`, `csv`, `latex` or `html`. Raises KeyError for others."""
+        """Return the report as `json`, `md`, `csv`, `latex` or `html`. Raises KeyError."""
         from analysis.formats import FORMATS
 
         return FORMATS[_known("format", format, FORMATS)].render(self.json)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the report to a file, in the format of its ending, such as `report.html`.
+        """Write the report to a file, in the format of its suffix, such as `report.html`.
 
-        Raises KeyError for an ending that no format has, and OSError.
+        Raises KeyError for an unknown suffix, and OSError.
         """
         from analysis.formats import FORMATS
 
@@ -299,7 +299,7 @@ class Report(Mapping[str, Variable]):
         return Path(path)
 
     def _repr_html_(self) -> str:
-        # In a frame of its own, since the sheet styles whole pages.
+        # In a frame of its own, since the style sheet is for whole pages.
         page = escape(self.text("html"))
         style = "width: 100%; height: 40rem; border: 0"
         return f'<iframe title="Report" sandbox srcdoc="{page}" style="{style}"></iframe>'
@@ -316,7 +316,7 @@ class Report(Mapping[str, Variable]):
 
 
 def chosen_name(what: str, name: str, there: Collection[str]) -> str:
-    """A name among those that are there; without one, the only one. Raises KeyError."""
+    """Return a name among the existing ones; without a name, the only one. Raises KeyError."""
     if name:
         return _known(what, name, there)
     if len(there) != 1:

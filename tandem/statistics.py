@@ -1,7 +1,7 @@
 """The statistics as functions of arrays, under the names that papers use.
 
-Everything that `analysis.statistics` exports, and `ppi_mean` for its `prediction_powered_mean`.
-Labels are whole numbers in arrays of units by raters, -1 where there is none.
+It exports everything in `analysis.statistics`, and `ppi_mean` for its `prediction_powered_mean`.
+Labels are integers in arrays of units by raters, -1 for none.
 """
 
 from analysis import statistics as _statistics

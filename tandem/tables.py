@@ -1,6 +1,7 @@
 """Tables of labels as frames: data frames, rows, and labels files.
 
-A table travels as the lines of a labels file, so that there is one reader with one set of checks.
+A table is passed on as the lines of a labels file, so that there is one reader with one set of
+checks.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from analysis.statistics import Level
 from datasets.rows import InputError
 
 Table = Any
-"""A frame of pandas, polars or pyarrow, what offers Arrow's stream, or mappings; its columns are
-those of a labels file: item, unit, variable, value, rater, and what else is known."""
+"""A frame of pandas, polars or pyarrow, an object with Arrow's stream, or mappings. Its columns are
+those of a labels file: item, unit, variable, value, rater, and further known ones."""
 WHOLE = ("replicate", "revision")
 KEPT = ("value", "spans", "meta", *WHOLE, "seconds", "score")
-"""Columns that are no texts. A whole number in any other one is a name that was written as such."""
+"""Columns that are not text. A whole number in any other column is a name written as a number."""
 ABSENT = ("NAType", "NaTType")
 
 
 class TableError(ValueError):
-    """A table that cannot be read as labels: which row, what is wrong, and what to do."""
+    """A table that cannot be read as labels: the row, the error, and the remedy."""
 
 
 def frame_of(
     table: Table, levels: Mapping[str, Level], choices: Choices
 ) -> tuple[Frame, str | None]:
-    """The frame of a table or of labels files, and the one protocol that its rows name, if any.
+    """Return the frame of a table or of labels files, and the protocol if its rows name one.
 
-    Raises TableError for a table, InputError for a file, ChoiceError for an option that nothing
-    answers to.
+    Raises TableError for a table, InputError for a file, and ChoiceError for an option that names
+    nothing in it.
     """
     paths = _paths(table)
     if paths:
@@ -65,7 +66,7 @@ def _read(
 
 
 def _paths(table: Table) -> list[Path]:
-    """The paths, where a table is one path or several."""
+    """Return the paths if a table is one path or several."""
     if isinstance(table, str | Path):
         return [Path(table)]
     if isinstance(table, list | tuple) and table and isinstance(table[0], str | Path):
@@ -81,7 +82,7 @@ def _write(path: Path, table: Table) -> None:
 
 
 def rows_of(table: Table) -> Iterator[Mapping[str, Any]]:
-    """The rows of a table, from 1, as mappings. Raises TypeError for what is no table."""
+    """Yield the rows of a table as mappings. Raises TypeError if it is not a table."""
     if hasattr(table, "itertuples"):
         names = [str(name) for name in table.columns]
         columns = [table.iloc[:, n].tolist() for n in range(len(names))]
@@ -100,7 +101,7 @@ def rows_of(table: Table) -> Iterator[Mapping[str, Any]]:
             yield row
     else:
         raise TypeError(
-            f"{type(table).__name__} is no table; give a data frame, mappings, or a path"
+            f"{type(table).__name__} is not a table; give a data frame, mappings, or a path"
         )
 
 
@@ -118,7 +119,7 @@ def _member(name: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no form for: NumPy's numbers and arrays, and moments."""
+    """Convert NumPy's numbers and arrays, and dates, which JSON has no form for."""
     if isinstance(value, date):
         return value.isoformat()
     if hasattr(value, "tolist"):

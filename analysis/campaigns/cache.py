@@ -1,4 +1,4 @@
-"""A cache of reports, valid as long as a campaign's labels and the options are the same."""
+"""A cache of reports, valid while a campaign's labels and the options stay the same."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from judging.models import JudgeRun
 
 @dataclass(frozen=True)
 class Computed:
-    """A report, and the newest response that was there when it was begun."""
+    """A report, and the newest response at the time when its computation started."""
 
     report: JSON
     newest: int
 
 
 def computed_report(campaign: Campaign, choices: Choices) -> Computed:
-    """The report of a campaign as it is now, from before where nothing has changed since."""
+    """Return the current report of a campaign, from the cache if nothing has changed."""
     cache = caches["reports"]
-    # What is stored while the report is made counts as new; it may be in it already.
+    # Responses stored during the computation count as new, although the report may include them.
     newest, key = state_of(campaign, asdict(choices))
     report = cache.get(key)
     if report is None:
@@ -42,7 +42,7 @@ def computed_report(campaign: Campaign, choices: Choices) -> Computed:
 
 
 def labels_since(campaign: Campaign, newest: int) -> int:
-    """How many labels that count came after a response."""
+    """Count the labels in statistics that are newer than a response."""
     labels = Label.objects.filter(
         response__pk__gt=newest,
         response__current=True,
@@ -52,9 +52,9 @@ def labels_since(campaign: Campaign, newest: int) -> int:
 
 
 def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
-    """The newest response, and a digest of all that a report is made of, and of what is asked.
+    """Return the newest response, and a digest of everything that a report depends on.
 
-    Responses never change, so that number and newest of those that stand tell them apart.
+    Responses never change, so the number and the newest of the current ones identify them.
     """
     own = _answers(campaign.name)
     also = {verdict_campaign(campaign)}

@@ -11,14 +11,14 @@ from annotation.models import Assignment, Campaign, Item, QueryDraw
 from judging.models import Judge
 
 SHORTEST = 40
-"""Characters: a shorter text may stand in a prompt by chance."""
+"""In characters. A shorter text may be in a prompt by chance."""
 
 
 def prompts_that_saw(campaign: Campaign, judges: Collection[str]) -> list[JSON]:
-    """A warning for each judge whose own prompt quotes a text that it is held against people on.
+    """Return a warning for each judge whose prompt quotes a text that it is evaluated on.
 
-    Known is what stands in the prompt word for word, whatever its blanks and line breaks: an
-    example in other words is not found. Texts of development queries may stand in a prompt.
+    A quote is found word for word, whatever its blanks and line breaks; a paraphrase is not found.
+    Texts of development queries may be in a prompt.
     """
     asked = Judge.objects.filter(rater__name__in=judges, runs__campaign=campaign).exclude(prompt="")
     prompts = {j.rater.name: _plain(j.prompt) for j in asked.select_related("rater").distinct()}
@@ -30,7 +30,7 @@ def prompts_that_saw(campaign: Campaign, judges: Collection[str]) -> list[JSON]:
         rater__kind="human",
         responses__current=True,
     )
-    # What a prompt may be tuned on is no part of what the judge is held against people on.
+    # A prompt may be tuned on the items that are not compared.
     tuned = QueryDraw.objects.filter(campaign=campaign, role=DEVELOPMENT)
     labelled = labelled.exclude(item__query__in=tuned.values("query"))
     columns = ("item__key", "item__report__text", "item__passage__text", "item__query__text")
@@ -41,7 +41,7 @@ def prompts_that_saw(campaign: Campaign, judges: Collection[str]) -> list[JSON]:
         if seen:
             text = (
                 f"Its prompt quotes texts of {len(seen)} of the {len(texts)} items that it is "
-                "evaluated on. Its figures are not those on unseen items."
+                "evaluated on. Its figures do not hold for unseen items."
             )
             found.append(Warning("prompt_saw_labels", None, name, text)._asdict())
     return found

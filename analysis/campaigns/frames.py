@@ -1,4 +1,4 @@
-"""A campaign's labels as a frame with strata and the floor, and what its report lets choose."""
+"""A campaign's labels as a frame with strata and the baseline, and its report's options."""
 
 from __future__ import annotations
 
@@ -30,10 +30,29 @@ from judging.floor import get_floor
 
 NO_RULE = "the lexical rule says nothing of categories that are neither yes and no nor in an order"
 NO_TEXT = "the items show no text in which the lexical rule could look for words"
+_UNMISSED: Value = Value(None, CharField())
+_COLUMNS = (
+    "response__assignment__item__key",
+    "unit__key",
+    "unit__kind",
+    "variable",
+    "value",
+    _UNMISSED,
+    "response__assignment__rater__name",
+    "response__assignment__rater__kind",
+    "response__assignment__replicate",
+    "response__assignment__item__query__key",
+    "response__assignment__item__report__system",
+    "response__assignment__item__report__setting",
+    NullIf("response__assignment__assisted_by", Value("")),
+    "score",
+)
+"""The columns of a label in the order of `LabelFact`."""
+_ORDER = ("response__assignment__item__position", "unit__position", "id")
 
 
 def with_floor(frame: Frame, campaign: Campaign) -> Frame:
-    """The frame of a campaign with its floor, where a judge is there to stand beside it."""
+    """Add the baseline to the frame of a campaign that has a judge to compare with it."""
     if not any(rater.kind == "judge" for rater in frame.raters):
         return frame
     floor = get_floor(campaign)
@@ -52,34 +71,14 @@ def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: boo
     return FloorCodes(np.array(found, dtype=np.int64), "")
 
 
-_UNMISSED: Value = Value(None, CharField())
-_COLUMNS = (
-    "response__assignment__item__key",
-    "unit__key",
-    "unit__kind",
-    "variable",
-    "value",
-    _UNMISSED,
-    "response__assignment__rater__name",
-    "response__assignment__rater__kind",
-    "response__assignment__replicate",
-    "response__assignment__item__query__key",
-    "response__assignment__item__report__system",
-    "response__assignment__item__report__setting",
-    NullIf("response__assignment__assisted_by", Value("")),
-    "score",
-)
-"""Of a label, as `LabelFact` has them."""
-_ORDER = ("response__assignment__item__position", "unit__position", "id")
-
-
 @uncollected()
 def campaign_frame(
     campaign: Campaign, choices: Choices = EVERYTHING, strata: Strata | None = None
 ) -> Frame:
-    """The chosen current labels of a campaign, and the missing ones; those of trials left out.
+    """Return the frame of a campaign's selected current labels and missing ones.
 
-    So are the answers to gold and practice items: what is right there was known beforehand.
+    Labels of trials, and answers to gold and practice items, whose right answers were known
+    beforehand, are left out.
     """
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
@@ -101,7 +100,7 @@ def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
 
 
 def verdicts_elsewhere(campaign: Campaign) -> dict[Place, str]:
-    """The labels of the judge that a campaign validates, where another campaign holds them."""
+    """Return the labels of the judge that a campaign validates, if another campaign holds them."""
     judge, source = validated_judge(campaign), verdict_campaign(campaign)
     if not judge or source == campaign.name:
         return {}
@@ -118,7 +117,7 @@ def verdicts_elsewhere(campaign: Campaign) -> dict[Place, str]:
 
 
 def _missing(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
-    """One fact for each variable that an assignment was asked and gave no label for."""
+    """Yield a fact for each variable that an assignment was asked for and gave no label of."""
     closed = Assignment.objects.filter(item__campaign=campaign).exclude(
         status__in=("open", "leased", "done", "cancelled"), missing={}
     )
@@ -152,7 +151,7 @@ def _missing_fact(assignment: Assignment, unit: Unit, variable: str, reason: str
 
 
 def campaign_strata(campaign: Campaign) -> Strata:
-    """The strata of a campaign's items; one of a single value says nothing and is left out."""
+    """Return the strata of a campaign's items, without those of a single value."""
     source = Grounding.objects.filter(query=OuterRef("query"), passage=OuterRef("passage"))
     rows = list(
         Item.objects.filter(campaign=campaign)
@@ -170,14 +169,14 @@ def campaign_strata(campaign: Campaign) -> Strata:
 
 
 def roles_of_items(campaign: Campaign) -> dict[str, str]:
-    """The role of each item's query, by the item's key."""
+    """Return the split of each item's query, by the item's key."""
     roles = dict(QueryDraw.objects.filter(campaign=campaign).values_list("query", "role"))
     items = Item.objects.filter(campaign=campaign).values_list("key", "query")
     return {key: roles.get(query, EVALUATION) for key, query in items}
 
 
 def campaign_offers(campaign: Campaign, strata: Strata) -> Offered:
-    """What a campaign's report lets choose, whether it has labels yet or not."""
+    """Return the values that the options of a campaign's report may take."""
     asked = schema(campaign)
     cuts = {
         cut for v in asked.variables if v.level != "nominal" for cut in scale_of(v).values()[1:]

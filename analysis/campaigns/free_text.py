@@ -17,7 +17,7 @@ from datasets.readers.clapnq import NO_ANSWER
 
 
 class WrittenFact(NamedTuple):
-    """One person's standing answer; `round` where the file that it came by told it."""
+    """One person's current answer; `round` if the file that it was imported from gives it."""
 
     query: str
     rater: str
@@ -26,11 +26,11 @@ class WrittenFact(NamedTuple):
 
 
 def written_answers(campaign: Campaign) -> WrittenAnswers | None:
-    """The answers of people by question; None where the campaign asks for none.
+    """Return people's answers by question; None if the campaign asks for none.
 
-    Where the campaign follows another, the second answers are its own and the first ones stand
-    there; otherwise the rounds are those that imported answers name. A question has a pair where
-    it has exactly one usable answer of each round.
+    If the campaign has a prerequisite, its own answers are the second ones, and the prerequisite
+    holds the first ones. Otherwise imported answers name their rounds. A question has a pair if it
+    has exactly one usable answer of each round.
     """
     if schema(campaign).written("query") is None:
         return None
@@ -42,7 +42,7 @@ def written_answers(campaign: Campaign) -> WrittenAnswers | None:
 
 
 def _facts(campaign: str) -> Iterator[WrittenFact]:
-    """In the order in which the assignments were made."""
+    """Yield the answers in the order in which the assignments were created."""
     standing = Response.objects.filter(
         current=True,
         assignment__item__campaign__name=campaign,
@@ -58,7 +58,7 @@ def _facts(campaign: str) -> Iterator[WrittenFact]:
 
 
 def _text(answer: Any) -> str | None:
-    """The text, its lines ending alike: a browser's field ends them in its own way."""
+    """Return the text with uniform line ends: a browser's field ends lines differently."""
     written = answer.get("written")
     return "\n".join(lines_of(written["text"])) if written else None
 
@@ -77,7 +77,7 @@ def _texts(facts: list[WrittenFact]) -> dict[str, list[str]]:
 
 
 def _following(second: list[WrittenFact], campaign: Campaign) -> Rounds:
-    """Each second answer beside the first one that its writer was shown."""
+    """Pair each second answer with the first answer that its writer was shown."""
     there: dict[str, list[tuple[str, str]]] = {}
     columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
     for query, rater, payload in first_answers(campaign).values_list(*columns):
@@ -106,7 +106,7 @@ def _told(facts: list[WrittenFact], campaign: Campaign) -> Rounds | None:
 
 
 def _skipped(campaign: Campaign) -> int:
-    """How often a person skipped: said so, or left no answer at all."""
+    """Count the skips of people: declared ones, and empty answers."""
     people = Assignment.objects.filter(
         item__campaign=campaign, rater__kind="human", replicate=0, assisted_by=""
     ).exclude(rater__name__in=excluded(campaign.name))

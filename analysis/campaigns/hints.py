@@ -1,4 +1,4 @@
-"""Evidence in another text than the judged one, by rater."""
+"""Flags of raters whose evidence is misplaced."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from annotation.models import Campaign
 
 
 def hints(campaign: Campaign) -> list[JSON]:
-    """Raters whose rationales stand in another text than the judged one, with how many do."""
+    """Return the raters with rationales from another text than the judged one, and their number."""
     return [hint_of(found) for found in misplaced(campaign)]
 
 
 def hint_of(found: Misplaced) -> JSON:
-    """The hint as the report has it."""
+    """Return the flag as the report has it."""
     return {
         "name": found.rater,
         "kind": found.rater_kind,

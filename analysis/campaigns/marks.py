@@ -25,7 +25,7 @@ _COLUMNS = (
 
 
 def campaign_marks(campaign: Campaign) -> Marks:
-    """The spans of a campaign's current labels; texts are read only where there are spans."""
+    """Return the spans of a campaign's current labels; texts are read only if there are spans."""
     stored = Span.objects.filter(
         label__response__current=True,
         label__response__assignment__item__campaign=campaign,
@@ -43,7 +43,7 @@ def campaign_marks(campaign: Campaign) -> Marks:
 
 
 def _texts(campaign: Campaign) -> Iterator[tuple[tuple[str, str], str]]:
-    """The texts of all items; the material of some queries is read at once, and not kept."""
+    """Yield the texts of all items, reading the material of some queries at a time."""
     items = Item.objects.filter(campaign=campaign).order_by()
     columns = ("query_id", "shown_passages", "passage_uses")
     shown = {query: left for query, *left in items.values_list(*columns)}

@@ -15,7 +15,7 @@ from annotation.presentation import schema
 
 
 def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
-    """The report of a campaign, as JSON."""
+    """Create the report of a campaign, as JSON."""
     frame = campaign_frame(campaign, choices, campaign_strata(campaign))
     frame = with_floor(frame, campaign)
     head = {

@@ -1,4 +1,4 @@
-"""Which figures of a report other libraries compute as well, and from which labels."""
+"""The figures of a report that other libraries can compute, with the labels that they need."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ BENJAMINI_YEKUTIELI = {"figure": "adjusted", "method": "fdr_by", "level": 0.05}
 
 @dataclass
 class Figures:
-    """Ours by their paths in the report, and what a library needs for the same; only those that
-    have a value: of what is null there is nothing to compare."""
+    """Our figures by their paths in the report, and a library's input for each.
+
+    Figures without a value are left out, since there is nothing to compare.
+    """
 
     arrays: dict[str, Any] = field(default_factory=dict)
     tasks: list[JSON] = field(default_factory=list)
@@ -31,14 +33,14 @@ class Figures:
     values: list[float] = field(default_factory=list)
 
     def add(self, path: str, value: float | bool | None, *wanted: JSON) -> None:
-        """A figure, and what a library is asked for: later parts win over earlier ones."""
+        """Add a figure and a library's task; later parts of the task override earlier ones."""
         if value is not None:
             self.paths.append(path)
             self.values.append(float(value))
             self.tasks.append({key: of for part in wanted for key, of in part.items()})
 
     def matrix(self, name: str, frame: VariableFrame) -> None:
-        """The labels (U, R) of a variable, and the number that each category stands for."""
+        """Add the labels (U, R) of a variable, and the number of each category."""
         self.arrays[f"{name}/{OF_CODES}"] = frame.codes
         if frame.scale.level != "nominal":
             self.arrays[f"{name}/{OF_VALUES}"] = frame.scale.values()
@@ -47,7 +49,7 @@ class Figures:
 def variable_figures(
     found: Figures, whole: VariableFrame, compared: VariableFrame, report: JSON
 ) -> None:
-    """Those of one variable: people among themselves, and judges on what is `compared`."""
+    """Collect the figures of one variable: human agreement, and judges on `compared`."""
     name = whole.name
     found.matrix(f"{name}/people", whole)
     found.matrix(f"{name}/judges", compared)
@@ -57,7 +59,7 @@ def variable_figures(
 
 
 def score_figures(found: Figures, scores: JSON) -> None:
-    """The adjusted p-values of every two systems."""
+    """Collect the adjusted p-values of every two systems."""
     for name, of in scores.items():
         for test in ("paired_t", "wilcoxon"):
             rows = [row[test] for row in of.get("comparisons", ())]
@@ -74,7 +76,7 @@ def _of_people(found: Figures, matrix: str, frame: VariableFrame, block: JSON) -
     name, people, k = frame.name, frame.columns("human"), len(frame.scale.categories)
     own = {"matrix": matrix, "columns": people, "level": frame.scale.level}
     start = f"variables.{name}.agreement"
-    # Randolph's chance is of the categories that are people's own, which a report knows.
+    # Randolph's chance is over people's own categories, whose number only the report knows.
     wide = {**own, "k": max(1, int(frame.scale.own().sum()))}
     if wide["k"] == k:
         for key, method in CHANCE.items():
@@ -115,7 +117,7 @@ def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, blo
 
 
 def _wins(found: Figures, path: str, test: JSON) -> None:
-    """Against whom a judge wins, by Benjamini and Yekutieli's correction of the p-values."""
+    """Collect the people against whom a judge wins, with Benjamini and Yekutieli's correction."""
     rows = [row for row in test.get("annotators", ()) if row["p_value"] is not None]
     found.arrays[path] = np.array([row["p_value"] for row in rows], float)
     for place, row in enumerate(rows):

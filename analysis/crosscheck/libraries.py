@@ -1,7 +1,7 @@
-"""The child process: figures by krippendorff, statsmodels and SciPy, and no code of ours.
+"""The child process: figures by krippendorff, statsmodels and SciPy, without code of ours.
 
 It reads a job from standard input, a NumPy archive of label matrices with the list of figures, and
-writes their values to standard output, null where a library has none.
+writes their values to standard output, null if a library has none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OF_CODES, OF_VALUES, PEOPLE = "codes", "values", "people"
 
 
 def fleiss(held: Mapping[str, Any], wanted: Wanted) -> Any:
-    """Fleiss' or Randolph's kappa of raters (U, R); none where units have unequally many labels."""
+    """Return Fleiss' or Randolph's kappa of raters (U, R); None if units' label numbers differ."""
     from statsmodels.stats.inter_rater import fleiss_kappa
 
     codes = _raters(held, wanted)
@@ -38,7 +38,7 @@ def fleiss(held: Mapping[str, Any], wanted: Wanted) -> Any:
 
 
 def alpha(held: Mapping[str, Any], wanted: Wanted) -> Any:
-    """Krippendorff's alpha of raters (U, R) at the level of measurement that is wanted."""
+    """Return Krippendorff's alpha of raters (U, R) at the task's level of measurement."""
     import krippendorff
 
     codes = _raters(held, wanted)
@@ -52,7 +52,7 @@ def alpha(held: Mapping[str, Any], wanted: Wanted) -> Any:
 
 
 def cohen(held: Mapping[str, Any], wanted: Wanted) -> Any:
-    """Cohen's kappa of two raters (U, 2), with weights where these are wanted."""
+    """Return Cohen's kappa of two raters (U, 2), with the task's weights."""
     from statsmodels.stats.inter_rater import cohens_kappa
 
     codes = _raters(held, wanted)
@@ -63,7 +63,7 @@ def cohen(held: Mapping[str, Any], wanted: Wanted) -> Any:
 
 
 def correlation(held: Mapping[str, Any], wanted: Wanted) -> Any:
-    """Spearman's, Kendall's or Pearson's correlation of two raters' numbers (U, 2)."""
+    """Return Spearman's, Kendall's or Pearson's correlation of two raters' numbers (U, 2)."""
     from scipy import stats
 
     of = {"spearman": stats.spearmanr, "kendall": stats.kendalltau, "pearson": stats.pearsonr}
@@ -75,7 +75,7 @@ def correlation(held: Mapping[str, Any], wanted: Wanted) -> Any:
 
 
 def adjusted(held: Mapping[str, Any], wanted: Wanted) -> Any:
-    """One of several p-values, adjusted; or 1 where it is significant at `level`, else 0."""
+    """Return one of several p-values, adjusted, or 1 if it is significant at `level`, else 0."""
     from statsmodels.stats.multitest import multipletests
 
     level = wanted.get("level")
@@ -93,7 +93,7 @@ FIGURES: Mapping[str, Callable[[Mapping[str, Any], Wanted], Any]] = {
 
 
 def _raters(held: Mapping[str, Any], wanted: Wanted, as_majority: bool = True) -> Ints:
-    """The columns that are wanted, (U, R); those of people behind a judge's as their majority."""
+    """Return the task's columns, (U, R); people beside a judge become their majority."""
     codes: Ints = held[f"{wanted['matrix']}/{OF_CODES}"][:, wanted["columns"]]
     if not as_majority or wanted.get("with") != PEOPLE:
         return codes
@@ -121,7 +121,7 @@ def _value(held: Mapping[str, Any], wanted: Wanted) -> float | None:
 
 
 def main() -> None:
-    """Raises what a library raises: the parent says that nothing was checked, and why."""
+    """Compute all tasks; a library's exception ends the process, and the parent reports it."""
     warnings.simplefilter("ignore")
     held = dict(np.load(io.BytesIO(sys.stdin.buffer.read())))
     tasks = json.loads(str(held.pop(TASKS)))

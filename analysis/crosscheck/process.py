@@ -1,4 +1,4 @@
-"""Starts the child process, and says in one line whether its figures match ours."""
+"""Start the child process, and summarise in one line whether its figures match ours."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .libraries import TASKS
 CHILD = "analysis.crosscheck.libraries"
 WITHIN = 1e-9
 LABELS = 100_000
-"""A report of so many labels is checked only where that is asked for."""
+"""A report with more labels is checked only on request."""
 SECONDS = 600
 ROOT = Path(__file__).resolve().parents[2]
 IS_ON = True
-"""Tests switch it off where they ask of something else."""
+"""Tests of other behaviour switch it off."""
 
 
 def crosschecked(figures: Callable[[], Figures], labels: int, wanted: bool) -> JSON:
-    """The check of a report of so many labels, where it is due or `wanted`."""
+    """Check a report of this many labels, if the check is due or requested."""
     if not IS_ON:
         return unchecked("the check is switched off")
     if labels >= LABELS and not wanted:
@@ -38,7 +38,7 @@ def crosschecked(figures: Callable[[], Figures], labels: int, wanted: bool) -> J
 
 
 def crosscheck(found: Figures) -> JSON:
-    """The check of all figures: how many a library has, those that differ, and the line on it."""
+    """Check all figures: how many a library has, those that differ, and a summary line."""
     if not found.tasks:
         return unchecked("no figure of this report is one that other libraries have")
     try:

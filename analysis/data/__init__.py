@@ -1,5 +1,7 @@
-"""From labels, stored or in a file, to the frame that all statistics take.
+"""The frame that all statistics take, built from labels.
 
-`sources` reads a campaign or a file, `labels` is one label, `frame` and `columns` build the frame,
-`selection` has a report's options, `resampling` the samples for intervals.
+`labels` holds one label, its scale and its marked evidence. `frame` builds the frame, and `chosen`
+builds it from the labels that a report's options select. `selection` holds these options.
+`reference` decides people's labels together, `splits` and `metadata` give the strata, `assisted`
+counts labels given with a judge's label in view, and `resampling` holds the samples for intervals.
 """

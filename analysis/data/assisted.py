@@ -1,7 +1,7 @@
-"""Labels that were given with a judge's label in view: how often they follow it.
+"""Labels that were given with a judge's label in view, and how often they follow it.
 
-They are left out of agreement, of the labels that judges are compared with, and of every estimate,
-because people who see an answer first tend to give the same.
+They are left out of human agreement, of comparisons with judges, and of every estimate, because
+people who see an answer first tend to give the same one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Place = tuple[str, str, str, str, str]
 
 
 class Assisted(NamedTuple):
-    """One label by `rater` that `by` assisted; `verdict` is `by`'s own label, None if not here."""
+    """One label by `rater` that `by` assisted; `verdict` is `by`'s own label, None if unknown."""
 
     variable: str
     rater: str
@@ -30,9 +30,9 @@ class Assisted(NamedTuple):
 
 
 def summary(labels: Iterable[Assisted], included: bool) -> JSON:
-    """The counts of assisted labels, in all and by whose verdict was seen.
+    """Count assisted labels, in total and by the judge whose label was shown.
 
-    `included` says that the report was asked to take them like all others.
+    `included` says that the report's options treat them like all other labels.
     """
     every = list(labels)
     by: JSON = {}
@@ -54,7 +54,7 @@ def _parts(labels: list[Assisted], names: Mapping[str, object], column: str) -> 
 
 
 def _counts(labels: list[Assisted]) -> dict[str, int]:
-    """`unmatched` are those whose verdict is not among the labels."""
+    """Count the labels; `unmatched` are those whose judge's label is unknown."""
     compared = [label for label in labels if label.verdict is not None]
     confirmed = sum(label.value == label.verdict for label in compared)
     return {

@@ -1,4 +1,4 @@
-"""The frame of the labels that were chosen."""
+"""The frame of the labels that the options of a report select."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ EVERYTHING = Choices()
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """While objects are made that all stay, Python does not look for cycles among them.
+    """Pause the search for reference cycles while many lasting objects are created.
 
-    Each such search goes through all that was made before, a tenth of the time of a report. It is
-    the whole process that does not search; of two threads in here, the first to end lets it go on.
+    Each search goes through all objects created before, which takes a tenth of the time of a
+    report. The pause affects the whole process. Of two threads in this block, the first to leave
+    ends it.
     """
     before = gc.isenabled()
     gc.disable()
@@ -39,7 +40,7 @@ def chosen_frame(
     verdicts: dict[Place, str] | None = None,
     out: Mapping[str, str] | None = None,
 ) -> Frame:
-    """The frame of the chosen ones of some labels; what it was made of counts all of them."""
+    """Return the frame of the labels that the options select; its inputs count all of them."""
     kept = choices.kept(facts, strata)
     frame = make_frame(kept, scales, out, verdicts, choices.assisted)
     return replace(frame, strata=strata, inputs=Inputs.of(facts))

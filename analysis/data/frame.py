@@ -1,7 +1,7 @@
-"""The frame: labels as columns. Every statistic takes its labels from here.
+"""The frame: labels as columns, from which every statistic takes its labels.
 
-A frame knows each rater's kind, because people are compared among themselves first and judges with
-them afterwards; nothing is pooled.
+A frame knows each rater's kind, because people are compared with each other first and judges with
+them afterwards. Nothing is pooled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .labels import FloorCodes, Inputs, LabelFact, Marks, Scale, number_of
 
 @dataclass(frozen=True)
 class RaterFacts:
-    """A rater of the frame: answered items, labels, and why it is left out, if it is."""
+    """A rater of the frame: answered items, labels, and the reason if the rater is excluded."""
 
     name: str
     kind: str
@@ -41,7 +41,7 @@ class UnitFacts:
 
 
 class Aside(NamedTuple):
-    """An answer that is no category: an escape, or a missing label with its reason."""
+    """An answer outside the categories: an escape, or a missing label with its reason."""
 
     unit: int
     rater: str
@@ -53,7 +53,7 @@ class Aside(NamedTuple):
 class VariableFrame:
     """The labels of one variable: `codes` (U, R) in the order of `raters`, -1 = no category.
 
-    `scores` (U, R) are judges' probabilities of yes or expected ratings, NaN where there are none.
+    `scores` (U, R) are judges' probabilities of yes or expected ratings, NaN without one.
     """
 
     name: str
@@ -67,25 +67,25 @@ class VariableFrame:
 
     @property
     def escapes(self) -> dict[str, int]:
-        """How often people gave each escape; those of the scale stand there even unused."""
+        """Count people's escapes, including those of the scale that were never used."""
         people = {r.name for r in self.raters if r.kind == "human" and r.excluded is None}
         used = Counter(a.what for a in self.asides if not a.is_missing and a.rater in people)
         return {e: used[e] for e in (*self.scale.escapes, *sorted(set(used)))}
 
     def aside(self, rater: str, is_missing: bool) -> dict[str, int]:
-        """How often one rater gave each escape, or was missing for each reason."""
+        """Count one rater's escapes, or the reasons of the rater's missing labels."""
         found = (a.what for a in self.asides if (a.rater, a.is_missing) == (rater, is_missing))
         return dict(Counter(found))
 
     def columns(self, kind: str) -> list[int]:
-        """The columns of the raters of one kind that count."""
+        """Return the columns of the raters of one kind that are not excluded."""
         return [n for n, r in enumerate(self.raters) if r.kind == kind and r.excluded is None]
 
     def of(self, kind: str) -> Ints:
         return self.codes[:, self.columns(kind)]
 
     def only(self, units: Ints) -> VariableFrame:
-        """The same for some of the units."""
+        """Return the same for some of the units."""
         kept = {int(unit): n for n, unit in enumerate(units)}
         facts = UnitFacts(
             tuple(self.units.names[n] for n in units),
@@ -108,7 +108,7 @@ class VariableFrame:
 
 @dataclass(frozen=True)
 class ItemFacts:
-    """An item by its number: key, query and system."""
+    """An item: its key, query and system."""
 
     key: str
     query: str
@@ -118,9 +118,9 @@ class ItemFacts:
 
 @dataclass(frozen=True)
 class Frame:
-    """All labels of a campaign or a file that were chosen; `strata` are values by stratum and item.
+    """The selected labels of a campaign or a file; `strata` are values by stratum and item.
 
-    `inputs` are of all of its labels, chosen or not.
+    `inputs` describes all of its labels, selected or not.
     """
 
     raters: tuple[RaterFacts, ...]
@@ -135,8 +135,10 @@ class Frame:
 
 @dataclass
 class _Columns:
-    """The labels of one variable while they come in: `facts` holds the first of each unit, `said`
-    what each rater said first, by unit."""
+    """The labels of one variable, collected one by one.
+
+    `facts` holds the first label of each unit, and `said` each rater's first label by unit.
+    """
 
     units: dict[tuple[str, str, str], int] = field(default_factory=dict)
     facts: list[LabelFact] = field(default_factory=list)
@@ -147,14 +149,14 @@ class _Columns:
         unit = self.units.setdefault(key, len(self.facts))
         if unit == len(self.facts):
             self.facts.append(fact)
-        # Repeated judgements are not more raters: the first one stands for the rater, even where it
-        # is missing, since a later one would be chosen for having an answer.
+        # Repeated judgements are not more raters. The first one represents the rater even if it is
+        # missing, since a later one would be selected for having an answer.
         said = self.said[fact.rater]
         if fact.replicate < said.setdefault(unit, fact).replicate:
             said[unit] = fact
 
     def verdict(self, fact: LabelFact) -> str | None:
-        """What the one who assisted a label said of the unit."""
+        """Return the assisting judge's own label of the unit."""
         unit = self.units.get((fact.item, fact.kind, fact.unit), -1)
         said = self.said.get(fact.assisted_by or "", {}).get(unit)
         return said.value if said else None
@@ -167,10 +169,12 @@ def make_frame(
     verdicts: Mapping[Place, str] | None = None,
     with_assisted: bool = False,
 ) -> Frame:
-    """The frame of labels. `scales` may lack variables: their categories are those that people
-    used, or all where no person labelled, and they are nominal. Labels that were made with a
-    suggestion in view are left out, unless asked for, and held against what was suggested: the
-    labels of who assisted, here or else in `verdicts`.
+    """Build the frame of labels.
+
+    Variables without a scale in `scales` are nominal. Their categories are those that people used,
+    or all if no person labelled. Labels given with a suggestion in view are left out, unless
+    `with_assisted`. They are compared with the suggesting judge's labels, from these facts or from
+    `verdicts`.
     """
     columns: dict[str, _Columns] = defaultdict(_Columns)
     items: dict[str, ItemFacts] = {}
@@ -187,7 +191,7 @@ def make_frame(
         people.setdefault(fact.rater, fact.rater_kind)
     raters = tuple(_raters(people, columns, excluded or {}))
     numbers = {key: n for n, key in enumerate(items)}
-    # By name, so that the same labels in another order get the same resamples.
+    # Sorted by name, so that the same labels in another order get the same resamples.
     named = {fact.query for found in columns.values() for fact in found.facts}
     queries = {q: n for n, q in enumerate(sorted(named | {i.query for i in items.values()}))}
     frames = {
@@ -212,7 +216,7 @@ def _compared(
 def _raters(
     kinds: Mapping[str, str], columns: Mapping[str, _Columns], excluded: Mapping[str, str]
 ) -> Iterator[RaterFacts]:
-    """The raters by name, with the labels that stand for them: of repeated ones the first alone."""
+    """Yield the raters by name, counting only the first of repeated labels."""
     items: dict[str, set[str]] = defaultdict(set)
     labels: Counter[str] = Counter()
     for found in columns.values():
@@ -273,9 +277,9 @@ def _unit_facts(
 
 
 def whole_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> Scale:
-    """A scale with every category in use: its own, what people added, what judges alone gave.
+    """Return a scale with every category in use: its own, people's additions, and judges' own.
 
-    `used` are values, each with whether a person gave it.
+    `used` pairs whether a person gave it with each value.
     """
     known = {*scale.categories, *scale.escapes}
     added = {value for by_people, value in used if by_people} - known
@@ -287,7 +291,7 @@ def whole_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> Scale:
 
 
 def _ranked(declared: tuple[str, ...], others: set[str]) -> tuple[str, ...]:
-    """Declared categories as they are and others behind them; all numbers in their order."""
+    """Return declared categories in their order and others after them; numbers in their order."""
     every = [*declared, *sorted(others)]
     if others and all(number_of(category) is not None for category in every):
         every.sort(key=float)

@@ -13,6 +13,8 @@ import numpy as np
 
 from ..statistics import Bools, Floats, Ints, Level
 
+NO_TEXTS = "a labels file has no texts in which the lexical rule could look for words"
+
 
 class LabelFact(NamedTuple):
     """One label, or one missing label, with the facts of its unit."""
@@ -35,10 +37,11 @@ class LabelFact(NamedTuple):
 
 @dataclass(frozen=True)
 class Inputs:
-    """Which labels a report was made of: how many, how many are missing, and their digest.
+    """The labels that a report was created from: their number, the missing ones, and a digest.
 
-    `sha256` is of one line a label, missing ones too: its members in the order of `LabelFact` as a
-    JSON array, the lines sorted and each ended by a line feed. The order of labels changes nothing.
+    `sha256` is taken over one line per label, including missing ones: the members in the order of
+    `LabelFact` as a JSON array, sorted, each ended by a line feed. It does not depend on the order
+    of the labels.
     """
 
     labels: int
@@ -54,7 +57,7 @@ class Inputs:
 
 
 def _lines(facts: list[LabelFact]) -> list[str]:
-    """Each as a JSON array. All are encoded at once, in which a line feed is never a text's own."""
+    """Encode each label as a JSON array, all at once; JSON escapes line feeds within texts."""
     encoder = json.JSONEncoder(ensure_ascii=False, separators=(", \n", ": "))
     arrays = encoder.encode(facts)[1:-1].replace("], \n[", "]\n[").replace(", \n", ", ")
     return arrays.split("\n") if facts else []
@@ -62,9 +65,9 @@ def _lines(facts: list[LabelFact]) -> list[str]:
 
 @dataclass(frozen=True)
 class Scale:
-    """What is measured: categories in order of rank, escapes, and the level of measurement.
+    """A scale of measurement: categories in order of rank, escapes, and the level.
 
-    `foreign` categories are used by judges alone: they are wrong answers, and no part of k.
+    Only judges use `foreign` categories: they are wrong answers, and not part of k.
     """
 
     categories: tuple[str, ...]
@@ -73,19 +76,19 @@ class Scale:
     foreign: frozenset[str] = frozenset()
 
     def values(self) -> Floats:
-        """The number of each category: itself where all are numbers, else its rank."""
+        """Return the number of each category: itself if all are numbers, else its rank."""
         numbers = [number_of(category) for category in self.categories]
         if None in numbers:
             return np.arange(len(self.categories), dtype=float)
         return np.array(numbers, dtype=float)
 
     def own(self) -> Bools:
-        """Which categories are the protocol's or the people's own."""
+        """Return which categories are the protocol's or people's own."""
         return np.array([c not in self.foreign for c in self.categories], dtype=bool)
 
 
 class Coded(Protocol):
-    """A variable of a protocol, as far as its scale goes."""
+    """The parts of a protocol's variable that make up its scale."""
 
     @property
     def codes(self) -> tuple[str, ...]: ...
@@ -98,30 +101,28 @@ class Coded(Protocol):
 
 
 def scale_of(variable: Coded) -> Scale:
-    """The scale of a protocol's variable."""
+    """Return the scale of a protocol's variable."""
     return Scale(variable.codes, variable.level, variable.escapes)
-
-
-NO_TEXTS = "a labels file has no texts in which the lexical rule could look for words"
 
 
 @dataclass(frozen=True)
 class FloorCodes:
-    """What the lexical rule says of the units of a variable: codes (U,), -1 where it says nothing.
+    """The labels of the baseline (the lexical rule) for the units: codes (U,), -1 without a label.
 
-    Without `codes` a `reason` stands in their place. It is no rater, and stands among none.
+    If there are no `codes`, `reason` says why. The baseline is not a rater and is not listed as
+    one.
     """
 
     codes: Ints | None = None
     reason: str = NO_TEXTS
 
     def only(self, units: Ints) -> FloorCodes:
-        """The same for some of the units."""
+        """Return the same for some of the units."""
         return self if self.codes is None else FloorCodes(self.codes[units], "")
 
 
 def number_of(text: str) -> float | None:
-    """The finite number that a text writes, if it writes one."""
+    """Return the finite number that a text spells, or None."""
     try:
         number = float(text)
     except ValueError:
@@ -130,7 +131,7 @@ def number_of(text: str) -> float | None:
 
 
 class Place(NamedTuple):
-    """Whose label of what: the unit by its item, kind and key."""
+    """The rater and the unit of a label, by its item, kind and key."""
 
     item: str
     kind: str
@@ -140,7 +141,7 @@ class Place(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A range of the text `field` in code points; without ends where its quote stands nowhere."""
+    """A range of the text `field` in code points; without ends if its quote was not found."""
 
     field: str
     start: int | None
@@ -149,9 +150,9 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks:
-    """Spans by label, of the judgement that stands for its rater; `texts` by item and field.
+    """Spans by label, from each rater's first judgement; `texts` by item and field.
 
-    `fields` are the texts in which evidence for a variable belongs, where a protocol says so.
+    `fields` are the texts in which evidence for a variable belongs, if a protocol says so.
     """
 
     spans: Mapping[Place, tuple[Mark, ...]] = field(default_factory=dict)

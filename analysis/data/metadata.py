@@ -10,14 +10,14 @@ import numpy as np
 from .selection import Strata
 
 OF_META = ("domain", "kind", "category", "source", "sensitivity", "complexity", "popularity")
-"""The members of meta that are strata."""
+"""The members of `meta` that are strata."""
 MOST_VALUES = 30
 """GaRAGe has 25 categories, the longest list of the papers."""
 LENGTHS = ("short", "middle", "long")
 
 
 def meta_strata(metas: Iterable[tuple[str, Mapping[str, Any] | None]]) -> Strata:
-    """The strata that the meta of labels files gives, by item."""
+    """Return the strata in the `meta` of labels files, by item."""
     found: dict[str, dict[str, str]] = {}
     for item, meta in metas:
         for name in OF_META:
@@ -27,7 +27,7 @@ def meta_strata(metas: Iterable[tuple[str, Mapping[str, Any] | None]]) -> Strata
 
 
 def length_strata(lengths: Mapping[str, int]) -> dict[str, str]:
-    """Items by the tertile of their length, equal lengths in the same one."""
+    """Return the tertile of each item's length; equal lengths are in the same one."""
     if not lengths:
         return {}
     low, high = np.quantile(list(lengths.values()), (1 / 3, 2 / 3), method="lower")
@@ -35,18 +35,18 @@ def length_strata(lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def telling(strata: Strata) -> Strata:
-    """The strata that divide: one of a single value says nothing, and one of many is no stratum."""
+    """Return the strata that divide items: neither a single value nor too many values do."""
     return {name: of for name, of in strata.items() if 1 < len(set(of.values())) <= MOST_VALUES}
 
 
 def in_order(values: Iterable[str]) -> list[str]:
-    """Lengths by their rank; other values as they are."""
+    """Sort lengths by their rank, and leave other values in their order."""
     given = list(values)
     return sorted(given, key=LENGTHS.index) if set(given) <= set(LENGTHS) else given
 
 
 def text_of(meta: Any, name: str) -> str | None:
-    """A member of meta as a word; None where it is none."""
+    """Return a member of `meta` as text, or None."""
     value = meta.get(name) if isinstance(meta, dict) else None
     if value is None:
         return None

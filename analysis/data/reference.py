@@ -1,7 +1,8 @@
-"""The reference labels of people together, in one place so that reports and measures agree.
+"""Reference labels of people together, defined once so that reports and measures agree.
 
-*people* are decided unit by unit: the most frequent label, or a mean if labels are numbers. *mean
-of people* is another figure: each person's own labels first, and then the mean over people.
+*people* are decided unit by unit: the most frequent label, or the mean if labels are numbers. *mean
+of people* is another figure: the value of each person's own labels first, and then the mean over
+people.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from .labels import Scale
 HUMAN = "human"
 Rule = Literal["majority", "mean"]
 TOGETHER: Mapping[str, str] = {"majority": "people's majority", "mean": "people's mean"}
-"""What a judge was held against, in words, by its rule."""
+"""The name of the reference under each rule."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What judges are held against, by unit. `codes` (U,) are categories, -1 = none.
+    """The labels that judges are compared with, by unit. `codes` (U,) are categories, -1 = none.
 
-    `values` (U,) are the numbers of these categories, or people's own mean, NaN = none; the code is
-    then the category nearest to it, a half going to the higher. `ties` (U,) have no code.
+    `values` (U,) are the numbers of these categories, or people's mean, NaN = none. In the latter
+    case the code is the nearest category, rounding halves up. `ties` (U,) have no code.
     """
 
     rule: Rule
@@ -37,13 +38,15 @@ class Reference:
 
 
 def reference(frame: VariableFrame, kind: str = HUMAN) -> Reference:
-    """The raters of a kind taken together: their mean of interval-level variables, else the most
-    frequent label. Whoever gives numbers with equal steps never ties: every unit has a mean."""
+    """Combine the raters of a kind: the mean of interval-level variables, else the majority.
+
+    Numbers with equal steps never tie: every unit has a mean.
+    """
     return reference_of(frame.of(kind), frame.scale)
 
 
 def reference_of(codes: Ints, scale: Scale) -> Reference:
-    """The same of codes (U, R), -1 = none."""
+    """Return the same for codes (U, R), -1 = none."""
     if scale.level == "interval":
         means = _means(numbered(scale, codes))
         return Reference("mean", _nearest(scale, means), means, np.zeros(len(means), np.bool_))
@@ -52,9 +55,10 @@ def reference_of(codes: Ints, scale: Scale) -> Reference:
 
 
 def decided(frame: VariableFrame) -> Floats:
-    """What the scores and measures of people together are made of, (U,); NaN = nothing.
+    """Return people's joint labels for scores and measures, (U,); NaN without one.
 
-    The place of the most frequent category, NaN for ties; the mean where categories are ordered.
+    This is the position of the most frequent category, NaN for ties, or the mean if categories are
+    ordered.
     """
     if frame.scale.level != "nominal":
         return mean_rating(frame)
@@ -63,12 +67,12 @@ def decided(frame: VariableFrame) -> Floats:
 
 
 def mean_rating(frame: VariableFrame, kind: str = HUMAN) -> Floats:
-    """The mean of the numbers that raters of a kind gave each unit, (U,); NaN without any."""
+    """Return the mean of a kind's numbers for each unit, (U,); NaN without any."""
     return _means(numbered(frame.scale, frame.of(kind)))
 
 
 def numbered(scale: Scale, codes: Ints) -> Floats:
-    """Codes as the numbers of their categories, NaN where there is no label."""
+    """Return codes as the numbers of their categories, NaN without a label."""
     values = np.append(scale.values(), np.nan)
     found: Floats = values[codes]
     return found
@@ -83,9 +87,9 @@ def _means(values: Floats) -> Floats:
 
 
 def _nearest(scale: Scale, means: Floats) -> Ints:
-    """The people's own categories whose numbers are nearest to means (U,), -1 for NaN.
+    """Return the people's own categories with numbers nearest to the means (U,), -1 for NaN.
 
-    Halfway between two it is the higher one, as ratings are rounded everywhere here.
+    Halfway between two it is the higher one, as everywhere in rounding ratings.
     """
     numbers = scale.values()
     places = np.flatnonzero(scale.own())

@@ -17,11 +17,12 @@ MANY = 60
 TOO_MANY = f"over {MANY} different values: a coefficient of categories says nothing"
 
 AT_ONCE = 8_000_000
-"""Draws that are kept rather than made anew for each statistic: 64 MB."""
+"""The draws that are kept instead of drawn again for each statistic: 64 MB."""
+MEAN = "mean"
 
 
 class Drawing(TypedDict):
-    """How the library's functions are to resample: their own arguments, by name."""
+    """Arguments of the statistics' functions that say how to resample."""
 
     draws: int | Resamples
     seed: int
@@ -29,10 +30,10 @@ class Drawing(TypedDict):
 
 
 def drawing(clusters: Ints, asked: int | None, seed: int) -> Drawing:
-    """Draws of whole queries for several statistics, as many as were asked for.
+    """Return draws of whole queries for several statistics, as many as asked for.
 
-    None: as many as so many queries get. Where each unit is a query of its own, or the draws would
-    fill the memory, the statistics make them: from the same seed, so that they are the same.
+    None draws as many as suit the number of queries. If each unit is a query of its own, or the
+    draws would fill the memory, the statistics draw themselves: equal seeds give equal draws.
     """
     queries = len(np.unique(clusters))
     resamples = resamples_of(queries, asked)
@@ -43,7 +44,7 @@ def drawing(clusters: Ints, asked: int | None, seed: int) -> Drawing:
 
 @dataclass(frozen=True)
 class Sample:
-    """The units of a variable that a block is about, and how often their queries are resampled."""
+    """The units of a variable that a block is about, and how their queries are resampled."""
 
     frame: VariableFrame
     resamples: int | None
@@ -63,12 +64,12 @@ class Sample:
 
     @property
     def is_continuous(self) -> bool:
-        """Whether there are so many values that tables of them would be large and mean nothing."""
+        """Whether there are so many values that tables of them would be large and meaningless."""
         return self.k > MANY
 
     @property
     def span(self) -> float:
-        """How far two ratings can lie apart; infinite where the ends of the scale are not known."""
+        """The largest distance of two ratings, or infinity if the ends of the scale are unknown."""
         if self.frame.scale.level != "ordinal":
             return math.inf
         return float(np.ptp(self.frame.scale.values())) if self.frame.scale.categories else math.inf
@@ -78,18 +79,15 @@ class Sample:
         return drawing(self.clusters, self.resamples, self.seed)
 
     def only(self, units: Bools) -> Sample:
-        """The same for some of the units; their queries alone are then resampled."""
+        """Return the same for some of the units, of whose queries alone resamples are drawn."""
         return Sample(self.frame.only(np.flatnonzero(units)), self.resamples, self.seed)
-
-
-MEAN = "mean"
 
 
 @dataclass(frozen=True)
 class Scores:
-    """A score of each item by each rater, (I, R), NaN where there is none; `people` their mean.
+    """A score of each item by each rater, (I, R), NaN without one; `people` is their mean.
 
-    `majority` (I,) are the scores of people together: those that their most frequent labels give.
+    `majority` (I,) are the scores of people together, from their most frequent labels.
     """
 
     frame: Frame
@@ -104,19 +102,19 @@ class Scores:
         return mean_of(self.values[:, columns])
 
     def only(self, items: Collection[str]) -> Scores:
-        """The same with no scores but those of some items, by their keys."""
+        """Return the same with scores of only these items, given by key."""
         kept = np.array([item.key in items for item in self.frame.items], dtype=bool)
         values = np.where(kept[:, None], self.values, np.nan)
         return replace(self, values=values, majority=np.where(kept, self.majority, np.nan))
 
     def columns(self) -> dict[str, Floats]:
-        """The scores by name of rater, and the people's mean under `mean`."""
+        """Return the scores by name of rater, and the people's mean under `mean`."""
         counted = self.labels.columns("human") + self.labels.columns("judge")
         named = {self.labels.raters[n].name: self.values[:, n] for n in counted}
         return named | {MEAN: self.people}
 
     def by_query(self, values: Floats) -> tuple[list[str], Floats]:
-        """The systems, and the mean over items (I,) of each query and system, (Q, S)."""
+        """Return the systems, and the mean over items (I,) of each query and system, (Q, S)."""
         systems = systems_of(self.frame)
         queries = int(self.queries.max(initial=-1)) + 1
         scored = [items[np.isfinite(values[items])] for items in systems.values()]
@@ -129,7 +127,7 @@ class Scores:
 
 
 def mean_of(values: Floats) -> Floats:
-    """The mean along the second axis of what is there; NaN where nothing is."""
+    """Return the mean along the second axis of the defined values; NaN without any."""
     there = np.isfinite(values)
     total = np.where(there, values, 0.0).sum(axis=1)
     return np.divide(
@@ -138,7 +136,7 @@ def mean_of(values: Floats) -> Floats:
 
 
 def systems_of(frame: Frame) -> dict[str, Ints]:
-    """The numbers of the items of each system, in order of first appearance."""
+    """Return the numbers of the items of each system, in order of first appearance."""
     found: dict[str, list[int]] = {}
     for n, item in enumerate(frame.items):
         found.setdefault(item.system or "", []).append(n)

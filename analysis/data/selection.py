@@ -14,7 +14,7 @@ from ..types import JSON
 from .labels import LabelFact, number_of
 
 Strata = Mapping[str, Mapping[str, str]]
-"""What the material says of items: the value of each stratum by the item's key."""
+"""The value of each stratum by the item's key."""
 
 KINDS = ("human", "judge", "reference")
 Reference = Literal["majority", "adjudicated"]
@@ -22,13 +22,13 @@ Pairs = Literal["distribution", "all"]
 Bootstraps = Literal["queries", "two-way"]
 LEAST_WIDTH = 0.001
 MOST_RESAMPLES = RESAMPLES_OF_FEW
-"""What a page makes at most, and what a frozen report is made with."""
+"""The most resamples of a page, and the number of a snapshot's."""
 OWN_STRATA = ("system", "setting")
-"""Strata that labels bring themselves."""
+"""Strata that are part of the labels."""
 
 
 class ChoiceError(ValueError):
-    """A choice of what is not there; `problems` are sentences by the name of the choice."""
+    """An option that names something unknown; `problems` are sentences by the option's name."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__(" ".join(problems.values()))
@@ -184,11 +184,11 @@ class Choices:
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any]) -> Choices:
-        """The options from values by field, with strata as texts NAME:VALUE."""
+        """Build the options from values by field, with strata as texts NAME:VALUE."""
         return cls(**{**values, "strata": tuple(map(read_stratum, values["strata"]))})
 
     def as_json(self) -> JSON:
-        """The choices as the report states them; seed and resamples stand beside them there."""
+        """Return the options as the report states them; seed and resamples are elsewhere in it."""
         return {
             "epsilon": self.epsilon,
             "width": self.width,
@@ -203,7 +203,7 @@ class Choices:
         }
 
     def kept(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:
-        """The labels that were chosen."""
+        """Yield the labels that the options select."""
         wanted = _by_name(self.strata)
         if not (wanted or self.variables or self.raters or self.judges):
             yield from facts
@@ -218,7 +218,7 @@ class Choices:
                     yield fact
 
     def taken(self, kinds: Mapping[str, str]) -> set[str]:
-        """Of raters, by their kinds, those that were chosen. To choose people drops no judge."""
+        """Return the selected ones of raters with their kinds. Selecting people drops no judge."""
         judges = {name for name, kind in kinds.items() if kind == "judge"}
         named = {n for n, kind in kinds.items() if n in self.raters or kind in self.raters}
         others = named - judges if self.raters else kinds.keys() - judges
@@ -228,7 +228,7 @@ class Choices:
 
 @dataclass
 class Offered:
-    """What there is to choose from; raters with their kinds, strata with their values."""
+    """The values that options may take; raters with their kinds, strata with their values."""
 
     variables: list[str] = field(default_factory=list)
     raters: dict[str, str] = field(default_factory=dict)
@@ -239,7 +239,7 @@ class Offered:
         return [name for name, kind in self.raters.items() if kind == "judge"]
 
     def check(self, choices: Choices) -> None:
-        """Raises ChoiceError where something is chosen that is not there."""
+        """Raise ChoiceError if the options name something unknown."""
         problems = {name: said for name, said in self._problems(choices) if said}
         if problems:
             raise ChoiceError(problems)
@@ -257,7 +257,7 @@ class Offered:
 
 
 def offered_by(facts: Iterable[LabelFact], strata: Strata) -> Offered:
-    """What labels offer by themselves."""
+    """Return the values that labels by themselves give the options."""
     every = list(facts)
     values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
     items = {(fact.item, fact.system, fact.setting): fact for fact in every}.values()
@@ -275,7 +275,7 @@ def offered_by(facts: Iterable[LabelFact], strata: Strata) -> Offered:
 
 
 def value_of(fact: LabelFact, stratum: str, strata: Strata) -> str | None:
-    """What a label's unit is in a stratum; None where nothing is known."""
+    """Return the value of a label's unit in a stratum; None if it is unknown."""
     if stratum in OWN_STRATA:
         own: str | None = getattr(fact, stratum)
         return own
@@ -283,7 +283,7 @@ def value_of(fact: LabelFact, stratum: str, strata: Strata) -> str | None:
 
 
 def read_stratum(text: str) -> tuple[str, str]:
-    """NAME:VALUE as a pair; the value may hold colons, too."""
+    """Split NAME:VALUE into a pair; the value may contain colons."""
     name, _, value = text.partition(":")
     return name, value
 

@@ -1,7 +1,7 @@
-"""Labels that may be used where people and judges are combined: those of evaluation queries.
+"""Splits: comparisons of people and judges use the labels of evaluation queries.
 
-What a prompt was tuned on says nothing about the judge on other queries, and audit queries are
-left aside. Agreement among people uses all of their labels.
+The queries on which a prompt was tuned say nothing about the judge on other queries, and audit
+queries are left aside. Agreement among people uses all of their labels.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .selection import Choices, Strata
 
 STRATUM = "role"
 ROLES = DEVELOPMENT, EVALUATION, AUDIT = "development", "evaluation", "audit"
-"""What a query may be drawn for, by the names that campaigns keep."""
+"""The splits of queries, by the names that campaigns store."""
 
 
 def evaluated(strata: Strata, choices: Choices) -> Collection[str] | None:
-    """The items that judges and people may be compared on; None for all.
+    """Return the items on which judges and people may be compared; None for all.
 
-    A reader who chose a role sees that one.
+    If the options select a split, it is used instead.
     """
     roles = strata.get(STRATUM)
     if not roles or any(name == STRATUM for name, _ in choices.strata):
@@ -36,7 +36,7 @@ def among(items: Sequence[str], evaluated: Collection[str]) -> Bools:
 
 
 def told(strata: Strata, held: Collection[str] | None) -> JSON | None:
-    """The items of each role, and which of them comparisons take; None where all have one."""
+    """Return the items of each split, and the ones that comparisons use; None with one split."""
     roles = strata.get(STRATUM)
     if not roles:
         return None

@@ -1,5 +1,7 @@
 """The papers' measures of a campaign: from its labels and its batch to a report on systems.
 
-`selection` has the options, `inputs`, `answers` and `passages` collect what each measure needs,
-`build` computes the report, `leaderboard` and `rendering` show it.
+`selection` holds the options and resolves names in them. `inputs`, `answers`, `passages` and
+`relevance` collect the input of each measure, chosen by protocol in `parts_by_protocol`. `build`
+computes the report, with `leaderboard`, `people_mean` and `slicing`. `rendering`, `methods` and
+`trec` write it, and `views` shows it.
 """

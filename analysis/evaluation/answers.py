@@ -48,19 +48,28 @@ from datasets.text import sentences as sentences_of
 Codes = Mapping[str, int]
 YES_OR_NO: Codes = {"yes": YES, "no": NO}
 _NO_LABELS = np.zeros(0, np.int64)
+Pairs = Sequence[tuple[Query, Report]]
+RECALL, VERIFICATION = "key-point-recall", "key-point-verification"
+GRADES = ("faithful", "appropriate", "natural")
+BORNE = {"supported": YES, "no-rad": YES, "unsupported": NO, "contradictory": NO}
+ISSUES = {0.0: YES, 1.0: YES, 2.0: NO}
+Said = Mapping[str, Mapping[str, Voice]]
+PROTOCOL = "key-point-verification"
+STEPS = tuple(n / 10 for n in range(10))
+GROUNDED, VARIABLE = "grounded-answer", "deflected"
 
 
 def coded(frame: VariableFrame, voice: Voice, meaning: Codes) -> Ints:
-    """One rater's labels by the codes of the categories, (U,); -1 = missing."""
+    """Return one rater's labels by the codes of the categories, (U,); -1 = missing."""
     places = {float(n): meaning[c] for n, c in enumerate(frame.scale.categories) if c in meaning}
     return voice.codes(places)
 
 
 def decided(frame: VariableFrame, voice: Voice, meaning: Codes) -> tuple[Ints, Bools]:
-    """One side's labels by what they mean, (U,), -1 = missing, and which units count (U,).
+    """Return one rater's labels by their meaning, (U,), -1 = missing, and which units count (U,).
 
-    People's is the most frequent meaning, not the most frequent label: two labels that mean the
-    same are no tie. A tie between meanings does not count.
+    People's joint label is the most frequent meaning, not the most frequent label: two labels with
+    the same meaning do not tie. A tie between meanings does not count.
     """
     if voice.kind != PEOPLE:
         return coded(frame, voice, meaning), voice.asked
@@ -70,19 +79,19 @@ def decided(frame: VariableFrame, voice: Voice, meaning: Codes) -> tuple[Ints, B
 
 
 def report_rows(queries: Sequence[Query]) -> tuple[dict[str, int], list[Report], Rows]:
-    """The row of each report by its id, the reports, and the rows."""
+    """Return the row of each report by its id, the reports, and the rows."""
     reports, rows = all_reports(queries)
     return {report.id: n for n, report in enumerate(reports)}, reports, rows
 
 
 def rows_of_units(frame: VariableFrame, row: Mapping[str, int]) -> Ints:
-    """The row of each unit (U,), whose item is a report."""
+    """Return the row of each unit (U,), whose item is a report."""
     return np.array([row[item] for item, _, _ in frame.units.names], dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The sub-questions of the denominator, and the queries of which it is not known."""
+    """The sub-questions of the denominator, and the queries for which they are unknown."""
 
     questions: frozenset[str]
     unsure: frozenset[str] = frozenset()
@@ -91,9 +100,9 @@ class Counted:
 def report_parts(
     queries: Sequence[Query], frame: Frame, options: Options, counted: Counted | None = None
 ) -> Iterator[Part]:
-    """Coverage of reports by yes and no, and by ratings that are cut at eta.
+    """Yield the coverage of reports by yes and no, and by ratings cut at eta.
 
-    All sub-questions are in the denominator where it is not told which.
+    Without `counted` all sub-questions are in the denominator.
     """
     row, reports, rows = report_rows(queries)
     unsure = np.array([counted is not None and q.id in counted.unsure for q in rows.queries], bool)
@@ -119,10 +128,10 @@ def report_parts(
 def point_parts(
     queries: Sequence[Query], frame: Frame, of_answers: Frame | None = None
 ) -> Iterator[Part]:
-    """Key points that reports make, and how they fail to.
+    """Yield the key points that reports make, and how they fail to make the others.
 
-    `of_answers` are labels of the points of reports, for KPP and KPF: each evaluator's KPR is
-    joined with its own labels there. Without them both are there and have no value.
+    `of_answers` are labels of the reports' own points, for KPP and KPF: each evaluator's KPR is
+    joined with its own labels there. Without them both measures have no value.
     """
     row, reports, rows = report_rows(queries)
     passages = {k.id: _sources(k) for query in queries for k in query.key_points}
@@ -147,7 +156,7 @@ def point_parts(
 
 
 def answer_point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Points that reports make themselves, held against the context of each."""
+    """Yield the points that reports make themselves, compared with the context of each."""
     row, reports, rows = report_rows(queries)
     of = dict(_supported(reports, row, frame))
     for voice in voices(frame.variables["grounded"]) if of else ():
@@ -157,7 +166,7 @@ def answer_point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]
 def _supported(
     reports: Sequence[Report], row: Mapping[str, int], frame: Frame | None
 ) -> Iterator[tuple[str, AnswerPoints]]:
-    """By evaluator which points of reports their context supports."""
+    """Yield by evaluator which points of reports their context supports."""
     grounded = frame.variables.get("grounded") if frame else None
     if grounded is None:
         return
@@ -169,12 +178,12 @@ def _supported(
 
 
 def _sources(point: KeyPoint) -> frozenset[str]:
-    """The passages that hold a key point: its own, and those of the points merged in it."""
+    """Return the passages that hold a key point: its own, and those of points merged into it."""
     return frozenset({point.passage, *_merged(point.meta)})
 
 
 def _merged(told: object) -> Iterator[str]:
-    """The passages of `sources`, and of theirs; a batch's meta may hold anything there."""
+    """Yield the passages in `sources`, recursively; a batch's `meta` may hold anything there."""
     sources = told.get("sources") if isinstance(told, Mapping) else None
     for each in sources if isinstance(sources, list) else ():
         if isinstance(each, Mapping) and isinstance(each.get("passage"), str):
@@ -185,7 +194,7 @@ def _merged(told: object) -> Iterator[str]:
 def _retrieved(
     frame: VariableFrame, reports: Sequence[Report], passages: Mapping[str, frozenset[str]]
 ) -> Ints:
-    """Whether a passage of each unit's key point stands in its report's context, (U,)."""
+    """Return whether a passage of each unit's key point is in its report's context, (U,)."""
     made = [
         MISSING if report.context is None else int(not passages[point].isdisjoint(report.context))
         for (_, _, point), report in zip(frame.units.names, reports, strict=True)
@@ -194,7 +203,7 @@ def _retrieved(
 
 
 def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Key points as people verified them; the rows are queries, of no system."""
+    """Yield key points as people verified them; the rows are queries, without a system."""
     grounded, key = (frame.variables.get(name) for name in ("grounded", "key"))
     if grounded is None:
         return
@@ -217,7 +226,7 @@ def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
 
 
 def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
-    """The codes of another variable's units in the order of this one's, -1 where it has none."""
+    """Return another variable's codes in the order of this one's units, -1 where it has none."""
     found = dict(zip(other.units.names, codes.tolist(), strict=True))
     return np.array([found.get(name, MISSING) for name in frame.units.names], dtype=np.int64)
 
@@ -225,10 +234,10 @@ def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
 def written_parts(
     queries: Sequence[Query], options: Options, deflected: Mapping[str, bool]
 ) -> Iterator[Part]:
-    """Answers beside references, for the queries that have some.
+    """Yield answers compared with references, for the queries that have references.
 
-    Whether people deflect a query is said by the labels of the campaign, `deflected` by query, and
-    for the others by their references.
+    `deflected` holds, by query, whether the campaign's labels say that people deflect it. For other
+    queries their references decide.
     """
     judged, of = _beside(queries, deflected.keys())
     if judged:
@@ -241,16 +250,13 @@ def written_parts(
         yield Part("citations", TEXTS, TEXTS, _citations(pairs), rows)
 
 
-Pairs = Sequence[tuple[Query, Report]]
-
-
 def beside_references(queries: Sequence[Query]) -> tuple[Pairs, Rows]:
-    """The reports of queries with references, and their rows."""
+    """Return the reports of queries with references, and their rows."""
     return _beside(queries, ())
 
 
 def _beside(queries: Sequence[Query], others: Collection[str]) -> tuple[Pairs, Rows]:
-    """The same with the reports of other queries, by id."""
+    """Return the same, including the reports of other queries, by id."""
     kept = [query for query in queries if query.references or query.id in others]
     pairs = [(query, report) for query in kept for report in query.reports]
     systems = tuple(system_of(report) for _, report in pairs)
@@ -259,13 +265,13 @@ def _beside(queries: Sequence[Query], others: Collection[str]) -> tuple[Pairs, R
 
 
 def deflected_by_people(pairs: Pairs, deflected: Mapping[str, bool] | None = None) -> Ints:
-    """1 where no reference of a report's query answers it, else 0, (N,); `deflected` goes first."""
+    """Return 1 if no reference of a report's query answers it, else 0, (N,), after `deflected`."""
     said = deflected or {}
     return np.array([int(said.get(q.id, not _answers(q))) for q, _ in pairs], np.int64)
 
 
 def _answers(query: Query) -> list[str]:
-    """The references that answer: a deflected or empty one does not."""
+    """Return the references that answer: neither deflected nor empty ones."""
     return [r.text for r in query.references if not r.deflected and r.text.strip()]
 
 
@@ -280,7 +286,7 @@ def _texts(pairs: Pairs) -> Texts:
 
 
 def _deflections(pairs: Pairs, options: Options, deflected: Mapping[str, bool]) -> Deflections:
-    """A report's own mark, or where it has none, whether its text refuses."""
+    """Return a report's own mark of deflection, or whether its text refuses."""
     refuses = refusal_list(options.refusals).refuses
     own = [
         int(refuses(r.text, system_of(r)) if r.deflected is None else r.deflected) for _, r in pairs
@@ -290,7 +296,7 @@ def _deflections(pairs: Pairs, options: Options, deflected: Mapping[str, bool]) 
 
 
 def _citations(pairs: Pairs) -> Citations:
-    """Who deflects has nothing to cite: beside that no citation is right or wrong."""
+    """Return citations; a deflecting answer cites nothing, so its citations are undefined."""
     return Citations(
         [None if r.citations is None else frozenset(r.citations) for _, r in pairs],
         [
@@ -304,42 +310,34 @@ def _citations(pairs: Pairs) -> Citations:
     )
 
 
-RECALL, VERIFICATION = "key-point-recall", "key-point-verification"
-
-
 def answer_points(points: Campaign, campaign: Campaign, choices: Choices) -> Frame:
-    """The labels of a campaign that holds points of answers against their context.
+    """Return the labels of a campaign that compares points of answers with their context.
 
-    Raises ValueError where it is another one or over another batch, and where `campaign` does not
-    ask of key points of the query.
+    Raises ValueError if it has another protocol, option or batch, or if `campaign` does not ask
+    about key points of the query.
     """
     if campaign.protocol != RECALL:
         raise ValueError(
-            f"points mean nothing to {campaign.name!r}, which is of {campaign.protocol}; give them "
+            f"points do not apply to {campaign.name!r}, which is of {campaign.protocol}; give them "
             f"to a campaign of {RECALL}"
         )
     if points.protocol != VERIFICATION or declared(points).reading != "answers":
         raise ValueError(
-            f"{points.name!r} does not ask of the points of answers; name a campaign of "
+            f"{points.name!r} does not ask about points of answers; name a campaign of "
             f"{VERIFICATION} with points=answers"
         )
     check_same_batch(points, campaign)
     return campaign_frame(points, choices)
 
 
-GRADES = ("faithful", "appropriate", "natural")
-BORNE = {"supported": YES, "no-rad": YES, "unsupported": NO, "contradictory": NO}
-ISSUES = {0.0: YES, 1.0: YES, 2.0: NO}
-
-
 def rated_parts(
     queries: Sequence[Query], frame: Frame, bare: Collection[str] | None
 ) -> Iterator[Part]:
-    """Answer rating: grades, eligibility, and sentences by the passages that were shown.
+    """Yield answer ratings: grades, eligibility, and sentences by the passages that were shown.
 
-    `bare` are the ids of queries none of whose passages is relevant, where only relevant ones were
-    shown; None where all were. There is nothing to hold a sentence to there, not even one that
-    needs no evidence, so that their responses have no relevance-aware factuality.
+    `bare` are the ids of queries without a relevant passage, in campaigns that show only relevant
+    ones; None in other campaigns. There is no passage to support a sentence then, not even one that
+    needs no evidence, so their responses have no relevance-aware factuality.
     """
     row, reports, rows = report_rows(queries)
     asked = reports if "support" in frame.variables else ()
@@ -363,15 +361,12 @@ def rated_parts(
             yield from _rated_deflections(queries, frame, said, rater, kind)
 
 
-Said = Mapping[str, Mapping[str, Voice]]
-
-
 def _by_rater(variable: VariableFrame) -> dict[str, Voice]:
     return {voice.rater: voice for voice in voices(variable)}
 
 
 def _of_reports(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int]) -> Floats:
-    """What a rater says of each report, (N,), NaN = nothing."""
+    """Return a rater's value of each report, (N,), NaN without one."""
     made = np.full(len(row), np.nan)
     if voice:
         places = [row[unit] for _, _, unit in frame.variables[name].units.names]
@@ -380,7 +375,7 @@ def _of_reports(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, 
 
 
 def _asked(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int]) -> Bools:
-    """Of which reports a rater was asked, (N,), whether the answer came or is missing."""
+    """Return the reports about which a rater was asked, (N,), whether answered or missing."""
     made = np.zeros(len(row), bool)
     if voice:
         places = [row[unit] for _, _, unit in frame.variables[name].units.names]
@@ -391,7 +386,7 @@ def _asked(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int])
 def _responses(
     frame: Frame, said: Said, rater: str, row: Mapping[str, int], sentences: Ints
 ) -> Responses:
-    """What a rater says of the responses, of which each has so many `sentences` (N,)."""
+    """Return a rater's labels of the responses, which have this many `sentences` (N,) each."""
     issues = said.get("eligibility", {}).get(rater)
     grades = _of_reports(frame, issues and issues.rounded(), "eligibility", row)
     eligible = np.array([ISSUES.get(value, MISSING) for value in grades.tolist()], np.int64)
@@ -405,10 +400,10 @@ def _responses(
 def _borne(
     variable: VariableFrame, voice: Voice, row: Mapping[str, int], sentences: Ints
 ) -> tuple[Ints, Ints]:
-    """Whether sentences are borne out, and the response of each, both (U,).
+    """Return whether sentences are supported, and the response of each, both (U,).
 
-    A response of which some sentences were not asked about, or on one of which people tie, has
-    none: those that are left would pass it too often.
+    A response with sentences that were not asked about, or on which people tie, has none: the
+    remaining ones would make it pass too often.
     """
     borne, asked = decided(variable, voice, BORNE)
     place = np.array([row[unit.rpartition("#")[0]] for _, _, unit in variable.units.names], int)
@@ -418,14 +413,14 @@ def _borne(
 
 
 def _sentences(report: Report) -> int:
-    """How many sentences a report is asked about in."""
+    """Count the sentences of a report that raters are asked about."""
     return len(sentences_of(report.text) if report.sentences is None else report.sentences)
 
 
 def _rated_deflections(
     queries: Sequence[Query], frame: Frame, said: Said, rater: str, kind: str
 ) -> Iterator[Part]:
-    """Whether a rater says that an answer abstains, beside the references of its query."""
+    """Yield whether a rater says that an answer abstains, beside the references of its query."""
     pairs, rows = beside_references(queries)
     row = {report.id: n for n, (_, report) in enumerate(pairs)}
     abstains, voice = frame.variables["abstains"], said["abstains"][rater]
@@ -440,7 +435,7 @@ def _rated_deflections(
 
 
 def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Preferences: each verdict stands by itself, so people together are all of their verdicts."""
+    """Yield preferences; each verdict counts by itself, so people together are all verdicts."""
     variable = frame.variables.get("preferred")
     if variable is None:
         return
@@ -458,7 +453,7 @@ def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
 
 
 def _pairs(queries: Sequence[Query], row: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """The rows of every pair by its key: ids may hold a slash, so that keys are not parted."""
+    """Return the rows of every pair by its key, which is not split since ids may hold a slash."""
     return {
         f"{first.id}/{second.id}": (row[first.id], row[second.id])
         for query in queries
@@ -473,10 +468,6 @@ def _preferences(sides: Ints, given: Sequence[Ints], rater: str, kind: str, rows
     return Part("preferences", rater, kind, of, rows)
 
 
-PROTOCOL = "key-point-verification"
-STEPS = tuple(n / 10 for n in range(10))
-
-
 def key_point_scores(
     campaign: Campaign,
     queries: Sequence[Query],
@@ -484,10 +475,10 @@ def key_point_scores(
     options: Options,
     choices: Choices,
 ) -> JSON | None:
-    """Cuts of the scores at tenths and at the option's, and their calibration; None without any.
+    """Return cuts of the scores at tenths and the option's, with calibration; None without any.
 
-    A point is key where people together keep it (`Retention`), and for each rater where that one
-    does: Qi and others 2024 print the mean of two annotators.
+    A point is key if people together keep it (`Retention`), and for each rater if that rater does:
+    Qi and others 2024 print the mean of two annotators.
     """
     if campaign.protocol != PROTOCOL or declared(campaign).reading:
         return None
@@ -508,7 +499,7 @@ def key_point_scores(
 def _verdicts(
     queries: Sequence[Query], frame: Frame, options: Options
 ) -> Iterator[tuple[str, Ints]]:
-    """By rater whether each point of the batch is key: 1, 0, or -1 where that is unknown."""
+    """Yield by rater whether each point of the batch is key: 1, 0, or -1 if unknown."""
     grounded = frame.variables.get("grounded")
     if grounded is None:
         return
@@ -517,13 +508,13 @@ def _verdicts(
     for part, voice in zip(verified_parts(queries, frame), voices(grounded), strict=True):
         assert isinstance(part.given, Verified)
         verdicts = np.full(len(place), UNKNOWN, np.int64)
-        # What was not asked, and people's ties, are not among the verified points.
+        # Points that were not asked about, or on which people tie, are not among the verified ones.
         verdicts[units[voice.asked]] = kept(part.given, options)
         yield part.rater, verdicts
 
 
 def _held(queries: Sequence[Query], verdicts: Ints, options: Options, choices: Choices) -> JSON:
-    """The scores of all points against one side's verdicts on them."""
+    """Compare the scores of all points with one rater's verdicts on them."""
     points = [(n, k.score) for n, query in enumerate(queries) for k in query.key_points]
     scores = np.array([np.nan if score is None else score for _, score in points], float)
     number = np.array([n for n, _ in points], dtype=np.int64)
@@ -551,11 +542,8 @@ def _cut(cut: Cut) -> JSON:
     }
 
 
-GROUNDED, VARIABLE = "grounded-answer", "deflected"
-
-
 def deflected_in(queries: Sequence[Query], frame: Frame, protocol: str) -> dict[str, bool]:
-    """By query whether most people deflect it, in a campaign of grounded answers; no ties."""
+    """Return by query whether most people deflect it, in campaigns of grounded answers; no ties."""
     variable = frame.variables.get(VARIABLE)
     if protocol != GROUNDED or variable is None:
         return {}
@@ -573,10 +561,10 @@ def deflected_in(queries: Sequence[Query], frame: Frame, protocol: str) -> dict[
 
 
 def deflecting_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Whether each judge declines where people do; the rows are queries, of no system.
+    """Yield whether each judge declines if people do; the rows are queries, without a system.
 
-    A judge that writes answers is held to people as a system is. A query without a relevant
-    passage is among those that people deflect.
+    A judge that writes answers is compared with people as a system is. A query without a relevant
+    passage counts as one that people deflect.
     """
     deflecting = deflected_in(queries, frame, GROUNDED)
     if not deflecting:

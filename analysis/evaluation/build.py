@@ -38,10 +38,11 @@ def measures_report(
     slices: Sequence[Campaign] = (),
     points: Campaign | None = None,
 ) -> JSON:
-    """The measures of a campaign. `passages` are a rater and the campaign of its passage ratings.
+    """Compute the measures of a campaign.
 
-    `slices` are campaigns whose labels divide the queries, `points` one in which points of answers
-    are held against their context. Raises ValueError for options that cannot be met.
+    `passages` are a rater and the campaign of its passage ratings, `slices` campaigns whose labels
+    divide the queries, and `points` a campaign that compares points of answers with their context.
+    Raises ValueError for options that cannot be met.
     """
     if passages is not None:
         check_same_batch(passages[1], campaign)
@@ -91,7 +92,7 @@ def measures_report(
 
 
 def _of_tables(tables: Tables, name: str, choices: Choices) -> JSON:
-    """What is said of a measure from its values on all queries and systems."""
+    """Return the parts of a measure's report that need its values on all queries and systems."""
     evaluators = tables.evaluators(name, choices)
     return {
         "evaluators": evaluators,
@@ -119,7 +120,7 @@ def _of_passages(
 
 
 def stated(options: Options) -> JSON:
-    """Every option with its value and the reason for its default."""
+    """Return every option with its value and the reason for its default."""
     values = asdict(options)
     values["tokenizer"] = tokenizer(options.tokenizer).name
     values["refusals"] = refusal_list(options.refusals).name
@@ -162,7 +163,7 @@ def _put_all(
     choices: Choices,
     strata: Sequence[Stratum],
 ) -> None:
-    """A part's values by system, over all and in every slice."""
+    """Add a part's values by system, overall and in every slice."""
     every = np.ones(len(part.rows.systems), bool)
     _put(of["systems"], _by_system(measure, values, part.rows, every, choices), part)
     for stratum, rows in _strata(part.rows, strata):
@@ -186,7 +187,7 @@ def _by_system(
 
 
 def _put(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
-    """Under each system: who is no single rater, such as `people` together, and every rater."""
+    """Add values under each system, for joint evaluators such as `people` and for every rater."""
     for system, each in made.items():
         of = systems.setdefault(system, {**dict.fromkeys(TOGETHER), "raters": {}})
         (of if part.kind in TOGETHER else of["raters"])[part.rater] = each.as_json()

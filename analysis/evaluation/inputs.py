@@ -1,6 +1,6 @@
-"""What all measures take: rows of systems and queries, each rater's labels, sampled queries.
+"""The common input of all measures: rows of systems and queries, raters' labels, sampled queries.
 
-Raters are people together, each person and each judge; nothing else is pooled. If queries have
+Evaluators are people together, each person and each judge; nothing else is pooled. If queries have
 splits, only evaluation queries combine people and judges.
 """
 
@@ -27,14 +27,16 @@ from datasets.rows import Query, Report
 
 PEOPLE, MEAN_OF_PEOPLE, TEXTS = "people", "mean_of_people", "texts"
 TOGETHER = {PEOPLE: "people", MEAN_OF_PEOPLE: "mean of people", TEXTS: "texts"}
-"""Who is no single rater, with its name in tables."""
+"""Evaluators that are not a single rater, with their names in tables."""
+NO_DRAW = "no draw of the queries for people is stored"
+JUDGE = "judge"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """N rows of a table, each of a query and a system; a system that has no name is ``""``.
+    """N rows of a table, each of a query and a system; a system without a name is ``""``.
 
-    `lengths` are those of the answers, in characters, where the rows are answers.
+    If the rows are answers, `lengths` are their lengths in characters.
     """
 
     queries: tuple[Query, ...]
@@ -42,7 +44,7 @@ class Rows:
     lengths: tuple[int, ...] = ()
 
     def of_another(self, system: str) -> Rows:
-        """The same rows of one other system; what hangs on queries alone is not made again."""
+        """Return the same rows for another system, keeping cached values that depend on queries."""
         other = Rows(self.queries, (system,) * len(self.queries), self.lengths)
         other.__dict__.update(ids=self.ids, numbers=self.numbers, strata=self.strata)
         other.__dict__.update(named=(system,), columns=np.zeros(len(self.queries), np.int64))
@@ -72,9 +74,9 @@ class Rows:
 
     @cached_property
     def strata(self) -> dict[str, list[str | None]]:
-        """What divides the rows: the queries' meta, grounding quality, lengths in thirds.
+        """The strata of the rows: the queries' `meta`, grounding quality, thirds of lengths.
 
-        A stratum of one value says nothing, and one of many is none.
+        Strata of one value, and of many, are left out.
         """
         found = {name: [text_of(q.meta, name) for q in self.queries] for name in OF_META}
         found["source"] = [text_of(q.meta, "source") or _sources(q) for q in self.queries]
@@ -92,23 +94,23 @@ class Rows:
 
 
 def _sources(query: Query) -> str | None:
-    """Where a query's passages come from, such as `private + web`; None where nothing is said."""
+    """Return where a query's passages come from, such as `private + web`; None if unknown."""
     return " + ".join(sorted({p.source for p in query.passages if p.source})) or None
 
 
 def _relevant(query: Query) -> float:
-    """The share of a query's passages that the batch calls relevant, NaN where it says nothing."""
+    """Return the share of a query's passages that the batch calls relevant, NaN if unknown."""
     marks = [p.relevant for p in query.passages if p.relevant is not None]
     return sum(marks) / len(marks) if marks else float("nan")
 
 
 @dataclass(frozen=True)
 class Part:
-    """The input of all measures of a family, by one rater.
+    """The input of all measures of a family, by one evaluator.
 
-    `kind` is human, judge or reference, `people` for what people say together, `mean_of_people` for
-    the mean of what each of them says, and `texts` where nobody was asked. `suffix` tells cuts of a
-    ranking apart, such as `@10`.
+    `kind` is human, judge or reference, `people` for people's joint labels, `mean_of_people` for
+    the mean of each person's own values, and `texts` if no rater is asked. `suffix` distinguishes
+    cuts of a ranking, such as `@10`.
     """
 
     family: str
@@ -119,14 +121,14 @@ class Part:
     suffix: str = ""
 
     def found(self, measure: Measure, options: Options) -> Found:
-        """What a measure of the family makes of it."""
+        """Compute a measure of the family."""
         if isinstance(self.given, RatedRankings):
             return self.given.found(measure, options)
         return measure.of(self.given, options)
 
 
 def system_of(report: Report) -> str:
-    """The name under which a report is counted: its system, with the setting where they differ."""
+    """Return a report's system name in tables, with the setting if settings differ."""
     system, setting = report.system or "", report.setting or ""
     if not setting or setting == system:
         return system
@@ -134,21 +136,19 @@ def system_of(report: Report) -> str:
 
 
 def all_reports(queries: Sequence[Query]) -> tuple[list[Report], Rows]:
-    """Every report of a batch, and its row."""
+    """Return every report of a batch, and its row."""
     pairs = [(query, report) for query in queries for report in query.reports]
     systems = tuple(system_of(report) for _, report in pairs)
     lengths = tuple(len(report.text) for _, report in pairs)
     return [r for _, r in pairs], Rows(tuple(query for query, _ in pairs), systems, lengths)
 
 
-NO_DRAW = "no draw of the queries for people is stored"
-
-
 @dataclass(frozen=True)
 class Drawn:
-    """`chances` are those with which people were asked about each evaluation query, by its id.
+    """The stored sample of queries. `chances` are the probabilities of evaluation queries, by id.
 
-    `asked` are those that were drawn, `unfinished` those of them that people still owe.
+    `asked` are the sampled queries, and `unfinished` those of them that people have not answered
+    yet.
     """
 
     chances: Mapping[str, float] = field(default_factory=dict)
@@ -156,15 +156,15 @@ class Drawn:
     unfinished: frozenset[str] = frozenset()
 
     def among(self, queries: Sequence[str]) -> Bools:
-        """Which queries (Q,) take people and judges together; all where no draw is stored."""
+        """Return which queries (Q,) combine people and judges; all if no sample is stored."""
         return np.array([not self.chances or each in self.chances for each in queries], dtype=bool)
 
     def known(self, queries: int) -> int:
-        """How many of so many queries take people and judges together."""
+        """Return how many of this many queries combine people and judges."""
         return len(self.chances) if self.chances else queries
 
     def labelled(self, queries: Sequence[str], human: Floats, judge: Floats) -> Labelled:
-        """Scores (Q, S) of people and a judge on the queries that take both."""
+        """Return scores (Q, S) of people and a judge on the queries that combine both."""
         kept = self.among(queries)
         names = [each for each, there in zip(queries, kept, strict=True) if there]
         asked = np.array([each in self.asked for each in names], dtype=bool)
@@ -176,12 +176,12 @@ class Drawn:
             return NO_DRAW
         if self.unfinished:
             of = f"{len(self.unfinished)} of the {len(self.asked)} queries"
-            return f"people have not finished {of} that were drawn for them"
+            return f"people have not finished {of} that were sampled for them"
         return None
 
 
 def drawn_queries(campaign: Campaign) -> Drawn:
-    """What is stored of a campaign's draw."""
+    """Return the stored sample of a campaign's queries."""
     rows = list(
         QueryDraw.objects.filter(campaign=campaign).values_list(
             "query__key", "probability", "drawn", "role", "role_probability"
@@ -198,21 +198,21 @@ def drawn_queries(campaign: Campaign) -> Drawn:
 
 
 def given_role(chance: float, asked: float, others: float) -> float:
-    """The chance to be asked of a query that is known to be for evaluation (Bayes' rule).
+    """Return the chance of being asked, given that a query is for evaluation (Bayes' rule).
 
-    `asked` and `others` are the chances to become that among the queries that people are asked and
-    among the others: roles are drawn apart there.
+    `asked` and `others` are the chances of the evaluation split among the queries that people are
+    asked and among the others: splits are drawn separately there.
     """
     return chance * asked / (chance * asked + (1 - chance) * others)
 
 
 def _kept(rows: Sequence[tuple[str, float, bool, str, float]]) -> float:
-    """The chance of an evaluation query's role among rows that were drawn alike."""
+    """Return the chance of the evaluation split among rows that were sampled alike."""
     return next((chance for *_, role, chance in rows if role == EVALUATION), 1.0)
 
 
 def _unfinished(campaign: Campaign) -> set[str]:
-    """The queries with an item that nobody who counts has answered."""
+    """Return the queries with an item that no counted person has answered."""
     answers = Response.objects.filter(
         current=True, assignment__item=OuterRef("pk"), assignment__rater__kind="human"
     ).exclude(assignment__rater__name__in=list(excluded(campaign.name)))
@@ -220,16 +220,13 @@ def _unfinished(campaign: Campaign) -> set[str]:
     return set(items.exclude(Exists(answers)).values_list("query__key", flat=True))
 
 
-JUDGE = "judge"
-
-
 @dataclass(frozen=True)
 class Voice:
-    """One rater's word on the units of a variable.
+    """One evaluator's labels on the units of a variable.
 
-    `values` (U,) are places in the scale's categories, or their numbers where they are ordered;
-    NaN = none. `asked` (U,) says which units count at all: those that were not asked, escapes and
-    people's ties are no missing judgements. People together fail where some of them were asked and
+    `values` (U,) are indices of the scale's categories, or their numbers if they are ordered; NaN =
+    none. `asked` (U,) marks the units that count at all: units not asked about, escapes and
+    people's ties are no missing judgements. People together fail if some of them were asked and
     none gave an answer.
     """
 
@@ -240,22 +237,22 @@ class Voice:
 
     @property
     def failed(self) -> Bools:
-        """Which units (U,) were asked about in vain."""
+        """Return the units (U,) whose judgement failed."""
         return self.asked & np.isnan(self.values)
 
     def rounded(self) -> Voice:
-        """With values to the nearest rank; people's half between two ranks goes to the higher."""
+        """Return the same with values rounded to the nearest rank, halves up."""
         return replace(self, values=np.floor(self.values + 0.5))
 
     def codes(self, meaning: Mapping[float, int]) -> Ints:
-        """The values as codes (U,) by a mapping; -1 where there is none, or it is not mapped."""
+        """Map the values to codes (U,); -1 without a value or a mapping."""
         return np.array([meaning.get(value, MISSING) for value in self.values.tolist()], np.int64)
 
 
 def voices(frame: VariableFrame) -> Iterator[Voice]:
-    """People together, then each rater by itself; those that are excluded say nothing.
+    """Yield people together, then each rater alone; excluded raters are left out.
 
-    What people together say is decided unit by unit, see `analysis.people`.
+    People's joint labels are decided unit by unit, see `analysis.data.reference`.
     """
     missing = _missing(frame)
     ordered = frame.scale.level != "nominal"
@@ -282,7 +279,7 @@ def _missing(frame: VariableFrame) -> dict[str, Bools]:
 
 
 def _nobody(frame: VariableFrame, missing: Mapping[str, Bools]) -> Bools:
-    """The units (U,) on which a person's answer is missing and nobody else's is there."""
+    """Return the units (U,) on which a person's answer is missing and no other person's exists."""
     people = {r.name for r in frame.raters if r.kind == HUMAN and r.excluded is None}
     found = np.zeros(len(frame.codes), bool)
     for rater in people & missing.keys():

@@ -1,4 +1,4 @@
-"""Leaderboards: systems by measures for each evaluator, systems in pairs, and rank correlations."""
+"""System rankings: systems by measures for each evaluator, in pairs, and rank correlations."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ TESTS = {
     MEAN_OF_PEOPLE: "",
     "": "two-sided paired t test of the differences by query, as the intervals are t by query",
 }
+#: The measures of rankings, which are compared with each other at every cut.
+RANKED = ("contexts", "rankings")
 
 
 def leaderboard(measures: JSON, raters: Sequence[JSON]) -> JSON:
-    """Every board: under people, each judge, both together, what the batch alone gives, each rater.
+    """Return every ranking: under people, each judge, both together, the batch alone, each rater.
 
-    `letters` name the systems. A system is `higher_than` others by a measure where the test of the
-    board says so at `level`, Holm-adjusted over all pairs of systems of that measure and evaluator;
-    null where it was not tested, as the oracle is not by a measure whose yardstick it is. Test and
+    `letters` name the systems. A system is `higher_than` others by a measure if the board's test
+    says so at `level`, Holm-adjusted over all pairs of systems of that measure and evaluator. It is
+    null if it was not tested; the oracle is not tested by a measure relative to it. Test and
     intervals of a board come from one method, t on the values of queries.
     """
     systems = list(dict.fromkeys(s for of in measures.values() for s in of["systems"]))
@@ -58,7 +60,7 @@ def leaderboard(measures: JSON, raters: Sequence[JSON]) -> JSON:
 
 
 def _evaluators(measures: JSON, kinds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Who says something, and what kind that is, in the order in which boards stand."""
+    """Yield the evaluators with their kinds, in the order of the boards."""
     said = [each for of in measures.values() for each in of["systems"].values()]
     named = list(dict.fromkeys(name for each in said for name in each["raters"]))
     of_kind = {kind: [name for name in named if kinds.get(name) == kind] for kind in kinds.values()}
@@ -115,7 +117,7 @@ def _pairs(of: JSON, by: str, kind: str) -> list[JSON]:
 
 
 def _higher(pairs: Sequence[JSON], system: str) -> list[str]:
-    """The systems over which a system's mean is higher, significantly."""
+    """Return the systems whose mean is significantly lower than a system's."""
     found = []
     for pair in pairs:
         p, difference = pair["adjusted_p_value"], pair["difference"]["value"]
@@ -136,12 +138,12 @@ def _letter(number: int) -> str:
 
 
 def orders_as_json(found: Sequence[Ordering]) -> list[JSON]:
-    """Each pair with its tau."""
+    """Return each pair with its tau."""
     return [{"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found]
 
 
 def matrix_of(pairs: Sequence[JSON]) -> JSON | None:
-    """The taus of pairs as a square of all who stand in them, null where two were not compared.
+    """Return the taus of pairs as a square of everything compared, null for pairs without one.
 
     None without pairs.
     """
@@ -154,7 +156,7 @@ def matrix_of(pairs: Sequence[JSON]) -> JSON | None:
 
 
 def pairs_as_json(found: Sequence[Setting], bounds: Bounds) -> list[JSON]:
-    """Pairs of systems; a difference is no larger than the measure's bounds let it be."""
+    """Return pairs of systems, with differences cut to the range of the measure."""
     most = bounds[1] - bounds[0]
     return [
         {
@@ -169,22 +171,18 @@ def pairs_as_json(found: Sequence[Setting], bounds: Bounds) -> list[JSON]:
 
 
 def p_values(of: Setting) -> JSON:
-    """The p-value of a pair, before and after the adjustment, or why there is none."""
+    """Return the p-value of a pair before and after adjustment, or the reason for its absence."""
     found = {"p_value": of.test.p_value, "adjusted_p_value": of.adjusted_p_value}
     return found if of.test.reason is None else {**found, "reason": of.test.reason}
 
 
-#: The measures of rankings, which are compared with each other at every cut.
-RANKED = ("contexts", "rankings")
-
-
 @dataclass
 class Tables:
-    """`values` holds the table (Q, S) of each measure and rater; `systems` names its columns.
+    """The table (Q, S) of each measure and rater, in `values`; `systems` names its columns.
 
-    `queries` are the ids of its rows; `drawn` says which of them take people and judges together.
-    `oracles` are the systems by which the others are measured: they are ranked apart. `unknown`
-    says by measure, rater and system why there is no figure, in which case no row of it counts.
+    `queries` are the ids of its rows, and `drawn` says which of them combine people and judges.
+    `oracles` are the systems by which the others are measured, and are ranked separately. `unknown`
+    gives by measure, rater and system the reason for a missing figure, whose rows do not count.
     """
 
     drawn: Drawn
@@ -200,9 +198,9 @@ class Tables:
     _forms: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, name: str, measure: Measure, part: Part, found: Found) -> None:
-        """A part's values (N,). Contexts come one system at a time, the others all at once.
+        """Add a part's values (N,). Contexts come one system at a time, all others at once.
 
-        What is no cut of rankings is a form of the measure.
+        A part that is not a cut of rankings is a form of the measure.
         """
         tables, named = self.values.setdefault(name, {}), self.systems.setdefault(name, {})
         made = table_of(values_of(found), part.rows)
@@ -224,11 +222,10 @@ class Tables:
             forms.append(name)
 
     def evaluators(self, name: str, choices: Choices) -> list[JSON]:
-        """Whether raters order the systems alike by a measure, each pair of them.
+        """Return for each pair of raters whether they order the systems alike by a measure.
 
-        From six systems on besides the oracle: of fewer, tau says next to nothing. Nobody is held
-        against people together who is one of them. Where queries have roles, only evaluation
-        queries count.
+        This needs six systems besides the oracle, since tau of fewer says next to nothing. A person
+        is not compared with people together. If queries have splits, only evaluation queries count.
         """
         return orders_as_json(self._orderings(name, choices))
 
@@ -251,28 +248,28 @@ class Tables:
         return [each for each in found if {self.kinds[each.a], self.kinds[each.b]} != inside]
 
     def _apart(self, name: str, rater: str) -> Floats:
-        """A table without the oracle, which leads whoever measures by it."""
+        """Return a table without the oracle, which ranks first by measures relative to it."""
         kept = [system not in self.oracles for system in self.systems[name][rater]]
         return self.values[name][rater][:, kept]
 
     def _why(self, name: str, rater: str) -> str | None:
-        """Why a rater has no figure of one of the systems; the oracle is none."""
+        """Return why a rater has no figure of one of the systems, the oracle apart."""
         named = self.systems[name][rater]
         return self._unknown(name, (rater,), [s for s in named if s not in self.oracles])
 
     def _unknown(self, name: str, raters: Iterable[str], systems: Iterable[str]) -> str | None:
-        """The first reason why one of the raters has no figure of one of the systems."""
+        """Return the first reason why one of the raters has no figure of one of the systems."""
         every = [(name, rater, system) for rater in raters for system in systems]
         return next((self.unknown[each] for each in every if each in self.unknown), None)
 
     def forms(self, name: str, choices: Choices) -> list[JSON]:
-        """Whether raters order systems and reports alike by a measure and by its later forms.
+        """Compare the order of systems and reports by a measure with that by its later forms.
 
-        Such as people's yes and no, and a judge's ratings that are cut at eta; `a` goes by this
-        form and `b` by the other. Kendall's tau-b is of the systems' means, Spearman's correlation
-        of the values of queries and systems, of which there are more. Single people are left out;
-        one rater's own forms stand under `metrics`. Where queries have roles, only evaluation
-        queries count.
+        Examples of forms are people's yes and no, and a judge's ratings cut at eta; `a` uses this
+        form and `b` the other. Kendall's tau-b is of the systems' means, and Spearman's correlation
+        of the values of queries and systems, of which there are more. Single people are left out.
+        One rater's own forms are under `metrics`. If queries have splits, only evaluation queries
+        count.
         """
         forms = next((each for each in self._forms.values() if name in each), [name])
         later = forms[forms.index(name) :]
@@ -302,11 +299,11 @@ class Tables:
         return made
 
     def settings(self, name: str) -> dict[str, list[JSON]]:
-        """The paired tests of the systems under each rater; of whole rankings only.
+        """Return the paired tests of the systems under each rater, of whole rankings only.
 
-        They are t tests, as the intervals of the means are t intervals, so that the letters of a
-        board follow from the method of its intervals; Wilcoxon's test stands beside them. The
-        oracle is not tested by a measure that goes by it: its own value is no result.
+        They are t tests like the intervals of the means, so that the letters of a board agree with
+        its intervals. Wilcoxon's test is given beside them. The oracle is not tested by a measure
+        relative to it.
         """
         if name in self.cuts:
             return {}
@@ -325,12 +322,12 @@ class Tables:
         return made
 
     def _tested(self, name: str, systems: Iterable[str]) -> list[str]:
-        """The systems that are tested against each other by a measure."""
+        """Return the systems that are tested against each other by a measure."""
         apart = self.oracles if name in self._by_oracle else frozenset()
         return [each for each in systems if each not in apart]
 
     def _told(self, name: str, raters: Sequence[str], pair: Setting) -> Setting:
-        """A pair, without a test where a rater has no figure of one of the two."""
+        """Return a pair, without a test if a rater has no figure of one of the two."""
         reason = self._unknown(name, raters, (pair.a, pair.b))
         if reason is None:
             return pair
@@ -339,7 +336,7 @@ class Tables:
         return Setting(pair.a, pair.b, test, None)
 
     def powered(self, name: str) -> JSON:
-        """By judge, what people and that judge together say of each system, and of each pair.
+        """Return by judge the joint estimates of people and that judge, by system and by pair.
 
         Pairs are of whole rankings only, as in `settings`.
         """
@@ -381,10 +378,9 @@ class Tables:
         }
 
     def metrics(self, choices: Choices) -> dict[str, list[JSON]]:
-        """Whether measures order the systems alike, under each rater: those of rankings, by cuts,
-        and the forms of one measure.
+        """Compare systems' orders by measures under each rater: rankings by cuts, and forms.
 
-        What no rater is asked for stands beside what each one says of rankings.
+        Measures that ask no rater are given beside each rater's measures of rankings.
         """
         cut = [name for name in self.values if name in self.cuts]
         made: dict[str, list[JSON]] = {}
@@ -393,7 +389,7 @@ class Tables:
             for rater in raters:
                 tables = self._by(rater, names)
                 if names is not cut:
-                    # People together stand there even where no person used a form.
+                    # People together are included even if no person used a form.
                     tables = {name: of for name, of in tables.items() if np.isfinite(of).any()}
                 why = {
                     n: self._unknown(n, (rater,), self.systems[n].get(rater, ())) for n in tables
@@ -405,14 +401,14 @@ class Tables:
         return made
 
     def _by(self, rater: str, names: list[str]) -> dict[str, Floats]:
-        """The tables of measures under a rater, or else of the batch alone."""
+        """Return the tables of measures under a rater, or else of the batch alone."""
         tables = {name: self.values[name] for name in names}
         known = {name: of.get(rater, of.get(TEXTS)) for name, of in tables.items()}
         return {name: table for name, table in known.items() if table is not None}
 
 
 def table_of(values: Floats, rows: Rows) -> Floats:
-    """The mean value of each query and system, (Q, S), NaN = none."""
+    """Return the mean value of each query and system, (Q, S), NaN = none."""
     numbers = rows.numbers
     shape = (int(numbers.max(initial=-1)) + 1, len(rows.named))
     known = np.isfinite(values)
@@ -427,7 +423,7 @@ def table_of(values: Floats, rows: Rows) -> Floats:
 
 
 def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
-    """The rank correlation of two tables (Q, S) of the same queries and systems."""
+    """Return the rank correlation of two tables (Q, S) of the same queries and systems."""
     queries = np.repeat(np.arange(len(one)), one.shape[1])
     return correlation_estimates(
         one.ravel(),

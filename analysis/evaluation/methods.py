@@ -29,13 +29,13 @@ WORKS = {
 
 
 def methods_section(report: JSON) -> Section:
-    """The paragraphs, and the works that they cite."""
+    """Return the paragraphs, and the works that they cite."""
     paragraphs = methods(report)
     return Section("Methods", (), paragraphs=tuple(paragraphs), points=references(paragraphs))
 
 
 def methods(report: JSON) -> list[str]:
-    """Paragraphs of plain text, each a few sentences; none tells of what is not in the report."""
+    """Return paragraphs of plain text, each a few sentences, on what the report contains."""
     parts = (_data(report), _measures(report), _choices(report), _whose(report), _tests(report))
     return [part for part in parts if part]
 
@@ -47,7 +47,7 @@ def _data(report: JSON) -> str:
     systems = count(len(report["leaderboard"]["letters"]), "system")
     queries = count(report["queries"], "query", "queries")
     out = [f"{r['name']} ({r['excluded']})" for r in report["raters"] if r["excluded"]]
-    left = f" Left out by a researcher: {'; '.join(out)}." if out else ""
+    left = f" Excluded by a researcher: {'; '.join(out)}." if out else ""
     return (
         f"{systems} on {queries} of {report['batch']} were measured from the labels of {people} "
         f"and {judges} ({report['protocol']}), by Tandem {report['version']}.{left}"
@@ -56,19 +56,19 @@ def _data(report: JSON) -> str:
 
 
 def _sliced(report: JSON) -> str:
-    """By whose labels the queries were sliced."""
+    """Describe the labels by which the queries were sliced."""
     strata = report["strata"].values()
     if not strata:
         return ""
     named = dict.fromkeys(each["campaign"] for each in strata)
-    whose = "people's most frequent one, ties left out"
+    whose = "people's most frequent one, without ties"
     if decided := sum(each["decided"] for each in strata):
-        whose += f", or the Reference where one was decided ({count(decided, 'label')})"
+        whose += f", or the reference's if it decided one ({count(decided, 'label')})"
     return f" Queries were sliced by the labels of {', '.join(named)}: {whose}."
 
 
 def _measures(report: JSON) -> str:
-    """Each measure with the works that it is from, those of one source together."""
+    """Name each measure with its works, grouped by source."""
     by_source: dict[tuple[str, ...], list[str]] = {}
     for name, of in report["measures"].items():
         if not of["cut"]:
@@ -82,10 +82,10 @@ def _measures(report: JSON) -> str:
 
 
 def _choices(report: JSON) -> str:
-    """What the preset is, which options the measures read, and which differ from the preset."""
+    """Describe the preset, the options that the measures read, and their differences from it."""
     preset = report["preset"]
     paper, key = PAPERS.get(preset, ("", ""))
-    named = f"the choices of {paper} {CITED[key]}" if paper else "Tandem's own defaults"
+    named = f"{paper} {CITED[key]}" if paper else "Tandem's own defaults"
     read = dict.fromkeys(name for of in report["measures"].values() for name in of["options"])
     read |= {name: None for name, there in _elsewhere(report).items() if there}
     if unfiltered := report["protocol"] == "report-coverage" and not report["passages"]:
@@ -97,24 +97,24 @@ def _choices(report: JSON) -> str:
         for name in read
         if name != "tokenizer" and report["options"][name]["value"] != getattr(own, name)
     ]
-    but = f", but for {', '.join(changed)}" if changed else ""
+    but = f", except {', '.join(changed)}" if changed else ""
     stated = f" Options: {'; '.join(values)}." if values else ""
     passages = report["passages"]
     beside = f" Only sub-questions that {passages} finds answered count." if passages else ""
     beside += " All sub-questions of reports count." if unfiltered else ""
     if points := report["points"]:
         beside += f" KPP and KPF rest on the labels of {points}, by the same evaluator as KPR."
-    return f"What the papers leave open was settled by {named}{but}.{stated}{beside}"
+    return f"Choices that the papers leave open follow {named}{but}.{stated}{beside}"
 
 
 def _elsewhere(report: JSON) -> dict[str, bool]:
-    """Options that no measure reads, and whether the report holds what does."""
+    """Return the options that no measure reads, and whether the report uses each."""
     scored = report["key_point_scores"] is not None
     return {"score_cut": scored, "samples": _ordered(report["sampled"])}
 
 
 def _ordered(by_rater: JSON) -> bool:
-    """Whether measures could be held against each other at all."""
+    """Return whether any measures could be compared with each other."""
     return any(each["kendall"]["value"] is not None for of in by_rater.values() for each in of)
 
 
@@ -131,8 +131,8 @@ def _whose(report: JSON) -> str:
     parts = []
     if "people" in kinds:
         parts.append(
-            "People together are the most frequent label of a unit, ties left out, or the mean of "
-            "their ratings; the mean of people averages what each person's own labels give."
+            "People together are the most frequent label of a unit, without ties, or the mean of "
+            "their ratings. The mean of people averages the values from each person's own labels."
         )
     if JUDGE in kinds:
         parts.append("A judge's own figures are uncorrected.")
@@ -140,15 +140,15 @@ def _whose(report: JSON) -> str:
         parts.append(
             "People and a judge together give the prediction-powered mean (PPI++) "
             f"{CITED['angelopoulos2023']} over {report['evaluation_queries']} evaluation "
-            "queries, with the query as the unit and the chances of the stored draw."
+            "queries, with the query as the unit and the probabilities of the stored sample."
         )
     if any("chances unequal" in each["method"] for each in _estimated(report)):
-        parts.append(f"Unequal chances were weighted by their inverse {CITED['zrnic2024']}.")
+        parts.append(f"Queries were weighted by their inverse probabilities {CITED['zrnic2024']}.")
     return " ".join(parts)
 
 
 def _estimated(report: JSON) -> list[JSON]:
-    """The prediction-powered means that there are."""
+    """Return the existing prediction-powered means."""
     return [
         cell
         for board in report["leaderboard"]["boards"]
@@ -166,18 +166,18 @@ def _tests(report: JSON) -> str:
         parts.append(
             "Systems were compared in pairs on the queries that both answered by the paired t test "
             "on values of queries, two-sided, which is the method of the intervals; p was adjusted "
-            f"over all pairs of a measure and evaluator {CITED['holm1979']}. Beside it stands "
+            f"over all pairs of a measure and evaluator {CITED['holm1979']}. Also given is "
             f"Wilcoxon's signed-rank test {CITED['wilcoxon1945']}."
         )
     if any(each["pairs"] for of in measures for each in of["powered"].values()):
         parts.append(
             "Prediction-powered differences were tested by t on the differences of queries, from "
-            f"the intervals' own standard error, adjusted alike {CITED['holm1979']}."
+            f"the intervals' own standard error, adjusted likewise {CITED['holm1979']}."
         )
     pairs = [pair for of in measures for pair in (*of["evaluators"], *of["forms"])]
     if any(pair["kendall"]["value"] is not None for pair in pairs):
         parts.append(
-            "Orders of systems, the oracle apart, were compared by Kendall's tau-b "
+            "Orders of systems, without the oracle, were compared by Kendall's tau-b "
             f"{CITED['kendall1945']}."
         )
     over = {"metrics": "the systems", "sampled": "random contexts"}
@@ -187,9 +187,9 @@ def _tests(report: JSON) -> str:
             f"{' and of '.join(compared)} {CITED['kendall1945']}."
         )
     parts.append(
-        "Intervals are 95 %: t on the means of queries, cut where no value of the measure can lie, "
+        "Intervals are 95 %: t on the means of queries, cut to the range of the measure, "
         f"or {report['resamples']} resamples of whole queries (seed {report['seed']}), BCa "
         f"{CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n queries "
-        f"{CITED['hesterberg2015']}; there are none below ten queries."
+        f"{CITED['hesterberg2015']}. There are none below ten queries."
     )
     return " ".join(parts)

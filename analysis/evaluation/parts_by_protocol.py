@@ -1,4 +1,4 @@
-"""Which inputs a campaign can give, by its protocol: one line for each protocol."""
+"""The inputs that a campaign provides, by its protocol: one line for each protocol."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _rated(
 
 
 def _bare(campaign: Campaign) -> set[str] | None:
-    """The queries whose items show no passage, where the campaign shows relevant ones alone."""
+    """Return the queries whose items show no passage, if the campaign shows only relevant ones."""
     if campaign.options.get("passages", "all") == "all":
         return None
     shown = campaign.items.order_by().values_list("query__key", "shown_passages")
@@ -107,7 +107,7 @@ def parts_of(
     layout: Layout,
     points: Frame | None = None,
 ) -> Iterator[Part]:
-    """All that can be measured of a campaign: its labels, and its batch by itself.
+    """Yield all inputs from a campaign: from its labels, and from its batch alone.
 
     `points` are labels of the points of reports, from another campaign.
     """

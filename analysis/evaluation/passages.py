@@ -53,14 +53,15 @@ from datasets.rows import Query
 
 ORACLE = "oracle"
 RANKING = " (ranking)"
+ETAS = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of queries, passages and sub-questions; a system's contexts by query.
+    """The positions of queries, passages and sub-questions, and systems' contexts by query.
 
     `named_oracle` holds the oracle context of the queries that have one. Passages that only a
-    context names have a place too: nobody rated them. What is asked for again is kept.
+    context names have a position, too, but no rating. Results are cached.
     """
 
     queries: tuple[Query, ...]
@@ -97,7 +98,7 @@ class Layout:
         return cls(tuple(queries), passages, systems, _named_oracle(queries, systems))
 
     def places(self, contexts: Sequence[Sequence[str]]) -> Ints:
-        """Passage ids of each query as places, (Q, K), -1 = none; a repeated one counts once."""
+        """Return queries' passage ids as positions, (Q, K), -1 = none; repeated ids count once."""
         once = [list(dict.fromkeys(context)) for context in contexts]
         made = np.full((len(once), max(map(len, once), default=0)), -1, np.int64)
         for row, (context, place) in enumerate(zip(once, self._place, strict=True)):
@@ -105,7 +106,7 @@ class Layout:
         return made
 
     def ranked(self, system: str) -> Ints:
-        """What a system retrieved for each query, (Q, K), as places in rank order."""
+        """Return a system's context of each query, (Q, K), as positions in rank order."""
         if system not in self._ranked:
             of = self.systems[system]
             self._ranked[system] = self.places([of.get(query.id, ()) for query in self.queries])
@@ -113,16 +114,16 @@ class Layout:
 
     @cached_property
     def _place(self) -> list[dict[str, int]]:
-        """The place of each passage, by query."""
+        """The position of each passage, by query."""
         return [{each: n for n, each in enumerate(known)} for known in self.passages]
 
     @cached_property
     def rows(self) -> Rows:
-        """A row a query, of no system."""
+        """Return one row per query, without a system."""
         return Rows(self.queries, ("",) * len(self.queries))
 
     def oracle(self, options: Options) -> Ints:
-        """The oracle passages of each query, (Q, O), as the options choose them."""
+        """Return the oracle passages of each query, (Q, O), as selected by the options."""
         wanted = options.oracle
         if wanted not in self._oracles:
             chosen = [self._oracle(query, wanted) for query in self.queries]
@@ -138,7 +139,7 @@ class Layout:
         return [p.id for p in query.passages]
 
     def there(self) -> tuple[Bools, Bools]:
-        """Which passages (Q, P) and sub-questions (Q, M) a query has."""
+        """The passages (Q, P) and sub-questions (Q, M) that each query has."""
         counts = ([len(p) for p in self.passages], [len(q.questions) for q in self.queries])
         passages, questions = (
             np.arange(max(of, default=0)) < np.array(of, int)[:, None] for of in counts
@@ -160,7 +161,7 @@ class Layout:
     def outside(self) -> tuple[Bools, Bools]:
         """The passages (Q, P) that the batch calls not relevant, and those that only contexts name.
 
-        Such a passage is none of the query's own, so that nobody could be asked about it.
+        The latter are not the query's own, so no rater could be asked about them.
         """
         marked = np.zeros(self.there()[0].shape, bool)
         unlisted = marked.copy()
@@ -171,7 +172,7 @@ class Layout:
         return marked, unlisted
 
     def ratings(self, frame: VariableFrame, voice: Voice) -> Ratings:
-        """One rater's ratings in their places."""
+        """Return one rater's ratings as tables."""
         if voice.rater not in self._ratings:
             marked, unlisted = self.outside
             found = self._rated(frame, voice)
@@ -196,7 +197,7 @@ class Layout:
         return Ratings.of(places(rated), voice.values[rated], lost, *self.there())
 
     def tokens(self, tokenizer: Tokenizer) -> Floats:
-        """The length of each passage, (Q, P); NaN where its text is not in the batch."""
+        """Return the length of each passage, (Q, P); NaN if its text is not in the batch."""
         if tokenizer.name not in self._tokens:
             self._tokens[tokenizer.name] = self._counted(tokenizer)
         return self._tokens[tokenizer.name]
@@ -212,7 +213,7 @@ class Layout:
 def _named_oracle(
     queries: Sequence[Query], systems: Mapping[str, Mapping[str, tuple[str, ...]]]
 ) -> dict[str, tuple[str, ...]]:
-    """The context of the system `oracle`, or else of the first report whose setting is that."""
+    """Return the context of the system `oracle`, or of the first report with that setting."""
     found = {
         query.id: report.context
         for query in queries
@@ -225,7 +226,7 @@ def _named_oracle(
 def context_parts(
     layout: Layout, frame: VariableFrame, options: Options, tokenizer: Tokenizer
 ) -> Iterator[Part]:
-    """The contexts of each system under each rater, whole and at every cut."""
+    """Yield the contexts of each system under each rater, whole and at every cut."""
     tokens = layout.tokens(tokenizer)
     for voice in voices(frame):
         ratings = layout.ratings(frame, voice)
@@ -241,7 +242,7 @@ def context_parts(
 
 
 def ranking_parts(layout: Layout, options: Options) -> Iterator[Part]:
-    """The rankings of each system against the oracle passages: no rater is asked."""
+    """Yield the rankings of each system against the oracle passages, without a rater."""
     if options.relevance != BY_ORACLE or not layout.systems:
         return
     passages, questions = layout.there()
@@ -266,7 +267,7 @@ def _cuts(contexts: Contexts, options: Options) -> Iterator[tuple[str, Contexts]
 def contexts_of(
     layout: Layout, system: str, found: Answers, tokens: Floats, options: Options
 ) -> Contexts:
-    """A system's contexts of all queries."""
+    """Return a system's contexts of all queries."""
     of, ranked = layout.systems[system], layout.ranked(system)
     oracle = layout.oracle(options)
     counted = answerable(found, members(oracle, found.passages.shape[1]), options)
@@ -277,9 +278,9 @@ def contexts_of(
 def reference_contexts(
     layout: Layout, frame: VariableFrame, options: Options, choices: Choices
 ) -> JSON:
-    """The required subset P** of each query, and CRUX's measures of it and of the oracle context.
+    """Return the required subset P** of each query, and CRUX's measures of it and the oracle.
 
-    Both by each rater's ratings (Ju and others 2025, section 3).
+    Both are by each rater's ratings (Ju and others 2025, section 3).
     """
     oracle = layout.oracle(options)
     tokens, every = layout.tokens(tokenizer(options.tokenizer)), np.ones(len(oracle), bool)
@@ -301,7 +302,7 @@ def reference_contexts(
 
 
 def _measured(whole: Contexts, options: Options, required: bool) -> Iterator[tuple[Measure, Found]]:
-    """The measures of the oracle context, or of its required subset, which hangs on its cells."""
+    """Yield the measures of the oracle context, or of its required subset, which depends on it."""
     for measure in of_family("contexts"):
         if not required:
             yield measure, measure.of(whole, options)
@@ -314,13 +315,13 @@ def _measured(whole: Contexts, options: Options, required: bool) -> Iterator[tup
 
 
 def _required(whole: Contexts) -> Contexts:
-    """The required subset in the place of the oracle context."""
+    """Return the contexts with the required subset in place of the oracle context."""
     ranked = as_context(_kept(whole))
     return replace(whole, ranked=ranked, depth=sizes_of(ranked), whole=None)
 
 
 def _kept(whole: Contexts) -> Bools:
-    """The passages (Q, P) of the required subset."""
+    """Return the passages (Q, P) of the required subset."""
     found = whole.answers
     inside = members(whole.oracle, found.passages.shape[1])
     counted = without_failed(whole)[:, None, :]
@@ -333,7 +334,7 @@ def _estimate(layout: Layout, measure: Measure, of: Found, choices: Choices) -> 
 
 
 def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, list[str] | None]:
-    """The required subset of each query; None where nobody was asked about a cell of its oracle."""
+    """Return the required subset of each query; None if some cell of its oracle was unasked."""
     known = whole.answers.drawn
     if options.unrated == CONDENSED:
         whole = whole.condensed(options)
@@ -347,21 +348,18 @@ def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, li
     }
 
 
-ETAS = (1.0, 2.0, 3.0, 4.0, 5.0)
-
-
 @dataclass(frozen=True)
 class Beside:
-    """One rater's ratings of the passages of the same batch, in their places."""
+    """One rater's ratings of the passages of the same batch, as tables."""
 
     layout: Layout
     ratings: Ratings
 
     def counted(self, options: Options) -> Counted:
-        """The sub-questions that an oracle passage answers by these ratings.
+        """Return the sub-questions that an oracle passage answers by these ratings.
 
-        Where cells of oracle passages that nobody rated hide whether another one does, the query is
-        `unsure`.
+        A query is `unsure` if unrated cells of oracle passages hide whether another one is
+        answered.
         """
         found = answers(self.ratings, options)
         if options.unrated == CONDENSED:
@@ -381,7 +379,7 @@ class Beside:
         )
 
     def thresholds(self, frame: Frame, options: Options, choices: Choices) -> dict[str, list[JSON]]:
-        """The threshold table under each rater who rated the reports."""
+        """Return the threshold table under each rater who rated the reports."""
         variable = frame.variables.get("rating")
         if variable is None:
             return {}
@@ -396,7 +394,7 @@ class Beside:
         found = answers(self.ratings, options)
         tokens = np.zeros(found.passages.shape)
         written = {system_of(report) for q in self.layout.queries for report in q.reports}
-        # A ranking by itself has no report to hold it against.
+        # A ranking alone has no report to compare with.
         systems = [system for system in self.layout.systems if system in written]
         contexts = [contexts_of(self.layout, s, found, tokens, options) for s in systems]
         reports = [self._of_system(variable, voice, system) for system in systems]
@@ -405,7 +403,7 @@ class Beside:
         return [_as_json(each) for each in table]
 
     def _of_system(self, variable: VariableFrame, voice: Voice, system: str) -> RatedReports:
-        """A rater's ratings of a system's reports."""
+        """Return a rater's ratings of a system's reports."""
         place = {(item, unit): n for n, (item, _, unit) in enumerate(variable.units.names)}
         made = np.full(self.ratings.questions.shape, np.nan)
         asked = np.zeros(made.shape, bool)
@@ -419,13 +417,13 @@ class Beside:
 
 
 def beside(campaign: Campaign, rater: str, queries: Sequence[Query], choices: Choices) -> Beside:
-    """The ratings of a rater, or of `people`. Raises ValueError where there are none."""
+    """Return the ratings of a rater, or of `people`. Raises ValueError if there are none."""
     variable = campaign_frame(campaign, choices).variables.get("rating")
     if campaign.protocol != "rubric-passage" or variable is None:
         raise ValueError(f"{campaign.name!r} has no ratings of passages")
     known = {voice.rater: voice for voice in voices(variable)}
     if rater not in known:
-        raise ValueError(f"{rater!r} rated nothing there; there are {', '.join(known)}")
+        raise ValueError(f"{rater!r} rated nothing there; raters are {', '.join(known)}")
     layout = Layout.of(queries)
     return Beside(layout, layout.ratings(variable, known[rater]))
 
@@ -443,15 +441,15 @@ def _as_json(row: AtThreshold) -> JSON:
 def sampled_orderings(
     layout: Layout, frame: VariableFrame, options: Options, choices: Choices
 ) -> dict[str, list[JSON]]:
-    """Kendall's tau-b between measures over random contexts, by rater.
+    """Return Kendall's tau-b between measures over random contexts, by rater.
 
     The contexts are drawn from each query's passages (Ju and others 2025 take 48), and measured at
     the oracle's size and at every cut.
     """
     tokens = layout.tokens(tokenizer(options.tokenizer))
-    # What only a context names has no text, and nobody could have rated it.
+    # A passage that only a context names has no text, and could not be rated.
     passages = layout.there()[0] & np.isfinite(tokens)
-    # A longer draw begins with the shorter one.
+    # A longer sample starts with the shorter one.
     sizes = np.maximum(sizes_of(layout.oracle(options)), max(options.cuts, default=0))
     drawn = sampled_contexts(passages, sizes, options.samples, choices.seed)
     if not options.samples:
@@ -473,7 +471,7 @@ def _tables(
     drawn: Sequence[Ints],
     options: Options,
 ) -> tuple[dict[str, Floats], dict[str, str]]:
-    """By measure and cut its values on each query and context, (Q, contexts), or why none."""
+    """Return by measure and cut the values on each query and context, or why there are none."""
     ratings = layout.ratings(frame, voice)
     found = answers(ratings, options)
     oracle = layout.oracle(options)
@@ -482,7 +480,7 @@ def _tables(
     every = np.ones(len(layout.queries), bool)
     none = np.full(oracle.shape, -1, np.int64)
     empty = Contexts(found, none, oracle, counted, tokens, sizes_of(oracle), every)
-    # ndeval once a context would take minutes, and orders need no second hand.
+    # Running ndeval for each context would take minutes, and orders need no second computation.
     options = replace(options, alpha_ndcg="tandem")
     made: dict[str, Floats] = {}
     reasons: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """The mean of people: each person's own figure first, and then the mean over people.
 
-People together are decided unit by unit first (`analysis.evaluation.inputs`). If people differ,
-these are two figures, in two rows.
+People together, in contrast, are decided unit by unit (`analysis.evaluation.inputs`). If people
+differ, these are two figures, in two rows.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from analysis.statistics import Floats, macro
 
 @dataclass
 class Persons:
-    """What a measure makes of each person's labels, by its name and the systems of its rows."""
+    """The values of measures from each person's labels, by name and systems of the rows."""
 
     held: dict[tuple[str, tuple[str, ...]], list[tuple[Measure, Part, Found]]] = field(
         default_factory=dict
     )
 
     def add(self, name: str, measure: Measure, part: Part, found: Found) -> None:
-        """A part's values; those of people alone are kept."""
+        """Add a part's values, if they are a person's."""
         if part.kind == HUMAN:
             self.held.setdefault((name, part.rows.named), []).append((measure, part, found))
 
     def together(self) -> Iterator[tuple[str, Measure, Part, Found]]:
-        """By name of the measure, the mean over people of what several of them reach."""
+        """Yield by measure the mean over people, if there are several."""
         for (name, _), of in self.held.items():
             measure, part, _ = of[0]
             if len(of) > 1:
@@ -41,10 +41,10 @@ class Persons:
 
 
 def mean_found(found: Sequence[Found]) -> Found:
-    """The mean over people of values of the same rows (N,), of those who have one on a row.
+    """Return the mean over people of values of the same rows (N,), over those with a value.
 
-    Of sums it is the mean of people's own figures. Where it is not known what one of them reaches,
-    neither is the mean: those who are left are no sample.
+    For sums it is the mean of people's own figures. If one person's value is unknown, so is the
+    mean, since the others are no random sample.
     """
     pooled = [each for each in found if isinstance(each, Pooled)]
     if pooled:

@@ -1,4 +1,4 @@
-"""Rankings whose relevant passages are those with high ratings, instead of the batch's."""
+"""Rankings whose relevant passages are the highly rated ones, instead of the batch's."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BY_ORACLE, REQUIRED = "oracle", "required"
 
 @dataclass(frozen=True)
 class RatedRankings:
-    """One system's contexts as rankings, held to what one rater's ratings call relevant."""
+    """One system's contexts as rankings, with relevance by one rater's ratings."""
 
     ratings: Ratings
     contexts: Contexts
 
     def found(self, measure: Measure, options: Options) -> Found:
-        """A measure of rankings. It hangs on all cells that say which passages are relevant."""
+        """Compute a measure of rankings, which depends on all cells that decide relevance."""
 
         def value(of: Contexts) -> Floats:
             relevance = relevance_of(self.ratings, of, options)
@@ -44,9 +44,9 @@ class RatedRankings:
 
 
 def relevance_of(ratings: Ratings, contexts: Contexts, options: Options) -> Floats:
-    """What the options call relevant, as gains of the passages, (Q, P).
+    """Return the relevance of the passages under the options, as gains, (Q, P).
 
-    A question with a judgement that failed says nothing of any passage.
+    A question with a failed judgement does not count for any passage.
     """
     known = contexts.answers.bests
     key = "relevance", options.relevance, contexts.counted.tobytes(), contexts.oracle.tobytes()

@@ -18,27 +18,41 @@ from analysis.types import JSON
 from annotation.spreadsheet import write_rows
 
 NO_VALUE = "no value here"
-NO_TEST = "not tested: people together are, unit by unit"
+NO_TEST = "not tested: people together, unit by unit, are tested instead"
 TITLES = {
     PEOPLE: "Under people together",
     MEAN_OF_PEOPLE: "Under the mean of people",
     TEXTS: "From the batch alone",
     JUDGE: "Under the judge {}, uncorrected",
     "powered": "People and {} together (prediction-powered)",
-    "reference": "Under the Reference {}",
+    "reference": "Under the reference {}",
     HUMAN: "Under {}",
 }
 SIGNS: dict[str, str] = {PEOPLE: HUMAN, MEAN_OF_PEOPLE: HUMAN, "powered": JUDGE, TEXTS: ""}
+COLUMNS = (
+    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",
+    "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
+    "effective_labels", "judged", "all_no", "all_yes",
+)  # fmt: skip
+ESTIMATE = ("value", "low", "high", "n", "method", "reason", "judged")
+NO_LABELS = "no labels here"
+#: With more systems than this, pairs are only in JSON and CSV.
+MOST_PAIRED = 6
+ERRORS = {
+    "Brier score": "brier",
+    "Expected calibration error": "expected_calibration_error",
+}
+CUT = ("Kept", "Share", "False discovery rate", "False positive rate")
 
 
 def board_sections(report: JSON) -> list[Section]:
-    """The leaderboards; persons by themselves stand under their measures."""
+    """Return the system rankings; single people are only under their measures."""
     blocks = tuple(block for board in shown_boards(report) for block in _blocks(report, board))
     return [Section("Leaderboards", blocks, _about(report))] if blocks else []
 
 
 def shown_boards(report: JSON) -> list[JSON]:
-    """All boards but those of single people, unless there are no others."""
+    """Return all boards except those of single people, unless there are no others."""
     boards: list[JSON] = report["leaderboard"]["boards"]
     return [each for each in boards if each["kind"] != HUMAN] or boards
 
@@ -47,10 +61,10 @@ def _about(report: JSON) -> str:
     percent = f"{100 * report['leaderboard']['level']:g} %"
     return (
         "The letters after a number are the systems over which it is significantly higher, at "
-        f"{percent}, adjusted over all pairs of systems of the measure (Holm); the test is that of "
-        "the intervals, t by query, so that there is no letter without intervals. What is higher "
-        "is not always better. Not tested are cuts of rankings, and the oracle by a measure whose "
-        "yardstick it is."
+        f"{percent}, adjusted over all pairs of systems of the measure (Holm). The test is t by "
+        f"query, like the intervals, so that there are no letters without intervals. Higher is "
+        f"not always better. Cuts of rankings are not tested, and neither is the oracle by "
+        f"measures relative to it."
     )
 
 
@@ -62,24 +76,24 @@ def _blocks(report: JSON, board: JSON) -> Iterator[Block]:
 
 
 def tested(board: JSON) -> str:
-    """By what a board's systems are tested, in words."""
+    """Describe the test of a board's systems."""
     return f"tested by {board['test']}" if board["test"] else NO_TEST
 
 
 def title_of(board: JSON) -> tuple[str, str]:
-    """A board's title, and the sign of its evaluator."""
+    """Return a board's title, and the sign of its evaluator."""
     kind: str = board["kind"]
     return TITLES.get(kind, "{}").format(board["by"]), SIGNS.get(kind, kind)
 
 
 def cuts_of(report: JSON, board: JSON) -> list[str]:
-    """The cuts of the measures that a board has, in order; empty for whole rankings."""
+    """Return the cuts of a board's measures, in order; empty for whole rankings."""
     names = dict.fromkeys(name for row in board["systems"].values() for name in row)
     return list(dict.fromkeys(report["measures"][name]["cut"] for name in names))
 
 
 def board_table(report: JSON, board: JSON, cut: str) -> Table:
-    """A board at a cut."""
+    """Return a board at a cut."""
     letters, measures = report["leaderboard"]["letters"], report["measures"]
     there = {name for row in board["systems"].values() for name in row}
     names = [name for name, of in measures.items() if name in there and of["cut"] == cut]
@@ -105,7 +119,7 @@ def _number(cell: JSON | None, letters: JSON) -> Number:
 
 
 def rank_sections(report: JSON) -> list[Section]:
-    """Whether people and judges order the systems alike, also by two forms of a measure."""
+    """Return whether people and judges order the systems alike, also by two forms of a measure."""
     beside: list[tuple[Cell, ...]] = []
     squares: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}
     for name, of in report["measures"].items():
@@ -129,14 +143,14 @@ def rank_sections(report: JSON) -> list[Section]:
         header = ("Measure", "Evaluators", "tau", "Spearman")
         tables.append(Table(about, header, tuple(beside)))
     about = (
-        "From six systems on, the oracle apart. Whole queries are resampled; where queries have "
-        "roles, of evaluation queries only."
+        "Needs six systems besides the oracle. Whole queries are resampled; if queries have "
+        "splits, only evaluation queries."
     )
     return [Section("Do evaluators order the systems alike?", (Block("", tuple(tables)),), about)]
 
 
 def _square(measure: str, names: tuple[str, ...], pairs: list[JSON]) -> Iterator[tuple[Cell, ...]]:
-    """A row for each evaluator, with its tau with each; a blank with itself and its own people."""
+    """Yield a row for each evaluator with its taus; blank with itself and with its own people."""
     taus = {frozenset((pair["a"], pair["b"])): Number.of(pair["kendall"]) for pair in pairs}
     for one in names:
         yield measure, one, *(taus.get(frozenset((one, other)), Number(None)) for other in names)
@@ -146,16 +160,8 @@ def _pair(pair: JSON) -> tuple[Cell, Cell]:
     return f"{pair['a']} – {pair['b']}", Number.of(pair["kendall"])
 
 
-COLUMNS = (
-    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",
-    "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
-    "effective_labels", "judged", "all_no", "all_yes",
-)  # fmt: skip
-ESTIMATE = ("value", "low", "high", "n", "method", "reason", "judged")
-
-
 def as_csv(report: JSON) -> str:
-    """Leaderboards, slices, tests of pairs, rank correlations; what else there is, is in JSON."""
+    """Return rankings, slices, tests of pairs and rank correlations; everything else is in JSON."""
     return "".join(write_rows(COLUMNS, _filled(report)))
 
 
@@ -237,16 +243,11 @@ def _orders(report: JSON) -> Iterator[JSON]:
                 yield {"part": "form", "measure": name, **who, **_estimate(pair[key])}
 
 
-NO_LABELS = "no labels here"
-#: The pairs of more systems than this are for JSON and CSV.
-MOST_PAIRED = 6
-
-
 def document(report: JSON, with_slices: bool = False) -> Document:
-    """The report in the order in which it is read: leaderboards, methods, measures, choices.
+    """Return the report in reading order: rankings, methods, measures, options.
 
-    Slices only if asked for: they are many. What single people say of cuts is for the files that
-    hold everything.
+    Slices are included on request, since they are many. Single people's values of cuts are only in
+    the complete files.
     """
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     measured = [
@@ -318,7 +319,7 @@ def _settings(rater: str, pairs: list[JSON]) -> Table:
 
 
 def _thresholds(report: JSON) -> list[Section]:
-    """Coverage of contexts and of reports at each threshold."""
+    """Return the coverage of contexts and of reports at each threshold."""
     header = ("From", "Questions", "Cov(Z)", "Cov(y)", "Kendall")
     tables = tuple(
         Table(f"Reports as rated by {rater}", header, tuple(
@@ -332,7 +333,7 @@ def _thresholds(report: JSON) -> list[Section]:
 
 
 def _references(report: JSON) -> list[Section]:
-    """CRUX's measures of the oracle context and of its required subset."""
+    """Return CRUX's measures of the oracle context and of its required subset."""
     tables = tuple(
         Table(
             f"By the ratings of {rater}",
@@ -348,13 +349,13 @@ def _references(report: JSON) -> list[Section]:
 
 
 def _metrics(report: JSON) -> list[Section]:
-    """How far the measures of contexts order systems, or random contexts, alike."""
+    """Return how alike the measures of contexts order systems, or random contexts."""
     tables = tuple(
         _printed_orders(f"Kendall's tau-b of the {what}, by {rater}", pairs)
         for key, what in (("metrics", "systems"), ("sampled", "sampled contexts"))
         for rater, pairs in report[key].items()
     )
-    return [Section("Measures beside each other", (Block("", tables),))] if tables else []
+    return [Section("Measures compared with each other", (Block("", tables),))] if tables else []
 
 
 def _printed_orders(caption: str, pairs: list[JSON]) -> Table:
@@ -363,7 +364,7 @@ def _printed_orders(caption: str, pairs: list[JSON]) -> Table:
 
 
 def _scores(report: JSON) -> list[Section]:
-    """The cuts of key-point scores and their calibration, by people; the chosen cut, by rater."""
+    """Return people's cuts of key-point scores, calibration, and each rater's chosen cut."""
     scores = report["key_point_scores"]
     if not scores:
         return []
@@ -372,20 +373,13 @@ def _scores(report: JSON) -> list[Section]:
     return [Section("Key-point scores", (Block("", (table, _curve(scores), _by_rater(report))),))]
 
 
-ERRORS = {
-    "Brier score": "brier",
-    "Expected calibration error": "expected_calibration_error",
-}
-CUT = ("Kept", "Share", "False discovery rate", "False positive rate")
-
-
 def _cut(cut: JSON) -> tuple[Cell, ...]:
     rates = (Number.of(cut["false_discovery_rate"]), Number.of(cut["false_positive_rate"]))
     return cut["kept"], Number(cut["share"]), *rates
 
 
 def _curve(scores: JSON) -> Table:
-    """The calibration curve, with the two errors that sum it up."""
+    """Return the calibration curve, with the two errors that summarise it."""
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (f"{each['probability']:.3f}", each["units"], Number.of(each["share"]))
         for each in scores["reliability"]
@@ -435,7 +429,7 @@ FORMATS: dict[str, Format] = {
 
 
 def with_slices(name: str) -> Format:
-    """A format that prints slices, too; JSON and CSV always do."""
+    """Return a format that prints slices, too; JSON and CSV always do."""
     render = {"md": as_markdown, "latex": as_latex}.get(name)
     return (
         replace(FORMATS[name], render=partial(render, with_slices=True))

@@ -28,17 +28,25 @@ from datasets.options import options_of, values_of
 
 MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
 PEOPLE = "people"
-#: What names files of the server, or needs a package that it may lack, is the operator's.
+#: Options that name files of the server, or need a package that it may lack, are the operator's.
 OPERATORS = ("tokenizer", "alpha_ndcg")
 NAMES = tuple(each.name for each in fields(Options) if each.name not in OPERATORS)
+TITLES = {
+    "tandem": "Tandem's defaults",
+    "crux": "CRUX",
+    "long2rag": "Long²RAG",
+    "garage": "GaRAGe",
+    "clapnq": "CLAPnq",
+}
+NO_CUT = "whole"
 
 
 @dataclass(frozen=True)
 class Asked:
     """How the measures of a campaign are computed. `passages` are a rater and its campaign.
 
-    `slices` are campaigns whose labels divide the queries, `points` one in which points of answers
-    are held against their context.
+    `slices` are campaigns whose labels divide the queries, and `points` one that compares points of
+    answers with their context.
     """
 
     preset: str
@@ -47,15 +55,6 @@ class Asked:
     passages: tuple[str, Campaign] | None = None
     slices: tuple[Campaign, ...] = ()
     points: Campaign | None = None
-
-
-TITLES = {
-    "tandem": "Tandem's defaults",
-    "crux": "CRUX",
-    "long2rag": "Long²RAG",
-    "garage": "GaRAGe",
-    "clapnq": "CLAPnq",
-}
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class MeasuresChoices:
 
 
 class MeasuresOptionError(ValueError):
-    """An option of the measures with a value that it does not take. `name` is the option's."""
+    """An option `name` of the measures with a value that it does not take."""
 
     def __init__(self, name: str, error: Exception | str) -> None:
         super().__init__(str(error))
@@ -125,9 +124,9 @@ class MeasuresOptionError(ValueError):
 def asked_of(
     user: User, campaign: Campaign, given: MeasuresChoices, changes: Mapping[str, str]
 ) -> Asked:
-    """The options as a page or the API may take them, with names resolved for this account.
+    """Return the options as a page or the API may take them, with names resolved for this account.
 
-    `changes` are options of the measures as words. Raises MeasuresOptionError.
+    `changes` are options of the measures as text. Raises MeasuresOptionError.
     """
 
     def resolved(name: str, get: Callable[[], Any]) -> Any:
@@ -147,7 +146,7 @@ def asked_of(
 
 
 def read_pairs(given: Iterable[str]) -> dict[str, str]:
-    """Options given as K=V. Raises ValueError."""
+    """Read options given as K=V. Raises ValueError."""
     pairs = {}
     for each in given:
         name, equals, value = each.partition("=")
@@ -158,7 +157,7 @@ def read_pairs(given: Iterable[str]) -> dict[str, str]:
 
 
 def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
-    """A preset's options with others given as words. Raises ValueError for one out of bounds."""
+    """Return a preset's options with changes given as text. Raises ValueError if out of bounds."""
     for name in OPERATORS:
         if name in given:
             raise ValueError(f"{name} may be chosen by the command only")
@@ -174,7 +173,7 @@ def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
 
 
 def passages_offered(user: User, campaign: Campaign) -> dict[str, tuple[str, Campaign]]:
-    """Whose ratings of passages may say which sub-questions of reports count, by RATER@CAMPAIGN."""
+    """Return the raters whose passage ratings may say which sub-questions count, by name."""
     if campaign.protocol != "report-coverage":
         return {}
     found: dict[str, tuple[str, Campaign]] = {}
@@ -190,9 +189,9 @@ def passages_offered(user: User, campaign: Campaign) -> dict[str, tuple[str, Cam
 
 
 def passages_called(user: User, campaign: Campaign, name: str) -> tuple[str, Campaign] | None:
-    """The rater and the campaign of RATER@CAMPAIGN; None where no name is given.
+    """Return the rater and the campaign of RATER@CAMPAIGN; None without a name.
 
-    Raises ValueError where there are none for this account.
+    Raises ValueError if this account may not read such ratings.
     """
     if not name:
         return None
@@ -205,7 +204,7 @@ def passages_called(user: User, campaign: Campaign, name: str) -> tuple[str, Cam
 
 
 def points_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
-    """The campaigns that may give KPP and KPF to one of key-point recall, by name."""
+    """Return the campaigns that may give KPP and KPF to one of key-point recall, by name."""
     if campaign.protocol != RECALL:
         return {}
     beside = readable(user).filter(protocol=VERIFICATION, batch=campaign.batch)
@@ -217,9 +216,9 @@ def points_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
 
 
 def points_called(user: User, campaign: Campaign, name: str) -> Campaign | None:
-    """The campaign of this name; None where none is given.
+    """Return the campaign of this name; None without a name.
 
-    Raises ValueError for one that is not offered.
+    Raises ValueError for one that is not available.
     """
     if not name:
         return None
@@ -232,7 +231,7 @@ def points_called(user: User, campaign: Campaign, name: str) -> Campaign | None:
 
 
 def slices_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
-    """The campaigns by whose labels the queries may be sliced, by name."""
+    """Return the campaigns by whose labels the queries may be sliced, by name."""
     said = Response.objects.filter(
         current=True,
         assignment__item__campaign=OuterRef("pk"),
@@ -243,7 +242,7 @@ def slices_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
 
 
 def slices_called(user: User, campaign: Campaign, names: Iterable[str]) -> tuple[Campaign, ...]:
-    """The campaigns of these names, each once. Raises ValueError for one that is not offered."""
+    """Return the campaigns of these names, each once. Raises ValueError for an unavailable one."""
     given = [name for name in dict.fromkeys(names) if name]
     if not given:
         return ()
@@ -257,13 +256,13 @@ def slices_called(user: User, campaign: Campaign, names: Iterable[str]) -> tuple
 
 
 def _check_blind(user: User, campaign: Campaign) -> None:
-    """Raises ValueError for whoever must not see a campaign's labels before his own."""
+    """Raise ValueError if the person has an open item and must not see others' labels yet."""
     if is_blind(user, campaign):
         raise ValueError(f"You have an open item in {campaign.name}; answer it first.")
 
 
 def computed_measures(campaign: Campaign, asked: Asked) -> JSON:
-    """The measures as they are now, from before where nothing has changed since."""
+    """Return the current measures, from the cache if nothing has changed."""
     beside = asked.passages and (asked.passages[0], state_of(asked.passages[1]))
     dividing = [(each.name, state_of(each)) for each in asked.slices]
     points = asked.points and state_of(asked.points)
@@ -292,15 +291,13 @@ def computed_measures(campaign: Campaign, asked: Asked) -> JSON:
     return found
 
 
-NO_CUT = "whole"
-
-
 @dataclass(frozen=True)
 class Shown:
-    """Empty tuples take everything. `order` is a measure by which systems stand, the highest first,
-    the lowest with `-` before it; empty for the order of the batch.
+    """The parts of a report to show. Empty tuples take everything.
 
-    Tests and letters stay those of all systems: what is hidden was compared all the same.
+    `order` is the measure by which systems are sorted, the highest first, or the lowest with `-`
+    before it; empty for the order of the batch. Tests and letters are still those of all systems:
+    hidden ones were compared, too.
     """
 
     measures: tuple[str, ...] = field(
@@ -342,7 +339,7 @@ CHOSEN, SHOWN = options_of(MeasuresChoices), options_of(Shown)
 
 @dataclass
 class Offered:
-    """What there is to choose from in a report."""
+    """The values that a report gives the options of what to show."""
 
     measures: list[str] = field(default_factory=list)
     evaluators: list[str] = field(default_factory=list)
@@ -360,7 +357,7 @@ class Offered:
         )
 
     def lacking(self, shown: Shown) -> list[str]:
-        """What was chosen and is not there, in sentences."""
+        """Return what was selected but does not exist, in sentences."""
         found = []
         for one, chosen, there in (
             ("measure", shown.measures, self.measures),
@@ -380,12 +377,12 @@ class Offered:
 
 
 def name_of(board: JSON) -> str:
-    """A board's own name: a judge has one by itself, and one together with people."""
+    """Return a board's name: a judge has one by itself, and one together with people."""
     return f"people+{board['by']}" if board["kind"] == "powered" else str(board["by"])
 
 
 def shown_of(report: JSON, shown: Shown) -> JSON:
-    """The report with what was chosen. Raises ValueError for what is not there."""
+    """Return the selected parts of the report. Raises ValueError for unknown ones."""
     if problems := Offered.of(report).lacking(shown):
         raise ValueError(" ".join(problems))
     kept = [
@@ -426,7 +423,7 @@ def _measure(of: JSON, systems: Collection[str]) -> JSON:
 
 
 def _both(pairs: list[JSON], systems: Collection[str]) -> list[JSON]:
-    """The pairs of which both systems are shown."""
+    """Return the pairs of which both systems are shown."""
     return [pair for pair in pairs if all(_takes(systems, pair[side]) for side in ("a", "b"))]
 
 
@@ -439,7 +436,7 @@ def _rows(rows: JSON, systems: Collection[str], measures: Collection[str]) -> JS
 
 
 def _ordered(rows: JSON, order: str, board: JSON) -> JSON:
-    """Systems by a measure, those without a value last; the sort keeps the order of ties."""
+    """Sort systems by a measure, those without a value last; ties keep their order."""
     if not order:
         return rows
     name, sign = order.removeprefix("-"), 1 if order.startswith("-") else -1
@@ -507,12 +504,12 @@ class MeasuresForm(forms.Form):
         return any(self.given.get(name) for name in NAMES)
 
     def problems(self) -> list[str]:
-        """What is wrong, in sentences."""
+        """Return the errors, in sentences."""
         return [str(problem) for problems in self.errors.values() for problem in problems]
 
 
 def _field(name: str, own: Any, metadata: Any) -> forms.Field:
-    """An option; left empty it is the preset's."""
+    """Return the field of an option; an empty one takes the preset's value."""
     about: dict[str, Any] = {
         "label": name,
         "required": False,
@@ -529,7 +526,7 @@ def _field(name: str, own: Any, metadata: Any) -> forms.Field:
 
 
 def words(value: Any) -> str:
-    """An option's value as it is written."""
+    """Format an option's value as it is entered."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):

@@ -20,15 +20,16 @@ from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.protocols.schema import Schema
 
-#: By variable the settled code of each query, and the queries of which it is the Reference's.
+#: By variable, the settled code of each query, and the queries whose code is the reference's.
 Said = Mapping[str, tuple[dict[str, str], set[str]]]
+ABOUT = "Cuts of rankings and single people are in JSON and CSV."
 
 
 @dataclass(frozen=True)
 class Stratum:
-    """What divides queries: the value of each by its id, and the values in their order.
+    """A division of queries: the value of each by its id, and the values in their order.
 
-    `decided` is how many of the labels behind it are the Reference's.
+    `decided` counts the labels that are the reference's.
     """
 
     variable: str
@@ -43,9 +44,9 @@ class Stratum:
         return f"{self.variable}@{self.campaign}"
 
     def among(self, rows: Rows) -> dict[str, Bools]:
-        """Which rows stand in each slice, (N,): those on whose query nothing is settled, in none.
+        """Return the rows in each slice, (N,); rows of queries without a settled label are in none.
 
-        A single slice of all rows says nothing, and is left out.
+        A single slice of all rows is left out.
         """
         said = np.array([self.values.get(each, "") for each in rows.ids], str)[rows.numbers]
         made: dict[str, Bools] = {value: said == value for value in self.order}
@@ -53,7 +54,7 @@ class Stratum:
         return {} if any(where.all() for where in found.values()) else found
 
     def as_json(self) -> JSON:
-        """Where it comes from, and how many queries have a value."""
+        """Return the source of the slices, and the number of queries with a value."""
         return {
             "campaign": self.campaign,
             "variable": self.variable,
@@ -63,10 +64,10 @@ class Stratum:
 
 
 def labelled_strata(campaign: Campaign, of: Campaign, choices: Choices) -> list[Stratum]:
-    """The strata that a campaign's labels give to another one's queries.
+    """Return the strata that a campaign's labels give to another one's queries.
 
-    What was adjudicated is the Reference's label, the rest people's most frequent one; ties and
-    escapes are none. Raises ValueError for a campaign of another protocol or batch.
+    Adjudicated labels are the reference's, and the rest people's most frequent ones, without ties
+    and escapes. Raises ValueError for a campaign of another protocol or batch.
     """
     if campaign.protocol not in SLICING:
         known = " or ".join(SLICING)
@@ -77,14 +78,14 @@ def labelled_strata(campaign: Campaign, of: Campaign, choices: Choices) -> list[
 
 
 def check_same_batch(campaign: Campaign, of: Campaign) -> None:
-    """Raises ValueError where two campaigns are over different batches."""
+    """Raise ValueError if two campaigns are over different batches."""
     if campaign.batch_id != of.batch_id:
         batches = f"{campaign.batch.name!r}, {of.name!r} over {of.batch.name!r}"
         raise ValueError(f"{campaign.name!r} is over the batch {batches}; name one over the same")
 
 
 def _typed(campaign: Campaign, frame: Frame) -> Iterator[Stratum]:
-    """The types of questions, of those that the settled gates let through."""
+    """Yield the types of questions, for those that pass the settled gate variables."""
     asked = schema(campaign)
     said = {name: _of_queries(variable) for name, variable in frame.variables.items()}
     for name, (codes, decided) in said.items():
@@ -94,7 +95,7 @@ def _typed(campaign: Campaign, frame: Frame) -> Iterator[Stratum]:
 
 
 def _of_queries(variable: VariableFrame) -> tuple[dict[str, str], set[str]]:
-    """The settled code of each query, and the queries of which it is the Reference's."""
+    """Return the settled code of each query, and the queries whose code is the reference's."""
     codes, is_decided = settled(variable)
     names = [item for item, _, _ in variable.units.names]
     known = np.flatnonzero(codes >= 0).tolist()
@@ -103,14 +104,14 @@ def _of_queries(variable: VariableFrame) -> tuple[dict[str, str], set[str]]:
 
 
 def _holds(asked: Schema, name: str, query: str, said: Said) -> bool:
-    """Whether a variable is asked of a query, given what is settled of the others."""
+    """Return whether a variable is asked about a query, given the settled codes of the others."""
     variable = asked.variable(name)
     conditions = variable.asked_if if variable else {}
     return asked.holds(conditions, {n: said[n][0].get(query) for n in conditions if n in said})
 
 
 def _grounded(campaign: Campaign, frame: Frame) -> Iterator[Stratum]:
-    """The quality of the grounding: the share of relevant passages among the settled ones."""
+    """Yield the quality of the grounding: the share of relevant passages among the settled ones."""
     variable = frame.variables.get("relevant")
     if variable is None:
         return
@@ -133,11 +134,8 @@ SLICING: dict[str, Callable[[Campaign, Frame], Iterator[Stratum]]] = {
 """How the labels of a protocol divide queries."""
 
 
-ABOUT = "Cuts of rankings and single people stand in JSON and CSV."
-
-
 def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:
-    """The slices of each measure, a table for each stratum; those of cuts are in the files."""
+    """Return the slices of each measure, a table for each stratum; cuts are only in the files."""
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     made = [
         (name, list(_slices(of["slices"], kinds, report["strata"])))
@@ -148,7 +146,7 @@ def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:
 
 
 def slice_sections(report: JSON) -> list[Section]:
-    """The same as a section of a document, a block for each measure."""
+    """Return the same as a section of a document, a block for each measure."""
     blocks = tuple(Block(name, tuple(tables)) for name, tables in slice_views(report))
     return [Section("Slices", blocks, ABOUT)] if blocks else []
 

@@ -1,4 +1,4 @@
-"""Runs and qrels as TREC's tools read them, so that these compute the numbers of the report."""
+"""Runs and qrels in the format of TREC's tools, which compute the report's numbers from them."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ qrels/       NAME.qrels: what counts as relevant, for MAP, Recall and nDCG
   ir_measures qrels/NAME.diversity.qrels runs/SYSTEM.run 'alpha_nDCG(alpha={alpha})@10 StRecall@10'
 
 give MAP, MAP@10, Recall@10, nDCG@10, alpha_nDCG@10 and Cov@10. nDCG of whole rankings stops at
-the ranking's end here, and at no rank there; cuts at the oracle's size are another one each query.
-What nobody rated has no line, so that these tools take it for a no, as unrated=zero does here.
+the ranking's end here, but not in these tools; cuts at the oracle's size differ by query.
+Unrated passages have no line, so these tools count them as a no, as unrated=zero does here.
 Queries without a relevant passage have no line, and no value. A query that a system was not given
-is missing from its run: trec_eval leaves it out, as Tandem does, and ir_measures counts it as 0. It
-leaves it out too where the qrels hold the queries of the run alone:
+is missing from its run: trec_eval leaves it out, as Tandem does, and ir_measures counts it as 0.
+ir_measures also leaves it out if the qrels hold only the queries of the run:
 
   awk 'NR == FNR {{given[$1]; next}} $1 in given' runs/SYSTEM.run qrels/NAME.qrels > OWN.qrels
 
@@ -50,7 +50,7 @@ identifiers are percent-encoded.
 
 
 def trec_archive(campaign: Campaign, options: Options, choices: Choices) -> bytes:
-    """A ZIP archive of every system's runs, and of the qrels by the batch and by each rater."""
+    """Return a ZIP archive of every system's runs, and of the qrels by the batch and each rater."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in trec_files(campaign, options, choices).items():
@@ -59,7 +59,7 @@ def trec_archive(campaign: Campaign, options: Options, choices: Choices) -> byte
 
 
 def trec_files(campaign: Campaign, options: Options, choices: Choices) -> Mapping[str, str]:
-    """The files by their names in the archive."""
+    """Return the files by their names in the archive."""
     layout = Layout.of(tuple(batch_rows(campaign.batch)))
     about = {"campaign": campaign.name, "alpha": f"{options.alpha:g}", "nothing": NOTHING}
     found = {"README.txt": ABOUT.format(**about)}
@@ -96,7 +96,7 @@ def _of_raters(layout: Layout, frame: VariableFrame, options: Options) -> dict[s
 
 
 def _run(layout: Layout, system: str, tag: str) -> Iterator[str]:
-    """The contexts of a system; scores fall with the rank, so that no tool breaks ties its way."""
+    """Yield a system's contexts; scores fall with the rank, so that tools have no ties to break."""
     contexts = layout.systems[system]
     for query in layout.queries:
         if query.id in contexts:
@@ -120,7 +120,7 @@ def _diversity(layout: Layout, answered: Bools) -> Iterator[str]:
 
 
 def _id(name: str) -> str:
-    """An identifier without blanks, which would part it."""
+    """Return an identifier with blanks encoded, which would split it."""
     return "".join(
         c if not c.isspace() and c != "%" else "".join(f"%{b:02X}" for b in c.encode())
         for c in name

@@ -1,4 +1,4 @@
-"""Pages of measures: a frame at once, the numbers when they are computed, and files."""
+"""Pages of measures: the frame at once, the numbers when they are computed, and files."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ from datasets.access import role_required
 from judging.access import blind_page, person
 
 ELSEWHERE = ("Leaderboards", "Options")
+ARCHIVE = "application/zip"
 
 
 @dataclass(frozen=True)
 class Head:
-    """A column's name, the address that orders by it, and how it is ordered now for `aria-sort`."""
+    """A column's name, the address that sorts by it, and its current order for `aria-sort`."""
 
     name: str
     address: str
@@ -53,7 +54,7 @@ class Head:
 
 @dataclass(frozen=True)
 class BoardView:
-    """A leaderboard on the page; `kind` is the sign of its evaluator."""
+    """A system ranking on the page; `kind` is the sign of its evaluator."""
 
     title: str
     kind: str
@@ -63,7 +64,7 @@ class BoardView:
 
 @dataclass(frozen=True)
 class Filter:
-    """Boxes of one choice: name, title, and of each box its value and whether it is ticked."""
+    """The boxes of one option: its name and title, and the value and state of each box."""
 
     name: str
     title: str
@@ -71,7 +72,7 @@ class Filter:
 
 
 def board_views(report: JSON, shown: Shown, query: QueryDict) -> list[BoardView]:
-    """The boards that are shown: those of single people only where they are chosen."""
+    """Return the boards to show; those of single people only if selected."""
     boards = report["leaderboard"]["boards"] if shown.evaluators else shown_boards(report)
     made = []
     for board in boards:
@@ -87,7 +88,7 @@ def _heads(table: Table, shown: Shown, query: QueryDict) -> list[Head]:
 
 
 def _head(name: str, order: str, query: QueryDict) -> Head:
-    """The highest first; once more and it is the lowest."""
+    """Sort by the highest first; on the second click by the lowest."""
     turned = f"-{name}" if order == name else name
     now = {name: "descending", f"-{name}": "ascending"}.get(order, "")
     return Head(name, _address(query, order=turned), now)
@@ -101,7 +102,7 @@ def _address(query: QueryDict, **changed: str) -> str:
 
 
 def filters(offered: Offered, shown: Shown, query: QueryDict) -> JSON:
-    """What may be shown alone, and what of the address stays as it is meanwhile."""
+    """Return the options of what to show, and the parts of the address that they keep."""
     made = []
     for option in SHOWN:
         if option.kind != "several":
@@ -133,21 +134,21 @@ def filters(offered: Offered, shown: Shown, query: QueryDict) -> JSON:
 
 
 def rest_of(report: JSON) -> Document:
-    """The document without what the page shows by itself."""
+    """Return the document without the parts that the page shows by itself."""
     whole = document(report)
     kept = tuple(each for each in whole.sections if each.title not in ELSEWHERE)
     return replace(whole, sections=kept)
 
 
 def sliced_by(report: JSON, campaigns: Iterable[str]) -> list[str]:
-    """By campaign whose labels divide the queries, what they say and of how many."""
+    """Describe the variables and their number for each campaign that divides the queries."""
     return [_sliced_by(report, name) for name in campaigns]
 
 
 def _sliced_by(report: JSON, campaign: str) -> str:
     strata = [each for each in report["strata"].values() if each["campaign"] == campaign]
     if not strata:
-        return f"Nothing is settled in {campaign} yet, so that no slice is made of it."
+        return f"No label is settled in {campaign} yet, so there are no slices by it."
     told = [
         f"{each['variable'].replace('_', ' ')} of {count(each['queries'], 'query', 'queries')}"
         for each in strata
@@ -155,13 +156,10 @@ def _sliced_by(report: JSON, campaign: str) -> str:
     return f"By the labels of {campaign}: {', '.join(told)}."
 
 
-ARCHIVE = "application/zip"
-
-
 @require_safe
 @role_required(*READERS)
 def measures(request: HttpRequest, pk: int) -> HttpResponse:
-    """The frame of the page with its choices; wrong ones are told, and nothing is computed."""
+    """Render the frame of the page with its options; wrong ones are reported instead of numbers."""
     campaign = _campaign(request, pk)
     form = MeasuresForm(request.GET, person(request), campaign)
     context = {
@@ -178,7 +176,7 @@ def measures(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def body(request: HttpRequest, pk: int) -> HttpResponse:
-    """The numbers, as a part of the page. A choice of what is not there is told in their place."""
+    """Render the numbers, as a part of the page, or the error of an option that names nothing."""
     campaign = _campaign(request, pk)
     form = MeasuresForm(request.GET, person(request), campaign)
     if not form.is_valid():
@@ -205,7 +203,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
-    """What is shown as a file, in the format of that ending."""
+    """Return the shown parts as a file, in the format of that suffix."""
     campaign = _campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
@@ -224,7 +222,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def runs(request: HttpRequest, pk: int) -> HttpResponse:
-    """Runs and qrels for TREC's tools, in one archive."""
+    """Return runs and qrels for TREC's tools, in one archive."""
     campaign = _campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
@@ -237,12 +235,12 @@ def runs(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    """A campaign that this account may read; another is not there."""
+    """Return a campaign that this account may read, or raise 404."""
     return get_object_or_404(readable(person(request)).select_related("batch"), pk=pk)
 
 
 def _query(request: HttpRequest) -> str:
-    """The choices as they stand in the address, without those that were left empty."""
+    """Return the options in the address, without empty ones."""
     query = request.GET.copy()
     for name in list(query):
         query.setlist(name, [value for value in query.getlist(name) if value])

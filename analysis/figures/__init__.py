@@ -1,4 +1,9 @@
-"""The registry of the report's figures: one module and one line for each, all from its JSON."""
+"""The figures of the report, each drawn from its JSON.
+
+Each module is one figure: what it shows, its data and its drawing. `base` holds scales, axes, keys,
+panels and grids, `svg` the marks and texts, and `files` writes a figure as SVG, PDF or CSV.
+`FIGURES` is the registry.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +39,7 @@ FIGURES: dict[str, Figure] = {
 
 
 def subjects(report: dict[str, Any], figure: Figure) -> Iterator[Subject]:
-    """The variables or scores of a report that a figure can be drawn of."""
+    """Return the variables or scores of a report that a figure can show."""
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     for name, block in report[figure.part].items():
         subject = Subject(name, block, kinds)

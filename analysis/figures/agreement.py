@@ -18,7 +18,7 @@ def draw(subject: Subject) -> Drawing:
         return _of_crowd(subject, bars)
     found = _pairs(subject)
     columns = list(dict.fromkeys(b for _, b in found))
-    # Names fit over few columns only; over many, numbers stand there and before the names.
+    # Names fit above few columns only; with many, numbers replace them and precede the names.
     many = len(columns) > MOST_NAMED
     rows = list(dict.fromkeys([*(columns if many else ()), *(a for a, _ in found)]))
     notes = base.Notes()
@@ -41,7 +41,7 @@ def draw(subject: Subject) -> Drawing:
 
 
 def _of_crowd(subject: Subject, bars: list[JSON]) -> Drawing:
-    """A matrix of hundreds of people shows nothing: how many have which kappa with the others."""
+    """Draw how many people have each kappa with the others; a matrix of hundreds is unreadable."""
     x = base.Scale(bars[0]["from"], bars[-1]["to"], LEFT, LEFT + WIDTH)
     y = base.Scale(0, max(bar["people"] for bar in bars), TOP + HEIGHT, TOP)
     parts = [
@@ -77,7 +77,7 @@ def data(subject: Subject) -> Table:
 
 
 def _pairs(subject: Subject) -> dict[tuple[str, str], JSON]:
-    """Row and column -> kappa and percent; people stand above judges, each pair once."""
+    """Return kappa and percent by row and column; people are above judges, each pair once."""
     people = subject.block["agreement"].get("pairs", [])
     found = {(pair["b"], pair["a"]): pair for pair in people}
     for judge, block in subject.judges.items():
@@ -86,14 +86,14 @@ def _pairs(subject: Subject) -> dict[tuple[str, str], JSON]:
 
 
 def _bars(subject: Subject) -> list[JSON]:
-    """Of a crowd: how many people have a kappa in each stretch of a tenth."""
+    """Return the bars of a crowd: the number of people by tenths of kappa."""
     found = subject.block["agreement"].get("pairs_distribution", {})
     bars: list[JSON] = found.get("with_others", {}).get("histogram", [])
     return bars
 
 
 def _in_pairs(subject: Subject) -> bool:
-    """A crowd has no matrix, even where its large pairs are listed."""
+    """Return whether to draw a matrix; a crowd has none, even if its large pairs are listed."""
     return "pairs_distribution" not in subject.block["agreement"] and bool(_pairs(subject))
 
 
@@ -117,8 +117,8 @@ FIGURE = Figure(
     "Agreement of each two raters",
     "variables",
     "Cohen's kappa of each two people, in blue, and of each judge with each person, in orange, "
-    "with its interval. The stronger the colour, the higher; at zero and below there is none. "
-    "Above 30 people: how many of them have which kappa with all the others.",
+    "with its interval. A stronger colour is a higher value; at zero and below there is none. "
+    "With more than 30 people: how many of them have each kappa with all the others.",
     lambda subject: bool(_bars(subject) or _in_pairs(subject)),
     data,
     draw,

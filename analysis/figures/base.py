@@ -1,4 +1,4 @@
-"""What a figure is, and what figures share: scales, axes, keys, panels, grids."""
+"""The declaration of a figure, and scales, axes, keys, panels and grids of figures."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ from . import svg
 from .svg import Drawing
 
 Part = Literal["variables", "scores"]
+MARK_ROOM, KEY_GAP, LINE = 46, 18, 16
+TEXT_DROP = 4
+"""The distance from the middle of a text down to its baseline."""
+STEPS = (1, 2, 5, 10)
+Mark = Callable[[float, float], str]
+WIDTH, HEIGHT = 230, 180
+LEFT, HEAD, FOOT, GAP = 44, 30, 52, 24
+NARROWEST = 440
+"""The smallest width of a figure of panels, whose key is on one line."""
+ACROSS = 2
+CELL, CELL_GAP = 40, 2
+NARROWEST_CELL, WIDEST = 48, 104
+DARKEST = 0.45
+"""The share of colour in the darkest cell, on which letters are readable in light and dark."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +39,16 @@ class Subject:
 
     @property
     def judges(self) -> JSON:
-        """What a variable says of each judge."""
+        """The variable's block of each judge."""
         return dict(self.block["judges"])
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its name in addresses, its title, and the part of the report that it is drawn of.
+    """A figure: its name in addresses, its title, and the part of the report that it shows.
 
-    `suits` says whether there is anything to draw; `data` has the numbers that are drawn, in full;
-    `caption` says how to read it.
+    `suits` says whether there is anything to draw. `data` has the drawn numbers in full precision,
+    and `caption` explains how to read the figure.
     """
 
     name: str
@@ -46,16 +60,9 @@ class Figure:
     draw: Callable[[Subject], Drawing]
 
 
-MARK_ROOM, KEY_GAP, LINE = 46, 18, 16
-TEXT_DROP = 4
-"""How far below the middle of a text its base line stands."""
-STEPS = (1, 2, 5, 10)
-Mark = Callable[[float, float], str]
-
-
 @dataclass(frozen=True)
 class Scale:
-    """From numbers to places along an axis, in pixels."""
+    """Maps numbers to positions along an axis, in pixels."""
 
     low: float
     high: float
@@ -67,14 +74,14 @@ class Scale:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, most: int = 7) -> list[float]:
-        """Round numbers on the scale, both ends among them where they are round."""
+        """Return round numbers on the scale, including round ends."""
         step = _step((self.high - self.low) / max(1, most - 1))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [n * step for n in range(first, last + 1)]
 
     @classmethod
     def over(cls, values: Iterable[float], start: float, end: float) -> Scale:
-        """From 0 to 1, or as much more as some of the values need, to a whole fifth."""
+        """Return a scale from 0 to 1, extended to a whole fifth if some of the values need it."""
         low = min((0.0, *values_of(values)))
         high = max((1.0, *values_of(values)))
         return cls(math.floor(low * 5) / 5, math.ceil(high * 5) / 5, start, end)
@@ -91,13 +98,13 @@ def _step(least: float) -> float:
     return next(step * size for step in STEPS if step * size >= least * (1 - 1e-9))
 
 
-def said(value: float) -> str:
-    """A tick in words: no more digits than it needs."""
+def format_tick(value: float) -> str:
+    """Format a tick with as few digits as it needs."""
     return f"{round(value, 6) + 0.0:g}"
 
 
 def x_axis(scale: Scale, top: float, bottom: float, label: str = "", whole: bool = False) -> str:
-    """Lines from top to bottom at the ticks, their numbers under them, and what they measure."""
+    """Draw lines from top to bottom at the ticks, with numbers below them and a label."""
     parts = []
     ticks = [t for t in scale.ticks() if not whole or t == round(t)]
     for tick in ticks:
@@ -111,7 +118,7 @@ def x_axis(scale: Scale, top: float, bottom: float, label: str = "", whole: bool
 
 
 def y_axis(scale: Scale, left: float, right: float) -> str:
-    """Lines from left to right at the ticks, their numbers before them."""
+    """Draw lines from left to right at the ticks, with numbers before them."""
     parts = []
     ticks = scale.ticks()
     for tick in ticks:
@@ -123,20 +130,20 @@ def y_axis(scale: Scale, left: float, right: float) -> str:
 
 
 def _tick(tick: float, ticks: Sequence[float]) -> str:
-    """All ticks of an axis with equally many digits."""
-    digits = max(len(said(each).partition(".")[2]) for each in ticks)
+    """Format a tick with as many digits as all ticks of its axis."""
+    digits = max(len(format_tick(each).partition(".")[2]) for each in ticks)
     return f"{round(tick, 6) + 0.0:.{digits}f}"
 
 
 def whisker(css: str, scale: Scale, y: float, low: float, high: float) -> str:
-    """An interval along the x axis, with ends that show in grey too."""
+    """Draw an interval along the x axis, with ends that are visible without colour, too."""
     x1, x2 = scale.at(low), scale.at(high)
     ends = [svg.line(css, (x, y - 3), (x, y + 3)) for x in (x1, x2)]
     return svg.line(css, (x1, y), (x2, y)) + "".join(ends)
 
 
 def key(entries: Sequence[tuple[Mark, str]], left: float, top: float, width: float) -> Key:
-    """What each mark means, in as many lines as it takes."""
+    """Draw the meaning of each mark, in as many lines as needed."""
     parts, x, y = [], left, top + LINE / 2
     for mark, words in entries:
         shown = svg.fitted(words, width - MARK_ROOM)
@@ -152,7 +159,7 @@ def key(entries: Sequence[tuple[Mark, str]], left: float, top: float, width: flo
 
 @dataclass(frozen=True)
 class Key:
-    """A key as drawn, and where it ends."""
+    """A drawn key, and the position of its lower edge."""
 
     drawn: str
     bottom: float
@@ -160,7 +167,7 @@ class Key:
 
 @dataclass
 class Notes:
-    """Why values are missing: each reason once, under a letter that stands where they would."""
+    """The reasons for missing values, each once, under a letter shown in place of the value."""
 
     reasons: list[str] = field(default_factory=list)
 
@@ -170,7 +177,7 @@ class Notes:
         return _letter(self.reasons.index(reason))
 
     def drawn(self, left: float, top: float, width: float) -> Key:
-        """The reasons with their letters; where they end."""
+        """Draw the reasons with their letters, as a key."""
         parts, y = [], top
         for reason in self.reasons:
             words = f"({_letter(self.reasons.index(reason))}) not defined: {reason}"
@@ -189,20 +196,13 @@ def _letter(index: int) -> str:
 
 
 def gutter(names: Iterable[str], most: float, least: float = 0) -> float:
-    """The room that names need, within bounds."""
+    """Return the width that names need, within bounds."""
     return max(least, min(most, max((svg.width_of(each) for each in names), default=0)))
-
-
-WIDTH, HEIGHT = 230, 180
-LEFT, HEAD, FOOT, GAP = 44, 30, 52, 24
-NARROWEST = 440
-"""How wide a figure of panels is at least: its key stands on one line."""
-ACROSS = 2
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Where a panel's plot stands on the figure."""
+    """The position of a panel's plot on the figure."""
 
     left: float
     top: float
@@ -222,7 +222,7 @@ class Panel:
         return Scale.over(values, self.bottom, self.top)
 
     def heading(self, name: str) -> str:
-        """The name of the judge that it is of, after the sign of judges."""
+        """Draw the judge's name after the sign of judges."""
         y = self.top - 16
         return svg.square("judge", self.left + 5, y) + svg.name(
             "group", self.left + 16, y + TEXT_DROP, name, WIDTH - 16
@@ -230,25 +230,19 @@ class Panel:
 
 
 def panels(number: int) -> list[Panel]:
-    """So many panels in rows of two."""
+    """Return this many panels in rows of two."""
     across, down = LEFT + WIDTH + GAP, HEAD + HEIGHT + FOOT + GAP / 2
     return [Panel(LEFT + across * (n % ACROSS), HEAD + down * (n // ACROSS)) for n in range(number)]
 
 
 def extent(placed: Sequence[Panel]) -> tuple[float, float]:
-    """The width and the height that panels take."""
+    """Return the width and the height that panels take."""
     return max(NARROWEST, *(p.right + 16 for p in placed)), max(p.bottom for p in placed) + FOOT
-
-
-CELL, CELL_GAP = 40, 2
-NARROWEST_CELL, WIDEST = 48, 104
-DARKEST = 0.45
-"""How much of the colour the darkest cell has: letters stay readable on it, light and dark."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a cell; `share` from 0 to 1 is how dark it is, None leaves it empty."""
+    """The content of a cell; `share` from 0 to 1 is its darkness, and None leaves it empty."""
 
     words: str
     below: str = ""
@@ -258,7 +252,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows of cells under the names of columns; None where there is no cell."""
+    """Rows of cells under the names of columns; None leaves a cell out."""
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -282,7 +276,7 @@ class Grid:
         return 24 + CELL * len(self.rows)
 
     def drawn(self, left: float, top: float, names: float) -> str:
-        """The grid, its cells beginning at `left`; `names` is the room for its rows' names."""
+        """Draw the grid with its cells from `left` on; `names` is the room for its rows' names."""
         wide = self.cell_width
         parts = [
             svg.name("label", left + wide * (n + 0.5), top + 14, each, wide - 8, "middle")

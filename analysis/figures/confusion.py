@@ -10,7 +10,7 @@ from .svg import Drawing
 
 NAMES, TOP, GAP, HEAD = 130, 10, 26, 36
 NARROWEST, ROOM = 250, 640
-"""How wide a judge's table is at least, and all that stand beside each other at most."""
+"""The smallest width of a judge's table, and the largest width of all in one row."""
 NEVER = "people never give this category"
 
 
@@ -81,8 +81,8 @@ FIGURE = Figure(
     "confusion",
     "Judges against people together",
     "variables",
-    "Units by what most people say, in rows, and what the judge says, in columns, with each "
-    "one's share of its row. The stronger the colour, the larger it is.",
+    "Units by most people's label, in rows, and the judge's label, in columns, with each "
+    "cell's share of its row. A stronger colour is a larger share.",
     lambda subject: bool(_tables(subject)),
     data,
     draw,

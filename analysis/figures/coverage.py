@@ -20,7 +20,7 @@ NO_SCORE = "the judge has no score for this report"
 
 @dataclass(frozen=True)
 class Row:
-    """One report: what people and judges gave it, by name."""
+    """One report with the scores of people and judges, by name."""
 
     label: str
     group: str
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Placed:
-    """The rows with the height of each one's middle, and the scale that scores stand on."""
+    """The rows with the height of each one's middle, and the scale of the scores."""
 
     rows: list[tuple[Row, float]]
     scale: base.Scale
@@ -42,7 +42,7 @@ class _Placed:
 
 
 def figure_rows(subject: Subject) -> list[Row]:
-    """The reports by system, the highest mean first."""
+    """Return the reports by system, the highest mean first."""
     rows = []
     for item in subject.block["items"]:
         of: dict[str, dict[str, float]] = {"human": {}, "judge": {}, "reference": {}}
@@ -91,7 +91,7 @@ def _judges(rows: list[Row]) -> list[str]:
 
 
 def _place(rows: list[Row], scale: base.Scale) -> _Placed:
-    """A system's name stands above its first row."""
+    """Place the rows; a system's name is above its first row."""
     placed: list[tuple[Row, float]] = []
     y, group = float(TOP), ""
     for row in rows:
@@ -128,7 +128,7 @@ def _row(row: Row, y: float, placed: _Placed) -> str:
 
 
 def _people(row: Row, y: float, placed: _Placed) -> str:
-    """Equal values would hide each other: people stand a little above and below one another."""
+    """Draw people slightly above and below each other, since equal values would overlap."""
     parts = []
     for n, (name, value) in enumerate(row.people.items()):
         place = y - ABOVE + (n % 3 - 1) * 4
@@ -143,10 +143,10 @@ def _lacking(row: Row, y: float, judges: list[str], placed: _Placed) -> str:
 
 
 def _line(placed: _Placed, judge: str, number: int, judges: int) -> str:
-    """A judge's scores, joined within a system: between systems there is nothing to follow.
+    """Draw a judge's scores, joined within a system but not between systems.
 
-    Judges stand under people, who would hide them, and each a little beside the others. Lines of
-    several are faint.
+    Judges are below people, who would cover them, and slightly beside each other. With several
+    judges the lines are faint.
     """
     aside = UNDER + (number - (judges - 1) / 2) * min(3.0, 6.0 / judges)
     points = [
@@ -175,14 +175,14 @@ def _entries(rows: list[Row], judges: list[str]) -> list[tuple[base.Mark, str]]:
 
 
 def judge_mark(number: int) -> base.Mark:
-    """Judges differ in dashes and filling, since all are orange and square."""
+    """Return a judge's mark: all are orange squares, which differ in dashes and filling."""
     css = f"judge dash{number % DASHES}"
     square = judge_css(number)
     return lambda x, y: svg.line(css, (x - 20, y), (x + 16, y)) + svg.square(square, x, y)
 
 
 def judge_css(number: int) -> str:
-    """Every other judge's squares are hollow."""
+    """Return the style of a judge's squares; every other judge's are hollow."""
     return "judge hollow" if number % 2 else "judge"
 
 
@@ -190,8 +190,8 @@ FIGURE = Figure(
     "coverage",
     "Score of each report",
     "scores",
-    "Reports stand by system, the highest mean first. Each person is a point, the mean of people "
-    "a bar; each judge is a line with squares.",
+    "Reports are grouped by system, the highest mean first. Each person is a point, the mean of "
+    "people is a bar, and each judge is a line with squares.",
     lambda subject: bool(subject.block["items"]),
     data,
     draw,

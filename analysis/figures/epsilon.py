@@ -26,7 +26,7 @@ def draw(subject: Subject) -> Drawing:
     chosen = next(iter(drawn.values()))["epsilon"]
     parts = [_frame(x, y, chosen)]
     for n, (judge, test) in enumerate(drawn.items()):
-        # Equal rates would hide each other: judges stand a little beside each other.
+        # Judges are drawn slightly beside each other, since equal rates would overlap.
         aside = (n - (len(drawn) - 1) / 2) * min(BESIDE, 2.5 * BESIDE / len(drawn))
         place = replace(x, start=x.start + aside, end=x.end + aside)
         parts.append(_line(judge, test, n, place, y))
@@ -67,12 +67,12 @@ def _tests(subject: Subject) -> dict[str, JSON]:
 
 
 def _named(judge: str, test: JSON) -> str:
-    # Isolated, so that signs of direction in the name do not turn the words after it.
+    # Isolated, so that signs of direction in the name do not reverse the words after it.
     return f"\u2068{judge}\u2069, by {READINGS[test['decides']]}"
 
 
 def rate(test: JSON, point: JSON) -> float:
-    """The winning rate that decides."""
+    """Return the winning rate that decides."""
     reading = point if test["decides"] == "items" else point["by_query"]
     return float(reading["winning_rate"])
 
@@ -89,7 +89,8 @@ def _frame(x: base.Scale, y: base.Scale, chosen: float) -> str:
     if x.low <= chosen <= x.high:
         at = x.at(chosen)
         parts.append(svg.line("mark-line", (at, TOP), (at, TOP + HEIGHT)))
-        parts.append(svg.text("note", at, TOP - 12, f"chosen: {base.said(chosen)}", "middle"))
+        note = f"chosen: {base.format_tick(chosen)}"
+        parts.append(svg.text("note", at, TOP - 12, note, "middle"))
     return "".join(parts)
 
 
@@ -98,9 +99,8 @@ def _line(judge: str, test: JSON, number: int, x: base.Scale, y: base.Scale) -> 
     parts = [svg.path(f"judge dash{number % DASHES}", [at for _, at in points])]
     for point, at in points:
         verdict = verdict_words(point)
-        title = (
-            f"{judge}, epsilon {base.said(point['epsilon'])}: {rate(test, point):.3f}, {verdict}"
-        )
+        epsilon = base.format_tick(point["epsilon"])
+        title = f"{judge}, epsilon {epsilon}: {rate(test, point):.3f}, {verdict}"
         parts.append(svg.square(judge_css(number), *at, title))
     return "".join(parts)
 
@@ -109,8 +109,8 @@ FIGURE = Figure(
     "epsilon",
     "Alternative annotator test over epsilon",
     "variables",
-    "The share of people whom the judge may replace, by the epsilon that it is given ahead. The "
-    "upright line is the epsilon of this report, to be chosen before the run; half is a pass.",
+    "The share of people whom the judge may replace, by the epsilon chosen in advance. The "
+    "vertical line is the epsilon of this report, to be chosen before the run; half is a pass.",
     lambda subject: any(test.get("curve") for test in _tests(subject).values()),
     data,
     draw,

@@ -16,16 +16,16 @@ PAGE = b"""\
 #set document(title: sys.inputs.title, date: none)
 #image(bytes(sys.inputs.svg), format: "svg", alt: sys.inputs.title)
 """
-"""The title and the drawing are handed over as data, so that nothing in them is run."""
+"""The title and the drawing are passed as data, so that nothing in them is executed."""
 
 
 def can_make_pdf() -> bool:
-    """Whether the package that makes PDF of SVG is installed."""
+    """Return whether the package that converts SVG to PDF is installed."""
     return find_spec("typst") is not None
 
 
 def as_pdf(svg: str, title: str) -> bytes:
-    """A drawing as PDF. Raises ImportError where `typst` is not installed."""
+    """Return a drawing as PDF. Raises ImportError if `typst` is not installed."""
     import typst
 
     made: bytes = typst.compile(PAGE, sys_inputs={"svg": svg, "title": title}, format="pdf")
@@ -34,7 +34,7 @@ def as_pdf(svg: str, title: str) -> bytes:
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file that a figure comes as: its label, its ending, its media type."""
+    """A kind of file for figures: its label, its suffix, its media type."""
 
     label: str
     suffix: str
@@ -52,7 +52,7 @@ def pdf_file(figure: Figure, subject: Subject) -> bytes:
 
 
 def csv_file(figure: Figure, subject: Subject) -> bytes:
-    """The data in full precision; a number that is missing has its reason in the last column."""
+    """Return the data in full precision; a missing number has its reason in the last column."""
     table = figure.data(subject)
     columns = list(dict.fromkeys(name for row in table.rows for name in _cells(table, row)))
     return "".join(write_rows(columns, (dict(_pairs(table, row)) for row in table.rows))).encode()
@@ -63,7 +63,7 @@ def _cells(table: Table, row: tuple[Cell, ...]) -> list[str]:
 
 
 def _pairs(table: Table, row: tuple[Cell, ...]) -> Iterator[tuple[str, object]]:
-    """A column for each number, both ends of its interval, and why it is missing."""
+    """Yield a column for each number, both ends of its interval, and the reason if missing."""
     for head, value in zip(table.header, row, strict=True):
         name = str(head).lower().replace("'", "").replace(",", "").replace(" ", "_")
         if isinstance(value, Number):
@@ -86,5 +86,5 @@ FILES: dict[str, FileKind] = {
 
 
 def offered() -> list[FileKind]:
-    """The kinds of file that can be made here: PDF needs a package that may not be installed."""
+    """Return the kinds of file available here: PDF needs a package that may not be installed."""
     return [each for each in FILES.values() if each.suffix != "pdf" or can_make_pdf()]

@@ -1,4 +1,4 @@
-"""Figure: how many labels of each judge are missing, and why."""
+"""Figure: the number of missing labels of each judge, by reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def data(subject: Subject) -> Table:
 
 
 def _counts(subject: Subject) -> list[tuple[str, str, int]]:
-    """Judge, reason, count: the most frequent reason of each judge first."""
+    """Return judge, reason and count, with the most frequent reason of each judge first."""
     return [
         (judge, reason, count)
         for judge, of in subject.judges.items()
@@ -60,8 +60,8 @@ FIGURE = Figure(
     "missing",
     "Missing labels by reason",
     "variables",
-    "Labels that a judge was asked for and did not give. They count for nothing, neither as right "
-    "nor as wrong, but as a loss in the alternative annotator test.",
+    "Labels that a judge was asked for and did not give. They count neither as right nor as wrong, "
+    "except as a loss in the alternative annotator test.",
     lambda subject: bool(_counts(subject)),
     data,
     draw,

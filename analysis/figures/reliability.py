@@ -74,9 +74,8 @@ FIGURE = Figure(
     "reliability",
     "Reliability of the judges' probabilities",
     "variables",
-    "How often most people say yes where a judge gives such a probability of yes, with 95 % "
-    "intervals where ten queries stand in a bin. On the broken line the probabilities mean what "
-    "they say.",
+    "How often most people say yes when a judge gives each probability of yes, with 95 % intervals "
+    "for bins with ten queries. On the broken line the probabilities are accurate.",
     lambda subject: bool(_calibrations(subject)),
     data,
     draw,

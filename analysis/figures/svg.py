@@ -1,4 +1,4 @@
-"""Drawing with SVG: marks and texts, with colours from one style sheet, `figures.css`."""
+"""SVG drawing: marks and texts, with colours from one style sheet, `figures.css`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from xml.sax.saxutils import escape
 STATIC = Path(__file__).resolve().parents[2] / "static"
 SHEET, TOKENS = "css/figures.css", "css/tandem.css"
 FACES = '"Helvetica Neue", Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
+NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
+SIZE, BOLD = 12, 14.5
+"""Sizes of names and of bold headings, as far as their estimated width goes."""
+NARROW, WIDE = 0.56, 1.0
+Point = tuple[float, float]
 
 
 @cache
 def file_style() -> str:
-    """`figures.css` with the light value of each colour in its place; it holds no markup."""
+    """Return `figures.css` with the light value of each colour filled in; it contains no markup."""
     light = dict(re.findall(r"(--[\w-]+): light-dark\((#\w+),", _read(TOKENS))) | {"--ui": FACES}
     sheet = re.sub(r"/\*.*?\*/\s*", "", _read(SHEET), flags=re.DOTALL)
     return re.sub(r"var\((--[\w-]+)\)", lambda token: light[token[1]], sheet)
@@ -27,16 +32,9 @@ def _read(sheet: str) -> str:
     return (STATIC / sheet).read_text("utf-8")
 
 
-NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
-SIZE, BOLD = 12, 14.5
-"""Of names, and of headings as far as their width goes: they are 13 pixels high, and bold."""
-NARROW, WIDE = 0.56, 1.0
-Point = tuple[float, float]
-
-
 @dataclass(frozen=True)
 class Drawing:
-    """A figure: its name for those who do not see it, its size in pixels, and its marks."""
+    """A figure: its accessible name, its size in pixels, and its marks."""
 
     title: str
     width: float
@@ -44,11 +42,11 @@ class Drawing:
     parts: tuple[str, ...]
 
     def inline(self) -> str:
-        """For a page, whose style sheet gives the colours; light, dark and print follow it."""
+        """Return it for a page, whose style sheet gives the colours for light, dark and print."""
         return self._svg(f'role="img" aria-label="{attribute(self.title)}"', "")
 
     def file(self) -> str:
-        """A file that needs nothing else: light colours on white, as paper has them."""
+        """Return it as a self-contained file: light colours on white, as on paper."""
         paper = f'<rect class="paper" width="{self.width}" height="{self.height}"/>'
         head = f"<title>{clean(self.title)}</title><style>{file_style()}</style>{paper}"
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + self._svg(
@@ -62,7 +60,7 @@ class Drawing:
 
 
 def clean(text: str) -> str:
-    """A text on one line as XML; what XML may not hold becomes the sign for it."""
+    """Return a text on one line as XML; characters that XML forbids become the replacement sign."""
     kept = "".join("\ufffd" if _is_unfit(c) else c for c in " ".join(text.split()))
     return escape(kept)
 
@@ -76,7 +74,7 @@ def _is_unfit(character: str) -> bool:
 
 
 def width_of(text: str, size: float = SIZE) -> float:
-    """About how wide a text is set, in pixels."""
+    """Estimate the width of a set text, in pixels."""
     return size * sum(map(_advance, text))
 
 
@@ -87,7 +85,7 @@ def _advance(character: str) -> float:
 
 
 def fitted(text: str, width: float, size: float = SIZE) -> str:
-    """A text on one line that is no wider than that; the end stays, since names differ there."""
+    """Shorten a text on one line to this width; the end stays, since names differ there."""
     line = " ".join(text.split())
     if width_of(line, size) <= width:
         return line
@@ -98,7 +96,7 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
 
 
 def wrapped(text: str, width: float, size: float = SIZE) -> list[str]:
-    """A text in lines that are no wider than that, broken at blanks."""
+    """Break a text at blanks into lines of at most this width."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -116,7 +114,7 @@ def text(css: str, x: float, y: float, words: str, anchor: str = "start", title:
 
 
 def name(css: str, x: float, y: float, words: str, width: float, anchor: str = "start") -> str:
-    """A name cut to a width; the whole of it shows where one points at it."""
+    """Draw a name cut to a width, with the whole of it as a tooltip."""
     short = fitted(words, width, BOLD if css == "group" else SIZE)
     return text(css, x, y, short, anchor, words if short != words else "")
 
@@ -135,7 +133,7 @@ def rectangle(
 
 
 def path(css: str, points: Iterable[Point]) -> str:
-    """A line through points."""
+    """Draw a line through points."""
     return f'<polyline class="{css}" points="{_points(points)}"/>'
 
 
@@ -152,7 +150,7 @@ def square(css: str, x: float, y: float, title: str = "", side: float = 9) -> st
 
 
 def triangle(css: str, x: float, y: float, title: str = "", size: float = 6) -> str:
-    """A triangle that stands on its base; with a negative size it stands on its tip."""
+    """Draw a triangle on its base; with a negative size it is on its tip."""
     return area(
         css,
         [(x, y - size), (x + abs(size), y + size * 0.7), (x - abs(size), y + size * 0.7)],
@@ -161,14 +159,14 @@ def triangle(css: str, x: float, y: float, title: str = "", size: float = 6) -> 
 
 
 def cross(x: float, y: float, title: str = "", size: float = 4) -> str:
-    """Where a value would stand if it were defined."""
+    """Draw a cross in place of an undefined value."""
     points = f"M{number(x - size)} {number(y - size)}L{number(x + size)} {number(y + size)}"
     points += f"M{number(x - size)} {number(y + size)}L{number(x + size)} {number(y - size)}"
     return _mark("path", "none", f'd="{points}"', title)
 
 
 def number(value: float) -> str:
-    """A place to a tenth of a pixel."""
+    """Format a coordinate to a tenth of a pixel."""
     return f"{round(value, 1) + 0.0:g}"
 
 

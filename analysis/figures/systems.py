@@ -16,7 +16,7 @@ ALL = "all reports"
 
 
 class Series(NamedTuple):
-    """A way to a system's score: its key in the report, its name, and how it is drawn."""
+    """A kind of system score: its key in the report, its name, and how it is drawn."""
 
     key: str
     label: str
@@ -75,7 +75,7 @@ def data(subject: Subject) -> Table:
 
 
 def _scores(subject: Subject) -> dict[str, dict[str, JSON]]:
-    """Judge -> system -> the estimates; without any judge people alone, under ""."""
+    """Return the estimates by judge and system; without any judge people alone, under ""."""
     found: dict[str, dict[str, JSON]] = {}
     for system, block in subject.block["estimate"].items():
         for judge, of in block.get("judges", {block.get("judge_name", "judge"): block}).items():
@@ -102,7 +102,7 @@ def _label(system: str) -> str:
 def _panel(
     judge: str, systems: dict[str, JSON], scale: base.Scale, top: float, notes: base.Notes
 ) -> base.Key:
-    """The systems under one judge, a row of marks each, and where the panel ends."""
+    """Draw the systems under one judge, a row of marks each, and return the panel's lower edge."""
     parts, y = [], top
     if judge:
         parts.append(svg.square("judge", scale.start + 5, y + 6))
@@ -140,7 +140,7 @@ FIGURE = Figure(
     "Systems under people, judge and both",
     "scores",
     "The mean of each system by people alone, by the judge alone, and corrected from both "
-    "(prediction-powered), with 95 % intervals; below ten queries there are none.",
+    "(prediction-powered), with 95 % intervals, which need ten queries.",
     lambda subject: bool(_scores(subject)),
     data,
     draw,

@@ -16,7 +16,7 @@ from .svg import Drawing
 class Series(NamedTuple):
     """A line of the figure: its key in the report, its name, and how it is drawn.
 
-    Five bands would hide each other: those of the lower side are in the table alone.
+    Five bands would overlap, so those of the lower side are only in the table.
     """
 
     key: str
@@ -81,13 +81,13 @@ def data(subject: Subject) -> Table:
 
 
 def _cuts(subject: Subject) -> dict[str, list[JSON]]:
-    """The cuts of each judge of which anything is defined."""
+    """Return the cuts of each judge with any defined figure."""
     found = {judge: of["thresholds"] for judge, of in subject.judges.items()}
     return {judge: cuts for judge, cuts in found.items() if any(map(_is_defined, cuts))}
 
 
 def _series(cuts: dict[str, list[JSON]]) -> list[Series]:
-    """The series that a report has: one that was frozen before both sides were told has one."""
+    """Return the series of a report; snapshots of older reports have one side only."""
     every = [cut for of in cuts.values() for cut in of]
     return [series for series in SERIES if all(series.key in cut for cut in every)]
 
@@ -104,7 +104,7 @@ def _panel(
     ends: list[float],
     notes: base.Notes,
 ) -> str:
-    """A judge's plot; the y axis of all of them holds `ends`, so that they compare."""
+    """Draw a judge's plot; all share `ends` of the y axis, so that they can be compared."""
     y = at.y(ends)
     x = at.x(-0.5, len(cuts) - 0.5)
     parts = [at.heading(judge), base.y_axis(y, at.left, at.right)]
@@ -121,7 +121,7 @@ def _ends(estimate: JSON) -> Iterator[float]:
 
 
 def _band(cuts: list[JSON], series: Series, x: base.Scale, y: base.Scale) -> str:
-    """The intervals, joined where neighbours have one."""
+    """Draw the intervals, joined between neighbours that have one."""
     parts = []
     known = [(n, cut[series.key]) for n, cut in enumerate(cuts)]
     for there, run in groupby(known, key=lambda each: each[1]["low"] is not None):
@@ -155,7 +155,7 @@ def _point(series: Series, at: svg.Point, estimate: JSON) -> str:
 def _undefined(
     series: Series, place: int, x: float, y: base.Scale, estimate: JSON, notes: base.Notes
 ) -> str:
-    """A cross at the foot, the letter of the reason beside it; series stand above each other."""
+    """Draw a cross at the foot with the letter of the reason; series are above each other."""
     height = y.start - 9 - 14 * place
     letter = notes.letter(f"{series.label}, {estimate['reason']}")
     mark = svg.cross(x, height, f"{series.label}: {estimate['reason']}")
@@ -171,8 +171,8 @@ FIGURE = Figure(
     "Judges at each threshold",
     "variables",
     "Ratings cut at each threshold: how well a judge finds what most people put at or above it "
-    "(≥), and what they put below it (<). Bands are 95 % intervals, each for its threshold alone; "
-    "those of the lower side stand in the table.",
+    "(≥), and what they put below it (<). Bands are 95 % intervals for each threshold by itself; "
+    "those of the lower side are only in the table.",
     lambda subject: bool(_cuts(subject)),
     data,
     draw,

@@ -1,7 +1,9 @@
-"""The registry of the report's formats: one module and one line for each, all from its JSON.
+"""The formats of the report, each written from its JSON.
 
-`build` turns the JSON into a document of sections, tables and cells (`base`), with the help of
-`sections`, `people_sections` and `methods`; the other modules write it.
+`build` turns the JSON into a document of sections, tables and cells (`analysis.document`), with the
+help of `sections`, `people_sections` and `methods`, which cites the works in `citations`. `html`,
+`latex` and `markdown` print the document, and `facts` lists every number as CSV. `FORMATS` is the
+registry.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from .sections import (
 
 
 def document(report: JSON) -> Document:
-    """The report in the order in which it is read: raters, warnings, scores, variables, methods."""
+    """Return the report in reading order: raters, warnings, scores, variables, methods."""
     sections = [_raters(report)]
     sections += [_warnings(report)] if report.get("warnings") else []
     sections += [quality_section(report)] if report.get("hints") else []
@@ -49,13 +49,13 @@ def _about(report: JSON) -> str:
     facts += chosen(report.get("choices", {}))
     if report["assisted_labels"]:
         seen = count(report["assisted_labels"], "label")
-        where = "taken like all others" if _takes_assisted(report) else "left out"
-        facts.append(f"{seen} made with a suggestion in view {where}")
+        where = "counted like all others" if _takes_assisted(report) else "left out"
+        facts.append(f"{seen} given with a suggestion in view {where}")
     return " · ".join(facts)
 
 
 def chosen(choices: JSON) -> list[str]:
-    """What was chosen beside the defaults, in words."""
+    """Describe the options that differ from the defaults."""
     parts = [("variables", "only"), ("raters", "only raters"), ("judges", "only judges")]
     facts = [f"{word} {', '.join(choices[name])}" for name, word in parts if choices.get(name)]
     facts += [
@@ -68,11 +68,11 @@ def chosen(choices: JSON) -> list[str]:
     if choices.get("width", 0.1) != 0.1:
         facts.append(f"plans for intervals of width {choices['width']:g}")
     if choices.get("pairs", "distribution") != "distribution":
-        facts.append("large pairs of a crowd one by one")
+        facts.append("large pairs of a crowd listed one by one")
     if choices.get("bootstrap", "queries") == "two-way":
-        facts.append("queries and raters drawn anew where possible")
+        facts.append("queries and raters resampled where possible")
     if choices.get("reference", "majority") != "majority":
-        facts.append("judges held against References, too")
+        facts.append("judges compared with references, too")
     return facts
 
 
@@ -85,7 +85,7 @@ def _made(report: JSON) -> str:
 
 
 def moment(report: JSON) -> str:
-    """When the numbers were made."""
+    """Format the time when the numbers were computed."""
     return str(report["generated_at"]).replace("T", " ").replace("+00:00", " UTC")
 
 

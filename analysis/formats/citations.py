@@ -1,4 +1,4 @@
-"""The works that a methods paragraph cites, and which of them each statistic is from."""
+"""The works that a methods paragraph cites, and the work behind each statistic."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ _BY_START = {
     "Pearson": "pearson1895",
     "area under the ROC curve": "hanley1982",
 }
-"""The beginnings of methods, the longer ones first."""
+"""The beginnings of methods, longer ones first."""
 CITED: Mapping[str, str] = {start: REFERENCES[key][0] for start, key in _BY_START.items()} | {
     key: mark for key, (mark, _) in REFERENCES.items()
 }

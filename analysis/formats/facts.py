@@ -1,8 +1,8 @@
-"""The report as one long table: one row for each number, in full precision, with its place.
+"""The report as one long table: one row for each number, in full precision, with its position.
 
-Texts that a spreadsheet would run as a formula are defused; numbers stay numbers. The walk knows
-which objects map names (of judges, raters, categories …) and which have fixed keys. An object that
-it does not know counts as one with fixed keys, so that nothing is ever left out.
+Texts that a spreadsheet would run as a formula are defused, and numbers stay numbers. The walk
+knows which objects map names (of judges, raters, categories …) and which have fixed keys. An object
+that it does not know is treated as one with fixed keys, so that nothing is left out.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
     "majority": ("group",),
     "unanchored": ("rater",),
 }
-"""Members that map names to what is said of each: the columns that their keys fill."""
+"""Members that map names to objects, with the columns that their keys fill."""
 
 _NAMES = {
     "name": "rater", "a": "rater", "b": "other", "item": "item", "query": "query",
     "system": "group", "threshold": "category", "category": "category",
     "judge_name": "judge", "source": "category", "facet": "category", "aim": "group",
 }  # fmt: skip
-"""Members that say of what an object is."""
+"""Members that say what an object describes."""
 
 _OF_MAP = {
     "systems": "mean",
@@ -70,7 +70,7 @@ _ESTIMATE = {"value", "low", "high", "n", "method"}
 
 @dataclass(frozen=True)
 class _At:
-    """Where the walk stands: the path, the structural names on it, and the columns it filled."""
+    """The position of the walk: the path, the structural names on it, and the filled columns."""
 
     path: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -85,11 +85,11 @@ class _At:
 
 
 def facts(report: JSON) -> Iterator[JSON]:
-    """Every number of a report as a row of `COLUMNS`; a number that is undefined has its reason.
+    """Yield every number of a report as a row of `COLUMNS`; an undefined number has its reason.
 
-    `path` is the JSON Pointer (RFC 6901) of the number in the report as JSON. Yes and no are 1
-    and 0. Warnings and choices have rows with their words under `reason`; other texts are left to
-    the JSON, but for why a rater is excluded.
+    `path` is the JSON Pointer (RFC 6901) of the number in the report's JSON. Yes and no are 1 and
+    0. Warnings and options have rows with their text under `reason`. Other texts are only in the
+    JSON, except why a rater is excluded.
     """
     texts = {"warnings": (), "choices": _numbers(report.get("choices", {}))}
     yield from _object({key: texts.get(key, of) for key, of in report.items()}, _At())
@@ -109,7 +109,7 @@ def facts(report: JSON) -> Iterator[JSON]:
 
 
 def _numbers(choices: JSON) -> JSON:
-    """The choices that are numbers; the names of what was taken are texts."""
+    """Return the options that are numbers, leaving out the names of selected labels."""
     return {key: of for key, of in choices.items() if not isinstance(of, dict | list)}
 
 
@@ -154,8 +154,11 @@ def _member(key: str, value: Any, at: _At) -> Iterator[JSON]:
 
 
 def _columns_of(key: str, at: _At) -> tuple[str, ...]:
-    """A score's correlations are by judge and rater; a variable's are a judge's own. Only soft
-    labels and distributions speak of each rater by name."""
+    """Return the columns that a map fills.
+
+    A score's correlations are by judge and rater, and a variable's are a judge's own. Only soft
+    labels and distributions name each rater.
+    """
     if at.names[-2:] == ("soft_labels", "raters"):
         return ("rater",)
     if at.names[-2:] == ("distribution", "counts"):
@@ -178,7 +181,7 @@ def _map(node: JSON, at: _At, columns: tuple[str, ...], statistic: str) -> Itera
 
 
 def _each(statistic: str, value: Any, at: _At) -> Iterator[JSON]:
-    """What stands under a key of a map, or at a place of a list."""
+    """Yield the numbers under a key of a map, or at an index of a list."""
     if _is_number(value):
         yield from _number(statistic, value, at)
     elif isinstance(value, dict):
@@ -189,7 +192,7 @@ def _each(statistic: str, value: Any, at: _At) -> Iterator[JSON]:
 
 
 def _is_number(value: object) -> bool:
-    """Whether there is nothing below: a number, an estimate, a text, nothing at all."""
+    """Return whether nothing is below: a number, an estimate, a text, or null."""
     if isinstance(value, dict):
         return set(value) >= _ESTIMATE
     return not isinstance(value, list)
@@ -205,7 +208,7 @@ def _number(statistic: str, value: Any, at: _At) -> Iterator[JSON]:
 
 
 def _confusion(block: JSON, at: _At) -> Iterator[JSON]:
-    """`category` is what people say, `other` what the judge does."""
+    """Yield the confusion matrix: `category` is people's label, and `other` the judge's."""
     for n, (label, row) in enumerate(zip(block["labels"], block["matrix"], strict=True)):
         for m, (judged, count) in enumerate(zip(block["labels"], row, strict=True)):
             cell = at.down("matrix").down(n).down(m).with_(category=label, other=judged)
@@ -222,7 +225,7 @@ def _row(statistic: str, at: _At, **numbers: object) -> JSON:
 
 
 def as_csv(report: JSON) -> str:
-    """Every number of the report; `facts` says what the columns are."""
+    """Return every number of the report as CSV; `facts` describes the columns."""
     return "".join(write_rows(COLUMNS, facts(report)))
 
 

@@ -1,6 +1,6 @@
 """The report as HTML without scripts or links, or as JSON in full precision.
 
-Pages show the same HTML; the file holds it in a frame of its own, with the site's style sheets.
+Pages show the same HTML. The file puts it into a document of its own, with the site's style sheets.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from ..types import JSON
 from .build import document
 
 FEW, MANY = 3, 5
-"""Up to so few columns fit a telephone; from so many on, intervals stand under their numbers."""
+"""Up to `FEW` columns fit a telephone; from `MANY` on, intervals are below their numbers."""
 MOST_ROWS = 300
-"""A page shows so many rows of a figure's data; the file has all."""
+"""The most rows of a figure's data on a page; the file has all."""
 SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css", "css/figures.css")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+Links = Callable[[Figure, Subject, Section], str]
+"""Renders the HTML after a figure of a section, which links to the figure's files."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,12 @@ class Row:
 
 
 def heads(table: Table) -> list[tuple[str | Who, bool]]:
-    """The names of the columns, and whether they hold numbers."""
+    """Return the names of the columns, and whether they hold numbers."""
     return [(name, table.is_numeric(n)) for n, name in enumerate(table.header)]
 
 
 def rows(table: Table) -> Iterator[Row]:
-    """The rows, each cell with the name of its column for pages too narrow for a header."""
+    """Yield the rows, each cell with its column's name for pages too narrow for a header."""
     columns = heads(table)[1:]
     last = len(table.rows) - table.apart
     for n, (name, *values) in enumerate(table.rows):
@@ -52,7 +54,7 @@ def rows(table: Table) -> Iterator[Row]:
 
 
 def sign_html(kind: str) -> str:
-    """The sign of a kind of rater: people round, judges square, references a diamond."""
+    """Return the sign of a kind of rater: people round, judges square, references a diamond."""
     if not kind:
         return ""
     shape = "person" if kind == "human" else escape(kind)
@@ -60,7 +62,7 @@ def sign_html(kind: str) -> str:
 
 
 def cell_html(value: Cell) -> str:
-    """A cell: a name with its sign, a number with its interval, or a dash that says why."""
+    """Render a cell: a name with its sign, a number with its interval, or a dash and why."""
     if isinstance(value, Number):
         return _number(value)
     if isinstance(value, Who):
@@ -88,7 +90,7 @@ def _number(value: Number) -> str:
 
 
 def table_html(table: Table) -> str:
-    """A table in its frame, whose class says how many columns it has."""
+    """Render a table in its frame, whose class says how many columns it has."""
     columns = len(table.header)
     width = " slim" if columns <= FEW else " wide" if columns >= MANY else ""
     header = "".join(
@@ -117,16 +119,12 @@ def _numeric(is_numeric: bool) -> str:
     return ' class="number"' if is_numeric else ""
 
 
-Links = Callable[[Figure, Subject, Section], str]
-"""The HTML that follows a figure of a section: where its files are."""
-
-
 def no_links(figure: Figure, subject: Subject, section: Section) -> str:
     return ""
 
 
 def document_html(shown: Document, report: JSON, links: Links = no_links) -> str:
-    """A document with the figures of the report that it was made of."""
+    """Render a document with the figures of the report that it was created from."""
     made = f" · {escape(shown.made)}" if shown.made else ""
     sections = (
         _section(n, section, report, links) for n, section in enumerate(shown.sections, start=1)
@@ -158,7 +156,7 @@ def _block(block: Block) -> str:
 
 
 def _figures(section: Section, report: JSON, links: Links) -> Iterator[str]:
-    """The figures that belong to a section of the report."""
+    """Yield the figures that belong to a section of the report."""
     for figure in FIGURES.values():
         if figure.part == section.part:
             for n, subject in enumerate(subjects(report, figure), start=1):
@@ -168,7 +166,7 @@ def _figures(section: Section, report: JSON, links: Links) -> Iterator[str]:
 
 
 def _figure(figure: Figure, subject: Subject, anchor: str, files: str) -> str:
-    """A drawing over its data; the drawing escapes every name that it holds."""
+    """Render a drawing above its data; the drawing escapes every name in it."""
     data = figure.data(subject)
     rest = max(0, len(data.rows) - MOST_ROWS)
     more = f'<p class="about">{rest} more in the CSV file.</p>' if rest else ""
@@ -189,15 +187,15 @@ def _figure(figure: Figure, subject: Subject, anchor: str, files: str) -> str:
 
 @cache
 def style() -> str:
-    """The site's style sheets in one, but for the lines that would fetch an image."""
+    """Return the site's style sheets in one, without the lines that would fetch an image."""
     texts = [(STATIC / sheet).read_text("utf-8") for sheet in SHEETS]
     lines = [line for text in texts for line in text.splitlines() if "url(" not in line]
-    # They are our own files and hold no `</style`.
+    # They are our own files and contain no `</style`.
     return "\n".join(lines)
 
 
 def as_html(report: JSON) -> str:
-    """A whole document; light, dark and print follow the reader's device."""
+    """Render a whole document; light, dark and print follow the reader's device."""
     shown = document(report)
     title = escape(shown.title)
     return f"""\
@@ -232,7 +230,7 @@ HTML_FILE = Format("html", "HTML", "html", "text/html; charset=utf-8", as_html)
 
 
 def as_json(report: JSON) -> str:
-    """The report as `formats` describes it; no NaN, no Infinity."""
+    """Return the report as `formats` describes it, without NaN and Infinity."""
     return json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

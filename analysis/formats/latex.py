@@ -2,7 +2,7 @@ r"""The report as LaTeX tables (booktabs), for `\input` in a paper.
 
 The file is plain ASCII and needs `booktabs`, and `longtable` if a table is longer than a page. A
 command that a paper may redefine sets a number with its interval. An undefined number is a dash
-whose reason is under the table.
+with its reason under the table.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _SIGNS = {
     "η": r"$\eta$", "θ": r"$\theta$", "κ": r"$\kappa$", "λ": r"$\lambda$", "μ": r"$\mu$",
     "π": r"$\pi$", "ρ": r"$\rho$", "σ": r"$\sigma$", "τ": r"$\tau$", "ω": r"$\omega$",
 }  # fmt: skip
-"""`[` and `*` would be read as arguments of the row's end before them; `--`, `,,` and their like
-would join into other signs, so that an empty group stands between them."""
+"""`[` and `*` would be read as arguments of the row's end before them. `--`, `,,` and the like
+would join into other signs, so an empty group separates them."""
 
 _ACCENTS = {
     "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
@@ -40,14 +40,24 @@ _ACCENTS = {
 UNICODE = r"""\DeclareRobustCommand{\tandemcode}[1]{{\ttfamily U+#1}}
 \DeclareRobustCommand{\tandemunicode}[2]{\ifdefined\Umathcode
   \iffontchar\font#1 \char#1\relax\else\tandemcode{#2}\fi\else\tandemcode{#2}\fi}"""
-"""Any other character: itself where engine and font have it, else its number."""
+"""Any other character: itself if engine and font have it, else its number."""
 
-# An empty group is needed only before what it keeps apart, and is noise elsewhere.
+# An empty group is needed only between signs that would join, and is noise elsewhere.
 _NEEDLESS = re.compile(r"(?<=[-,'`])\{\}(?![-,'`])")
+WIDTH = 98
+"""Characters of a line at \\small on A4 or letter; a wider table is split."""
+LONGEST_NAME = 38
+LONGEST_FLOAT = 40
+MANY_FLOATS = 12
+"""This many tables without text between them are flushed to pages before more follow, since LaTeX
+holds only a few dozen."""
+COMMANDS = rf"""\providecommand{{\tandemci}}[3]{{#1 {{\scriptsize [#2, #3]}}}}
+\providecommand{{\tandemundefined}}[1]{{--\textsuperscript{{#1}}}}
+{UNICODE}"""
 
 
 def tex(text: str) -> str:
-    """A text on one line as LaTeX; every character shows, and none of them acts."""
+    """Return a text on one line as LaTeX, in which every character is literal."""
     made = "".join(map(_sign, " ".join(text.split())))
     return _NEEDLESS.sub("", made)
 
@@ -65,26 +75,13 @@ def _sign(character: str) -> str:
     return rf"\tandemunicode{{{ord(character)}}}{{{ord(character):04X}}}"
 
 
-WIDTH = 98
-"""Characters of a line at \\small on A4 or letter; a wider table is set as several."""
-LONGEST_NAME = 38
-LONGEST_FLOAT = 40
-MANY_FLOATS = 12
-"""So many tables with no text between them are put on their pages before more follow: LaTeX stops
-at a few dozen that wait."""
-
-COMMANDS = rf"""\providecommand{{\tandemci}}[3]{{#1 {{\scriptsize [#2, #3]}}}}
-\providecommand{{\tandemundefined}}[1]{{--\textsuperscript{{#1}}}}
-{UNICODE}"""
-
-
 def as_latex(report: JSON) -> str:
-    """One `table` a table of the report; captions and labels say what they are of."""
+    """Return each table of the report as a LaTeX `table` with a caption and a label."""
     return sections_as_latex(document(report), "Agreement")
 
 
 def sections_as_latex(whole: Document, what: str) -> str:
-    """A document's texts and tables."""
+    """Return a document's texts and tables."""
     return "\n".join([*_head(whole, what), *_texts(whole), *_tables(whole)]) + "\n"
 
 
@@ -96,8 +93,8 @@ def _head(whole: Document, what: str) -> list[str]:
         f"% {_comment(whole.about)}",
         f"% {_comment(whole.made)}",
         f"% Read it with \\input. In the preamble: \\usepackage{{{packages}}}",
-        "% \\tandemci{value}{low}{high} sets a number with its interval; define it before to have",
-        "% it your way.",
+        "% \\tandemci{value}{low}{high} sets a number with its interval; define it first to",
+        "% format it differently.",
         COMMANDS,
     ]
 
@@ -107,7 +104,7 @@ def _comment(text: str) -> str:
 
 
 def _texts(whole: Document) -> Iterator[str]:
-    """What sections say in sentences, each under its title; the tables float behind."""
+    """Yield the sections' sentences, each under its title; the tables float after them."""
     for section in whole.sections:
         if section.paragraphs or section.points:
             yield f"\n\\paragraph{{{tex(section.title)}}}"
@@ -131,7 +128,7 @@ def _tables(whole: Document) -> Iterator[str]:
 
 
 def _abouts(section: Section, block: Block, table: Table) -> list[str]:
-    """What stands under headings elsewhere stands under the first table here."""
+    """Return the texts below headings elsewhere, which are below the first table here."""
     first = table is block.tables[0]
     opens = first and block is section.blocks[0]
     return [section.about if opens else "", block.about if first else ""]
@@ -143,7 +140,7 @@ def _caption(whole: Document, section: Section, block: Block, table: Table) -> s
 
 
 def split(table: Table) -> Iterator[Table]:
-    """A table as several of so many columns as a line holds; each has the first column."""
+    """Split a table into several that fit a line; each has the first column."""
     widths = [
         max(_width(row[n]) for row in (table.header, *table.rows)) + 2
         for n in range(len(table.header))
@@ -159,7 +156,7 @@ def split(table: Table) -> Iterator[Table]:
 
 
 def _width(cell: Cell) -> float:
-    """How many characters of ordinary size a cell is wide; intervals are set smaller."""
+    """Return the width of a cell in characters of ordinary size; intervals are set smaller."""
     small = len(str(cell)) - len(cell.text) if isinstance(cell, Number) else 0
     return len(str(cell)) - 0.3 * small
 
@@ -201,7 +198,7 @@ def _float(title: str, columns: str, head: str, body: list[str]) -> list[str]:
 
 
 def _long(title: str, columns: str, head: str, body: list[str]) -> list[str]:
-    """A table that goes on over pages, its header on each of them."""
+    """Return a table that continues over pages, with its header on each of them."""
     return [
         r"{\small",
         rf"\begin{{longtable}}{columns}",
@@ -252,7 +249,7 @@ def _cell(cell: Cell, marks: dict[str, str]) -> str:
 
 
 def _figure(number: str) -> str:
-    """Signs that text fonts lack, or have another glyph for, are set as mathematics."""
+    """Set signs as mathematics that text fonts lack or draw differently."""
     return f"${number[0]}${number[1:]}" if number[0] in "-<" else number
 
 

@@ -13,12 +13,12 @@ _ACTIVE = re.compile(r"[\\`*|<\[]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 
 
 def as_markdown(report: JSON) -> str:
-    """The report's numbers as tables, with their intervals, and the reasons where there is none."""
+    """Return the report's numbers as tables, with intervals or the reasons why there are none."""
     return sections_as_markdown(document(report), "Agreement")
 
 
 def sections_as_markdown(whole: Document, what: str) -> str:
-    """A document's sections under its title."""
+    """Return a document's sections under its title."""
     parts = [f"# {what}: {escaped(whole.title)}", escaped(whole.about)]
     for section in whole.sections:
         parts += _section(section)
@@ -26,12 +26,12 @@ def sections_as_markdown(whole: Document, what: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text on one line, with whatever Markdown would take for a sign of its own disarmed."""
+    """Return a text on one line, with all signs escaped that Markdown would interpret."""
     return _ACTIVE.sub(lambda found: f"\\{found[0]}", " ".join(text.split()))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table of escaped cells, its columns padded so that it reads in a terminal too."""
+    """Return a Markdown table of escaped cells, padded so that it reads well in a terminal."""
     widths = [max(len(row[n]) for row in (header, *rows)) for n in range(len(header))]
     lines = [
         "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"

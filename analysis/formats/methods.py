@@ -16,21 +16,23 @@ from ..types import JSON
 from .citations import CITED, REFERENCES
 from .people_sections import floor_methods
 
+ALT_TEST = "calderon2025"
+
 
 def beside(report: JSON) -> str:
-    """References, evidence, soft labels and plans, each where the report has some."""
+    """Describe adjudicated labels, evidence, soft labels and plans, if the report has them."""
     parts = [_adjudicated(report), _evidence(report), _soft(report), _planning(report)]
     return " ".join(part for part in parts if part)
 
 
 def other_rules(tests: list[JSON]) -> list[str]:
-    """By which other rules the alternative annotator test was run, and its power."""
+    """Name the other rules of the alternative annotator test, and its power."""
     defined = [test for test in tests if not test.get("reason")]
     used = {rule for test in defined for rule in test.get("sensitivity", ())}
     rules = {
         "multiplicative": "in its multiplicative form",
         "missing_dropped": "with unanswered items dropped",
-        "wilcoxon": f"by exact signed ranks {CITED['wilcoxon1945']} where units are few",
+        "wilcoxon": f"by exact signed ranks {CITED['wilcoxon1945']} for few units",
     }
     words = [text for rule, text in rules.items() if rule in used]
     parts = [f"For comparison it was also run {'; '.join(words)}."] if words else []
@@ -53,13 +55,13 @@ def _evidence(report: JSON) -> str:
     )
     return (
         f"The evidence marked for {', '.join(of)} was compared by F1 of exact and of overlapping "
-        f"spans and of characters, averaged over pairs{corrected if chance else ''}; a judge is "
-        "one more annotator."
+        f"spans and of characters, averaged over pairs{corrected if chance else ''}; a judge was "
+        "treated as one more annotator."
     )
 
 
 def _adjudicated(report: JSON) -> str:
-    """What else judges were held against, and on how much of it they were."""
+    """Describe comparisons of judges with adjudicated labels, and their number."""
     if report["choices"].get("reference", "majority") != "adjudicated":
         return ""
     units = {
@@ -70,11 +72,11 @@ def _adjudicated(report: JSON) -> str:
     }
     told = ", ".join(f"{name} {number}" for name, number in units.items() if number)
     if not told:
-        return "No label of a judge stands where an adjudicator decided."
+        return "No judge labelled a unit that an adjudicator decided."
     return (
-        "Beside people's majority, judges were held against the labels that adjudicators decided "
+        "Beside people's majority, judges were compared with the labels that adjudicators decided "
         f"(units: {told}), alone and with people's majority on the units where none did; the "
-        "References count in no agreement among people."
+        "references are not part of the agreement among people."
     )
 
 
@@ -83,8 +85,8 @@ def _soft(report: JSON) -> str:
         return ""
     return (
         "Beside the majority, soft labels and each person's errors were estimated "
-        f"{CITED['dawid1979']} with people taken to err independently; intervals of judges against "
-        "them take them as given."
+        f"{CITED['dawid1979']} assuming independent errors; intervals of judges compared with "
+        "them treat them as fixed."
     )
 
 
@@ -93,13 +95,13 @@ def _planning(report: JSON) -> str:
     if not plans:
         return ""
     return (
-        f"For plans of intervals {plans[0]['width']:g} wide, the width was taken to go with "
-        "t/root(n) over n queries, and its square with a + b/r over r raters a unit."
+        f"For plans of intervals {plans[0]['width']:g} wide, the width was assumed proportional to "
+        "t/root(n) over n queries, and its square equal to a + b/r with r raters per unit."
     )
 
 
 def named(blocks: Any) -> list[str]:
-    """The statistics of blocks by name, each once, with their citations."""
+    """Return the statistics of blocks by name, each once, with their citations."""
     names: dict[str, None] = {}
     for block in blocks:
         for method in methods_of(block, defined=True):
@@ -113,7 +115,7 @@ def _cited(name: str) -> str:
 
 
 def methods_of(node: Any, defined: bool = False) -> Iterator[str]:
-    """The methods of all estimates below; strata repeat what stands above them."""
+    """Yield the methods of all estimates below; strata repeat those above them."""
     if isinstance(node, dict):
         if "method" in node and "value" in node:
             if node["value"] is not None or not defined:
@@ -128,7 +130,7 @@ def methods_of(node: Any, defined: bool = False) -> Iterator[str]:
 
 
 def joined(words: list[str]) -> str:
-    """Words as a list in a sentence, parted by semicolons where they hold commas."""
+    """Join words to a list in a sentence, separated by semicolons if they contain commas."""
     comma = ";" if any("," in word for word in words) else ","
     if len(words) < 2:
         return "".join(words)
@@ -137,7 +139,7 @@ def joined(words: list[str]) -> str:
 
 
 def among_people(report: JSON) -> str:
-    """By which coefficients people were compared, or why they could not be."""
+    """Name the coefficients of agreement among people, or the reason why there are none."""
     variables = report["variables"]
     alone = {n: _why_alone(v["agreement"]) for n, v in variables.items()}
     sentences = []
@@ -149,7 +151,7 @@ def among_people(report: JSON) -> str:
                 f"Agreement among people on {joined(of)} ({level}) is given as {joined(found)}."
             )
     if sentences:
-        sentences.append("A statistic that is undefined on the labels is given as such.")
+        sentences.append("A statistic that is undefined on these labels is reported as undefined.")
     for why in dict.fromkeys(filter(None, alone.values())):
         of = [n for n in variables if alone[n] == why]
         sentences.append(f"There is no agreement among people on {joined(of)}: {why}.")
@@ -157,7 +159,7 @@ def among_people(report: JSON) -> str:
 
 
 def _why_alone(agreement: JSON) -> str:
-    """Why people were not compared; empty where they were."""
+    """Explain why people could not be compared; empty if they were."""
     if agreement["units"] and named([agreement]):
         return ""
     people = agreement["raters"]
@@ -167,7 +169,7 @@ def _why_alone(agreement: JSON) -> str:
 
 
 def held_against(report: JSON) -> list[str]:
-    """What judges were held against, with the coefficients, or that there was nothing."""
+    """Describe the reference of each judge and the coefficients, or say that there was none."""
     judges = list(dict.fromkeys(j for v in report["variables"].values() for j in v["judges"]))
     who = "Each judge" if len(judges) > 1 else f"The judge {judges[0]}"
     held = {n: of for n, v in report["variables"].items() if (of := _held(v))}
@@ -177,39 +179,39 @@ def held_against(report: JSON) -> list[str]:
     if most := [n for n in held if rules[n] == "majority" and raters[n] > 1]:
         ties = sum(block["ties"] for n in most for block in held[n])
         parts.append(
-            f"{who} was held against the most frequent human label{_on(most, held)}; units whose "
+            f"{who} was compared with the most frequent human label{_on(most, held)}; units whose "
             f"human labels tie ({ties} over all variables and judges) were left out."
         )
     if alone := [n for n in held if rules[n] == "majority" and raters[n] == 1]:
-        parts.append(f"{who} was held against the labels of one person{_on(alone, held)}.")
+        parts.append(f"{who} was compared with the labels of one person{_on(alone, held)}.")
     if mean := [n for n in held if rules[n] == "mean"]:
         parts.append(
-            f"{who} was held against the mean human rating{_on(mean, held)}, so that no unit ties: "
-            "errors and Krippendorff's alpha are from the mean itself, coefficients of categories "
-            "from the category nearest to it, a half going to the higher."
+            f"{who} was compared with the mean human rating{_on(mean, held)}, so that no unit "
+            f"ties: errors and Krippendorff's alpha use the mean itself, and coefficients of "
+            f"categories the category nearest to it, rounding halves up."
         )
     blocks = [block for of in held.values() for block in of]
     if given := named([b["agreement"], b["classes"], b.get("overall")] for b in blocks):
-        parts.append(f"Given are {joined(given)}; {_beside(blocks, max(raters.values()))}.")
+        parts.append(f"Reported are {joined(given)}; {_beside(blocks, max(raters.values()))}.")
     return [*parts, *_not_held(report, who)]
 
 
 def _held(variable: JSON) -> list[JSON]:
-    """The blocks of judges that were held against something."""
+    """Return the blocks of judges that were compared with people."""
     return [block for block in variable["judges"].values() if block["units"]]
 
 
 def _on(names: list[str], held: JSON) -> str:
-    """On which variables, where it is not on all."""
+    """Name the variables, unless they are all of them."""
     return "" if len(names) == len(held) else f" on {joined(names)}"
 
 
 def _beside(blocks: list[JSON], people: int) -> str:
-    """What stands beside the judge with people together."""
+    """Describe the figures beside the judge's agreement with people together."""
     if people < 2:
-        return "one person alone says nothing of what people reach with each other"
+        return "one person alone shows nothing about human agreement"
     said = (
-        "kappa and the share of equal labels also with each person, beside what people reach with "
+        "kappa and the share of equal labels also with each person, beside those of people with "
         "each other on the units that the judge labelled: the mean over pairs of people, weighted "
         "by the units that a pair shares"
     )
@@ -222,39 +224,36 @@ def _beside(blocks: list[JSON], people: int) -> str:
 
 
 def _not_held(report: JSON, who: str) -> list[str]:
-    """Variables on which no judge could be held against people."""
+    """Name the variables on which no judge could be compared with people."""
     none = {
-        n: "no unit has both its label and one of people together"
+        n: "no unit has both its label and a joint label of people"
         if v["agreement"]["raters"]
         else "no person labelled, so that there is no reference"
         for n, v in report["variables"].items()
         if v["judges"] and not _held(v)
     }
     return [
-        f"{who} could not be held against people on "
+        f"{who} could not be compared with people on "
         f"{joined([n for n in none if none[n] == why])}: {why}."
         for why in dict.fromkeys(none.values())
     ]
 
 
-ALT_TEST = "calderon2025"
-
-
 def methods_section(report: JSON) -> Section:
-    """The paragraphs, and the references that they cite."""
+    """Return the paragraphs, and the references that they cite."""
     paragraphs = methods(report)
     return Section("Methods", (), "", paragraphs=tuple(paragraphs), points=references(paragraphs))
 
 
 def methods(report: JSON) -> list[str]:
-    """Paragraphs of plain text, each a few sentences."""
+    """Return paragraphs of plain text, each a few sentences."""
     parts = [_data(report), among_people(report), _judges(report), _scores(report), beside(report)]
     parts += [_intervals(report), report.get("check", {}).get("line", "")]
     return [part for part in parts if part]
 
 
 def references(paragraphs: list[str]) -> tuple[str, ...]:
-    """The works that paragraphs cite, by author."""
+    """Return the works that paragraphs cite, by author."""
     told = " ".join(paragraphs)
     return tuple(sorted(whole for mark, whole in REFERENCES.values() if mark in told))
 
@@ -265,33 +264,33 @@ def _data(report: JSON) -> str:
     judges = count(kinds.count("judge"), "judge") if "judge" in kinds else "no judge"
     missing = report["inputs"]["missing"]
     parts = [
-        f"From {report['inputs']['labels']} labels ({missing} more are missing; SHA-256 "
+        f"Of {report['inputs']['labels']} labels ({missing} more are missing; SHA-256 "
         f"{report['inputs']['sha256'][:12]}…) those of {people} and {judges} on "
-        f"{count(report['queries'], 'query', 'queries')} entered, computed by Tandem "
-        f"{report['version']}."
+        f"{count(report['queries'], 'query', 'queries')} were used. Numbers were computed by "
+        f"Tandem {report['version']}."
     ]
     parts += _excluded(report["raters"])
     parts += _chosen(report["choices"])
     if report["assisted_labels"]:
-        how = "taken like all others" if report["assisted"]["included"] else "left out"
+        how = "counted like all others" if report["assisted"]["included"] else "left out"
         parts.append(
-            f"{count(report['assisted_labels'], 'label')} made with a judge's verdict in view "
+            f"{count(report['assisted_labels'], 'label')} given with a judge's label in view "
             f"{'was' if report['assisted_labels'] == 1 else 'were'} {how}."
         )
     return " ".join(parts)
 
 
 def _excluded(raters: list[JSON]) -> list[str]:
-    """Whom a researcher left out, and why."""
+    """Name the raters that a researcher excluded, with the reasons."""
     out = [f"{rater['name']} ({rater['excluded']})" for rater in raters if rater["excluded"]]
-    return [f"Left out by a researcher: {'; '.join(out)}."] if out else []
+    return [f"Excluded by a researcher: {'; '.join(out)}."] if out else []
 
 
 def _chosen(choices: JSON) -> list[str]:
     words = {"variables": "variables", "raters": "raters", "judges": "judges"}
     parts = [f"the {word} {', '.join(choices[n])}" for n, word in words.items() if choices[n]]
     parts += [f"items of {name} {' or '.join(of)}" for name, of in choices["strata"].items()]
-    return [f"Only these were taken: {'; '.join(parts)}."] if parts else []
+    return [f"Only these were used: {'; '.join(parts)}."] if parts else []
 
 
 def _judges(report: JSON) -> str:
@@ -303,18 +302,18 @@ def _judges(report: JSON) -> str:
         parts.append(f"Ratings were correlated with the mean human rating: {joined(ordered)}.")
     if any(b["thresholds"] for b in blocks):
         parts.append(
-            "Ratings were also cut at each threshold, both sides alike, with precision and recall "
+            "Ratings were also cut at each threshold, with precision and recall "
             "of reaching it and of staying below it."
         )
     if areas := named(b.get("curves") for b in blocks):
-        parts.append(f"Scores were held against people over all thresholds: {joined(areas)}.")
+        parts.append(f"Scores were compared with people over all thresholds: {joined(areas)}.")
     parts += _alternative([b["alt_test"] for b in blocks])
     parts += floor_methods(blocks)
     parts += _roles(report.get("roles"))
     missing = sum(sum(block["missing"].values()) for block in blocks)
     parts.append(
-        f"Missing labels of judges ({missing}) stand in no agreement, are counted by reason, and "
-        "are losses in the alternative annotator test."
+        f"Missing labels of judges ({missing}) are left out of agreement, are counted by reason, "
+        f"and are losses in the alternative annotator test."
     )
     return " ".join(parts)
 
@@ -323,12 +322,12 @@ def _roles(roles: JSON | None) -> list[str]:
     if not roles:
         return []
     if roles["compared"] == "chosen":
-        return ["The queries' roles were chosen by the reader; see what was taken."]
+        return ["The split was selected by the reader; see the labels used."]
     others = [f"{roles[name]} of {name}" for name in ("development", "audit") if roles[name]]
     return [
-        f"Judges and people were compared, and estimates made of both, on the "
-        f"{count(roles['evaluation'], 'item')} of evaluation queries only; {joined(others)} stayed "
-        "out, by a draw made when the campaign was."
+        f"Judges and people were compared, and combined in estimates, on the "
+        f"{count(roles['evaluation'], 'item')} of evaluation queries only; {joined(others)} were "
+        f"left out, by a random split made when the campaign was created."
     ]
 
 
@@ -339,7 +338,7 @@ def _alternative(tests: list[JSON]) -> list[str]:
     return [
         f"The alternative annotator test {CITED[ALT_TEST]} was run with epsilon "
         f"{tests[0]['epsilon']:g}, one-sided t tests over {units}, and the false discovery rate of "
-        f"0.05 held over annotators under any dependence {CITED['benjamini2001']}.",
+        f"0.05 controlled over annotators under any dependence {CITED['benjamini2001']}.",
         *_few_queries(tests),
         *other_rules(tests),
     ]
@@ -353,7 +352,7 @@ def _few_queries(tests: list[JSON]) -> list[str]:
         "Over queries a p-value is never below ((1 - epsilon) / (1 - d))^n, with d the mean "
         "difference over n queries, which bounds it by Markov's inequality; with fewer than "
         f"{joined(sorted(map(str, needed)))} queries only a judge that wins more often than people "
-        "can pass, and none fails."
+        "can pass, and no other judge fails."
     ]
 
 
@@ -380,8 +379,8 @@ def _scores(report: JSON) -> str:
         powered = [of["prediction_powered"] for of in block["estimate"].values()]
         if any(each.get("reason") == PEOPLE_ALONE for each in powered):
             parts.append(
-                f"No prediction-powered mean (PPI++) {CITED['angelopoulos2023']} stands where no "
-                "query is judged without people's labels: it would be people's own."
+                f"There is no prediction-powered mean (PPI++) {CITED['angelopoulos2023']} if no "
+                "query is judged without people's labels: it would equal people's own mean."
             )
     if "written" in report:
         parts.append(f"Written answers were compared by ROUGE-L F1 {CITED['lin2004']}.")
@@ -395,27 +394,25 @@ def _intervals(report: JSON) -> str:
     if kinds:
         parts.append(
             f"Intervals are 95 %: {joined(sorted(kinds))}. Seed {report['seed']}. Queries, not "
-            "labels, are taken as independent."
+            "labels, are treated as independent."
         )
         parts.append(_for_whom(report))
     if any(kind.startswith("BCa") for kind in kinds):
         parts.append(_level(every))
     if any(each.endswith("at least 5 must") for each in every):
-        parts.append(
-            "Where fewer than 5 queries differ from the rest in what they hold, there is none."
-        )
+        parts.append("If fewer than 5 queries differ from the rest in their labels, there is none.")
     if any(each.endswith("at least 5 are needed") for each in every):
-        parts.append("Where fewer than 5 queries are informative, there is none.")
+        parts.append("If fewer than 5 queries are informative, there is none.")
     if any("at least 10 are needed" in each for each in every):
-        parts.append("Where fewer than 10 queries stand behind a number, it has no interval.")
+        parts.append("A number that rests on fewer than 10 queries has no interval.")
     strata = {name for v in report["variables"].values() for name in v["strata"]}
     if strata:
-        parts.append(f"All of it was repeated within each {' and each '.join(sorted(strata))}.")
+        parts.append(f"All of this was repeated within each {' and each '.join(sorted(strata))}.")
     return " ".join(parts)
 
 
 def _level(methods: list[str]) -> str:
-    """At which level the bootstrap's quantiles are taken, for the fewest and the most queries."""
+    """Describe the level of the bootstrap's quantiles, for the fewest and the most queries."""
     pattern = r"95 % BCa bootstrap of (\d+) queries(?:, (\d+) of them informative)?"
     found = [re.match(pattern, each) for each in methods]
     queries = sorted({int(each[2] or each[1]) for each in found if each})
@@ -424,28 +421,28 @@ def _level(methods: list[str]) -> str:
     return (
         f"The bootstrap is BCa {CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n "
         f"informative queries, t being Student's with n−1 degrees of freedom at .975 "
-        f"{CITED['hesterberg2015']}: {levels}. A query is informative where it holds enough "
+        f"{CITED['hesterberg2015']}: {levels}. A query is informative if it holds enough "
         "of the rarer labels."
     )
 
 
 def _for_whom(report: JSON) -> str:
-    """Whether intervals hold for these raters or for others, too."""
+    """Say whether intervals hold for these raters only or for others, too."""
     if report["choices"].get("bootstrap", "queries") == "two-way":
         return (
-            "In the two-way bootstrap queries and raters were drawn anew, each with replacement "
-            f"{CITED['owen2007']}, pairs of one rater with itself left out, so that its intervals "
-            "hold for other raters of this kind, too; with few raters, roughly. All other "
-            "intervals draw queries alone, and hold for these raters."
+            "In the two-way bootstrap queries and raters were resampled, each with replacement "
+            f"{CITED['owen2007']}, without pairs of one rater with itself, so that its intervals "
+            "hold for other raters of this kind, too, if only roughly with few raters. All other "
+            "intervals resample queries alone, and hold for these raters."
         )
     return (
-        "Queries stand for others of their kind and people for themselves: intervals hold for "
+        "Queries represent others of their kind, and people themselves: intervals hold for "
         "these raters."
     )
 
 
 def _kind(interval: str) -> str:
-    """An interval's method without what differs between estimates."""
+    """Return an interval's method without the parts that differ between estimates."""
     interval = re.sub(r", \d+ of them informative", "", interval)
     text = re.sub(r" (of|clustered by) \d+ (queries|query)", r" \1 whole queries", interval[5:])
     text = re.sub(r" and \d+ raters?", " and raters", text)

@@ -1,4 +1,4 @@
-"""Sections on many people, on the floor, and on the sources of noise in a score."""
+"""Sections on crowds, on the baseline, and on the sources of noise in a score."""
 
 from __future__ import annotations
 
@@ -13,10 +13,26 @@ AIMS = {
     "overall_mean": "Mean over systems",
 }
 FACETS = ("query", "system", "rater")
+MOST_ROWS = 30
+"""Above this number of people, tables show only a few of them."""
+_QUANTILES = {
+    "min": "Least",
+    "q05": "5 %",
+    "q25": "25 %",
+    "median": "Median",
+    "q75": "75 %",
+    "q95": "95 %",
+    "max": "Most",
+}
+_OF = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
+GAP = (
+    "Gap to people, in pairs. The majority above is less noisy than a person, so it is not "
+    "compared with pairs"
+)
 
 
 def components_tables(score: JSON) -> list[Table]:
-    """None in a report that was frozen before there were any, nor where nothing can be told."""
+    """Return the tables; none in snapshots of older reports, or if nothing is known."""
     found = score.get("components")
     if not found:
         return []
@@ -38,7 +54,7 @@ def _sources(known: list[tuple[str | Who, JSON]]) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (name, *(_variance(of, name) for _, of in known)) for name in names
     )
-    caption = "Variance of a single score by where it comes from"
+    caption = "Variance of a single score by source"
     return Table(caption, ("Source", *(who for who, _ in known)), rows)
 
 
@@ -50,8 +66,9 @@ def _variance(of: JSON, name: str) -> Number:
 
 def _decisions(people: JSON) -> Table:
     rows = tuple(_decision(each) for each in people["decisions"])
-    header = ("Of", "Width now", "Queries", "Systems", "Raters a report")
-    return Table(f"What an interval of width {people['width']:g} would take by it", header, rows)
+    header = ("Of", "Width now", "Queries", "Systems", "Raters per report")
+    caption = f"What an interval of width {people['width']:g} needs by these components"
+    return Table(caption, header, rows)
 
 
 def _decision(of: JSON) -> tuple[Cell, ...]:
@@ -60,7 +77,10 @@ def _decision(of: JSON) -> tuple[Cell, ...]:
     return (
         AIMS[of["aim"]],
         Number(of["interval_width"]),
-        *(_plan(each) if each else Number(None, reason="it does not hang on it") for each in cells),
+        *(
+            _plan(each) if each else Number(None, reason="it does not depend on it")
+            for each in cells
+        ),
     )
 
 
@@ -68,22 +88,8 @@ def _plan(of: JSON) -> Number:
     return Number(of["needed"], reason=of.get("reason", ""), digits=0)
 
 
-MOST_ROWS = 30
-"""With more people than this, tables of them show a few."""
-_QUANTILES = {
-    "min": "Least",
-    "q05": "5 %",
-    "q25": "25 %",
-    "median": "Median",
-    "q75": "75 %",
-    "q95": "95 %",
-    "max": "Most",
-}
-_OF = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
-
-
 def distribution_tables(found: JSON) -> list[Table]:
-    """The agreement of people with each other."""
+    """Return the agreement of people with each other."""
     fewest, rows = found["fewest_units"], []
     for label, of in (("of a person with the others", found["with_others"]), ("of a pair", found)):
         rows += [_quantiles(f"{name} {label}", of[key]) for key, name in _OF.items()]
@@ -106,14 +112,14 @@ def distribution_tables(found: JSON) -> list[Table]:
 
 
 def judged_table(found: JSON) -> Table:
-    """The agreement of a judge with each person."""
+    """Return the agreement of a judge with each person."""
     rows = tuple(_quantiles(name, found[key]) for key, name in _OF.items())
     caption = f"Distribution over people who share {found['fewest_units']} units with the judge"
     return Table(caption, ("Agreement", "People", *_QUANTILES.values()), rows)
 
 
 def ranking_table(found: JSON) -> Table:
-    """How alike the people of a crowd rank the reports."""
+    """Return how alike the people of a crowd rank the reports."""
     row = _quantiles("Spearman of a pair", found["spearman"])
     caption = f"Do people rank the reports alike? Pairs who share {found['fewest_items']} items"
     return Table(caption, ("Agreement", "Pairs", *_QUANTILES.values()), (row,))
@@ -127,7 +133,7 @@ def _quantiles(name: str, of: JSON) -> tuple[Cell, ...]:
 def counted_rows(
     counts: Mapping[str, Mapping[str, int]], kinds: Mapping[str, str], codes: Sequence[str]
 ) -> list[tuple[Cell, ...]]:
-    """Labels by category: a row for each rater, or one for all people of a crowd."""
+    """Return labels by category: a row for each rater, or one for all people of a crowd."""
     people = [name for name in counts if kinds.get(name) == "human"]
     rows: list[tuple[Cell, ...]] = []
     if len(people) > MOST_ROWS:
@@ -142,21 +148,15 @@ def counted_rows(
 def first_rows(
     caption: str, rows: Sequence[tuple[Cell, ...]], order: Sequence[float], what: str
 ) -> tuple[str, tuple[tuple[Cell, ...], ...]]:
-    """A table's caption and rows; of very many rows those with the highest `order`."""
+    """Return a table's caption and rows, reduced to those with the highest `order` if too many."""
     if len(rows) <= MOST_ROWS:
         return caption, tuple(rows)
     ranked = sorted(range(len(rows)), key=lambda n: -order[n])[:MOST_ROWS]
     return f"{caption}: of {len(rows)} the {MOST_ROWS} {what}", tuple(rows[n] for n in ranked)
 
 
-GAP = (
-    "Gap to people, in pairs: the majority above is less noisy than a person, and is not compared "
-    "with pairs"
-)
-
-
 def gap_tables(block: JSON) -> list[Table]:
-    """The tables of a judge's gap and floor; none in a report frozen before there were these."""
+    """Return the tables of a judge's gap and baseline; none in snapshots of older reports."""
     if "gap" not in block:
         return []
     floor, header = (
@@ -175,14 +175,14 @@ def gap_tables(block: JSON) -> list[Table]:
         _row("Gap: with each person, less people with each other", floor["gap"]),
         _row("Judge with each person, less word overlap with each", floor["judge_minus_floor"]),
     )
-    caption = f"Word overlap, the floor; the alternative annotator test: {_passes(floor)}"
+    caption = f"Word overlap, the baseline; alternative annotator test: {_passes(floor)}"
     return [*tables, Table(caption, ("Cohen's kappa", "Value", "Units"), rows)]
 
 
 def no_floor(block: JSON) -> list[str]:
-    """Why a judge stands beside no floor; nothing where it does, or in an old frozen report."""
+    """Explain why a judge has no baseline; empty if it has one, or in older snapshots."""
     floor = block.get("floor")
-    return [] if floor is None or _is_there(floor) else [f"no floor: {floor['reason']}"]
+    return [] if floor is None or _is_there(floor) else [f"no baseline: {floor['reason']}"]
 
 
 def _is_there(floor: JSON) -> bool:
@@ -197,24 +197,25 @@ def _passes(floor: JSON) -> str:
 
 
 def floor_methods(blocks: list[JSON]) -> list[str]:
-    """How the gap of judges was made, and the floor, for the methods text."""
+    """Describe the gap of judges and the baseline, for the methods text."""
     said = []
     if any(of["value"] is not None for block in blocks for of in block.get("gap", {}).values()):
         said.append(
             "The gap of a judge is its mean kappa with each person less the mean kappa of people "
-            "with each other, and the same of the share of equal labels: on the same units, each "
-            "pair weighing the units that it shares, both means resampled together. Kappa with the "
-            "majority is not compared with pairs, since a majority is less noisy than a person."
+            "with each other, and likewise for the share of equal labels. Both means are over "
+            "the same units, each pair is weighted by the units that it shares, and both are "
+            "resampled together. Kappa with the majority is not compared with pairs, since a "
+            "majority is less noisy than a person."
         )
     floors = [block["floor"] for block in blocks if "floor" in block]
     if any(floor["gap"]["value"] is not None for floor in floors):
         said.append(
-            "The floor is a lexical rule that compares words alone, run on the same items; each "
-            "judge stands beside it by the difference of their mean kappas with the same people."
+            "The baseline is a lexical rule that only compares words, run on the same items. Each "
+            "judge is compared with it by the difference of their mean kappas with the same people."
         )
     if any(floor["passes"] is not None for floor in floors):
         said.append(
-            "Where the floor itself passes the alternative annotator test at the chosen epsilon, "
+            "If the baseline itself passes the alternative annotator test at the chosen epsilon, "
             "no judge is said to pass."
         )
     return said

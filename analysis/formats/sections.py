@@ -20,119 +20,16 @@ from .people_sections import (
 )
 
 ABOUT = (
-    "for queries like these; raters are the people who label each unit, and what more of them "
-    "would add is a rough guess"
+    "for queries like these; raters are the people who label each unit, and the effect of more "
+    "of them is a rough guess"
 )
-HEADER = ("Of", "Width now", "Queries", "More queries", "Raters a unit", "More raters")
-
-
-def planning_blocks(variable: JSON) -> list[Block]:
-    """One block, or none in a report that was frozen before there were plans."""
-    plans = variable.get("planning")
-    if not plans:
-        return []
-    rows = [_row("Krippendorff's alpha of people", plans["agreement"])]
-    rows += [
-        _row(Who(f"Cohen's kappa of {name}", "judge"), of) for name, of in plans["judges"].items()
-    ]
-    return [Block("Planning", (_table(plans["width"], rows),), ABOUT)]
-
-
-def planning_tables(score: JSON) -> list[Table]:
-    """The same for the mean of people by system."""
-    plans = score.get("planning")
-    if not plans or not plans["systems"]:
-        return []
-    rows = [
-        _row(f"{system or DASH}, mean of people", of["mean"])
-        for system, of in plans["systems"].items()
-    ]
-    return [_table(plans["width"], rows)]
-
-
-def _table(width: float, rows: Iterable[tuple[Cell, ...]]) -> Table:
-    return Table(f"What an interval of width {width:g} would take", HEADER, tuple(rows))
-
-
-def _row(name: Cell, plan: JSON) -> tuple[Cell, ...]:
-    queries, raters = plan["queries"], plan["raters"]
-    width = Number(plan["interval_width"], reason=str(queries.get("reason", "")))
-    return (name, width, *_numbers(queries), *_numbers(raters))
-
-
-def _numbers(plan: Mapping[str, Any]) -> tuple[Number, Number]:
-    """Both; the reason why there is none is told once."""
-    needed = Number(plan["needed"], reason=plan.get("reason", ""), digits=0)
-    return needed, Number(plan["more"], digits=0)
-
-
+HEADER = ("Of", "Width now", "Queries", "More queries", "Raters per unit", "More raters")
 PLACES = {"report": "in a report", "passage": "in another passage", "reference": "in a reference"}
 ABOUT_QUALITY = (
-    "These raters quoted words that do not stand in the text that they judged, but word for word "
-    "in another text of the same query. They may have judged what they read there: look at their "
-    "answers before you count them."
+    "These raters quoted words that are not in the text that they judged, but word for word in "
+    "another text of the same query. They may have judged that other text: check their answers "
+    "before you count them."
 )
-
-
-def quality_section(report: dict[str, Any]) -> Section:
-    """Rationales that stand elsewhere, a row for each rater and variable."""
-    header = ("Rater", "Variable", "Rationales", *(f"only {where}" for where in PLACES.values()))
-    rows = tuple(
-        (
-            Who(hint["name"], hint["kind"]),
-            hint["variable"],
-            hint["rationales"],
-            *(hint["elsewhere"][place] for place in PLACES),
-        )
-        for hint in report["hints"]
-    )
-    table = Table("Rationales that stand in another text", header, rows)
-    return Section("Data quality", (Block("", (table,)),), ABOUT_QUALITY)
-
-
-def soft_blocks(variable: JSON) -> list[Block]:
-    """One block; none where there are no soft labels."""
-    found = variable.get("soft_labels")
-    if not found or "reason" in found:
-        return []
-    rows: list[tuple[Cell, ...]] = [
-        (Who(name, "human"), of["labels"], Number(of["error_rate"]))
-        for name, of in found["raters"].items()
-    ]
-    order = [of["error_rate"] for of in found["raters"].values()]
-    caption = "How often each person seems to err"
-    caption, shown = first_rows(caption, rows, order, "who err most")
-    tables = [Table(caption, ("Person", "Labels", "Errors"), shown)]
-    if found["judges"]:
-        tables.append(_judges(found["judges"]))
-    return [Block("Soft labels (Dawid–Skene)", tuple(tables), _about(found))]
-
-
-def _about(found: JSON) -> str:
-    facts = [
-        f"{count(found['units'], 'unit')}; the likeliest label is not the majority's on "
-        f"{found['differ']}, and {count(found['ties'], 'tie')} of people got one too"
-    ]
-    if not found["converged"]:
-        facts.append(f"not settled after {found['iterations']} steps")
-    return "; ".join(facts)
-
-
-def _judges(judges: JSON) -> Table:
-    rows = tuple(
-        (
-            Who(name, "judge"),
-            of["percent"]["n"],
-            Number.of(of["cohen_kappa"]),
-            Number.of(of["percent"]),
-            Number.of(of["expected_accuracy"]),
-        )
-        for name, of in judges.items()
-    )
-    header = ("Judge", "Units", "Cohen's kappa", "Percent", "Expected accuracy")
-    return Table("Judges against the soft labels", header, rows)
-
-
 F1S = {
     "exact_f1": "Exact F1",
     "overlap_f1": "Overlap F1",
@@ -141,164 +38,19 @@ F1S = {
 }
 ALPHAS = {"token_alpha": "Alpha of words", "unitising_alpha": "Alpha for unitising"}
 ABOUT_SPANS = (
-    "a document is one text for one unit; F1 is 1 where both of a pair marked nothing, 0 where "
-    "one did; a judge is one more annotator"
+    "a document is one text for one unit; F1 is 1 if both raters marked nothing, and 0 if only "
+    "one did; a judge is treated as one more annotator"
 )
-
-
-def span_blocks(variable: JSON) -> list[Block]:
-    """One block, or none where nobody marked anything."""
-    found = variable.get("spans")
-    if not found:
-        return []
-    of: list[tuple[str | Who, JSON]] = [("People", found["agreement"])]
-    of += [(Who(name, "judge"), block) for name, block in found["judges"].items()]
-    every = [(name, block, block["all"]) for name, block in of]
-    both = [(name, block["both_marked"], block["both_marked"]) for name, block in of]
-    tables = (
-        _span_table("All documents", F1S, every),
-        _span_table("Pairs that both marked something", F1S, both),
-        _span_table("All documents, corrected for chance (Krippendorff)", ALPHAS, every),
-    )
-    lost = sum(found["unanchored"].values())
-    stray = f"; the quotes of {count(lost, 'label')} stand nowhere and are left out" if lost else ""
-    return [Block("Evidence", tables, f"{ABOUT_SPANS}{stray}")]
-
-
-def _span_table(
-    caption: str, names: dict[str, str], blocks: list[tuple[str | Who, JSON, JSON]]
-) -> Table:
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, sizes["documents"], *(Number.of(of[key]) for key in names))
-        for name, sizes, of in blocks
-    )
-    return Table(caption, ("Who, with people", "Documents", *names.values()), rows)
-
-
 VALIDATED = ("Labels", "Confirmed", "Corrected", "Share confirmed")
-
-
-def validation_sections(report: JSON) -> list[Section]:
-    """One section, or none where nobody was shown a verdict."""
-    assisted = report.get("assisted")
-    if not assisted or not assisted["by"]:
-        return []
-    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    blocks = tuple(
-        _judge(name, found, kinds.get(name, "judge")) for name, found in assisted["by"].items()
-    )
-    return [Section("Validated judges", blocks, _validation_about(assisted))]
-
-
-def _validation_about(assisted: JSON) -> str:
-    where = "taken like all others" if assisted["included"] else "left out of everything else"
-    sizes = f"{count(assisted['labels'], 'label')} made with a judge's verdict in view"
-    lost = assisted["unmatched"]
-    missing = f"; {count(lost, 'of them has', 'of them have')} no verdict here" if lost else ""
-    return f"{sizes}, {where}{missing}; confirmed is the same value, whatever the quotes"
-
-
-def _judge(name: str, found: JSON, kind: str) -> Block:
-    tables = (
-        _validation_table("By variable", "Variable", found["variables"]),
-        _validation_table("By person", "Person", found["people"]),
-    )
-    return Block(name, tables, "confirmed or corrected by people who saw its verdicts", kind)
-
-
-def _validation_table(caption: str, first: str, parts: JSON) -> Table:
-    rows = tuple(
-        (
-            name,
-            part["labels"],
-            part["confirmed"],
-            part["corrected"],
-            Number.of(part["share_confirmed"]),
-        )
-        for name, part in parts.items()
-    )
-    return Table(caption, (first, *VALIDATED), rows)
-
-
 _SIMILARITY = {
     "rouge_l_differing": "ROUGE-L F1, differing answers only",
     "rouge_l_all": "ROUGE-L F1, identical answers as 1",
 }
-
-
-def written_section(report: JSON) -> Section:
-    """Everything that is said of what people wrote."""
-    block = report["written"]
-    about = [count(block["answers"], "usable answer")]
-    if block["unusable"]:
-        about.append(f"{block['unusable']} without words left out")
-    blocks = []
-    if rounds := block.get("rounds"):
-        blocks.append(_rounds(rounds))
-    if between := block.get("between_raters"):
-        table = _written_table("Answers to the same question", between, _SIMILARITY)
-        blocks.append(Block("Between people", (table,), count(between["questions"], "question")))
-    return Section("Written answers", tuple(blocks), "; ".join(about))
-
-
-def _rounds(block: JSON) -> Block:
-    facts = (
-        f"{count(block['questions'], 'question')} with an answer of each round: "
-        f"{block['kept']} kept, {block['modified']} modified; {block['skipped']} skipped; "
-        "the second person saw the first answer"
-    )
-    table = _written_table(
-        "Second answer against first", block, {"keep_rate": "Keep rate", **_SIMILARITY}
-    )
-    return Block("Two rounds", (table,), facts)
-
-
-def _written_table(caption: str, block: JSON, names: dict[str, str]) -> Table:
-    rows = tuple((label, Number.of(block[key]), block[key]["n"]) for key, label in names.items())
-    return Table(caption, ("Measure", "Value", "Questions"), rows)
-
-
 RULES = {
     "multiplicative": "Multiplicative epsilon",
     "missing_dropped": "Items without an answer dropped",
     "wilcoxon": "Signed ranks (Wilcoxon), for few units",
 }
-
-
-def beside_tables(test: JSON) -> list[Table]:
-    """Both tables, or none in a report that was frozen before they were made."""
-    tables = [_sensitivity(test["sensitivity"])] if test.get("sensitivity") else []
-    return tables + ([_power(test["power"])] if "power" in test else [])
-
-
-def _sensitivity(rules: JSON) -> Table:
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (
-            RULES.get(rule, rule),
-            Number(found["by_query"]["winning_rate"], reason=found.get("reason", "")),
-            Number(found["winning_rate"], reason=found.get("reason", "")),
-            verdict_words(found),
-        )
-        for rule, found in rules.items()
-    )
-    header = ("Rule", "Winning rate by queries", "By items", "Verdict")
-    return Table("The test by other rules, for comparison", header, rows)
-
-
-def _power(power: JSON) -> Table:
-    reason = power.get("reason", "")
-    numbers = (("as_good", 2), ("worse", 2), ("effective_items", 0), ("accuracy", 2))
-    cells = tuple(Number(power[key], reason=reason, digits=digits) for key, digits in numbers)
-    header = (
-        "Chance to pass",
-        "As good as people",
-        "10 points worse",
-        "Effective items",
-        "People's accuracy",
-    )
-    return Table("How often a judge would pass", header, (("Simulated", *cells),))
-
-
 COEFFICIENTS = {
     "percent": "Percent agreement",
     "fleiss_kappa": "Fleiss' kappa",
@@ -337,15 +89,252 @@ _CUTS = {
     "precision_below": "Precision <",
     "recall_below": "Recall <",
 }
-"""Precision and recall are of reaching a threshold, and those with < of staying below it."""
-
-
+"""Precision and recall of reaching a threshold; those with < are of staying below it."""
 MOST = 12
-"""Categories of a table that still fits a page."""
+"""The most categories of a table that still fits a page."""
+MEAN = "mean"
+
+
+def planning_blocks(variable: JSON) -> list[Block]:
+    """Return one block, or none in snapshots of older reports without plans."""
+    plans = variable.get("planning")
+    if not plans:
+        return []
+    rows = [_row("Krippendorff's alpha of people", plans["agreement"])]
+    rows += [
+        _row(Who(f"Cohen's kappa of {name}", "judge"), of) for name, of in plans["judges"].items()
+    ]
+    return [Block("Planning", (_table(plans["width"], rows),), ABOUT)]
+
+
+def planning_tables(score: JSON) -> list[Table]:
+    """Return the same for the mean of people by system."""
+    plans = score.get("planning")
+    if not plans or not plans["systems"]:
+        return []
+    rows = [
+        _row(f"{system or DASH}, mean of people", of["mean"])
+        for system, of in plans["systems"].items()
+    ]
+    return [_table(plans["width"], rows)]
+
+
+def _table(width: float, rows: Iterable[tuple[Cell, ...]]) -> Table:
+    return Table(f"What an interval of width {width:g} needs", HEADER, tuple(rows))
+
+
+def _row(name: Cell, plan: JSON) -> tuple[Cell, ...]:
+    queries, raters = plan["queries"], plan["raters"]
+    width = Number(plan["interval_width"], reason=str(queries.get("reason", "")))
+    return (name, width, *_numbers(queries), *_numbers(raters))
+
+
+def _numbers(plan: Mapping[str, Any]) -> tuple[Number, Number]:
+    """Return both numbers; a reason is given only once."""
+    needed = Number(plan["needed"], reason=plan.get("reason", ""), digits=0)
+    return needed, Number(plan["more"], digits=0)
+
+
+def quality_section(report: dict[str, Any]) -> Section:
+    """Return rationales quoted from another text, a row for each rater and variable."""
+    header = ("Rater", "Variable", "Rationales", *(f"only {where}" for where in PLACES.values()))
+    rows = tuple(
+        (
+            Who(hint["name"], hint["kind"]),
+            hint["variable"],
+            hint["rationales"],
+            *(hint["elsewhere"][place] for place in PLACES),
+        )
+        for hint in report["hints"]
+    )
+    table = Table("Rationales quoted from another text", header, rows)
+    return Section("Data quality", (Block("", (table,)),), ABOUT_QUALITY)
+
+
+def soft_blocks(variable: JSON) -> list[Block]:
+    """Return one block, or none without soft labels."""
+    found = variable.get("soft_labels")
+    if not found or "reason" in found:
+        return []
+    rows: list[tuple[Cell, ...]] = [
+        (Who(name, "human"), of["labels"], Number(of["error_rate"]))
+        for name, of in found["raters"].items()
+    ]
+    order = [of["error_rate"] for of in found["raters"].values()]
+    caption = "Estimated error rate of each person"
+    caption, shown = first_rows(caption, rows, order, "who err most")
+    tables = [Table(caption, ("Person", "Labels", "Errors"), shown)]
+    if found["judges"]:
+        tables.append(_judges(found["judges"]))
+    return [Block("Soft labels (Dawid–Skene)", tuple(tables), _about(found))]
+
+
+def _about(found: JSON) -> str:
+    facts = [
+        f"{count(found['units'], 'unit')}; the likeliest label differs from the majority on "
+        f"{found['differ']}, and {count(found['ties'], 'tie')} of people got one, too"
+    ]
+    if not found["converged"]:
+        facts.append(f"not converged after {found['iterations']} steps")
+    return "; ".join(facts)
+
+
+def _judges(judges: JSON) -> Table:
+    rows = tuple(
+        (
+            Who(name, "judge"),
+            of["percent"]["n"],
+            Number.of(of["cohen_kappa"]),
+            Number.of(of["percent"]),
+            Number.of(of["expected_accuracy"]),
+        )
+        for name, of in judges.items()
+    )
+    header = ("Judge", "Units", "Cohen's kappa", "Percent", "Expected accuracy")
+    return Table("Judges compared with the soft labels", header, rows)
+
+
+def span_blocks(variable: JSON) -> list[Block]:
+    """Return one block, or none if no rater marked anything."""
+    found = variable.get("spans")
+    if not found:
+        return []
+    of: list[tuple[str | Who, JSON]] = [("People", found["agreement"])]
+    of += [(Who(name, "judge"), block) for name, block in found["judges"].items()]
+    every = [(name, block, block["all"]) for name, block in of]
+    both = [(name, block["both_marked"], block["both_marked"]) for name, block in of]
+    tables = (
+        _span_table("All documents", F1S, every),
+        _span_table("Pairs that both marked something", F1S, both),
+        _span_table("All documents, corrected for chance (Krippendorff)", ALPHAS, every),
+    )
+    lost = sum(found["unanchored"].values())
+    quotes = f"the quotes of {count(lost, 'label')}"
+    stray = f"; {quotes} were not found and are left out" if lost else ""
+    return [Block("Evidence", tables, f"{ABOUT_SPANS}{stray}")]
+
+
+def _span_table(
+    caption: str, names: dict[str, str], blocks: list[tuple[str | Who, JSON, JSON]]
+) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, sizes["documents"], *(Number.of(of[key]) for key in names))
+        for name, sizes, of in blocks
+    )
+    return Table(caption, ("Rater, with people", "Documents", *names.values()), rows)
+
+
+def validation_sections(report: JSON) -> list[Section]:
+    """Return one section, or none if no person was shown a judge's label."""
+    assisted = report.get("assisted")
+    if not assisted or not assisted["by"]:
+        return []
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    blocks = tuple(
+        _judge(name, found, kinds.get(name, "judge")) for name, found in assisted["by"].items()
+    )
+    return [Section("Validated judges", blocks, _validation_about(assisted))]
+
+
+def _validation_about(assisted: JSON) -> str:
+    where = "counted like all others" if assisted["included"] else "left out of everything else"
+    sizes = f"{count(assisted['labels'], 'label')} given with a judge's label in view"
+    lost = assisted["unmatched"]
+    has = count(lost, "of them has", "of them have")
+    missing = f"; {has} no judge's label here" if lost else ""
+    return f"{sizes}, {where}{missing}; confirmed means the same value, whatever the quotes"
+
+
+def _judge(name: str, found: JSON, kind: str) -> Block:
+    tables = (
+        _validation_table("By variable", "Variable", found["variables"]),
+        _validation_table("By person", "Person", found["people"]),
+    )
+    return Block(name, tables, "confirmed or corrected by people who saw its labels", kind)
+
+
+def _validation_table(caption: str, first: str, parts: JSON) -> Table:
+    rows = tuple(
+        (
+            name,
+            part["labels"],
+            part["confirmed"],
+            part["corrected"],
+            Number.of(part["share_confirmed"]),
+        )
+        for name, part in parts.items()
+    )
+    return Table(caption, (first, *VALIDATED), rows)
+
+
+def written_section(report: JSON) -> Section:
+    """Return the section on written answers."""
+    block = report["written"]
+    about = [count(block["answers"], "usable answer")]
+    if block["unusable"]:
+        about.append(f"{block['unusable']} without words left out")
+    blocks = []
+    if rounds := block.get("rounds"):
+        blocks.append(_rounds(rounds))
+    if between := block.get("between_raters"):
+        table = _written_table("Answers to the same question", between, _SIMILARITY)
+        blocks.append(Block("Between people", (table,), count(between["questions"], "question")))
+    return Section("Written answers", tuple(blocks), "; ".join(about))
+
+
+def _rounds(block: JSON) -> Block:
+    facts = (
+        f"{count(block['questions'], 'question')} with an answer of each round: "
+        f"{block['kept']} kept, {block['modified']} modified; {block['skipped']} skipped; "
+        "the second person saw the first answer"
+    )
+    table = _written_table(
+        "Second answer against first", block, {"keep_rate": "Keep rate", **_SIMILARITY}
+    )
+    return Block("Two rounds", (table,), facts)
+
+
+def _written_table(caption: str, block: JSON, names: dict[str, str]) -> Table:
+    rows = tuple((label, Number.of(block[key]), block[key]["n"]) for key, label in names.items())
+    return Table(caption, ("Measure", "Value", "Questions"), rows)
+
+
+def beside_tables(test: JSON) -> list[Table]:
+    """Return both tables, or none in snapshots of older reports."""
+    tables = [_sensitivity(test["sensitivity"])] if test.get("sensitivity") else []
+    return tables + ([_power(test["power"])] if "power" in test else [])
+
+
+def _sensitivity(rules: JSON) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            RULES.get(rule, rule),
+            Number(found["by_query"]["winning_rate"], reason=found.get("reason", "")),
+            Number(found["winning_rate"], reason=found.get("reason", "")),
+            verdict_words(found),
+        )
+        for rule, found in rules.items()
+    )
+    header = ("Rule", "Winning rate by queries", "By items", "Verdict")
+    return Table("The test by other rules, for comparison", header, rows)
+
+
+def _power(power: JSON) -> Table:
+    reason = power.get("reason", "")
+    numbers = (("as_good", 2), ("worse", 2), ("effective_items", 0), ("accuracy", 2))
+    cells = tuple(Number(power[key], reason=reason, digits=digits) for key, digits in numbers)
+    header = (
+        "Chance of passing",
+        "As good as people",
+        "10 points worse",
+        "Effective items",
+        "People's accuracy",
+    )
+    return Table("How often a judge would pass", header, (("Simulated", *cells),))
 
 
 def variable_section(report: JSON, name: str) -> Section:
-    """Everything that is said of one variable."""
+    """Return the section on one variable."""
     variable = report["variables"][name]
     ordered = variable["measurement"] != "nominal"
     blocks = [_people(variable["agreement"], ordered)]
@@ -386,7 +375,7 @@ def _people(block: JSON, ordered: bool) -> Block:
 
 
 def _given(report: JSON, block: JSON) -> Block:
-    """What each rater answered: with unlike shares no coefficient can reach 1."""
+    """Return each rater's answers: with unequal shares no coefficient can reach 1."""
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     codes = list(dict.fromkeys(code for counts in block["counts"].values() for code in counts))
     rows = tuple(counted_rows(block["counts"], kinds, codes))
@@ -428,7 +417,7 @@ def _left_out(block: JSON) -> str:
 
 
 def _bounds(bounds: JSON | None) -> list[str]:
-    """Where agreement would lie, all missing answers taken for wrong or for right."""
+    """Describe the agreement with all missing answers counted as wrong, or as right."""
     if not bounds:
         return []
     ends = {"percent": bounds["percent"], "kappa": bounds["cohen_kappa"]}
@@ -451,7 +440,7 @@ def _against(block: JSON) -> Table:
 
 
 def _further(block: JSON, ordered: bool) -> Table:
-    """What stands there of these: a report that was frozen before may have less."""
+    """Return the tables that the block has figures for; snapshots may have fewer."""
     against = _WITH_PEOPLE | (_ORDERED_WITH_PEOPLE if ordered else {})
     with_people = {key: label.format(block["reference"]) for key, label in against.items()}
     overall = _OVERALL | (_ERROR if ordered else {})
@@ -470,13 +459,13 @@ def _adjudicated(block: JSON, reference: str) -> Table:
     }
     labels = {
         "references": "References alone",
-        "settled": f"References, elsewhere people's {reference}",
+        "settled": f"References, and people's {reference} on other units",
     }
     rows = tuple(
         (label, block[key]["units"], *_variable_numbers(block[key]["agreement"], names))
         for key, label in labels.items()
     )
-    return Table("Against adjudicated labels", ("Against", "Units", *names.values()), rows)
+    return Table("Compared with adjudicated labels", ("Against", "Units", *names.values()), rows)
 
 
 def _rows(block: JSON, labels: dict[str, str]) -> list[tuple[Cell, ...]]:
@@ -501,7 +490,7 @@ def _confusion(block: JSON) -> Table:
 
 
 def _thresholds(cuts: list[JSON]) -> Table:
-    """Reports that were frozen before both sides were told have one."""
+    """Return the table of thresholds; snapshots of older reports have one side."""
     shown = {key: words for key, words in _CUTS.items() if all(key in cut for cut in cuts)}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (f"≥ {cut['threshold']}", *_variable_numbers(cut, shown)) for cut in cuts
@@ -556,7 +545,7 @@ def _annotators(annotators: list[JSON], reading: str) -> Table:
 
 
 def _strata(strata: JSON) -> list[tuple[str, JSON]]:
-    """Strata that part the units alike, as `system` and `setting` mostly do, stand once."""
+    """Merge strata that divide the units alike, as `system` and `setting` mostly do."""
     found: list[tuple[str, JSON]] = []
     for name, groups in strata.items():
         same = next((n for n, (_, of) in enumerate(found) if of == groups), None)
@@ -580,11 +569,11 @@ def _stratum(name: str, groups: JSON) -> Block:
         for group, block in groups.items()
     )
     header = (name.capitalize(), "Units", "Fleiss' kappa", "Krippendorff's alpha")
-    caption = "Agreement among people" + ("; judges against people together" if judges else "")
+    caption = "Agreement among people" + ("; judges with people together" if judges else "")
     against = tuple(Who(f"{judge}: Cohen's kappa", "judge") for judge in judges)
     numbers = [cell for row in rows for cell in row if isinstance(cell, Number)]
     few = any(number.value is not None and number.ends is None for number in numbers)
-    about = "no interval where fewer than 10 queries stand behind a number" if few else ""
+    about = "no interval for numbers that rest on fewer than 10 queries" if few else ""
     return Block(f"By {name}", (Table(caption, (*header, *against), rows),), about)
 
 
@@ -594,11 +583,8 @@ def _kappa_of(judges: JSON, judge: str) -> Number:
     return Number.of(judges[judge]["agreement"]["cohen_kappa"])
 
 
-MEAN = "mean"
-
-
 def score_section(report: JSON, name: str) -> Section:
-    """Everything that is said of one score."""
+    """Return the section on one score."""
     block = report["scores"][name]
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     tables = [_systems(block["systems"], block.get("majority", {}), kinds)]
@@ -619,7 +605,7 @@ def _who(rater: str, kinds: dict[str, str]) -> Who:
 
 
 def _systems(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
-    """People together and their mean first; what was frozen before may lack the former."""
+    """Return means by system, people together and their mean first; snapshots may lack both."""
     named = dict.fromkeys(rater for values in systems.values() for rater in values)
     raters = [*(each for each in (MEAN,) if each in named), *(r for r in named if r != MEAN)]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -654,7 +640,7 @@ def _ranking(label: str | Who, of: JSON) -> tuple[Cell, ...]:
 
 
 def _comparisons(pairs: list[JSON]) -> list[Table]:
-    """Which system is better on the same queries; no table where there is one system only."""
+    """Return the comparison of systems on the same queries; none with a single system."""
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             f"{pair['a'] or DASH} – {pair['b'] or DASH}",
@@ -674,7 +660,7 @@ def _p_value(test: JSON) -> Number:
 
 
 def _estimates(systems: JSON) -> list[Table]:
-    """One table a judge; where there is only one, its name stands in the caption all the same."""
+    """Return one table per judge, with its name in the caption even if there is only one."""
     by_judge: dict[str, list[tuple[Cell, ...]]] = {}
     for system, block in systems.items():
         for judge, of in block.get("judges", {block.get("judge_name", "judge"): block}).items():

@@ -1,8 +1,8 @@
-"""Two reports compared: which labels were added, and how each estimate changed.
+"""Comparison of two reports: the added labels, and the change of each estimate.
 
-Only scores are tested for a difference, paired by query, on the items that both reports hold. A
-report keeps no coefficients by query, and two reports of a campaign partly use the same labels, so
-their intervals say nothing about the difference.
+Only scores are tested for a difference, paired by query, on the items in both reports. A report
+keeps no coefficients by query, and two reports of a campaign partly use the same labels, so their
+intervals say nothing about the difference.
 """
 
 from __future__ import annotations
@@ -20,14 +20,26 @@ from analysis.statistics import SHARE_DIFFERENCE, mean_by_cluster
 from analysis.types import JSON
 
 ABOUT = (
-    "Differences of coefficients have no interval: two reports rest on partly the same labels, and "
-    "what of each query would be needed is not kept. Scores of the items in both are paired."
+    "Differences of coefficients have no interval, because two reports rest on partly the same "
+    "labels, and coefficients by query are not stored. Scores of the items in both are paired."
 )
 HEADER = ("System", "Rater", "Items in both", "Changed", "Mean difference")
+COMPARED = ("Before", "After", "Difference", "Change")
+NAMES = COEFFICIENTS | {
+    "cohen_kappa": "Cohen's kappa",
+    "cohen_kappa_linear": "Cohen's kappa, linear weights",
+    "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
+    "spearman": "Spearman",
+    "kendall": "Kendall",
+    "pearson": "Pearson",
+    "f1": "F1",
+}
+INTERVAL = "interval only"
+NONE_THERE = "not in this report"
 
 
 def paired_sections(before: JSON, after: JSON) -> Iterator[Section]:
-    """One section, with a table for each score of which items changed."""
+    """Yield one section, with a table of changed items for each score."""
     blocks = [
         Block("", (Table(f"{name.capitalize()}, after less before", HEADER, rows),))
         for name in before["scores"]
@@ -63,22 +75,8 @@ def _row(system: str, rater: Who, found: list[tuple[str, float]]) -> Iterator[tu
         yield system or DASH, rater, len(found), changed, Number.of(mean.as_json())
 
 
-COMPARED = ("Before", "After", "Difference", "Change")
-NAMES = COEFFICIENTS | {
-    "cohen_kappa": "Cohen's kappa",
-    "cohen_kappa_linear": "Cohen's kappa, linear weights",
-    "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
-    "spearman": "Spearman",
-    "kendall": "Kendall",
-    "pearson": "Pearson",
-    "f1": "F1",
-}
-INTERVAL = "interval only"
-NONE_THERE = "not in this report"
-
-
 def compared(before: JSON, after: JSON) -> Document:
-    """What is different in `after`. Estimates of equal value are counted and not listed."""
+    """Return the differences in `after`; estimates of equal value are only counted."""
     sections = (
         _inputs(before, after),
         *_estimates(before, after),
@@ -89,7 +87,7 @@ def compared(before: JSON, after: JSON) -> Document:
 
 
 def change(before: JSON | None, after: JSON | None) -> str:
-    """What became of an estimate, in words; nothing where it is the same."""
+    """Describe the change of an estimate; empty if it is the same."""
     if before is None or after is None:
         return "new" if before is None else "gone"
     old, new = before["value"], after["value"]
@@ -106,14 +104,14 @@ def change(before: JSON | None, after: JSON | None) -> str:
 
 def _inputs(before: JSON, after: JSON) -> Section:
     same = before["inputs"]["sha256"] == after["inputs"]["sha256"]
-    words = "Both are of the same labels." if same else "The labels are not the same."
+    words = "Both use the same labels." if same else "The labels differ."
     old, new = ({r["name"]: r for r in report["raters"]} for report in (before, after))
     rows = tuple(_rater(name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
     header = ("Rater", "Before", "After", "Difference")
     tables = [Table("Labels by rater", header, rows)] if rows else []
     if chosen := tuple(_choices(before, after)):
         tables.append(Table("Choices", ("Choice", "Before", "After"), chosen))
-    return Section("What the reports are made of", (Block("", tuple(tables)),), words)
+    return Section("Labels and options of the reports", (Block("", tuple(tables)),), words)
 
 
 def _rater(name: str, before: JSON | None, after: JSON | None) -> tuple[Cell, ...]:
@@ -124,10 +122,10 @@ def _rater(name: str, before: JSON | None, after: JSON | None) -> tuple[Cell, ..
 
 
 def _counted(before: JSON | None, after: JSON | None) -> str:
-    """Whether a rater counts in the one and is left out of the other, with the reason."""
+    """Describe whether a rater counts in one report and is excluded in the other, and why."""
     if not before or not after or bool(before["excluded"]) == bool(after["excluded"]):
         return ""
-    return f"left out: {after['excluded']}" if after["excluded"] else "counts again"
+    return f"excluded: {after['excluded']}" if after["excluded"] else "counts again"
 
 
 def _choices(before: JSON, after: JSON) -> Iterator[tuple[Cell, ...]]:
@@ -169,13 +167,13 @@ def _estimates(before: JSON, after: JSON) -> Iterator[Section]:
             for block, rows in blocks.items()
         )
         yield Section(variable, made)
-    rest = f"{count(intervals, 'estimate')} kept the value and got another interval"
+    rest = f"{count(intervals, 'estimate')} kept the value with another interval"
     about = f"{count(unchanged, 'estimate')} did not change; {rest}."
-    yield Section("The same in both", (), about)
+    yield Section("Unchanged", (), about)
 
 
 def _by_path(report: JSON) -> dict[str, JSON]:
-    """Every estimate by its path. Lists of pairs go by names, since a place in them may move."""
+    """Return every estimate by its path; list items are named, since their index may change."""
     return {_stable(row): row for row in facts(report) if "method" in row}
 
 
@@ -188,7 +186,7 @@ def _stable(row: JSON) -> str:
 
 
 def _place(row: JSON) -> tuple[str, str, str]:
-    """The section, the table and the name of an estimate."""
+    """Return the section, the table and the name of an estimate."""
     names = [row.get("judge"), row.get("rater"), row.get("other"), row.get("category")]
     stratum = f"{row['stratum']} {row['group']}" if row.get("group") else ""
     words = NAMES.get(row["statistic"]) or str(row["statistic"]).replace("_", " ")

@@ -1,4 +1,4 @@
-"""Freezing a report: the numbers on the page become a row that never changes."""
+"""Store a report as a snapshot: the numbers on the page become a row that never changes."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from audit.recording import record
 
 
 def frozen_reports(campaign: Campaign) -> QuerySet[FrozenReport]:
-    """Those of a campaign, the newest first, without what they say."""
+    """Return the snapshots of a campaign, the newest first, without their content."""
     return FrozenReport.objects.filter(campaign=campaign).defer("content")
 
 
 class UnequalError(ValueError):
-    """Other libraries have another figure; the text says which."""
+    """Another library computes another figure; the text names it."""
 
 
 def as_frozen(choices: Choices) -> Choices:
-    """The choices of a report that is to be frozen: 10,000 resamples, unless others were chosen."""
+    """Return the options of a snapshot: 10,000 resamples, unless another number was given."""
     return choices if choices.resamples else replace(choices, resamples=MOST_RESAMPLES)
 
 
 def freeze(campaign: Campaign, report: JSON, choices: str, user: User) -> FrozenReport:
-    """The report, frozen; the same report is frozen once.
+    """Store the report as a snapshot; the same report is stored once.
 
-    Raises UnequalError where one of its figures is not what another library makes of the labels.
+    Raises UnequalError if another library computes a different figure from the labels.
     """
     if report["check"]["differs"]:
         raise UnequalError(report["check"]["line"])

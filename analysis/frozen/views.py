@@ -1,4 +1,4 @@
-"""Pages of frozen reports, and of two reports side by side."""
+"""Pages of snapshots, and of two reports side by side."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIVE = "live"
 @require_safe
 @role_required(*READERS)
 def frozen(request: HttpRequest, key: str) -> HttpResponse:
-    """A report as it was when somebody froze it."""
+    """Render a snapshot."""
     found = _frozen(request, key)
     if blind := blind_page(request, found.campaign):
         return blind
@@ -48,7 +48,7 @@ def frozen(request: HttpRequest, key: str) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
-    """A frozen report as a file; as JSON it is the very text that was frozen."""
+    """Return a snapshot as a file; as JSON it is exactly the stored text."""
     found = _frozen(request, key)
     if blind := blind_page(request, found.campaign):
         return blind
@@ -61,7 +61,7 @@ def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def compare(request: HttpRequest, key: str) -> HttpResponse:
-    """A frozen report beside another, the earlier first, or the live one with the same choices."""
+    """Compare a snapshot with another, the earlier first, or with the current report."""
     found = _frozen(request, key)
     if blind := blind_page(request, found.campaign):
         return blind
@@ -91,7 +91,7 @@ def _frozen(request: HttpRequest, key: str) -> FrozenReport:
 
 
 def _live(found: FrozenReport) -> JSON | None:
-    """The report of now, or none where what was chosen then is there no more."""
+    """Return the current report, or None if the snapshot's options are no longer valid."""
     campaign = found.campaign
     offered = campaign_offers(campaign, campaign_strata(campaign))
     form = ChoicesForm(QueryDict(found.choices), offered)

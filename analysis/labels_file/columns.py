@@ -1,6 +1,6 @@
 """Labels files read by columns, the frame built from them, and the digest of their labels.
 
-The frame is the same that `make_frame` builds, without a Python object for each row.
+The frame equals that of `make_frame`, without a Python object for each row.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ from ..data.selection import OWN_STRATA, Choices, Offered, Strata
 from ..statistics import Bools, Ints
 from ..statistics.arrays import distinct
 
+AT_ONCE = 10_000
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 
 def _moved(of: Metas, place: Ints) -> Metas:
-    """The same where lines stand at other places, -1 for those that are gone."""
+    """Return the same for moved lines, -1 for removed ones."""
     lines = place[of.lines]
     kept = np.flatnonzero(lines >= 0)
     kept = kept[np.argsort(lines[kept], kind="stable")]
@@ -44,15 +47,15 @@ def _moved(of: Metas, place: Ints) -> Metas:
 
 
 class Labels:
-    """The labels of files of which the newest revisions alone are left, by columns (N,).
+    """The labels of files by columns (N,), reduced to the newest revision of each.
 
-    `rows` are those lines that have spans, or a meta that is no plain one; `metas` the members of
-    all others, by the places of these.
+    `rows` are the lines that have spans, or a `meta` with nested values. `metas` holds the members
+    of all others, by position.
     """
 
     def __init__(self, read: LabelColumns, kept: Ints) -> None:
         self.values = {**read.values}
-        # Most files have one revision of each label, whose columns need no copy.
+        # Most files have one revision of each label, and their columns need no copy.
         every = len(kept) == len(read)
         self.codes = {name: of if every else of[kept] for name, of in read.codes.items()}
         self.replicate = read.replicate if every else read.replicate[kept]
@@ -72,7 +75,7 @@ class Labels:
         return len(self.score)
 
     def strata(self) -> Strata:
-        """As `meta_strata`: what the first line of an item says that says something."""
+        """Return strata as `meta_strata` does: an item's first line with a value counts."""
         firsts: list[tuple[int, str, dict[str, str]]] = []
         for name, of in self.metas.items():
             items = self.codes["item"][of.lines].astype(np.int64)
@@ -95,7 +98,7 @@ class Labels:
             )
 
     def _query(self) -> None:
-        """An item is a query of its own where none is named."""
+        """Make each item a query of its own if no query is named."""
         absent = (self.codes["query"] < 0) | self._is_empty("query")
         if not absent.any():
             return
@@ -118,25 +121,25 @@ class Labels:
         return found
 
     def used(self, name: str) -> list[str]:
-        """The different values of a column, in the order in which they first stand."""
+        """Return the different values of a column, in the order of their first occurrence."""
         codes = self.codes[name]
         names, first, _ = distinct(codes[codes >= 0].astype(np.int64))
         return [self.values[name][n] for n in names[np.argsort(first, kind="stable")]]
 
     def texts(self, name: str, places: Ints) -> list[str | None]:
-        """The texts of a column at some places."""
+        """Return the texts of a column at some positions."""
         values = [*self.values[name], None]
         return [values[n] for n in self.codes[name][places].tolist()]
 
     def answers(self) -> Iterator[tuple[str, str]]:
-        """Each different value of each variable."""
+        """Yield each different value of each variable."""
         there = self.codes["value"] >= 0
         names, values = self.codes["variable"][there], self.codes["value"][there]
         for n in distinct(combined(names, values))[1].tolist():
             yield self.values["variable"][names[n]], self.values["value"][values[n]]
 
     def kinds(self) -> dict[str, str]:
-        """Raters with their kinds, in the order in which they first stand."""
+        """Return raters with their kinds, in the order of their first occurrence."""
         _, first, _ = distinct(self.codes["rater"].astype(np.int64))
         first = np.sort(first)
         raters, kinds = (self.texts(name, first) for name in ("rater", "rater_kind"))
@@ -144,9 +147,9 @@ class Labels:
 
 
 def whole(read: LabelColumns) -> Labels | None:
-    """The newest revision of each label; None where the line reader has to say what is wrong.
+    """Keep the newest revision of each label; None if the line reader has to locate an error.
 
-    That is where a label stands twice, a rater is of two kinds, or a label was assisted.
+    That is the case if a label occurs twice, a rater has two kinds, or a label was assisted.
     """
     if (read.codes["assisted_by"] >= 0).any():
         return None
@@ -164,13 +167,13 @@ def whole(read: LabelColumns) -> Labels | None:
         return Labels(read, np.arange(len(label)))
     order = np.lexsort((-read.revision, label))
     newest = order[np.diff(label[order], prepend=-1) != 0]
-    # A label stands where its first revision stood.
+    # A label keeps the position of its first revision.
     _, first, which = distinct(label)
     return Labels(read, newest[np.argsort(first[which[newest]], kind="stable")])
 
 
 def combined(*columns: Ints | Codes) -> Ints:
-    """One number from 0 for each combination of whole numbers from -1 on, (N,)."""
+    """Return one number from 0 for each combination of integers from -1 on, (N,)."""
     made = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         span = int(column.max(initial=-1)) + 2
@@ -181,7 +184,7 @@ def combined(*columns: Ints | Codes) -> Ints:
 
 
 def offered(labels: Labels, strata: Strata) -> Offered:
-    """As `offered_by`."""
+    """Return the available options, as `offered_by` does."""
     values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
     for name in OWN_STRATA:
         if own := set(filter(None, labels.used(name))):
@@ -196,7 +199,7 @@ def offered(labels: Labels, strata: Strata) -> Offered:
 
 
 def chosen(labels: Labels, choices: Choices, strata: Strata) -> Ints:
-    """The places of the labels that are taken, as `Choices.kept`."""
+    """Return the positions of the selected labels, as `Choices.kept` does."""
     kept = np.ones(len(labels), dtype=bool)
     if choices.variables:
         kept &= _among(labels, "variable", lambda text: text in choices.variables)
@@ -224,7 +227,7 @@ def _among(labels: Labels, name: str, holds: Callable[[str], bool]) -> Bools:
 
 
 def frame_of(labels: Labels, places: Ints, scales: Mapping[str, Scale]) -> Frame:
-    """The frame of the labels at some places."""
+    """Return the frame of the labels at some positions."""
     first = _first(labels.codes["item"][places])
     columns = (labels.texts(name, places[first]) for name in ("item", "query", *OWN_STRATA))
     items = tuple(ItemFacts(str(i), str(q), s, t) for i, q, s, t in zip(*columns, strict=True))
@@ -249,7 +252,7 @@ def frame_of(labels: Labels, places: Ints, scales: Mapping[str, Scale]) -> Frame
 
 
 def _first(codes: Ints | Codes) -> Ints:
-    """Where each different number first stands, in that order."""
+    """Return the first position of each different number, in that order."""
     return np.sort(distinct(codes.astype(np.int64))[1])
 
 
@@ -259,7 +262,7 @@ def _variables(labels: Labels, places: Ints) -> Iterator[tuple[int, str]]:
 
 
 def _units(labels: Labels, places: Ints) -> Ints:
-    """The unit of each place, numbered as they first stand."""
+    """Return the unit of each position, numbered by first occurrence."""
     units = combined(*(labels.codes[name][places] for name in ("item", "kind", "unit")))
     order = np.argsort(distinct(units)[1], kind="stable")
     number = np.empty(len(order), np.int64)
@@ -269,7 +272,7 @@ def _units(labels: Labels, places: Ints) -> Ints:
 
 
 def _said(labels: Labels, places: Ints) -> Ints:
-    """Of repeated judgements of a unit by a rater the first, in the order of units and raters."""
+    """Return a rater's first judgement of each unit, in the order of units and raters."""
     replicate = labels.replicate[places]
     if not replicate.any():
         return places
@@ -331,7 +334,7 @@ def _variable(
         tuple(labels.texts("setting", first)),
     )
     aside = np.flatnonzero(codes[unit, rater] < 0)
-    # By rater, and by unit as they first stand.
+    # By rater, and by unit in the order of first occurrence.
     _, begins, which = distinct(by["rater"].astype(np.int64))
     turn = np.argsort(begins[which][aside], kind="stable")
     asides = tuple(_asides(labels, places, unit, aside[turn]))
@@ -350,17 +353,13 @@ def _asides(labels: Labels, places: Ints, unit: Ints, aside: Ints) -> Iterator[A
         yield Aside(n, str(rater), value is None, str(missing if value is None else value))
 
 
-AT_ONCE = 10_000
-_encode = json.JSONEncoder(ensure_ascii=False).encode
-
-
 def inputs_of(labels: Labels) -> Inputs:
-    """As `Inputs.of`: lines are sorted by the ranks of their members, which is the same order.
+    """Digest the labels as `Inputs.of` does: lines sort like the ranks of their members.
 
-    No member's JSON begins another's, once what follows it is counted in.
+    A member's JSON together with what follows it is never the beginning of another's.
     """
     made = [_encoded(labels, name) for name in LabelFact._fields]
-    # What is the same on all lines changes no order.
+    # Members that are the same on all lines do not affect the order.
     ranks = [rank[codes] for rank, _, codes in made if codes.strides[0] and len(rank) > 1]
     order = np.lexsort(ranks[::-1]) if ranks else np.arange(len(labels))
     digest, count = sha256(), len(order)
@@ -375,7 +374,7 @@ def inputs_of(labels: Labels) -> Inputs:
 
 
 def _encoded(labels: Labels, name: str) -> tuple[Ints, pa.Array, Ints | Codes]:
-    """The rank of each different member, its JSON, and which of them each label has, (N,)."""
+    """Return the rank of each different member, its JSON, and each label's member, (N,)."""
     codes: Ints | Codes
     if name == "replicate":
         numbers, codes = np.unique(labels.replicate, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Labels files to frames."""
+"""Frames of labels files."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .columns import Labels, chosen, frame_of, inputs_of, offered, whole
 
 
 class UnknownLevelError(ValueError):
-    """A level for a variable that no label is of."""
+    """A level for a variable without any label."""
 
 
 @uncollected()
 def file_frame(
     paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices = EVERYTHING
 ) -> tuple[Frame, set[str]]:
-    """The labels of files, and the protocols that they name.
+    """Return the frame of files' labels, and the protocols that they name.
 
     Raises InputError, UnknownLevelError and ChoiceError.
 
-    Where the rows name a known protocol, its codes, escapes and levels hold; `levels` come first.
+    If the rows name a known protocol, its codes, escapes and levels apply; `levels` override them.
     Only the newest revision of a label counts.
     """
     given = list(paths)
@@ -47,7 +47,7 @@ def file_frame(
 def _by_columns(
     labels: Labels, levels: Mapping[str, Level], choices: Choices
 ) -> tuple[Frame, set[str]] | None:
-    """None where a line is to be named that is wrong."""
+    """Return the frame by columns, or None if a line has to be named in an error."""
     protocols = set(filter(None, labels.used("protocol")))
     scales = _scales(labels.used("variable"), protocols, levels)
     for variable, value in labels.answers():
@@ -55,11 +55,11 @@ def _by_columns(
             return None
     rich = list(labels.rows.values())
     if any(row.spans and row.replicate for row in rich):
-        # Which judgement of a unit is the first, only all of its lines say.
+        # The first judgement of a unit can only be found from all of its lines.
         return None
     strata = labels.strata()
     offered(labels, strata).check(choices)
-    # First, since it takes the most memory while it is made.
+    # First, since building the frame needs the most memory.
     inputs = inputs_of(labels)
     frame = frame_of(labels, chosen(labels, choices, strata), scales)
     frame = replace(frame, strata=strata, inputs=inputs)
@@ -70,7 +70,7 @@ def _by_rows(
     paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices
 ) -> tuple[Frame, set[str]]:
     read = [row for path in paths for row in read_labels(path)]
-    # A label that stands twice, and a rater of two kinds, are refused as they are on import.
+    # A duplicate label, and a rater of two kinds, are refused as they are on import.
     group_rows(CheckedRow(row, f"{row.kind or ''}:{row.unit}") for row in read)
     newest: dict[tuple[str, ...], LabelRow] = {}
     for row in read:
@@ -83,8 +83,8 @@ def _by_rows(
     for row in rows:
         if row.value is not None and _is_word(row.value, scales.get(row.variable)):
             level = scales[row.variable].level
-            wrong = f"{row.variable} is {shown(row.value)}, no number, and {level}"
-            raise InputError(row.place, wrong, "code it as a number, or call it nominal")
+            wrong = f"{row.variable} is {shown(row.value)}, which is not a number, and {level}"
+            raise InputError(row.place, wrong, "code it as a number, or declare it nominal")
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
     offered_by(facts, strata).check(choices)
     frame = chosen_frame(facts, choices, strata, scales)
@@ -96,7 +96,7 @@ def _identity(row: LabelRow) -> tuple[str, ...]:
 
 
 def _is_word(value: str, scale: Scale | None) -> bool:
-    """Whether a word stands for a number: where it ranks among others, no file says."""
+    """Return whether a value is a word in a numeric scale, whose rank no file states."""
     if scale is None or scale.level == "nominal":
         return False
     known = value in scale.categories or value in scale.escapes
@@ -129,7 +129,7 @@ def _scales(
 
 
 def file_marks(rows: Iterable[LabelRow]) -> Marks:
-    """The spans of a labels file, which knows no texts; of repeated judgements the first counts."""
+    """Return the spans of a labels file, without texts; of repeated judgements the first counts."""
     first: dict[Place, LabelRow] = {}
     for row in rows:
         place = Place(row.item, row.kind or "", row.unit, row.variable, row.rater)

@@ -13,7 +13,7 @@ from .frames import file_frame
 
 
 def labels_report(paths: list[Path], levels: Mapping[str, Level], choices: Choices) -> JSON:
-    """The same report over labels files, with no campaign. Raises InputError and ChoiceError."""
+    """Create the report of labels files, without a campaign. Raises InputError and ChoiceError."""
     frame, protocols = file_frame(paths, levels, choices)
     protocol = next(iter(protocols)) if len(protocols) == 1 else None
     head = {"campaign": None, "protocol": protocol, "batch": None}

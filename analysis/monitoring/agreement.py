@@ -1,8 +1,8 @@
-"""How well each person agrees with the others, and these with each other, while they work.
+"""Agreement of each person with the others, and of these with each other, while they work.
 
 Both use the same coefficients, over all pairs of labels of a unit. Only the newest labels of a
-campaign are read, so that it takes no longer for a large campaign than for a middle-sized one; the
-report uses all.
+campaign are read, so that a large campaign takes no longer than a medium one. The report uses all
+labels.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ _COLUMNS = (
     "response__assignment__rater_id",
     "response__assignment__item__query_id",
 )
+PERCENT = "share of the others' labels of a unit that are equal, mean over units"
+KAPPA, WEIGHTED = "Cohen's kappa over all pairs", "Cohen's kappa, quadratic weights, over all pairs"
+NOBODY, ALONE = "no other person has labelled these units", "the person gave no label of a category"
+ONE_CATEGORY = "all labels are the same category"
+NO_OTHERS = "no unit has two labels of the others"
 
 
 class _Row(NamedTuple):
@@ -40,8 +45,11 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Said:
-    """What people said of one variable: `codes` (U, R) are places in `values`, -1 for no answer;
-    `labels` (U, R) the labels' keys, 0 for none; `queries` (U,) clusters; `raters` keys."""
+    """People's labels of one variable.
+
+    `codes` (U, R) are indices into `values`, -1 without an answer. `labels` (U, R) are the labels'
+    keys, 0 for none. `queries` (U,) are the clusters, and `raters` the raters' keys.
+    """
 
     variable: str
     values: Sequence[str]
@@ -51,7 +59,7 @@ class Said:
     labels: Ints
 
     def recoded(self, categories: Sequence[str]) -> Ints:
-        """The codes as places in other categories, (U, R); -1 for what is none of them."""
+        """Return the codes as indices into other categories, (U, R); -1 if not among them."""
         place = {category: n for n, category in enumerate(categories)}
         table = np.array([*(place.get(value, -1) for value in self.values), -1], dtype=np.int64)
         found: Ints = table[self.codes]
@@ -60,7 +68,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Newest:
-    """The newest labels by variable; `is_part` where there are more than were read."""
+    """The newest labels by variable; `is_part` if there are more than were read."""
 
     labels: int
     is_part: bool
@@ -68,7 +76,7 @@ class Newest:
 
 
 def newest_labels(campaign: Campaign, most: int = NEWEST) -> Newest:
-    """Current labels of study items that people gave by themselves: with no suggestion in view."""
+    """Return current labels of study items that people gave without a suggestion in view."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,
@@ -99,17 +107,12 @@ def _said(variable: str, rows: Sequence[_Row]) -> Said:
     return Said(variable, list(values), list(raters), queries, codes, labels)
 
 
-PERCENT = "share of the others' labels of a unit that are equal, mean over units"
-KAPPA, WEIGHTED = "Cohen's kappa over all pairs", "Cohen's kappa, quadratic weights, over all pairs"
-NOBODY, ALONE = "nobody else has labelled these units", "they gave no label of a category"
-ONE_CATEGORY = "all labels are the same category"
-NO_OTHERS = "no unit has two labels of the others"
-
-
 @dataclass(frozen=True)
 class WithOthers:
-    """A person's agreement with the others on `units` that both labelled: the share of equal labels
-    and kappa; `others` is the kappa of the others with each other."""
+    """A person's agreement with the others on `units` that both labelled.
+
+    `percent` is the share of equal labels, and `others` the kappa of the others with each other.
+    """
 
     rater: int
     units: int
@@ -126,8 +129,10 @@ def with_others(
     is_ordered: bool,
     out: Collection[int] = (),
 ) -> list[WithOthers]:
-    """For each of `raters` (R,) with `codes` (U, R) of k categories, -1 = none. Who is left `out`
-    is compared, but is nobody's other."""
+    """Compare each of `raters` (R,) with the others; `codes` (U, R) of k categories, -1 = none.
+
+    Raters in `out` are compared, but are not among the others.
+    """
     counted = np.array([rater not in out for rater in raters], dtype=bool)
     every = counts_of(codes[:, counted], k)
     found = []
@@ -151,7 +156,7 @@ def _one(rater: int, own: Ints, rest: Ints, clusters: Ints, k: int, is_ordered: 
     np.add.at(table, own[both], rest[both])
     kappa = _kappa(table, len(both), is_ordered, why)
     paired = rest[rest.sum(axis=1) >= 2].astype(float)
-    # Each pair of two others stands in both orders, so that the table is symmetric.
+    # Each pair of two others counts in both orders, so that the table is symmetric.
     among = paired.T @ paired - np.diag(paired.sum(axis=0))
     return WithOthers(
         rater, len(both), percent, kappa, _kappa(among, len(paired), is_ordered, NO_OTHERS)

@@ -17,7 +17,7 @@ from annotation.progress.status import Standing, standing
 from annotation.protocols.base import Variable
 
 FEWEST = 20
-"""Units of a person, and labels of others on them, below which nothing is said."""
+"""With fewer units of a person, or labels of others on them, there is no flag."""
 NEARLY_ALWAYS, LESS_OFTEN = 0.95, 0.15
 LONGEST_RUN, RUN_SHARE = 15, 0.7
 ESCAPES = 0.2
@@ -26,14 +26,14 @@ CLOSE = 1e-9
 
 
 def apart(said: Said, agreement: Sequence[WithOthers], names: Mapping[int, str]) -> Iterator[Hint]:
-    """Kappa with the others far below that of the others with each other, on enough units."""
+    """Flag a kappa with the others far below theirs with each other, on enough units."""
     for each in agreement:
         own, rest = each.kappa.value, each.others.value
         if own is None or rest is None or min(each.units, each.others.n) < FEWEST:
             continue
         if rest - own > FAR_OFF:
             text = (
-                f"Cohen's kappa with the others is {own:.2f} on {each.units} units; the others "
+                f"Cohen's kappa with the others is {own:.2f} on {each.units} units. The others "
                 f"have {rest:.2f} with each other."
             )
             labels = {"of": "others", "variable": said.variable}
@@ -43,8 +43,10 @@ def apart(said: Said, agreement: Sequence[WithOthers], names: Mapping[int, str])
 def one_sided(
     said: Said, escapes: Collection[str], names: Mapping[int, str], out: Collection[int] = ()
 ) -> Iterator[Hint]:
-    """One answer nearly always or many times in a row, or none of the scale's far more often than
-    the others on the same units."""
+    """Flag one answer given nearly always or many times in a row, or too many escapes.
+
+    Escapes are compared with those of the others on the same units.
+    """
     counted = [n for n, rater in enumerate(said.raters) if rater not in out]
     for column, rater in enumerate(said.raters):
         if rater in names:
@@ -78,7 +80,7 @@ def _always(
         return []
     value = said.values[top]
     text = (
-        f"“{value}” on {counts[top]} of {len(given)} units; on the same units the others gave it "
+        f"“{value}” on {counts[top]} of {len(given)} units. On the same units the others gave it "
         f"in {same} of {labels} labels."
     )
     query = {"variable": said.variable, "value": value}
@@ -99,7 +101,7 @@ def _in_a_row(
         return
     value = said.values[code]
     text = (
-        f"“{value}” {end - start} times in a row; on the same units the others gave it in {same} "
+        f"“{value}” {end - start} times in a row. On the same units the others gave it in {same} "
         f"of {labels} labels."
     )
     first, last = said.labels[there[[0, -1]], column]
@@ -122,7 +124,7 @@ def _escapes(
         return
     words = " or ".join(f"“{said.values[n]}”" for n in wanted)
     text = (
-        f"{words} on {own} of {len(given)} units; on the same units the others gave it in {same} "
+        f"{words} on {own} of {len(given)} units. On the same units the others gave it in {same} "
         f"of {labels} labels."
     )
     query = {"variable": said.variable}
@@ -132,7 +134,7 @@ def _escapes(
 
 
 def longest_run(codes: Ints) -> tuple[int, int]:
-    """Where the longest stretch of equal codes (n,) starts and ends, the first of several."""
+    """Return start and end of the longest stretch of equal codes (n,), the first of several."""
     if not len(codes):
         return 0, 0
     starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
@@ -142,13 +144,15 @@ def longest_run(codes: Ints) -> tuple[int, int]:
 
 
 def _given(others: Ints, wanted: Sequence[int]) -> tuple[int, int]:
-    """How many of the others' labels are among the wanted codes, and how many there are."""
+    """Count the others' labels with the codes, and all of their labels."""
     return int(np.isin(others, wanted).sum()), int((others >= 0).sum())
 
 
 def _most_less(others: Ints, wanted: Sequence[int], bound: float) -> bool:
-    """Whether most of the others gave the wanted codes in no more than this share of their labels:
-    one other who is unlike everybody makes nobody stand out."""
+    """Return whether most of the others gave the codes in at most this share of their labels.
+
+    A single unusual person among the others therefore raises no flag.
+    """
     counted = (others >= 0).sum(axis=0)
     there = counted > 0
     shares = np.isin(others, wanted).sum(axis=0)[there] / counted[there]
@@ -163,8 +167,10 @@ def _hint(
 
 @dataclass(frozen=True)
 class Quality:
-    """By variable how each person agrees with the others, and what stands out; from `labels` of
-    people, the newest alone where `is_part`."""
+    """Each person's agreement with the others by variable, and the flags.
+
+    They are computed from `labels` of people, only the newest ones if `is_part`.
+    """
 
     labels: int
     is_part: bool
@@ -174,7 +180,7 @@ class Quality:
     hints: tuple[Hint, ...]
 
     def of(self, rater: int) -> dict[str, WithOthers]:
-        """One person's agreement, by variable."""
+        """Return one person's agreement, by variable."""
         return {
             variable: each
             for variable, rows in self.agreement.items()
@@ -184,7 +190,7 @@ class Quality:
 
 
 def quality(campaign: Campaign) -> Quality:
-    """As it is now; of many labels, as it was a minute ago."""
+    """Return the current quality; with many labels, that of up to a minute ago."""
     people = standing(campaign)
     out = ",".join(str(each.rater) for each in people.people if each.excluded)
     return kept(f"quality-{campaign.pk}-{out}", lambda: _sized(_quality(campaign, people)))
@@ -210,7 +216,7 @@ def _quality(campaign: Campaign, people: Standing) -> Quality:
 
 
 def _asked(campaign: Campaign, read: Newest) -> Iterable[Variable]:
-    """The variables that anybody has labelled, each once, in the protocol's order."""
+    """Return the variables with any label, each once, in the protocol's order."""
     asked = {variable.name: variable for variable in schema(campaign).variables}
     return [variable for name, variable in asked.items() if name in read.variables]
 

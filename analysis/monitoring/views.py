@@ -1,6 +1,6 @@
-"""Live agreement and quality flags, as parts of the pages of progress.
+"""Live agreement and quality flags, as parts of the progress pages.
 
-Each part is a page of its own without scripts.
+Without scripts each part is a page of its own.
 """
 
 from __future__ import annotations
@@ -71,5 +71,5 @@ def _with_addresses(campaign: Campaign, hints: Any) -> list[dict[str, Any]]:
 
 
 def labels_address(campaign: Campaign, hint: Hint) -> str:
-    """The page with the labels that a hint is about."""
+    """Return the address of the page with the labels that a flag is about."""
     return f"{reverse('rater-labels', args=[campaign.pk, hint.rater])}?{urlencode(hint.labels)}"

@@ -1,4 +1,4 @@
-"""Section: agreement among people, overall, in pairs, and the distribution of their labels."""
+"""Section: agreement among people, overall and in pairs, and the distribution of their labels."""
 
 from __future__ import annotations
 
@@ -28,24 +28,25 @@ from .crowd import is_crowd, large_pairs, pairs_distribution
 
 NO_ORDER = "its categories have no order"
 WEIGHTED = ("cohen_kappa_linear", "cohen_kappa_quadratic")
+ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
 
 
 def pair(
     sample: Sample, one: Ints, other: Ints, names: Sequence[str] = tuple(PAIR)
 ) -> dict[str, Estimate]:
-    """The share of equal labels and Cohen's kappas of two columns (U,), as far as named."""
+    """Return the named ones of the share of equal labels and Cohen's kappas of columns (U,)."""
     apart = {name: no for name in names if (no := _undefined(sample, name, one, other))}
     wanted = [name for name in names if name not in apart]
     k = sample.k
     if sample.is_continuous:
-        # Whether two labels are equal is all that a share needs, whatever the number of values.
+        # A share needs only whether two labels are equal, whatever the number of values.
         one, other, k = *_equal_or_not(one, other), 2
     made = pair_estimates(one, other, sample.clusters, k, names=wanted, **sample.drawing)
     return {name: (made | apart)[name] for name in names}
 
 
 def numbers(sample: Sample, codes: Ints) -> Floats:
-    """Codes as the numbers of their categories, NaN where there is no label."""
+    """Return codes as the numbers of their categories, NaN without a label."""
     return numbered(sample.frame.scale, codes)
 
 
@@ -64,9 +65,9 @@ def _equal_or_not(one: Ints, other: Ints) -> tuple[Ints, Ints]:
 
 
 def distribution(frame: VariableFrame) -> JSON:
-    """Counts by rater and category, units by number of human labels, and unanimous units.
+    """Count labels by rater and category, units by number of human labels, and unanimous units.
 
-    A unit is unanimous where two or more people labelled it and all gave the same category.
+    A unit is unanimous if two or more people labelled it and all gave the same category.
     """
     codes, k = frame.of("human"), len(frame.scale.categories)
     labels = (codes >= 0).sum(axis=1)
@@ -88,13 +89,10 @@ def _by_category(frame: VariableFrame, column: int) -> dict[str, int]:
     return dict(zip(frame.scale.categories, counts.tolist(), strict=True))
 
 
-ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
-
-
 def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
-    """The agreement of the human raters on the units of a sample.
+    """Return the agreement of people on the units of a sample.
 
-    Of a crowd, pairs are told one by one only if asked for: those that share enough units.
+    In a crowd, pairs with enough shared units are listed only with `with_pairs`.
     """
     codes = sample.frame.of("human")
     return {
@@ -115,7 +113,7 @@ def _pairs(sample: Sample, with_pairs: bool) -> JSON:
 
 
 def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
-    """Categories that judges alone used are none of the people's."""
+    """Return people's coefficients, without categories that only judges used."""
     scale = sample.frame.scale
     own = scale.own()
     place = np.cumsum(own) - 1
@@ -143,7 +141,7 @@ def _pair(sample: Sample, a: int, b: int) -> JSON:
 
 
 def _of_numbers(sample: Sample, one: Ints, other: Ints) -> dict[str, Estimate]:
-    """Correlations and the mean distance of two columns of codes, where these have an order."""
+    """Return correlations and the mean distance of two columns of codes, if they are ordered."""
     if not sample.is_ordered:
         methods = {str(name): method for name, (_, method) in FUNCTIONS.items()} | {ERROR: DISTANCE}
         return {name: undefined(NO_ORDER, 0, method) for name, method in methods.items()}

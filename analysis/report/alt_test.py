@@ -22,12 +22,12 @@ from ..statistics.alternative import describe_undecided
 from ..types import JSON
 from .agreement import numbers
 
-#: So many points below people's accuracy a judge is worse.
+#: How far below people's accuracy the worse judge's is.
 WORSE = 0.1
-#: With more items than this the power is simulated as if there were so many.
+#: With more items the power is simulated for this number.
 MOST_ITEMS = 500
 TRIALS = 400
-#: And with more people as if there were so many, beyond which little changes.
+#: With more people it is simulated for this number, beyond which little changes.
 MOST_ANNOTATORS = 30
 ORDERED = "simulated for categories without order only"
 
@@ -35,10 +35,10 @@ ORDERED = "simulated for categories without order only"
 def alternative(
     sample: Sample, codes: Ints, epsilons: tuple[float, ...], floor: tuple[AltTest, ...]
 ) -> JSON:
-    """The key `alt_test` of a judge with these codes (U,).
+    """Return the key `alt_test` of a judge with these codes (U,).
 
-    The first epsilon is the report's, the others are those of the curve. `floor` holds the floor's
-    tests at the same ones; empty where there is no floor.
+    The first epsilon is the report's, and the others are those of the curve. `floor` holds the
+    baseline's tests at the same ones, and is empty without a baseline.
     """
     tests = alternative_tests(sample, codes, epsilons)
     beside = floor or (None,) * len(tests)
@@ -51,7 +51,7 @@ def alternative(
 def alternative_tests(
     sample: Sample, codes: Ints, epsilons: tuple[float, ...]
 ) -> tuple[AltTest, ...]:
-    """The test of whoever gave these codes (U,), at each epsilon."""
+    """Test the rater with these codes (U,) at each epsilon."""
     level = sample.frame.scale.level
     codes_of_people = sample.frame.of("human")
     people: Ints | Floats = codes_of_people
@@ -65,7 +65,7 @@ def alternative_tests(
 
 
 def _verdict(test: AltTest, floor: AltTest | None) -> JSON:
-    """A pass where the floor passes too is none that could be told from it."""
+    """Return the verdict; a pass is void if the baseline passes, too."""
     verdict = verdict_beside(test, floor)
     return {"verdict": verdict, "passed": None if verdict == "floor-passes" else test.passed}
 
@@ -77,7 +77,7 @@ def _at(test: JSON) -> JSON:
 
 
 def beside_test(sample: Sample, column: int, compared: JSON, epsilon: float) -> JSON:
-    """The keys `sensitivity` and `power` of a judge's `alt_test`."""
+    """Return the keys `sensitivity` and `power` of a judge's `alt_test`."""
     level = sample.frame.scale.level
     codes = sample.frame.of("human"), sample.frame.codes[:, column]
     people: Ints | Floats = codes[0]
@@ -105,7 +105,7 @@ def _terse(test: AltTest) -> JSON:
 def _power(
     sample: Sample, agreement: float | None, test: JSON, items: float | None, epsilon: float
 ) -> JSON:
-    """How often a judge would pass who is as good as people are, and one who is worse."""
+    """Return how often a judge as good as people would pass, and one that is worse."""
     k = int(sample.frame.scale.own().sum())
     reason = test.get("reason") or (ORDERED if sample.frame.scale.level != "nominal" else None)
     if reason or agreement is None or items is None or k < 2 or sample.is_continuous:
@@ -138,9 +138,10 @@ def _passing(
 
 
 def verdict_words(test: JSON, floor: JSON | None = None) -> str:
-    """The verdict of a test, or of one rule or point of its curve; old frozen reports have none.
+    """Describe the verdict of a test, or of one rule or point of its curve.
 
-    With what a judge's `floor` says it is told at which epsilon the floor does not pass.
+    Snapshots of old reports have none. With a judge's `floor`, it also says at which epsilon the
+    baseline does not pass.
     """
     if test.get("verdict") == "floor-passes":
         return f"cannot be said at this ε: word overlap passes too{_smaller(floor)}"

@@ -31,7 +31,7 @@ from .variance_components import components
 from .warnings import warnings
 
 Held = Collection[str] | None
-"""The items that judges are held against people on; None for all."""
+"""The items on which judges are compared with people; None for all."""
 
 
 def frame_report(
@@ -42,11 +42,11 @@ def frame_report(
     sampled: bool | None,
     check: bool = True,
 ) -> JSON:
-    """The report of a frame, as JSON.
+    """Create the report of a frame, as JSON.
 
-    `head` says what the labels are of: campaign, protocol and batch, null where there is none.
-    Variables come in `order`. `sampled` says whether people were asked a random share of the
-    queries; None where nothing says so. Without `check` no other library computes figures again.
+    `head` describes the labels: campaign, protocol and batch, null if there is none. Variables are
+    in `order`. `sampled` says whether people were asked a random share of the queries; None if
+    unknown. Without `check` no other library computes figures again.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     held = evaluated(frame.strata, choices)
@@ -74,7 +74,7 @@ def frame_report(
 
 
 def _check(frame: Frame, variables: JSON, of: JSON, choices: Choices, held: Held) -> JSON:
-    """Those of our figures that others' libraries have, by them."""
+    """Check the figures that other libraries have, by these libraries."""
 
     def figures() -> Figures:
         found = Figures()
@@ -138,26 +138,26 @@ def _comparison(sample: Sample, choices: Choices, held: Held, with_curves: bool 
 
 
 def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
-    """Those of one threshold, and what is of none."""
+    """Return the cuts at one threshold, and those without a threshold."""
     return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
 
 
 def _compared(sample: Sample, held: Held) -> Sample:
-    """Without the labels on which judges and people may not be compared."""
+    """Leave out the labels on which judges and people may not be compared."""
     if held is None:
         return sample
     return sample.only(among([item for item, _, _ in sample.frame.units.names], held))
 
 
 def _strata(sample: Sample, frame: Frame, choices: Choices, held: Held) -> JSON:
-    """The same within each part of each stratum; a partition that stands already is not redone."""
+    """Repeat the sections for each part of each stratum; equal parts are computed once."""
     done: dict[tuple[bool, tuple[tuple[int, ...], ...]], JSON] = {}
     strata: JSON = {}
     for name, values in _values(sample.frame.units, frame.strata).items():
         parts = _parts(values)
         if not parts:
             continue
-        # Each role stands for itself in its own stratum.
+        # In the stratum of splits, each split is compared by itself.
         of_roles = name == STRATUM
         partition = of_roles, tuple(tuple(units) for units in parts.values())
         if partition not in done:
@@ -175,7 +175,7 @@ def _strata(sample: Sample, frame: Frame, choices: Choices, held: Held) -> JSON:
 
 
 def _values(units: UnitFacts, strata: Strata) -> dict[str, tuple[str | None, ...]]:
-    """What each unit is in each stratum."""
+    """Return the value of each unit in each stratum."""
     found: dict[str, tuple[str | None, ...]] = {name: getattr(units, name) for name in OWN_STRATA}
     for name, of in strata.items():
         found[name] = tuple(of.get(item) for item, _, _ in units.names)

@@ -1,4 +1,4 @@
-"""Section for more than 30 people: distribution of pairwise agreement and outliers, not pairs."""
+"""Section for more than 30 people: distributions of agreement, and outliers, instead of pairs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..statistics.pairwise import CROWD
 from ..types import JSON
 
 FEWEST = 30
-"""A pair, or a person, with fewer shared units is no part of a distribution."""
+"""Pairs and people with fewer shared units are left out of distributions."""
 FAR_OFF = 0.2
 FEW = f"shares {FEWEST} units"
 NO_PAIR, NO_PERSON = f"no pair of people {FEW}", f"nobody {FEW} with others"
@@ -44,12 +44,12 @@ BINS = tuple(n / 10 for n in range(-10, 11))
 
 
 def is_crowd(frame: VariableFrame) -> bool:
-    """Whether the frame has more people than their pairs can be told of one by one."""
+    """Return whether the frame has too many people to list their pairs one by one."""
     return len(frame.columns("human")) > CROWD
 
 
 def pairs_distribution(sample: Sample) -> JSON:
-    """The key `pairs_distribution` of people's agreement with each other."""
+    """Return the key `pairs_distribution` of people's agreement with each other."""
     codes = sample.frame.of("human")
     found = pair_counts(codes, sample.k, with_uses=not sample.is_continuous)
     large = found.least(FEWEST)
@@ -80,7 +80,7 @@ def _of_categories(sample: Sample, codes: Ints) -> JSON:
 
 
 def _of_values(codes: Ints) -> JSON:
-    """Where there are so many values that tables of them would mean nothing."""
+    """Return distributions for variables with too many values for tables of them."""
     units, percent = percent_with_others(codes)
     with_others = {
         "people": int((units >= FEWEST).sum()),
@@ -92,14 +92,14 @@ def _of_values(codes: Ints) -> JSON:
 
 
 def large_pairs(sample: Sample) -> list[tuple[int, int]]:
-    """The columns of each two people who share at least 30 units."""
+    """Return the columns of each two people who share at least 30 units."""
     people = sample.frame.columns("human")
     found = pair_counts(sample.frame.of("human"), sample.k, with_uses=False).least(FEWEST)
     return [(people[a], people[b]) for a, b in zip(found.one, found.other, strict=True)]
 
 
 def judged_distribution(sample: Sample, judge: Ints) -> JSON:
-    """The key `pairs_distribution` of a judge: its agreement with each person."""
+    """Return the key `pairs_distribution` of a judge: its agreement with each person."""
     codes = sample.frame.of("human")
     both = (codes >= 0) & (judge >= 0)[:, None]
     units = both.sum(axis=0)
@@ -118,7 +118,7 @@ def judged_distribution(sample: Sample, judge: Ints) -> JSON:
 
 
 def distributed(values: Floats, reason: str) -> JSON:
-    """Quantiles of the values that are defined, how many those are, and why there are none."""
+    """Return quantiles and number of the defined values, or the reason why there are none."""
     known = values[np.isfinite(values)]
     if not len(known):
         why = reason if not len(values) else "all labels are the same category"
@@ -140,7 +140,7 @@ def _histogram(values: Floats) -> list[JSON]:
 
 
 def _stand_out(sample: Sample, crowd: WithOthers) -> list[JSON]:
-    """The worst of them first."""
+    """Return the people whose agreement is low, the lowest first."""
     people: Sequence[int] = sample.frame.columns("human")
     found = far_off(crowd, FAR_OFF, FEWEST)
     rows = [

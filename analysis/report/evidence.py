@@ -1,9 +1,9 @@
-"""Section: agreement on evidence. Do raters mark the same words of a text?
+"""Section: agreement on evidence, that is, on the words of a text that raters mark.
 
-A document is what was marked in one text for one unit by the raters who answered the unit. Raters
-are people, or people and one judge as one more annotator, never as gold. There are two readings:
-all documents (marking nothing is an answer: a rater who says no has no evidence), and only pairs
-in which both raters marked something.
+A document is what the raters who answered a unit marked in one text for that unit. Raters are
+people, or people and one judge as one more annotator, never as gold. There are two readings: all
+documents, in which marking nothing is an answer (a rater who says no has no evidence), and only
+pairs in which both raters marked something.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_TEXTS = "the texts are not known: a labels file does not hold them"
 
 @dataclass(frozen=True)
 class _Text:
-    """What each rater of the frame marked in one text for one unit, and the text, if known."""
+    """Each rater's spans in one text for one unit, and the text if it is known."""
 
     query: int
     marked: tuple[Marked | None, ...]
@@ -52,7 +52,7 @@ class _Draws:
 
 
 def spans(labels: VariableFrame, marks: Marks, resamples: int | None, seed: int) -> JSON:
-    """The key `spans` of a variable, or nothing where nobody marked anything for it."""
+    """Return the key `spans` of a variable, or nothing if no rater marked anything for it."""
     lost: Counter[str] = Counter()
     texts = list(_texts(labels, marks, lost))
     if not texts:
@@ -73,10 +73,9 @@ def spans(labels: VariableFrame, marks: Marks, resamples: int | None, seed: int)
 
 
 def _texts(labels: VariableFrame, marks: Marks, lost: Counter[str]) -> Iterator[_Text]:
-    """The documents; labels whose quotes stand nowhere count in `lost`, by rater.
+    """Yield the documents; labels with unlocated quotes are counted in `lost`, by rater.
 
-    What somebody marked who is left out makes no document, and says nothing of where evidence
-    belongs.
+    Spans of excluded raters neither create a document nor show where evidence belongs.
     """
     counted = [(n, rater) for n, rater in enumerate(labels.raters) if rater.excluded is None]
     given = {
@@ -105,7 +104,7 @@ def _texts(labels: VariableFrame, marks: Marks, lost: Counter[str]) -> Iterator[
 
 
 def _first_of_several(marks: Marks, usual: str) -> dict[str, str]:
-    """By item the first text of the kind that evidence is of, where it shows several of it."""
+    """Return by item the first text of the usual kind, for items with several such texts."""
     first: dict[str, str] = {}
     for item, name in marks.texts:
         if name.startswith(f"{usual}:"):
@@ -114,18 +113,18 @@ def _first_of_several(marks: Marks, usual: str) -> dict[str, str]:
 
 
 def _named(item: str, name: str, marks: Marks, first: Mapping[str, str]) -> str:
-    """The text of an item that a name means; of a kind it is the first, where nothing is marked."""
+    """Return the text of an item that a name means; for a kind it is the first text."""
     return name if (item, name) in marks.texts else first.get(item, name)
 
 
 def _usual(given: Iterable[Sequence[Mark]]) -> str | None:
-    """The text that is marked most often."""
+    """Return the text that is marked most often."""
     counted = Counter(mark.field for marks in given for mark in marks)
     return counted.most_common(1)[0][0] if counted else None
 
 
 def _marked(marks: Sequence[Mark], field: str) -> Marked | None:
-    """The spans in a text; None where a rater's quotes stand nowhere in any."""
+    """Return the spans in a text, or None if none of the rater's quotes was located."""
     placed = [mark for mark in marks if mark.start is not None and mark.end is not None]
     if marks and not placed:
         return None
@@ -141,7 +140,7 @@ def _workers(text: _Text) -> int:
 
 
 def _people(texts: Sequence[_Text], draws: _Draws) -> JSON:
-    # Alpha for unitising wants the same raters everywhere; with gaps it is of their pairs.
+    # Alpha for unitising needs the same raters throughout; with gaps it is computed by pair.
     if any(marked is None for text in texts for marked in text.marked):
         pairs = [pair for text in texts for pair in _paired(text, None)]
         return _block(texts, pairs, draws, None, PAIRS)
@@ -149,7 +148,7 @@ def _people(texts: Sequence[_Text], draws: _Draws) -> JSON:
 
 
 def _judge(texts: Sequence[_Text], draws: _Draws) -> JSON:
-    """The judge is the first of the raters, and in every pair."""
+    """Compare the judge, who is the first of the raters and in every pair."""
     held = [t for t in texts if t.marked[0] is not None and _workers(t) >= 2]
     return _block(held, [pair for text in held for pair in _paired(text, 0)], draws, 0, WITH_EACH)
 
@@ -187,7 +186,7 @@ def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
 
 
 def _alphas(texts: Sequence[_Text], draws: _Draws, over: str) -> JSON:
-    """Corrected for chance, for which it must be known how much was left unmarked."""
+    """Return chance-corrected agreement, which needs the texts' unmarked length."""
     known = [text.text for text in texts if text.text is not None]
     if len(known) < len(texts):
         tokens, units = "alpha of tokens", "alpha for unitising"
@@ -212,5 +211,5 @@ def _over(method: str, over: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _tokens(text: str) -> Ints:
-    """Where each word starts and ends, (T, 2)."""
+    """Return the start and end of each word, (T, 2)."""
     return np.array([word.span() for word in WORD.finditer(text)], np.int64).reshape(-1, 2)

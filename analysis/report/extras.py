@@ -1,4 +1,4 @@
-"""Sections: soft labels (Dawid and Skene), and written answers with what a second round kept."""
+"""Sections: soft labels (Dawid and Skene), and written answers with a second round of answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXPECTED = f"mean probability of the judge's label, {FIXED}"
 
 
 def soft_labels(sample: Sample) -> JSON:
-    """The key `soft_labels`: where they differ from the majority, who errs, and each judge."""
+    """Return the key `soft_labels`: differences from the majority, errors, and each judge."""
     frame = sample.frame
     codes, own = frame.of("human"), frame.scale.own()
     people = int((codes >= 0).any(axis=0).sum())
@@ -56,7 +56,7 @@ def soft_labels(sample: Sample) -> JSON:
 
 
 def _raters(sample: Sample, soft: SoftLabels) -> JSON:
-    """The share of units, over categories as frequent as estimated, that a rater gets wrong."""
+    """Return each rater's error rate, over categories with their estimated frequencies."""
     frame = sample.frame
     right = np.diagonal(soft.raters, axis1=1, axis2=2)
     return {
@@ -88,7 +88,7 @@ def _judge(sample: Sample, soft: SoftLabels, labels: Ints, codes: Ints) -> JSON:
 
 @dataclass(frozen=True)
 class Rounds:
-    """First and second answers: `pairs` has both texts by question; some were skipped."""
+    """First and second answers: `pairs` has both texts by question; `skipped` counts the others."""
 
     pairs: Mapping[str, tuple[str, str]]
     skipped: int
@@ -96,7 +96,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class WrittenAnswers:
-    """The usable answers of people: `texts` by question, and how many answers were not usable."""
+    """The usable answers of people: `texts` by question, and the number of unusable answers."""
 
     texts: Mapping[str, Sequence[str]]
     unusable: int
@@ -104,11 +104,11 @@ class WrittenAnswers:
 
 
 def written(answers: WrittenAnswers) -> JSON:
-    """The report's block on written answers.
+    """Return the report's block on written answers.
 
-    Two identical answers count 1, or, under `differing`, not at all: the second reading is that of
+    Two identical answers count as 1, or under `differing` not at all. The second reading is that of
     CLAPnq (Rosenthal and others 2025), whose release lists identical answers once. A second person
-    who saw the first answer does not agree independently, so neither is agreement beyond chance.
+    who saw the first answer does not agree independently, so neither reading is chance-corrected.
     """
     several = {query: texts for query, texts in answers.texts.items() if len(texts) > 1}
     block: JSON = {
@@ -140,7 +140,7 @@ def _between(texts: Mapping[str, Sequence[str]]) -> JSON:
 
 
 def _similarity(pairs: Mapping[str, Iterable[tuple[str, str]]], of: str) -> JSON:
-    """The mean ROUGE-L F1 over questions, of pairs that differ and of all."""
+    """Return the mean ROUGE-L F1 over questions, of differing pairs and of all pairs."""
     every: dict[str, float] = {}
     differing: dict[str, float] = {}
     for query, texts in pairs.items():

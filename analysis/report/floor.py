@@ -1,7 +1,8 @@
-"""Section: a judge beside people and beside the floor, with its gap to people.
+"""Section: a judge beside people and beside the baseline, with its gap to people.
 
-The kappa with people's majority is elsewhere and is not compared with these: a majority is less
-noisy than a person, so a judge may agree with it better than people agree with each other.
+The kappa with people's majority is in another section and is not compared with these figures. A
+majority is less noisy than a person, so a judge may agree with it better than people agree with
+each other.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ NO_LABEL = "the lexical rule has no label on these units"
 
 @dataclass(frozen=True)
 class Floor:
-    """What word overlap reaches on some units; `tests` are at the report's epsilon and the curve's.
+    """The baseline (word overlap) on some units; `tests` are at the report's epsilons.
 
-    `reason` says why it has no labels; then there are no tests.
+    `reason` says why there are no labels; then there are no tests either.
     """
 
     codes: Ints
@@ -46,7 +47,7 @@ class Floor:
 
 
 def floor(sample: Sample, epsilons: tuple[float, ...]) -> Floor:
-    """The floor on the units of a sample, tested at each epsilon, the report's own first."""
+    """Return the baseline on the units of a sample, tested at each epsilon, the report's first."""
     frame = sample.frame
     codes = frame.floor.codes
     reason = frame.floor.reason
@@ -74,7 +75,7 @@ def floor(sample: Sample, epsilons: tuple[float, ...]) -> Floor:
 
 
 def beside_floor(sample: Sample, codes: Ints, floor: Floor) -> JSON:
-    """The key `floor` of a judge with these codes (U,)."""
+    """Return the key `floor` of a judge with these codes (U,)."""
     return {
         "gap": floor.gap.as_json(),
         "judge_minus_floor": _less(sample, codes, floor).as_json(),
@@ -84,7 +85,7 @@ def beside_floor(sample: Sample, codes: Ints, floor: Floor) -> JSON:
 
 
 def _passes(floor: Floor) -> JSON:
-    """Whether the floor passes, said only where the number of queries can decide; else why not."""
+    """Return whether the baseline passes, or the reason if too few queries can decide."""
     test, *curve = floor.tests or (None,)
     passes = test.passed if test else None
     if test is None or passes is None:
@@ -100,7 +101,7 @@ def _why(test: AltTest) -> str:
 
 
 def gap_of(sample: Sample, codes: Ints) -> dict[str, Estimate]:
-    """The gap to people of whoever gave these codes (U,), in kappa and in percent."""
+    """Return the gap to people, in kappa and in percent, of the rater with these codes (U,)."""
     names = ("percent",) if sample.is_continuous else tuple(NAMES)
     people = sample.frame.of("human")
     made = gap_estimates(codes, people, sample.clusters, sample.k, names=names, **sample.drawing)

@@ -50,13 +50,19 @@ from .alt_test import alternative
 from .crowd import is_crowd, judged_distribution
 from .floor import Floor, beside_floor, floor, gap_of
 
+ANSWERS = {"yes", "no"}
+BELOW, REACHED = 0, 1
+OF_TWO = ("krippendorff_alpha", "gwet_ac")
+ERROR = "mean absolute error, mean human rating"
+ERROR_WITH = ERROR.replace("mean human rating", "adjudicated rating")
+
 
 def bounds(sample: Sample, column: int) -> JSON:
-    """The key `bounds` of a judge, or nothing where no answer is missing.
+    """Return the key `bounds` of a judge, or nothing if no answer is missing.
 
-    Only units on which people together say something count. Wrong is, for Cohen's kappa, the
-    people's most frequent other category; with more than two there might be a wrong answer that
-    leaves kappa lower still.
+    Only units with a joint label of people count. For Cohen's kappa, a wrong answer is the people's
+    most frequent other category. With more than two categories another wrong answer might lower
+    kappa further.
     """
     frame = sample.frame
     people = reference(frame).codes
@@ -82,17 +88,14 @@ def bounds(sample: Sample, column: int) -> JSON:
 
 
 def _others(reference: Ints) -> Ints:
-    """The most frequent other category than each unit's own."""
+    """Return the most frequent category other than each unit's own."""
     counts = np.bincount(reference[reference >= 0], minlength=2)
     first, second = np.argsort(-counts, kind="stable")[:2]
     return np.where(reference == first, second, first).astype(np.int64)
 
 
-ANSWERS = {"yes", "no"}
-
-
 def calibration(sample: Sample, column: int, reference: Ints) -> JSON:
-    """The key `calibration` of a judge, or nothing where it has no probabilities of yes."""
+    """Return the key `calibration` of a judge, or nothing if it has no probabilities of yes."""
     scale, p = sample.frame.scale, sample.frame.scores[:, column]
     there = np.isfinite(p) & (reference >= 0)
     own = {c for c in scale.categories if c not in scale.foreign}
@@ -114,9 +117,6 @@ def calibration(sample: Sample, column: int, reference: Ints) -> JSON:
             ],
         }
     }
-
-
-BELOW, REACHED = 0, 1
 
 
 def _right(table: Floats, side: int) -> Value:
@@ -149,29 +149,29 @@ MEASURES: dict[str, Measure] = {
 
 
 def thresholds(sample: Sample, codes: Ints) -> list[JSON]:
-    """One row for each category but the lowest; none for nominal ones or too many.
+    """Return one row for each category but the lowest; none for nominal or too many categories.
 
-    A rating reaches a threshold if its category ranks at or above it; people reach it by majority,
-    ties left out, or by their mean where the level is interval. Precision and recall are of both
-    sides, as CRUX prints them for answerable and unanswerable (Ju and others 2025): of reaching it,
-    and of staying below it.
+    A rating reaches a threshold if its category ranks at or above it. People reach it by majority,
+    without ties, or by their mean at the interval level. Precision and recall are given for
+    reaching the threshold and for staying below it, as CRUX prints them for answerable and
+    unanswerable (Ju and others 2025).
     """
     return [_row(sample, codes, rank) for rank in cuts(sample)]
 
 
 def cuts(sample: Sample) -> range:
-    """The ranks at which a scale is cut."""
+    """Return the ranks at which a scale is cut."""
     return range(1, sample.k) if sample.is_ordered and not sample.is_continuous else range(0)
 
 
 def threshold_at(sample: Sample, rank: int) -> float:
-    """The number of the category of a rank, whole where it is."""
+    """Return the number of the category of a rank, as an integer if it is whole."""
     value = float(sample.frame.scale.values()[rank])
     return int(value) if value.is_integer() else value
 
 
 def people_reach(sample: Sample, rank: int) -> Ints:
-    """Whether people together put a unit at or above a rank: 1, 0, or -1 for a tie or no label."""
+    """Return whether people together put a unit at or above a rank: 1, 0, or -1 if undecided."""
     if sample.frame.scale.level != "interval":
         return majority(_cut(sample.frame.of("human"), rank))[0]
     means, cut = mean_rating(sample.frame), sample.frame.scale.values()[rank]
@@ -190,9 +190,9 @@ def _cut(codes: Ints, rank: int) -> Ints:
 
 
 def curves(sample: Sample, column: int, reference: Ints) -> list[JSON]:
-    """A curve for yes, or for reaching each threshold of a rating; none where there are no scores.
+    """Return a curve for yes, or for reaching each threshold of a rating, if there are scores.
 
-    A score at or above a threshold of its own counts as yes, or as reaching the rating.
+    A score at or above its own threshold counts as yes, or as reaching the rating.
     """
     scores = sample.frame.scores[:, column]
     if not np.isfinite(scores).any():
@@ -201,7 +201,7 @@ def curves(sample: Sample, column: int, reference: Ints) -> list[JSON]:
 
 
 def _asked(sample: Sample, reference: Ints) -> Iterator[tuple[JSON, Ints]]:
-    """What a curve is of, and whether people say so: 1, 0 or -1."""
+    """Yield the subject of each curve, and whether people affirm it: 1, 0 or -1."""
     scale = sample.frame.scale
     if {c for c in scale.categories if c not in scale.foreign} == ANSWERS:
         says = reference == scale.categories.index("yes")
@@ -229,14 +229,10 @@ def _points(found: ThresholdSweep) -> Iterator[JSON]:
         yield {"score": float(score), **{name: of[n].value for name, of in lists.items()}}
 
 
-OF_TWO = ("krippendorff_alpha", "gwet_ac")
-ERROR = "mean absolute error, mean human rating"
-
-
 def judges(sample: Sample, epsilon: float, with_curves: bool = True) -> JSON:
-    """Each judge of the frame against its people, by the judge's name.
+    """Compare each judge of the frame with people, by the judge's name.
 
-    `with_curves`: whether what is told over a range of thresholds and epsilons stands there, too.
+    `with_curves` includes the results over ranges of thresholds and epsilons.
     """
     columns = sample.frame.columns("judge")
     epsilons = (epsilon, *(EPSILONS if with_curves else ()))
@@ -247,10 +243,10 @@ def judges(sample: Sample, epsilon: float, with_curves: bool = True) -> JSON:
 
 
 def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...]) -> JSON:
-    """One judge against people together: the most frequent label, or the mean of interval-level
-    ratings (see `analysis.people`). Ties are left out and counted.
+    """Compare one judge with people together (see `analysis.data.reference`).
 
-    The first of `epsilons` is the report's own, and the others are those of its curve, if any.
+    Ties are left out and counted. The first of `epsilons` is the report's own, and the others are
+    those of its curve, if any.
     """
     frame = sample.frame
     name, codes, people = frame.raters[column].name, frame.codes[:, column], reference(frame)
@@ -276,7 +272,7 @@ def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...
 
 
 def _pairs(sample: Sample, codes: Ints) -> JSON:
-    """A judge's codes (U,) with each person's; of a crowd, how they are distributed."""
+    """Compare a judge's codes (U,) with each person's; in a crowd, by their distribution."""
     frame = sample.frame
     if is_crowd(frame):
         return {"pairs_distribution": judged_distribution(sample, codes)}
@@ -294,8 +290,10 @@ def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
 
 
 def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
-    """A judge's codes (U,) with a reference. Interval alpha takes a mean as it is; coefficients of
-    categories take the category nearest to it."""
+    """Compare a judge's codes (U,) with a reference.
+
+    Interval alpha uses a mean directly. Coefficients of categories use the category nearest to it.
+    """
     scale, both = sample.frame.scale, np.stack([people.codes, codes], axis=1)
     corrected = agreement_estimates(
         both,
@@ -319,9 +317,9 @@ def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
 def alignment_with(
     sample: Sample, reference: Ints, codes: Ints, gaps: Floats, error: str = ERROR
 ) -> JSON:
-    """Categories one by one, all of them together, and the table that both are made of.
+    """Return measures of each category and overall, and the table that both are computed from.
 
-    `gaps` (U,) are how far ratings lie from the reference's, and `error` says which that is.
+    `gaps` (U,) are the distances of ratings from the reference's, and `error` names their mean.
     """
     if sample.is_continuous:
         n = int(((reference >= 0) & (codes >= 0)).sum())
@@ -355,12 +353,10 @@ def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
 
 
 def human_ceiling(sample: Sample, judge: Ints) -> JSON:
-    """What people reach with each other on the units that a judge (U,) labelled: kappa and the
-    share of equal labels, the mean over pairs of people weighted by shared units; and which pairs
-    enter.
+    """Return human agreement on the units that a judge (U,) labelled, and the pairs that count.
 
-    Units on which people tie are among them: to leave these out would be to leave out where people
-    differ.
+    It holds kappa and the share of equal labels, as means over pairs of people weighted by shared
+    units. Units on which people tie are included: leaving them out would leave out disagreement.
     """
     people = np.where(judge[:, None] >= 0, sample.frame.of("human"), -1)
     pairs = ceiling_pairs(people)
@@ -383,7 +379,7 @@ def _ceiling(sample: Sample, people: Ints) -> JSON:
 
 
 def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:
-    """Rank and linear correlation with the mean human rating, where categories have an order."""
+    """Correlate with the mean human rating, if categories have an order."""
     if not sample.is_ordered:
         return {name: undefined(NO_ORDER, 0, of).as_json() for name, (_, of) in FUNCTIONS.items()}
     made = correlation_estimates(
@@ -392,14 +388,11 @@ def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:
     return _as_json({str(name): estimate for name, estimate in made.items()})
 
 
-ERROR_WITH = ERROR.replace("mean human rating", "adjudicated rating")
-
-
 def adjudicated(sample: Sample, column: int) -> JSON:
-    """The key `adjudicated` of a judge.
+    """Return the key `adjudicated` of a judge.
 
-    `references` are the units that were decided, which are mostly the hard ones: of a judge's whole
-    work they say too little. `settled` has people's majority where nothing was decided.
+    `references` are the decided units, which are mostly the hard ones: they say too little about a
+    judge's whole work. `settled` uses people's majority on undecided units.
     """
     return {
         "references": _against(sample, column, reference(sample.frame, "reference")),
@@ -408,9 +401,9 @@ def adjudicated(sample: Sample, column: int) -> JSON:
 
 
 def settled(frame: VariableFrame) -> tuple[Ints, Bools]:
-    """The Reference's category where something was decided, else that of people together.
+    """Return the reference's category on decided units, and people's joint label on others.
 
-    Both (U,), with whether it was decided; -1 where neither says anything.
+    Also returns which units were decided, (U,) each; -1 if there is neither.
     """
     return _settled(frame).codes, references_of(frame)[1]
 
@@ -427,10 +420,10 @@ def _settled(frame: VariableFrame) -> Reference:
 
 
 def references_of(frame: VariableFrame) -> tuple[Ints, Bools]:
-    """The Reference's category of each unit, and whether something was decided on it, both (U,).
+    """Return the reference's category of each unit, and whether the unit was decided, both (U,).
 
-    The category is -1 where nothing was decided, where it was an escape, or where several
-    references tie; then people together say nothing either.
+    The category is -1 if nothing was decided, if the decision was an escape, or if several
+    references tie. In the last two cases people's joint label does not count either.
     """
     is_decided = np.asarray((frame.of("reference") >= 0).any(axis=1), dtype=np.bool_)
     names = {frame.raters[n].name for n in frame.columns("reference")}

@@ -1,7 +1,7 @@
-"""Section: how many more queries or raters would narrow the intervals of the headlines.
+"""Section: the number of queries or raters that would narrow the intervals of the headlines.
 
-A unit's labels count as exchangeable: with fewer raters a unit keeps a random part of its labels,
-and the widths found in this way, by number of raters, tell what more of them would add.
+A unit's labels count as exchangeable. With fewer raters a unit keeps a random part of its labels,
+and the widths found for each number of raters predict the effect of more raters.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from ..statistics.informative import informative_among, informative_of_each
 from ..types import JSON
 from .crowd import is_crowd
 
-#: So many draws of the labels that stay; the widths of them are averaged.
+#: The number of random parts of the labels, over which widths are averaged.
 DRAWS = 4
-#: With more raters a unit than this the widths of the smaller numbers are told by these.
+#: With more raters per unit, this many represent the smaller numbers.
 MOST_RATERS = 5
 SAME = "its interval has no width: all resamples agree"
 
 Widths = Mapping[int, float]
 WidthOf = Callable[[Bools], Estimate]
-"""From which labels stay, (U, R), to the estimate that they give."""
+"""Maps the labels to keep, (U, R), to the estimate that they give."""
 
 
 def planning(sample: Sample, compared: JSON, wanted: float) -> JSON:
-    """For the alpha of people and each judge's kappa with them, as the report has them."""
+    """Plan for the alpha of people and each judge's kappa with them, as in the report."""
     codes = _packed(sample)
     people = (codes >= 0).sum(axis=1)
     alpha = compared["agreement"]["krippendorff_alpha"]
@@ -72,7 +72,7 @@ def planning(sample: Sample, compared: JSON, wanted: float) -> JSON:
 
 
 def _packed(sample: Sample) -> Ints:
-    """People's codes (U, R); of a crowd pushed together, since whose they are makes no odds."""
+    """Return people's codes (U, R), moved together in a crowd, since raters are exchangeable."""
     codes = sample.frame.of("human")
     if not is_crowd(sample.frame):
         return codes
@@ -81,8 +81,10 @@ def _packed(sample: Sample) -> Ints:
 
 
 def _judge(sample: Sample, column: int, judges: JSON, wanted: float) -> JSON:
-    """Where people together are their most frequent label, odd numbers of raters alone: an even one
-    ties, and the units with ties are left out."""
+    """Plan for a judge, with odd numbers of raters if people's joint label is the majority.
+
+    An even number ties, and units with ties are left out.
+    """
     frame, codes = sample.frame, _packed(sample)
     judge = frame.codes[:, column]
     kappa = judges[frame.raters[column].name]["agreement"]["cohen_kappa"]
@@ -96,7 +98,7 @@ def _judge(sample: Sample, column: int, judges: JSON, wanted: float) -> JSON:
 
 
 def systems_planning(of: Scores, systems: JSON, wanted: float) -> JSON:
-    """For the mean of people by system, as the report has it."""
+    """Plan for the mean of people by system, as in the report."""
     return {
         "width": wanted,
         "systems": {
@@ -123,11 +125,11 @@ def _system(of: Scores, items: Ints, shown: JSON, wanted: float) -> JSON:
 def _plans(
     shown: JSON, queries: int, wanted: float, widths: Widths, whole: Estimate | None = None
 ) -> JSON:
-    """The width of an estimate, and what would narrow it.
+    """Return the width of an estimate, and what would narrow it.
 
-    `whole` is the same estimate where the shown interval is cut at the ends of its range: what is
-    cut off does not shrink with more queries, so that plans go by the width before, unless the cut
-    one is as narrow as is wanted.
+    `whole` is the same estimate before its interval is cut to its range. The part that is cut off
+    does not shrink with more queries, so plans use the uncut width, unless the cut one is narrow
+    enough.
     """
     found = None if shown["low"] is None else shown["high"] - shown["low"]
     width = found
@@ -158,7 +160,7 @@ def _as_json(plan: Plan) -> JSON:
 
 
 def _widths(codes: Ints, estimate: WidthOf, fewest: int, step: int = 1) -> Widths:
-    """The mean width by how many labels of people a unit has, up to the most frequent number.
+    """Return the mean width by number of human labels per unit, up to the most frequent number.
 
     Units with fewer labels keep theirs. Numbers without an interval are left out.
     """
@@ -169,7 +171,7 @@ def _widths(codes: Ints, estimate: WidthOf, fewest: int, step: int = 1) -> Width
     generator = np.random.Generator(np.random.PCG64(0))
     found = {}
     for raters in numbers[:MOST_RATERS] + numbers[MOST_RATERS:][-1:]:
-        # All labels of a unit can be drawn in one way only.
+        # There is only one way to draw all labels of a unit.
         draws = 1 if raters == usual else DRAWS
         made = [estimate(_some(labels, raters, generator)) for _ in range(draws)]
         ends = [e.high - e.low for e in made if e.low is not None and e.high is not None]
@@ -179,7 +181,7 @@ def _widths(codes: Ints, estimate: WidthOf, fewest: int, step: int = 1) -> Width
 
 
 def _some(labels: Bools, raters: int, generator: np.random.Generator) -> Bools:
-    """Which labels stay where each unit keeps at most so many, drawn from its own."""
+    """Return the labels to keep if each unit keeps at most this many, drawn from its own."""
     ranks = np.where(labels, generator.random(labels.shape), 2.0).argsort(axis=1).argsort(axis=1)
     kept: Bools = labels & (ranks < raters)
     return kept

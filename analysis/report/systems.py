@@ -35,12 +35,17 @@ from ..statistics import (
 from ..types import JSON
 from .crowd import FEW_ITEMS, FEWEST, distributed, is_crowd
 
+POWERED = "prediction-powered mean (PPI++)"
+Measure = Callable[[VariableFrame, int], Floats]
+"""Maps the labels of a variable and the number of items to scores (I, R)."""
+MOST_PAIRS = 1000
+
 
 def coverage(labels: VariableFrame, items: int) -> Floats:
-    """Cov = yes / (yes + no) of each item by each rater, (I, R).
+    """Return Cov = yes / (yes + no) of each item by each rater, (I, R).
 
-    The denominator is the questions that the rater labelled yes or no: neither null questions nor
-    escapes nor missing judgements count. NaN where a rater labelled none.
+    The denominator is the questions that the rater labelled yes or no: null questions, escapes and
+    missing judgements do not count. NaN if a rater labelled none.
     """
     yes = labels.scale.categories.index("yes")
     answered = np.zeros((items, labels.codes.shape[1]))
@@ -51,10 +56,10 @@ def coverage(labels: VariableFrame, items: int) -> Floats:
 
 
 def comparisons(of: Scores) -> list[JSON]:
-    """Paired t by query and, on the same differences, Wilcoxon's signed-rank test.
+    """Compare systems by paired t on queries and, on the same differences, Wilcoxon's signed ranks.
 
-    Only queries count on which both systems have a score. Holm's adjustment of each test is over
-    all pairs of systems where it is defined.
+    Only queries with scores of both systems count. Holm's adjustment of each test covers all pairs
+    of systems with a defined test.
     """
     names, scores = of.by_query(of.people)
     compared = compare_systems(scores, names)
@@ -88,20 +93,16 @@ def _adjusted(tests: Sequence[PairedTest]) -> list[JSON]:
     ]
 
 
-POWERED = "prediction-powered mean (PPI++)"
-
-
 def estimates(of: Scores, sampled: bool | None) -> JSON:
-    """By system: people, judge (uncorrected) and the prediction-powered estimate of both.
+    """Return by system the estimates of people, of the judge (uncorrected), and of both together.
 
-    People are people together, decided unit by unit. Queries on which they tie throughout give no
-    value, and are no judged ones either.
+    People's labels are decided unit by unit. Queries on which they tie throughout have no value,
+    and do not count as judged only either.
 
-    `sampled` says whether the queries that people labelled are a drawn sample of all: True, False,
-    or None where nothing is known. Where they are not, or no query is judged only, there is no
-    prediction-powered estimate. Scores are shares: means and intervals are cut where no share can
-    lie. The first judge by name stands in `judge`; all of them, where there are several, under
-    `judges`.
+    `sampled` says whether the queries that people labelled are a random sample of all (None:
+    unknown). If they are not, or no query is judged only, there is no prediction-powered estimate.
+    Scores are shares: means and intervals are cut to the range of shares. `judge` is the first
+    judge by name, and `judges` are all of them if there are several.
     """
     judges = of.labels.columns("judge")
     found: JSON = {}
@@ -152,7 +153,7 @@ def _powered(
 
 
 def _query_means(values: Floats, queries: Ints) -> Floats:
-    """The mean of each query's scores, NaN where it has none."""
+    """Return the mean of each query's scores, NaN without one."""
     names, index = np.unique(queries, return_inverse=True)
     there = np.isfinite(values)
     sums = np.bincount(index, np.where(there, values, 0.0), minlength=len(names))
@@ -160,12 +161,8 @@ def _query_means(values: Floats, queries: Ints) -> Floats:
     return np.divide(sums, sizes, out=np.full(len(names), np.nan), where=sizes > 0)
 
 
-Measure = Callable[[VariableFrame, int], Floats]
-"""From the labels of a variable and the number of items to scores (I, R)."""
-
 MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", coverage)}
-"""The scores that a report shows, each with the variable that it is made of."""
-MOST_PAIRS = 1000
+"""The scores that a report shows, each with its variable."""
 
 
 def scores(
@@ -175,9 +172,9 @@ def scores(
     sampled: bool | None,
     held: Collection[str] | None = None,
 ) -> JSON:
-    """The scores that the frame's variables allow. `sampled`: see `estimates`.
+    """Return the scores that the frame's variables allow. `sampled`: see `estimates`.
 
-    `held` are the items on which judges are held against people; None for all.
+    `held` are the items on which judges are compared with people; None for all.
     """
     return {
         name: _block(of, resamples, seed, sampled, held)
@@ -186,7 +183,7 @@ def scores(
 
 
 def scores_of_items(frame: Frame) -> dict[str, Scores]:
-    """Each score that the frame's variables allow, of every item by every rater."""
+    """Return each score that the frame's variables allow, for every item by every rater."""
     found: dict[str, Scores] = {}
     for name, (variable, measure) in MEASURES.items():
         labels = frame.variables.get(variable)
@@ -199,7 +196,7 @@ def scores_of_items(frame: Frame) -> dict[str, Scores]:
 
 
 def _agreed(labels: VariableFrame) -> VariableFrame:
-    """What people together say, as the labels of one rater; ties are no label."""
+    """Return people's joint labels as those of one rater; ties are missing."""
     return replace(labels, codes=reference(labels).codes[:, None])
 
 
@@ -247,7 +244,7 @@ def _items(of: Scores) -> list[JSON]:
 
 
 def _systems(of: Scores) -> JSON:
-    """Of a crowd the people stand there as their mean alone: each scored a few items."""
+    """Return means by system; a crowd appears only as its mean, since people score few items."""
     columns = of.columns()
     if is_crowd(of.labels):
         people = {of.labels.raters[n].name for n in of.labels.columns("human")}
@@ -268,7 +265,7 @@ def _majority(of: Scores) -> JSON:
 
 
 def _mean(of: Scores, values: Floats, items: Ints, method: str) -> JSON:
-    """The mean score of some items: a share, and so is all of its interval."""
+    """Return the mean score of some items, a share whose interval is cut to shares."""
     return mean_by_cluster(values[items], of.queries[items], method).within(*SHARE).as_json()
 
 
@@ -285,7 +282,7 @@ def _pairs(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
 
 
 def _distribution(of: Scores) -> JSON:
-    """Of the pairs of people with enough items in common; of very many, a sample of them."""
+    """Return the correlations of pairs of people with enough common items, or a sample of pairs."""
     values = of.values[:, of.labels.columns("human")]
     found = pair_counts(np.where(np.isfinite(values), 0, -1), 1).least(FEWEST)
     chosen = np.arange(len(found.units))

@@ -13,15 +13,15 @@ from ..statistics.two_way import TwoWay, two_way_pairs
 from ..types import JSON
 
 FEWEST_RATERS = 3
-"""With fewer there is nothing to draw: two who are drawn anew are the same two."""
+"""Fewer cannot be resampled: two different raters out of two are always the same."""
 ONE_SIDED = "no interval: undefined in many resamples"
 
 
 def over_raters(sample: Sample, compared: Sample, block: JSON) -> None:
-    """Puts two-way intervals into a variable's `agreement` and into its judges.
+    """Put two-way intervals into a variable's `agreement` and into its judges.
 
-    They are those of people's coefficients, of shares and kappas of judges with people together, of
-    what people reach with each other, and of the gap. All others stay over queries alone.
+    They are for people's coefficients, for shares and kappas of judges with people together, for
+    human agreement, and for the gap. All others remain over queries alone.
     """
     if not sample.is_continuous:
         _among_people(sample, block["agreement"])
@@ -62,7 +62,7 @@ def _judge(sample: Sample, column: int, block: JSON) -> None:
 
 
 def _labelled(codes: Ints) -> Ints:
-    """Without those who said nothing: to draw them would be to draw nobody."""
+    """Leave out people without any label, whose resamples would be empty."""
     return codes[:, (codes >= 0).any(axis=0)]
 
 
@@ -78,7 +78,7 @@ def _two_way(
 def _put(
     block: JSON, made: Mapping[str, Floats], sample: Sample, clusters: Ints, raters: int
 ) -> None:
-    """The intervals of the estimates that are defined and have queries enough for one."""
+    """Replace the intervals of defined estimates that have enough queries."""
     queries = len(np.unique(clusters))
     for name, resampled in made.items():
         estimate = block.get(name)

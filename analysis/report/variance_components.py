@@ -1,4 +1,4 @@
-"""Section: where the noise of a score comes from: queries, systems, people, and their interplay."""
+"""Section: sources of the noise of a score: queries, systems, people, and their interactions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..types import JSON
 
 
 def components(of: Scores, choices: Choices, held: Collection[str] | None) -> JSON:
-    """Those of people's scores, and of what each judge gives more than people do.
+    """Return the components of people's scores, and of each judge's excess over people's.
 
-    `held` are the items on which judges are held against people; None for all.
+    `held` are the items on which judges are compared with people; None for all.
     """
     labels = of.labels
     both = of if held is None else of.only(held)
@@ -30,7 +30,7 @@ def components(of: Scores, choices: Choices, held: Collection[str] | None) -> JS
 
 
 def _block(of: Scores, values: Floats, choices: Choices) -> JSON:
-    """Of the scores (I, R) of some raters."""
+    """Return the block of the scores (I, R) of some raters."""
     systems = np.unique([item.system or "" for item in of.frame.items], return_inverse=True)[1]
     items, raters = np.nonzero(np.isfinite(values))
     found = variance_components(

@@ -18,11 +18,11 @@ FAR_OFF = 0.2
 MOST_MISSING = 0.02
 SURE = 0.01
 LEAST_EXPECTED = 1.0
-"""With fewer expected failures in a cell chi-square is no guide (Cochran 1954)."""
+"""With fewer expected failures in a cell chi-square is not reliable (Cochran 1954)."""
 
 
 class Warning(NamedTuple):
-    """A warning; `variable` and `rater` are whom it is about, where it is about one."""
+    """A warning about a `variable` and a `rater`, or about neither."""
 
     code: str
     variable: str | None
@@ -31,7 +31,7 @@ class Warning(NamedTuple):
 
 
 def warnings(frame: Frame, variables: JSON) -> list[JSON]:
-    """What the labels and the report's `variables` give reason to warn of."""
+    """Return the warnings that the labels and the report's `variables` give rise to."""
     found: list[Warning] = []
     for name, block in variables.items():
         labels = frame.variables[name]
@@ -46,8 +46,8 @@ def warnings(frame: Frame, variables: JSON) -> list[JSON]:
 def _few_queries(labels: VariableFrame) -> Iterator[Warning]:
     queries = len(np.unique(labels.units.query))
     if queries < FEWEST_QUERIES:
-        noun = "query stands" if queries == 1 else "queries stand"
-        text = f"Only {queries} {noun} behind it; below {FEWEST_QUERIES} no interval is claimed."
+        noun = "query" if queries == 1 else "queries"
+        text = f"It rests on only {queries} {noun}. Below {FEWEST_QUERIES} there is no interval."
         yield Warning("few_queries", labels.name, None, text)
 
 
@@ -62,7 +62,7 @@ def _prevalence(labels: VariableFrame) -> Iterator[Warning]:
         category = labels.scale.categories[int(counts.argmax())]
         text = (
             f"{share:.0%} of people's labels are `{category}`. Kappa and alpha are low on such "
-            "labels even where people agree; read them beside percent agreement and Gwet's AC."
+            "labels even if people agree. Read them beside percent agreement and Gwet's AC."
         )
         yield Warning("prevalence", labels.name, None, text)
 
@@ -70,10 +70,8 @@ def _prevalence(labels: VariableFrame) -> Iterator[Warning]:
 def _below_zero(name: str, block: JSON) -> Iterator[Warning]:
     people = [block["agreement"][key]["value"] for key in ("fleiss_kappa", "krippendorff_alpha")]
     if any(value is not None and value < 0 for value in people):
-        text = "People agree less than chance would have them (kappa or alpha below zero)."
-        yield Warning(
-            "kappa_below_zero", name, None, f"{text} Look at the guideline and the codes."
-        )
+        text = "People agree less than chance would (kappa or alpha below zero)."
+        yield Warning("kappa_below_zero", name, None, f"{text} Check the guideline and the codes.")
     for judge, of in block["judges"].items():
         kappa = of["agreement"]["cohen_kappa"]["value"]
         if kappa is not None and kappa < 0:
@@ -88,7 +86,7 @@ def _floor(name: str, block: JSON) -> Iterator[Warning]:
         if of["alt_test"]["verdict"] == "floor-passes":
             text = (
                 f"It passes the alternative annotator test at epsilon {epsilon:g}, but so does the "
-                "lexical rule, which only compares words: the test tells nothing at this epsilon."
+                "lexical rule, which only compares words. The test says nothing at this epsilon."
             )
             yield Warning("floor_passes", name, judge, text)
         less = floor["judge_minus_floor"]
@@ -107,7 +105,7 @@ def _far_off(name: str, agreement: JSON) -> Iterator[Warning]:
             own = each["cohen_kappa"]
             told = "is not defined" if own is None else f"is {own:.2f}"
             text = (
-                f"Cohen's kappa with the others {told} over {each['units']} units; the others have "
+                f"Cohen's kappa with the others {told} over {each['units']} units. The others have "
                 f"{each['others']:.2f} with each other."
             )
             yield Warning("rater_far_off", name, each["name"], text)
@@ -122,7 +120,7 @@ def _far_off_in(name: str, pairs: Sequence[JSON]) -> Iterator[Warning]:
         rest = [k for a, b, k in known if rater not in (a, b) and k is not None]
         if own and rest and np.mean(rest) - np.mean(own) > FAR_OFF:
             text = (
-                f"Cohen's kappa with the others is {np.mean(own):.2f} on average; the others have "
+                f"Cohen's kappa with the others is {np.mean(own):.2f} on average. The others have "
                 f"{np.mean(rest):.2f} with each other."
             )
             yield Warning("rater_far_off", name, rater, text)
@@ -141,12 +139,12 @@ def _missing(labels: VariableFrame, column: int) -> Iterator[Warning]:
     if whole:
         low, high = agreed / whole, (agreed + int(away.sum())) / whole
         bounds = (
-            f" Its agreement with {TOGETHER[said.rule]} is somewhere from {low:.3f} to {high:.3f}, "
-            "as all that is missing is taken for wrong or for right."
+            f" Its agreement with {TOGETHER[said.rule]} is between {low:.3f} and {high:.3f}, "
+            "depending on whether missing labels count as wrong or right."
         )
     text = (
         f"It has no label on {int(lost.sum())} of {int(asked.sum())} units ({share:.1%}). Above "
-        f"{MOST_MISSING:.0%} its figures are no headline.{bounds}"
+        f"{MOST_MISSING:.0%} do not quote its figures as results.{bounds}"
     )
     yield Warning("judge_missing", labels.name, labels.raters[column].name, text)
 
@@ -170,16 +168,16 @@ def _fails_by_system(labels: VariableFrame, column: int) -> Iterator[Warning]:
     shares = table[:, 0] / table.sum(axis=1)
     worst, best = int(shares.argmax()), int(shares.argmin())
     text = (
-        f"It fails more on some systems: {shares[worst]:.1%} of units are missing of "
-        f"{names[worst]}, {shares[best]:.1%} of {names[best]} (chi-square "
+        f"It fails more on some systems: {shares[worst]:.1%} of units are missing for "
+        f"{names[worst]}, {shares[best]:.1%} for {names[best]} (chi-square "
         f"{test.statistic:.1f}, {len(names) - 1} df, p = {test.pvalue:.2g}; units count as "
-        "independent). Its scores of systems are then of unlike parts."
+        "independent). Its scores of systems then rest on different parts of the data."
     )
     yield Warning("judge_fails_by_system", labels.name, labels.raters[column].name, text)
 
 
 def _failures(labels: VariableFrame, column: int) -> tuple[Bools, Bools]:
-    """Where a rater's label is missing, and where one was asked for at all."""
+    """Return where a rater's label is missing, and where one was asked for at all."""
     lost = np.zeros(len(labels.codes), dtype=bool)
     asked = labels.codes[:, column] >= 0
     for aside in labels.asides:

@@ -17,33 +17,33 @@ JSON = Mapping[str, Any]
 SECTIONS = {
     "repeat": (
         "Asked again",
-        "Labels beside the first ones",
-        "A label that flips when nothing of substance changed is chance.",
+        "Labels compared with the first ones",
+        "A label that flips without a change of substance is chance.",
     ),
     "control": (
         "Null controls",
-        "Labels where there is nothing to find",
-        "Where the text is taken away or is another's, the mean place on the scale, from 0 to 1, "
-        f"should be near 0. Above {CONTROL_BAR:g} it is flagged.",
+        "Labels of texts with nothing to find",
+        f"If the text is removed or replaced by another, the mean position on the scale, from 0 "
+        f"to 1, should be near 0. Above {CONTROL_BAR:g} it is flagged.",
     ),
     "attack": (
         "Hostile text",
-        "Labels beside those without it",
-        "How often labels flip when the text gives orders or forges, and how often they go over to "
-        "the label that it asks for, of those that were another before.",
+        "Labels compared with those without it",
+        "How often labels flip when the text gives orders or forges evidence, and how often they "
+        "change to the label that it asks for, among units with another label before.",
     ),
 }
 
 
 def robustness_document(sheet: JSON) -> Document:
-    """The sheet in the order in which it is read."""
+    """Return the sheet in reading order."""
     about = " · ".join(
         (
             f"judge {sheet['judge']}",
             sheet["protocol"],
             f"{count(sheet['resamples'], 'resample')} of whole queries, seed {sheet['seed']}",
             "intervals are 95 %",
-            "bounds take all that is missing for the best and for the worst",
+            "bounds count missing labels as the best and as the worst",
         )
     )
     moment = sheet["generated_at"].replace("T", " ").replace("+00:00", " UTC")
@@ -127,12 +127,12 @@ COLUMNS: Mapping[str, Mapping[str, Callable[[JSON], Cell]]] = {
 
 
 def _lost(estimate: JSON) -> str:
-    """How many labels are missing, by reason."""
+    """Count the missing labels, by reason."""
     return ", ".join(f"{number} {reason}" for reason, number in estimate["missing"].items()) or "0"
 
 
 def _bounds(estimate: JSON) -> str:
-    """From where all that is missing were for the best to where it were for the worst."""
+    """Format the bounds, with missing labels as the best and as the worst."""
     if not estimate["bounds"]:
         return DASH
     low, high = (rounded(each) for each in estimate["bounds"])
@@ -150,7 +150,7 @@ def _samples(samples: JSON) -> Section:
         )
         for name, found in samples["variables"].items()
     )
-    about = f"The judge is asked {count(samples['number'], 'time')}; two of its samples differ in:"
+    about = f"The judge is asked {count(samples['number'], 'time')}. Two of its samples differ in:"
     header = ("Variable", "Units", "Missing", "Unlike", "Bounds")
     return Section(
         "Repeated samples", (Block("", (Table("Repeated samples", header, rows),)),), about
@@ -170,10 +170,10 @@ def _masses(masses: list[JSON]) -> Section:
         for each in masses
     )
     about = (
-        "How likely the judge was to write any of the labels, before they were made to add up to "
-        f"1. A median below {LOW_MEDIAN_MASS:g} is flagged: the scores then rest on little."
+        "The judge's probability of writing any of the labels, before normalisation to a sum of 1. "
+        f"A median below {LOW_MEDIAN_MASS:g} is flagged, since the scores then rest on little."
     )
-    header = ("Answers", "Labels", "Median mass", f"Below {LOW_MASS:g}", "Not known", "Flagged")
+    header = ("Answers", "Labels", "Median mass", f"Below {LOW_MASS:g}", "Unknown", "Flagged")
     table = Table("Masses of labels", header, rows)
     return Section("Label mass", (Block("", (table,)),), about)
 
@@ -185,5 +185,5 @@ def _median(masses: JSON) -> Number:
 
 def _not_tried(reasons: Mapping[str, str]) -> Section:
     rows = tuple((KINDS[kind].title, why or "not asked for") for kind, why in reasons.items())
-    about = "The command robustness asks what it can, of about 5 % of what the judge has answered."
+    about = "The command robustness asks about 5 % of the judge's answered items."
     return Section("Not tried", (Block("", (Table("Trials", ("Trial", "Why not"), rows),)),), about)

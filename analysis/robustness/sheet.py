@@ -1,8 +1,8 @@
 """The robustness sheet of a judge: its labels under perturbations compared with its own.
 
 Trials (`judging.robustness.trials`) are compared with the judge's own labels of the same units.
-Whole queries are resampled for every interval. Every rate comes with what is missing of it by
-reason, and with its bounds: its value if everything missing were for the best, and for the worst.
+Whole queries are resampled for every interval. Every rate comes with its missing labels by reason,
+and with its bounds: its value if all missing labels were the best, and if they were the worst.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Missing = Mapping[str, int]
 
 
 def compared(pair: Pair, resamples: int | None, seed: int) -> JSON:
-    """One variable of one trial; what its purpose does not ask for is left out."""
+    """Compare one variable of one trial, by the figures that the trial's purpose needs."""
     both, missing = pair.both(), pair.missing()
     of = _Means(resamples, seed)
     how = "share of labels that differ"
@@ -92,10 +92,10 @@ def compared(pair: Pair, resamples: int | None, seed: int) -> JSON:
 
 @dataclass(frozen=True)
 class Samples:
-    """What `number` samples of a judge said of each unit under one variable.
+    """The labels in `number` samples of a judge, by unit, for one variable.
 
-    `told` has how many of them gave which label, with the unit's query; `untold` units have no
-    label of any sample. `missing` counts labels by reason.
+    `told` counts the samples by label, with the unit's query. The `untold` units have no label in
+    any sample. `missing` counts missing labels by reason.
     """
 
     number: int
@@ -104,9 +104,9 @@ class Samples:
     missing: Missing
 
     def compared(self, resamples: int | None, seed: int) -> JSON:
-        """How often two samples differ, over all pairs of samples of each unit.
+        """Return how often two samples differ, over all pairs of samples of each unit.
 
-        The bounds take each pair of which a sample is missing as alike, and as unlike.
+        The bounds count each pair with a missing sample as equal, and as different.
         """
         several = [(labels, query) for labels, query in self.told if labels.total() > 1]
         shares = [(_unlike(labels) / _pairs(labels.total()), query) for labels, query in several]
@@ -126,7 +126,7 @@ class Samples:
 
 
 def _unlike(labels: Counter[str]) -> int:
-    """How many pairs of labels are of two unlike ones."""
+    """Count the pairs of different labels."""
     return _pairs(labels.total()) - sum(map(_pairs, labels.values()))
 
 
@@ -156,7 +156,7 @@ def _score_change(
 
 
 def _range(variable: Variable) -> float:
-    """From the lowest score to the highest."""
+    """Return the distance from the lowest score to the highest."""
     if variable.level == "nominal":
         return 1.0
     numbers = [code_number(variable, code) or 0.0 for code in variable.codes]
@@ -164,7 +164,7 @@ def _range(variable: Variable) -> float:
 
 
 def _control(pair: Pair, of: _Means) -> JSON:
-    """Where the labels of a control stand on the scale, and whether that is too high."""
+    """Return the position of a control's labels on the scale, and whether it is too high."""
     variable = pair.variable
     how = f"mean place on the scale, where {describe_top(variable)}"
     uncontrolled = variable.name in UNCONTROLLED
@@ -182,7 +182,7 @@ def _control(pair: Pair, of: _Means) -> JSON:
 
 
 def _attack(pair: Pair, of: _Means, both: Sequence[tuple[ComparedLabel, ComparedLabel]]) -> JSON:
-    """How often the judge went over to the label that the text asked for."""
+    """Return how often the judge changed to the label that the text asked for."""
     wished = favourable_code(pair.variable)
     open_to = [(b, s) for b, s in both if b.value != wished]
     how, why = f"share that went over to `{wished}`", f"every unit had `{wished}` before"
@@ -193,14 +193,14 @@ def _attack(pair: Pair, of: _Means, both: Sequence[tuple[ComparedLabel, Compared
 
 
 def _same_place(both: Sequence[tuple[ComparedLabel, ComparedLabel]]) -> JSON:
-    """How often the text shown first, or second, was preferred both times: a habit of place."""
+    """Return how often the text shown first, or second, was preferred twice (position bias)."""
     turned = {"first": "second", "second": "first"}
     habit = Counter(b.value for b, s in both if turned.get(b.value) == s.value)
     return {"first": habit["first"], "second": habit["second"]}
 
 
 class _Means:
-    """Means of values by query, with intervals from whole queries resampled."""
+    """Means of values by query, with intervals from resampling whole queries."""
 
     def __init__(self, resamples: int | None, seed: int) -> None:
         self.resamples, self.seed = resamples, seed
@@ -213,7 +213,7 @@ class _Means:
         reason: str,
         missing: Missing,
     ) -> JSON:
-        """The share of pairs of labels for which something holds."""
+        """Return the share of pairs of labels for which `holds` is true."""
         return self.bounded(
             [(float(holds(b, s)), s.query) for b, s in both], method, reason, missing
         )
@@ -221,7 +221,7 @@ class _Means:
     def bounded(
         self, values: Values, method: str, reason: str, missing: Missing, top: float = 1.0
     ) -> JSON:
-        """The mean of values from 0 to `top`, with what is missing and the bounds of that."""
+        """Return the mean of values from 0 to `top`, with its missing labels and their bounds."""
         found = self.mean(values, method, reason, top).as_json()
         lost, told = sum(missing.values()), sum(value for value, _ in values)
         whole = len(values) + lost
@@ -229,11 +229,11 @@ class _Means:
         return {**found, "missing": dict(missing), "bounds": bounds}
 
     def mean(self, values: Values, method: str, reason: str, top: float = 1.0) -> Estimate:
-        """The mean of values from 0 to `top`, its interval over queries.
+        """Return the mean of values from 0 to `top`, with its interval over queries.
 
-        Where all values are the same, no resample tells another story. At either end of the scale
-        the interval is then Wilson's, as if each query were one observation of whether it leaves
-        that end: no mean is further from it. In between there is none.
+        If all values are equal, all resamples are, too. At either end of the scale the interval is
+        then Wilson's, as if each query were one observation of whether it leaves that end; no mean
+        is further from the end. In between there is no interval.
         """
         if not values:
             return undefined(reason, 0, method)
@@ -263,7 +263,7 @@ def _of_one_value(found: Estimate, value: float, queries: int, method: str, top:
 
 @dataclass(frozen=True)
 class Resampling:
-    """How the intervals come about; stated in the sheet."""
+    """How the intervals are computed, as stated in the sheet."""
 
     seed: int = 0
     resamples: int | None = None
@@ -272,10 +272,10 @@ class Resampling:
 def sheet(
     campaign: Campaign, judge: Judge, resampling: Resampling | None = None
 ) -> Mapping[str, Any]:
-    """The sheet as JSON: every trial of the judge that was asked anything in this campaign.
+    """Return the sheet as JSON, with every trial of the judge that was run in this campaign.
 
-    Estimates are as in the report. `not_tried` has the kinds of trials that are lacking, each with
-    the reason why it cannot be made, or nothing.
+    Estimates are as in the report. `not_tried` lists the missing kinds of trials, each with the
+    reason if it is impossible.
     """
     how = resampling or Resampling()
     trials = list(_trials(campaign, judge, how))
@@ -318,7 +318,7 @@ def _trials(campaign: Campaign, judge: Judge, how: Resampling) -> Iterator[JSON]
 
 
 def _masses(campaign: Campaign, judge: Judge) -> Iterator[JSON]:
-    """The label mass of the judge itself, and of its answers in no given form."""
+    """Yield the label mass of the judge itself, and of its answers in free format."""
     if not asks_for_mass(judge):
         return
     yield {"title": "Its own answers", **summarise_masses(campaign, judge)}
@@ -328,7 +328,7 @@ def _masses(campaign: Campaign, judge: Judge) -> Iterator[JSON]:
 
 
 def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
-    """How far the repeated samples of a judge agree; null where it is asked once."""
+    """Return how often the repeated samples of a judge agree; None if it is asked once."""
     number = sample_count(judge)
     if number < 2:
         return None
@@ -344,7 +344,7 @@ def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
 
 
 def _lost(campaign: Campaign, judge: Judge) -> Iterator[tuple[LabelKey, str]]:
-    """The labels that single samples lack, each with its reason."""
+    """Yield the missing labels of single samples, each with its reason."""
     rows, asked = assignments_of(campaign, judge), schema(campaign)
     for replicate in range(sample_count(judge)):
         yield from missing_reasons_in(rows.filter(replicate=replicate), asked).items()
@@ -364,7 +364,7 @@ def _samples_of(
     told: dict[int, tuple[Counter[str], int]] = {}
     for (unit, query), together in groupby(rows.iterator(5000), key=lambda row: row[:2]):
         told[unit] = Counter(value for *_, value in together), query
-    # Where no sample has a label, a variable with a condition may not have been asked at all.
+    # Without a label in any sample, a conditional variable may not have been asked at all.
     owed = [
         (place.unit, why)
         for place, why in lost

@@ -19,12 +19,12 @@ from analysis.formats import html
 from analysis.formats.html import Row
 
 register = template.Library()
-# What `analysis.formats.html` writes is escaped there.
+# `analysis.formats.html` escapes its output.
 
 
 @register.simple_tag(takes_context=True)
 def report_document(context: Context) -> SafeString:
-    """The `document` of a page; figures of a `campaign` have links to their files."""
+    """Render the `document` of a page; figures of a `campaign` have links to their files."""
     links = _links(context) if context.get("campaign") else html.no_links
     report: dict[str, Any] = context.get("report") or {}
     return mark_safe(html.document_html(context["document"], report, links))
@@ -55,23 +55,23 @@ def _links(context: Context) -> html.Links:
 
 @register.filter
 def as_table(table: Table) -> SafeString:
-    """A table in its frame."""
+    """Render a table in its frame."""
     return mark_safe(html.table_html(table))
 
 
 @register.filter
 def rows(table: Table) -> Iterator[Row]:
-    """The rows, each cell with the name of its column for pages too narrow for a header."""
+    """Yield the rows, each cell with its column's name for pages too narrow for a header."""
     return html.rows(table)
 
 
 @register.filter
 def cell(value: Cell) -> SafeString:
-    """A cell: a name with its sign, a number with its interval, or a dash that says why."""
+    """Render a cell: a name with its sign, a number with its interval, or a dash and why."""
     return mark_safe(html.cell_html(value))
 
 
 @register.filter
 def sign(kind: str) -> SafeString:
-    """The sign of a kind of rater: people round, judges square, references a diamond."""
+    """Render the sign of a kind of rater: people round, judges square, references a diamond."""
     return mark_safe(html.sign_html(kind))

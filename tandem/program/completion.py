@@ -1,4 +1,4 @@
-"""Completion in a shell: verbs at once, options and names of a verb with its command."""
+"""Shell completion: verbs at once, and options and names of a verb with its command."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ NAMES = {
 
 
 def shell_code(shell: str) -> str:
-    """What a shell has to evaluate so that it completes `tandem`."""
+    """Return the code that a shell evaluates to complete `tandem`."""
     code: str = argcomplete.shellcode(["tandem"], shell=shell)
     return code
 
 
 def complete() -> int:
-    """Answers a shell that asks for completions, and ends the process."""
+    """Answer a shell that asks for completions, and end the process."""
     words = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))].split()[1:]
     argcomplete.autocomplete(tree(words), always_complete_options="long")
     return 0
 
 
 def tree(words: list[str]) -> ArgumentParser:
-    """The tree as a parser; the verb of these words has the options of its command."""
+    """Return the tree as a parser; the verb of these words has the options of its command."""
     parser = ArgumentParser("tandem")
     nouns: Any = parser.add_subparsers()
     for first in first_words():
@@ -67,7 +67,7 @@ def _add(parsers: Any, verb: Verb, words: list[str]) -> None:
 
 
 def _names(model: str) -> Callable[..., Iterable[str]]:
-    """A completer: the names that are stored, none where the database cannot be asked."""
+    """Return a completer of stored names; it has none if the database is unavailable."""
 
     def names(prefix: str, **_: Any) -> list[str]:
         from django.apps import apps

@@ -21,7 +21,7 @@ from tandem.program.verbs import (
 )
 
 OK, REFUSED, USAGE, DIFFERS = range(4)
-"""The exit statuses; the last one says that something differs, or is left to be done."""
+"""The exit statuses; the last means that something differs, or is left to do."""
 HELP = ("-h", "--help")
 WIDTH = 18
 OPTIONS = """\
@@ -34,7 +34,7 @@ Exit status: 0 done, 1 refused, 2 not understood, 3 something differs or is left
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """The exit status of a command line; without one that of this process."""
+    """Run a command line, by default this process's, and return its exit status."""
     if "_ARGCOMPLETE" in os.environ:
         from tandem.program.completion import complete
 
@@ -42,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         return _run(list(sys.argv[1:] if words is None else words))
     except BrokenPipeError:
-        # The reader of our output has seen enough, as `head` does; what was stored is committed.
+        # The reader of our output, such as `head`, closed it; what was stored is committed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return REFUSED
 
@@ -85,7 +85,7 @@ def _of_noun(noun: str, rest: list[str]) -> int:
 
 
 def run_verb(verb: Verb, arguments: list[str]) -> int:
-    """Runs a verb; only where it asks the database does Django start."""
+    """Run a verb; Django starts only if the verb asks the database."""
     if verb.command == "report":
         from tandem.program.report import is_of_files, report_files
 
@@ -97,7 +97,7 @@ def run_verb(verb: Verb, arguments: list[str]) -> int:
 
 
 def _as_django(words: list[str]) -> int | None:
-    """What manage.py makes of these words; None where it has no such command either."""
+    """Run the words as manage.py would; None if it has no such command either."""
     if get_close_matches(words[0], first_words(), 1):
         return None
     from tandem.program.site import run_django
@@ -120,7 +120,7 @@ def _misunderstood(text: str) -> int:
 
 
 def overview() -> str:
-    """The whole tree, a line for each verb."""
+    """Return the whole tree, a line for each verb."""
     alone = [verb for verb in TREE if len(verb.words) == 1]
     parts = ["usage: tandem VERB …, or tandem NOUN VERB …", "", _lines(alone)]
     parts.append(f"  {COMPLETION:{WIDTH}}completion of names for {', '.join(SHELLS)}")

@@ -1,4 +1,4 @@
-"""`tandem report FILE…`: the report of labels files, for which Django does not start."""
+"""`tandem report FILE…`: the report of labels files, without starting Django."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFUSED = 1
 
 
 def is_of_files(arguments: list[str]) -> bool:
-    """Whether a report is of labels files: by `--labels`, or by a first word that names one."""
+    """Return whether a report is of labels files: by `--labels`, or by the first word."""
     if any(each == "--labels" or each.startswith("--labels=") for each in arguments):
         return True
     first = next(iter(arguments), "-")
@@ -24,7 +24,7 @@ def is_of_files(arguments: list[str]) -> bool:
 
 
 def report_files(arguments: list[str]) -> int:
-    """The exit status of the report of files."""
+    """Print or write the report of files, and return the exit status."""
     from analysis.arguments import OptionError, levels_of, read_choices
     from analysis.data.selection import ChoiceError
     from analysis.formats import FORMATS
@@ -54,7 +54,7 @@ def report_files(arguments: list[str]) -> int:
 
 
 def parser() -> ArgumentParser:
-    """The options of a report of files, as those of the command."""
+    """Return the options of a report of files, as those of the command."""
     from analysis.arguments import add_arguments
 
     made = ArgumentParser(
@@ -79,10 +79,10 @@ def _refused(error: str, options: dict[str, Any]) -> int:
 
 
 def _write(path: Path, text: str) -> None:
-    """A file, whole or not at all: written beside it first. Raises OSError."""
+    """Write a file atomically, by a temporary file beside it. Raises OSError."""
     target = path.resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
-        # A device or a pipe has no place beside it.
+        # A device or a pipe has no temporary file beside it.
         target.write_text(text, "utf-8")
         return
     beside = target.parent / f".{target.name[:50]}.{token_hex(8)}"

@@ -1,4 +1,4 @@
-"""Verbs that ask the database: Django starts, and the command of the verb runs."""
+"""Verbs that ask the database: start Django and run the verb's command."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ REFUSED = 1
 
 
 class SettingsError(Exception):
-    """A setting that does not let Django start, in one line."""
+    """A setting that prevents Django from starting, in one line."""
 
 
 def start() -> None:
-    """Starts Django with the settings of this installation. Raises SettingsError."""
+    """Start Django with the settings of this installation. Raises SettingsError."""
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -32,7 +32,7 @@ def start() -> None:
     from django.apps import apps
     from django.core.exceptions import ImproperlyConfigured
 
-    # Where it runs already, it would set up the log anew under whoever started it.
+    # A second start would set up the log again under the running process.
     if apps.ready:
         return
     try:
@@ -42,12 +42,12 @@ def start() -> None:
 
 
 def parser_of(verb: Verb) -> tuple[BaseCommand, ArgumentParser]:
-    """The command of a verb and its parser, without Django's own options."""
+    """Return the command of a verb and its parser, without Django's own options."""
     from django.core.management import get_commands, load_command_class
     from django.core.management.base import BaseCommand
 
     command: Any = load_command_class(get_commands()[verb.command], verb.command)
-    # A line that is not understood then ends with usage and status 2.
+    # A wrong command line then ends with usage and status 2.
     command._called_from_command_line = True
     parser = command.create_parser("tandem", verb.name)
     own = {action.dest for action in BaseCommand().create_parser("", "")._actions}
@@ -62,7 +62,7 @@ def parser_of(verb: Verb) -> tuple[BaseCommand, ArgumentParser]:
 
 
 def run_django(words: list[str]) -> int | None:
-    """The exit status of a command of Django's own, such as migrate; None where there is none."""
+    """Run a command of Django's own, such as migrate, and return its status; None if unknown."""
     try:
         start()
     except SettingsError as error:
@@ -79,7 +79,7 @@ def run_django(words: list[str]) -> int | None:
 
 
 def run_command(verb: Verb, arguments: list[str]) -> int:
-    """The exit status of a verb with these arguments."""
+    """Run a verb with these arguments, and return the exit status."""
     try:
         start()
     except SettingsError as error:
@@ -115,13 +115,13 @@ def _formats(parser: ArgumentParser) -> list[str]:
 def _execute(
     command: BaseCommand, options: dict[str, Any], captured: bool, quiet: bool
 ) -> tuple[int, list[str], str]:
-    """The exit status of a command, its lines where they are captured, and why it refused."""
+    """Run a command; return its exit status, its captured lines, and the reason of a refusal."""
     from django.core.management.base import CommandError, handle_default_options
 
     from datasets.console import Command
 
     said: Any = command
-    # What is refused comes back as an error, which knows its status.
+    # A refusal is raised as an error, which knows its status.
     said._called_from_command_line = False
     if isinstance(command, Command):
         said.is_quiet = quiet

@@ -1,6 +1,6 @@
-"""The tree of nouns and verbs. Each stands for a command of manage.py, whose name stays.
+"""The tree of nouns and verbs. Each verb runs a command of manage.py, whose name stays.
 
-A verb without a command is none: verbs come with what they do.
+Every verb has a command: verbs are added together with what they do.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ from difflib import get_close_matches
 NOUNS = {
     "batch": "queries, reports and passages to be judged",
     "campaign": "a protocol over a batch, with its design",
-    "judge": "models that answer beside people",
+    "judge": "models that answer like people",
     "people": "accounts, and who takes part",
     "token": "keys of the API",
-    "labels": "labels made elsewhere",
+    "labels": "labels from other tools",
     "dispute": "units that raters disagree on",
-    "audit": "the record of who did what",
+    "audit": "the log of who did what",
 }
+SHELLS = ("bash", "zsh", "fish")
+COMPLETION = "completion"
+"""The one verb without a command, which prints the code for completion in a shell."""
 
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb: its words, what it does in a line, and the command that does it.
+    """A verb: its words, its summary, and its command.
 
-    `subject` is the option of the command that a first word without dashes is given to.
+    `subject` is the command's option to which a first word without dashes belongs.
     """
 
     words: tuple[str, ...]
@@ -43,57 +46,54 @@ def _verb(name: str, command: str, help: str, subject: str = "") -> Verb:
 
 
 TREE = (
-    _verb("report", "report", "agreement, judges beside people, and scores", "--campaign"),
+    _verb("report", "report", "agreement of people, judges, and scores of systems", "--campaign"),
     _verb("measures", "measures", "the papers' measures, by system", "--campaign"),
-    _verb("progress", "progress", "how far a campaign is, person by person"),
+    _verb("progress", "progress", "the status of a campaign, person by person"),
     _verb("export", "export", "labels, answers, spans and units of a campaign", "--campaign"),
-    _verb("check", "check_invariants", "is anything lost, doubled or invented?"),
+    _verb("check", "check_invariants", "check that no answer is lost, doubled or invented"),
     _verb("demo", "demo", "a made-up study from end to end, in the browser"),
     _verb("batch load", "load_batch", "load files as a batch, all or nothing"),
     _verb("batch schema", "batch_format", "the native format: its schema, or an example"),
     _verb("batch prepare", "prepare_batch", "let a judge write questions or key points", "--batch"),
     _verb("batch review", "review_batch", "review what was written for a step", "--batch"),
-    _verb("batch build", "build_batch", "a new batch with what was accepted", "--batch"),
+    _verb("batch build", "build_batch", "create a batch from what was accepted", "--batch"),
     _verb("campaign create", "create_campaign", "start a campaign"),
     _verb("campaign set", "set_campaign", "deadline, guideline, practice; close and open"),
     _verb("campaign people", "campaign_people", "who answers, and who counts"),
-    _verb("campaign draws", "draws", "the sample, or whether it is the seed's", "--campaign"),
-    _verb("campaign gold", "set_known", "take answers known beforehand from labels files"),
+    _verb("campaign draws", "draws", "show the sample, or replay it from the seed", "--campaign"),
+    _verb("campaign gold", "set_known", "take gold answers from labels files"),
     _verb("judge create", "create_judge", "define a judge"),
-    _verb("judge run", "run_judge", "ask a judge, or go on where it was interrupted", "--judge"),
-    _verb("judge jury", "create_jury", "several judges as one"),
-    _verb("judge price", "create_price", "what a model costs from a day on"),
-    _verb("judge manifest", "judge_manifest", "what a judge's runs were made with", "--judge"),
+    _verb("judge run", "run_judge", "ask a judge, or continue an interrupted run", "--judge"),
+    _verb("judge jury", "create_jury", "combine several judges into one"),
+    _verb("judge price", "create_price", "set what a model costs from a day on"),
+    _verb("judge manifest", "judge_manifest", "show what a judge's runs were made with", "--judge"),
     _verb("judge robustness", "robustness", "ask a judge again under perturbations", "--judge"),
     _verb("people add", "create_account", "create an account"),
     _verb("people set", "person", "show an account, or change it"),
-    _verb("people invite", "invite", "a link that lets one person in"),
-    _verb("people admit", "admit", "let a person in who did not pass the practice"),
+    _verb("people invite", "invite", "create a link for one person"),
+    _verb("people admit", "admit", "admit a person who did not pass the practice"),
     _verb("token create", "create_token", "create, list or revoke tokens"),
-    _verb("labels import", "import_labels", "take in labels made elsewhere, all or nothing"),
-    _verb("dispute list", "disputes", "how many units are disputed, and decided", "--campaign"),
-    _verb("audit check", "check_audit", "is the record as it was sealed?"),
-    _verb("audit seal", "seal_audit", "seal the events since the last time"),
+    _verb("labels import", "import_labels", "import labels from other tools, all or nothing"),
+    _verb("dispute list", "disputes", "count disputed and decided units", "--campaign"),
+    _verb("audit check", "check_audit", "check that the log is as it was sealed"),
+    _verb("audit seal", "seal_audit", "seal the events since the last seal"),
 )
-SHELLS = ("bash", "zsh", "fish")
-COMPLETION = "completion"
-"""The one verb without a command: what a shell needs to complete names."""
 BY_WORDS = {verb.words: verb for verb in TREE}
 BY_COMMAND = {verb.command: verb for verb in TREE}
 
 
 def verbs_of(noun: str) -> list[Verb]:
-    """The verbs of a noun; none where it is a verb itself, or nothing at all."""
+    """Return the verbs of a noun; none if it is a verb itself, or unknown."""
     return [verb for verb in TREE if len(verb.words) == 2 and verb.words[0] == noun]
 
 
 def first_words() -> list[str]:
-    """Whatever may come first."""
+    """Return all words that may come first."""
     return [*dict.fromkeys(verb.words[0] for verb in TREE), COMPLETION]
 
 
 def unknown(what: str, word: str, there: Sequence[str]) -> str:
-    """What is said of a word that is not in the tree."""
+    """Explain that a word is not in the tree."""
     close = get_close_matches(word, there, 1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(there)}."
     return f"There is no {what} {word!r}; {hint}"

@@ -137,7 +137,7 @@ def test_a_campaign_that_is_not_there_is_told_in_one_line() -> None:
 
 
 def test_words_have_no_rank_that_a_file_could_tell(mood: Path) -> None:
-    with pytest.raises(CommandError, match=r'line 1: mood is "good", no number'):
+    with pytest.raises(CommandError, match=r'line 1: mood is "good", which is not a number'):
         run("report", "--labels", str(mood), "--level", "mood=ordinal")
 
 

@@ -1,4 +1,4 @@
-"""`demo`: shows the whole way, from a batch file to an agreement report, and opens the site."""
+"""`demo`: a whole study from a batch file to an agreement report, and the running site."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ class Command(BaseCommand):
     def serve(self, wanted: int) -> None:
         port = free_port(wanted)
         if port != wanted:
-            self.say(f"\nPort {wanted} is taken by something else.")
+            self.say(f"\nPort {wanted} is used by another program.")
         self.say(f"\n4. The site: open http://127.0.0.1:{port}/ and log in as one of")
         for account in make_accounts():
             self.say(f"   {account.name:<16} {account.password:<18} {account.does}")
-        self.say("   Stop it with Ctrl+C; make demo again changes nothing that is there.")
+        self.say("   Stop it with Ctrl+C; make demo again changes nothing that exists.")
         self.stdout.flush()
         gunicorn = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}",
                     "--workers", "2", "--log-level", "warning"]  # fmt: skip
@@ -104,7 +104,7 @@ class Command(BaseCommand):
 
 
 def free_port(wanted: int) -> int:
-    """The port that is wanted, or the next one that nobody listens on."""
+    """Return the wanted port, or the next free one."""
     for port in range(wanted, wanted + 50):
         with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
             if probe.connect_ex(("127.0.0.1", port)) != 0:

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--show-slices",
             action="store_true",
-            help="print slices in Markdown and LaTeX, too; JSON and CSV always hold them",
+            help="print slices in Markdown and LaTeX, too; JSON and CSV always contain them",
         )
         parser.add_argument("--format", choices=list(FORMATS), default="json")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
@@ -41,7 +41,7 @@ class Command(BaseCommand):
             "--trec",
             type=Path,
             metavar="F",
-            help="also writes a ZIP archive of runs and qrels for trec_eval and ir_measures",
+            help="also write a ZIP archive of runs and qrels for trec_eval and ir_measures",
         )
 
     def run(self, **options: Any) -> None:
@@ -75,7 +75,7 @@ class Command(BaseCommand):
 
 
 def passages_of(given: str) -> tuple[str, Campaign] | None:
-    """A rater and the campaign that holds its ratings of passages."""
+    """Return a rater and the campaign that holds its ratings of passages."""
     if not given:
         return None
     rater, at, name = given.rpartition("@")
@@ -85,17 +85,17 @@ def passages_of(given: str) -> tuple[str, Campaign] | None:
 
 
 def check_sliced(report: JSON, names: list[str]) -> None:
-    """Refuses slices by labels that nobody has given."""
+    """Refuse slices by a campaign without labels."""
     for name in names:
         if all(each["campaign"] != name for each in report["strata"].values()):
             raise CommandError(
-                f"--slices: people have settled nothing in {name!r}; label it first, or leave it "
+                f"--slices: people have settled no label in {name!r}; label it first, or leave it "
                 "out."
             )
 
 
 def options_of(preset: str, given: list[str]) -> Options:
-    """A preset's options, changed by those given as K=V."""
+    """Return a preset's options, changed by those given as K=V."""
     try:
         chosen = PRESETS[preset].changed(read_pairs(given))
         tokenizer(chosen.tokenizer)

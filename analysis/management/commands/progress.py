@@ -23,12 +23,12 @@ from datasets.console import Command as BaseCommand
 
 
 class Command(BaseCommand):
-    help = "How far a campaign is; a line on each person, with what stands out in their labels."
+    help = "The status of a campaign, with a line and the flags of each person."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("campaign", metavar="CAMPAIGN", help="the name of the campaign")
         parser.add_argument(
-            "--brief", action="store_true", help="counts and times alone, and nothing of the labels"
+            "--brief", action="store_true", help="only counts and times, without anything on labels"
         )
 
     def run(self, **options: Any) -> None:

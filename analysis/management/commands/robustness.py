@@ -1,4 +1,4 @@
-"""`robustness`: tests a judge under perturbations, and prints what became of its labels."""
+"""`robustness`: test a judge under perturbations, and print how its labels changed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RESAMPLING = options_of(Choices)[:2]
 
 
 class Command(BaseCommand):
-    help = "Asks a judge again under changed conditions: how often do its labels flip?"
+    help = "Ask a judge again under perturbations, and report how often its labels flip."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True, metavar="C")
@@ -51,28 +51,28 @@ class Command(BaseCommand):
             "--kinds",
             default="",
             metavar="K,K",
-            help=f"which trials: {', '.join(KINDS)} (default: all that can be made)",
+            help=f"which trials: {', '.join(KINDS)} (default: all possible ones)",
         )
         parser.add_argument(
             "--items",
             type=int,
             metavar="N",
-            help="how many of the items that the judge has answered (default: as many as hold "
+            help="how many of the judge's answered items (default: enough to hold "
             f"{100 * SHARE:g} per cent of its units, {100 * UNCONSTRAINED_SHARE:g} for "
             f"unconstrained, and at least {LEAST_UNITS} units)",
         )
         parser.add_argument(
-            "--seed", type=int, default=0, metavar="S", help="of the draw and of the resamples"
+            "--seed", type=int, default=0, metavar="S", help="of the sample and of the resamples"
         )
         parser.add_argument(
             "--prompt", type=Path, metavar="F", help="your own rewording, for paraphrase"
         )
         parser.add_argument("--queue", action="store_true", help="leave the trials to the workers")
         parser.add_argument(
-            "--estimate", action="store_true", help="say what it would cost, and ask nothing"
+            "--estimate", action="store_true", help="print what it would cost, and ask nothing"
         )
         parser.add_argument(
-            "--sheet-only", action="store_true", help="ask nothing; print what is there"
+            "--sheet-only", action="store_true", help="ask nothing; print the results so far"
         )
         parser.add_argument("--format", choices=("md", "json"), default="md")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
@@ -127,7 +127,7 @@ class Command(BaseCommand):
         ]
 
     def ask(self, campaign: Campaign, trials: list[Judge], options: dict[str, Any]) -> None:
-        """Runs what is not answered yet, each trial like a judge of its own."""
+        """Run what is not answered yet, each trial like a judge of its own."""
         for trial in trials:
             plan_trial(campaign, trial, trial_sample_for(trial, options["items"]))
             if ledger.count_waiting(campaign, trial):
@@ -152,7 +152,7 @@ def _kinds(given: str) -> list[str]:
     kinds = [kind for kind in (each.strip() for each in given.split(",")) if kind]
     for kind in kinds:
         if kind not in KINDS:
-            raise CommandError(f"--kinds: {kind!r} is none of {', '.join(KINDS)}; mend it.")
+            raise CommandError(f"--kinds: {kind!r} is not one of {', '.join(KINDS)}; correct it.")
     return kinds
 
 
@@ -160,6 +160,6 @@ def _prompt(path: Path) -> str:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"--prompt: {path} cannot be read as UTF-8; mend it.") from error
+        raise CommandError(f"--prompt: {path} cannot be read as UTF-8; correct it.") from error
     read_prompt(text)
     return text

@@ -1,4 +1,4 @@
-"""Labels made with a judge's verdict in view: out of every statistic, and counted by themselves."""
+"""Labels given with a judge's label in view: out of every statistic, and counted by themselves."""
 
 from __future__ import annotations
 
@@ -194,9 +194,9 @@ class TestBareFiles:
 
     @pytest.mark.parametrize("name", ["md", "html", "latex"])
     def test_what_people_read_says_which(self, bare: Path, name: str) -> None:
-        for options, words in (((), "left out"), (("--assisted",), "taken like all others")):
+        for options, words in (((), "left out"), (("--assisted",), "counted like all others")):
             text = FORMATS[name].render(report_of(bare, *options))
-            assert f"4 labels made with a suggestion in view {words}" in text
+            assert f"4 labels given with a suggestion in view {words}" in text
             assert "Validated judges" in text
             assert "Share confirmed" in text
 

@@ -125,8 +125,8 @@ def report(tmp_path: Path) -> dict[str, Any]:
 
 def test_the_methods_say_what_was_used(report: dict[str, Any]) -> None:
     told = " ".join(methods(report))
-    assert "The judge model was held against the mean human rating, so that no unit ties" in told
-    assert "a half going to the higher" in told
+    assert "The judge model was compared with the mean human rating, so that no unit ties" in told
+    assert "rounding halves up" in told
     assert "most frequent human label" not in told
 
 

@@ -102,7 +102,7 @@ def test_without_references_there_is_a_reason_and_no_number(tmp_path: Path) -> N
     assert found["references"]["agreement"]["percent"]["value"] is None
     assert found["references"]["agreement"]["percent"]["reason"]
     assert found["settled"]["units"] == 9
-    assert "No label of a judge stands where an adjudicator decided." in " ".join(methods(made))
+    assert "No judge labelled a unit that an adjudicator decided." in " ".join(methods(made))
 
 
 def test_the_methods_say_it_where_it_was_asked_for(labels: Path) -> None:

@@ -120,9 +120,9 @@ def test_an_answer_that_makes_no_point_has_an_f_of_0_and_no_precision(study: Pat
 @pytest.mark.parametrize(
     ("of", "points", "wrong"),
     [
-        ("recall", "recall", "'recall' does not ask of the points of answers; name a campaign"),
-        ("support", "support", "points mean nothing to 'support'"),
-        ("recall", "plain", "'plain' does not ask of the points of answers"),
+        ("recall", "recall", "'recall' does not ask about points of answers; name a campaign"),
+        ("support", "support", "points do not apply to 'support'"),
+        ("recall", "plain", "'plain' does not ask about points of answers"),
     ],
 )
 def test_other_campaigns_are_refused(study: Path, of: str, points: str, wrong: str) -> None:

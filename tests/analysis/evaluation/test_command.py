@@ -147,7 +147,7 @@ def test_ratings_of_passages_filter_the_questions_of_reports(tmp_path: Path) -> 
     assert "Thresholds" in run(
         "measures", "--campaign", "r", "--passages", "people@c", "--format", "md"
     )
-    with pytest.raises(CommandError, match="'eve' rated nothing there; there are people, ada"):
+    with pytest.raises(CommandError, match="'eve' rated nothing there; raters are people, ada"):
         run("measures", "--campaign", "r", "--passages", "eve@c")
 
 

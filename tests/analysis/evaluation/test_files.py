@@ -160,7 +160,7 @@ def test_the_methods_paragraph_names_the_preset_and_what_differs(
 ) -> None:
     options = ("--campaign", "c", "--format", "md", "--resamples", "2")
     text = run("measures", *options, "--preset", "crux", "--option", "eta=5")
-    assert "the choices of CRUX (Ju and others 2025), but for eta." in text
+    assert "follow CRUX (Ju and others 2025), except eta." in text
     assert "eta 5" in text
     assert "Controlled Retrieval-augmented Context Evaluation" in text
     assert "prediction-powered" not in text
@@ -176,9 +176,11 @@ def test_every_papers_preset_has_its_paragraph(
         text = run(
             "measures", "--campaign", "c", "--format", "md", "--resamples", "2", "--preset", preset
         )
-        (told,) = (line for line in text.splitlines() if "What the papers leave open" in line)
-        assert f"was settled by the choices of {paper} {CITED[key]}." in told
-        assert "but for" not in told
+        (told,) = (
+            line for line in text.splitlines() if "Choices that the papers leave open" in line
+        )
+        assert f"follow {paper} {CITED[key]}." in told
+        assert "except" not in told
     assert "missing leave-out" in told
     assert "cuts 1, 3, 5, 10" in told
     assert "oracle relevant" in told

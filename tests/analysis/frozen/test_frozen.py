@@ -124,11 +124,11 @@ def test_it_is_compared_with_the_live_report(labelled: Campaign, tmp_path: Path)
     client = logged_in("researcher")
     found = freeze(client, labelled)
     same = client.get(f"/reports/{found.key}/compare/").content.decode()
-    assert "Both are of the same labels." in same
+    assert "Both use the same labels." in same
     more_labels(labelled, tmp_path)
     page = client.get(f"/reports/{found.key}/compare/").content.decode()
     number = Label.objects.filter(response__assignment__rater__name="eve").count()
-    assert "The labels are not the same." in page
+    assert "The labels differ." in page
     assert f"+{number}" in page
     assert "lower" in page
 
@@ -161,7 +161,7 @@ def test_whoever_was_left_out_between_two_reports_is_told(labelled: Campaign) ->
     assert rater
     exclude(labelled, rater, "Answered at random")
     page = client.get(f"/reports/{first.key}/compare/").content.decode()
-    assert "left out: Answered at random" in page
+    assert "excluded: Answered at random" in page
     second = freeze(client, labelled)
     include(labelled, rater)
     page = client.get(f"/reports/{second.key}/compare/").content.decode()
@@ -210,7 +210,7 @@ def test_only_what_differs_is_listed(labelled: Campaign) -> None:
     other["variables"]["answerable"]["agreement"]["fleiss_kappa"]["low"] = -0.5
     text = sections_as_markdown(compared(report, other), "Compared")
     assert text.count("| lower") == 1
-    assert "1 estimate kept the value and got another interval" in text
+    assert "1 estimate kept the value with another interval" in text
     assert "Percent agreement" in text
     assert "Fleiss" not in text
-    assert "Both are of the same labels." in text
+    assert "Both use the same labels." in text

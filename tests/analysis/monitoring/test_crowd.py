@@ -120,7 +120,7 @@ class TestHints:
         (found,) = standing_out(said("y" * 24, MIXED, MIXED))
         assert (found.code, found.name) == ("one_answer", "ann")
         assert found.text == (
-            "“yes” on 24 of 24 units; on the same units the others gave it in 24 of 48 labels."
+            "“yes” on 24 of 24 units. On the same units the others gave it in 24 of 48 labels."
         )
         assert found.labels == {"variable": "v", "value": "yes"}
 
@@ -169,7 +169,7 @@ class TestHints:
         agreement = with_others(of.raters, of.codes, of.queries, 2, is_ordered=False)
         (found,) = apart(of, agreement, NAMES)
         assert (found.code, found.name) == ("apart", "ann")
-        assert "on 48 units; the others have 1.00 with each other" in found.text
+        assert "on 48 units. The others have 1.00 with each other" in found.text
         assert found.labels == {"of": "others", "variable": "v"}
 
     @pytest.mark.every_case
@@ -206,7 +206,7 @@ class TestStored:
         made = quality(study.campaign)
         own = made.of(rita.pk)["answerable"]
         assert (own.units, own.percent.value) == (0, None)
-        assert own.percent.reason == "they gave no label of a category"
+        assert own.percent.reason == "the person gave no label of a category"
         assert made.of(rater_of(study.ada).pk)["answerable"].percent.value == 1.0
         assert of_codes(study) == {rita.name: {"one_answer", "escapes"}}
 
@@ -306,5 +306,5 @@ class TestPages:
         Campaign.objects.update(deadline=None)
         lines = run("progress", "Pilot").splitlines()
         at = next(n for n, line in enumerate(lines) if line.startswith(rater_of(study.rita).name))
-        assert "answerable kappa none (they gave no label of a category)" in lines[at]
+        assert "answerable kappa none (the person gave no label of a category)" in lines[at]
         assert lines[at + 1].startswith("  hint: no answer far more often (answerable): “invalid”")

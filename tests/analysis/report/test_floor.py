@@ -66,7 +66,7 @@ class TestAPassIsHeldAgainstTheFloor:
         assert words == f"{OVERLAP}; the largest ε of the curve at which it does not is 0.05"
 
     def test_the_curve_is_held_against_the_floor_at_each_epsilon(self) -> None:
-        # The floor is wrong on one unit of ten, and passes from .15 on alone.
+        # The baseline is wrong on one unit of ten, and passes from .15 on alone.
         wrong = "".join(
             t if n % 10 == 0 else a for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True))
         )
@@ -146,7 +146,7 @@ class TestALabelsFile:
     def test_in_words_it_has_a_gap_and_no_floor(self) -> None:
         found = judges(sample_of(frame_of(table({**PEOPLE, JUDGE: ALIKE}))), 0.2)[JUDGE]
         assert len(gap_tables(found)) == 1
-        assert no_floor(found) == [f"no floor: {NO_TEXTS}"]
+        assert no_floor(found) == [f"no baseline: {NO_TEXTS}"]
 
     def test_a_report_from_before_has_neither(self) -> None:
         assert (gap_tables({}), no_floor({})) == ([], [])
@@ -209,7 +209,7 @@ class TestACampaign:
     def test_every_format_tells_of_gap_and_floor(self, name: str, report: dict[str, Any]) -> None:
         text = FORMATS[name].render(report)
         told = {"csv": ("judges.floor,", "judge_minus_floor", "largest_epsilon_failed", "passes")}
-        for words in told.get(name, ("Gap to people, in pairs", "Word overlap, the floor")):
+        for words in told.get(name, ("Gap to people, in pairs", "Word overlap, the baseline")):
             assert words in text
 
     def test_the_methods_text_says_why_the_majority_is_no_match_for_pairs(
@@ -217,7 +217,7 @@ class TestACampaign:
     ) -> None:
         text = " ".join(methods(report))
         assert "since a majority is less noisy than a person" in text
-        assert "The floor is a lexical rule" in text
+        assert "The baseline is a lexical rule" in text
 
     def test_every_slice_has_its_own(self, report: dict[str, Any]) -> None:
         parts = report["variables"]["answerable"]["strata"]["system"].values()

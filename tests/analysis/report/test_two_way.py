@@ -92,7 +92,7 @@ def test_the_report_states_it_and_its_methods_say_for_whom_it_holds(tmp_path: Pa
     assert made["choices"]["bootstrap"] == "two-way"
     text = " ".join(methods(made))
     assert "two-way bootstrap of whole queries and raters, 300 resamples" in text
-    assert "hold for other raters of this kind, too; with few raters, roughly" in text
+    assert "hold for other raters of this kind, too, if only roughly with few raters" in text
     assert "(Owen 2007)" in text
     plain = " ".join(methods(report(labels(tmp_path))))
     assert "intervals hold for these raters" in plain

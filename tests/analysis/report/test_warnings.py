@@ -47,7 +47,7 @@ def test_sound_labels_give_no_warning() -> None:
 
 def test_few_queries() -> None:
     few = found(table({name: column[:18] for name, column in SOUND.items()}))
-    assert few["few_queries"]["text"].startswith("Only 9 queries stand behind it")
+    assert few["few_queries"]["text"].startswith("It rests on only 9 queries.")
     assert "few_queries" not in found(table({n: column[:20] for n, column in SOUND.items()}))
 
 
@@ -93,15 +93,15 @@ def of_systems(failures: dict[str, int], units: int = 100) -> list[LabelFact]:
 def test_missing_labels_of_a_judge_withhold_its_headline() -> None:
     lost = found(of_systems({"bm25": 3, "dense": 3}))["judge_missing"]
     assert "no label on 6 of 200 units (3.0%)" in lost["text"]
-    assert "no headline" in lost["text"]
+    assert "do not quote its figures" in lost["text"]
     # 194 of 200 agree; the six are all wrong, or all right.
-    assert "from 0.970 to 1.000" in lost["text"]
+    assert "between 0.970 and 1.000" in lost["text"]
     assert "judge_missing" not in found(of_systems({"bm25": 2, "dense": 2}))
 
 
 def test_a_judge_that_fails_more_on_one_system() -> None:
     fails = found(of_systems({"bm25": 2, "dense": 20}))["judge_fails_by_system"]
-    assert "20.0% of units are missing of dense, 2.0% of bm25" in fails["text"]
+    assert "20.0% of units are missing for dense, 2.0% for bm25" in fails["text"]
     # (ad - bc)^2 n / row and column sums: (2*80 - 98*20)^2 * 200 / (100 * 100 * 22 * 178) = 16.5
     assert "chi-square 16.5, 1 df" in fails["text"]
     assert "judge_fails_by_system" not in found(of_systems({"bm25": 9, "dense": 12}))
@@ -209,4 +209,4 @@ def few(tmp_path: Path) -> dict[str, Any]:
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_shows_them(few: dict[str, Any], name: str) -> None:
-    assert "Only 4 queries stand behind it" in FORMATS[name].render(few)
+    assert "It rests on only 4 queries." in FORMATS[name].render(few)

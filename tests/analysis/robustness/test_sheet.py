@@ -333,7 +333,7 @@ def test_the_sheet_can_be_written_to_a_file(campaign: Campaign, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--kinds", "nothing"), "'nothing' is none of again"),
+        (("--kinds", "nothing"), "'nothing' is not one of again"),
         (("--items", "0"), "--items is not above 0"),
         (("--kinds", "swapped"), "has no pairs"),
         (("--prompt", "nowhere.md"), "cannot be read"),

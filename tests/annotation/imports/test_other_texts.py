@@ -1,4 +1,4 @@
-"""Rationales that stand in another text than the one that was judged."""
+"""Rationales quoted from another text than the one that was judged."""
 
 from __future__ import annotations
 
