@@ -29,7 +29,7 @@ class Format:
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class RaterName:
     """A name with the sign of its kind: human, judge or reference; none if the kind is empty."""
 
     name: str
@@ -64,7 +64,7 @@ class Number:
         return cls(value, reason=reason, is_p=True)
 
     @classmethod
-    def of(cls, estimate: Mapping[str, Any]) -> Number:
+    def from_estimate(cls, estimate: Mapping[str, Any]) -> Number:
         """Return the number of an estimate of the report."""
         value, low, high = (estimate[name] for name in ("value", "low", "high"))
         no, yes = estimate.get("bounds", (None, None))
@@ -111,7 +111,7 @@ class Number:
         return f"{shown}, {self.rated}" if self.rated else shown
 
 
-Cell = str | int | Who | Number
+Cell = str | int | RaterName | Number
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Table:
     """Rows under a header; a row's first cell names it. The last `apart` rows are set apart."""
 
     caption: str
-    header: tuple[str | Who, ...]
+    header: tuple[str | RaterName, ...]
     rows: tuple[tuple[Cell, ...], ...]
     apart: int = 0
 

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from analysis.data.selection import KINDS, ChoiceError, Choices, Offered, read_stratum
+from analysis.data.selection import KINDS, AvailableValues, ChoiceError, Choices, read_stratum
 from analysis.statistics.pairwise import CROWD
 from datasets.option_fields import Several, form_fields
 from datasets.options import options_of, values_of
@@ -20,7 +20,7 @@ KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all re
 class ChoicesForm(forms.Form):
     """A report's options from an address; `choices` once the form is valid."""
 
-    def __init__(self, data: QueryDict, offered: Offered) -> None:
+    def __init__(self, data: QueryDict, offered: AvailableValues) -> None:
         filled = data.copy()
         for option in OPTIONS:
             if option.default not in (None, (), False) and not filled.get(option.name):

@@ -11,9 +11,9 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.campaigns.cache import computed_report, labels_since
-from analysis.campaigns.frames import campaign_offers, campaign_strata
+from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.figures import FIGURES, Figure, Subject, subjects
-from analysis.figures.files import offered
+from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
 from analysis.formats.build import document, moment
 from analysis.forms import ChoicesForm
@@ -135,7 +135,7 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
     Without `of` it is the first one that the figure suits.
     """
     campaign = _campaign(request, pk)
-    chosen = next((each for each in offered() if each.suffix == suffix), None)
+    chosen = next((each for each in available_kinds() if each.suffix == suffix), None)
     if name not in FIGURES or chosen is None:
         raise Http404("No such figure, or not as such a file.")
     if blind := blind_page(request, campaign):
@@ -183,7 +183,7 @@ def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ChoicesForm
     query = request.GET.copy()
     for name in beside:
         query.pop(name, None)
-    return ChoicesForm(query, campaign_offers(campaign, campaign_strata(campaign)))
+    return ChoicesForm(query, available_options(campaign, campaign_strata(campaign)))
 
 
 def _query(request: HttpRequest) -> str:

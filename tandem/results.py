@@ -34,7 +34,7 @@ class Estimate(statistics.Estimate):
     """
 
     @classmethod
-    def of(cls, block: Mapping[str, Any]) -> Estimate:
+    def from_json(cls, block: Mapping[str, Any]) -> Estimate:
         """Return an estimate of the report's JSON."""
         value, low, high, n, method = (block[name] for name in FIELDS)
         return cls(value, low, high, n, method, block.get("reason"))
@@ -69,7 +69,7 @@ class AltTest:
     json: JSON
 
     @classmethod
-    def of(cls, block: JSON) -> AltTest:
+    def from_json(cls, block: JSON) -> AltTest:
         rate, advantage = block["winning_rate"], block["advantage_probability"]
         return cls(block["epsilon"], block["passed"], str(block["verdict"]), rate, advantage, block)
 
@@ -84,7 +84,7 @@ def alt_test_of(labels: VariableFrame, judge: str, epsilon: float, choices: Choi
     column = columns[chosen_name("judge", judge, columns)]
     sample = Sample(labels, choices.resamples, choices.seed)
     beside = floor(sample, (epsilon,)).tests
-    return AltTest.of(alternative(sample, labels.codes[:, column], (epsilon,), beside))
+    return AltTest.from_json(alternative(sample, labels.codes[:, column], (epsilon,), beside))
 
 
 class Comparison:
@@ -96,18 +96,18 @@ class Comparison:
     @property
     def kappa(self) -> Estimate:
         """Cohen's kappa."""
-        return Estimate.of(self.json["cohen_kappa"])
+        return Estimate.from_json(self.json["cohen_kappa"])
 
     @property
     def percent(self) -> Estimate:
         """The share of equal labels."""
-        return Estimate.of(self.json["percent"])
+        return Estimate.from_json(self.json["percent"])
 
     @property
     def alpha(self) -> Estimate | None:
         """Krippendorff's alpha; None beside a single person."""
         found = self.json.get("krippendorff_alpha")
-        return None if found is None else Estimate.of(found)
+        return None if found is None else Estimate.from_json(found)
 
     def __repr__(self) -> str:
         return f"Comparison({self.judge!r} against {self.whom!r}, kappa={self.kappa!r})"
@@ -131,14 +131,14 @@ class Judge:
         if isinstance(self.json.get("adjudicated"), dict):
             decided = self.json["adjudicated"]
             blocks["adjudicated"] = decided.get("agreement", decided)
-        name = _known("reference", whom or together, blocks)
+        name = _check_known("reference", whom or together, blocks)
         return Comparison(self.name, name, blocks[name])
 
     def alt_test(self, epsilon: float | None = None) -> AltTest:
         """Run the alternative annotator test at an epsilon, by default the report's."""
         own = self._choices.epsilon
         if epsilon is None or epsilon == own:
-            return AltTest.of(self.json["alt_test"])
+            return AltTest.from_json(self.json["alt_test"])
         if not 0 <= epsilon <= 1:
             raise ValueError("epsilon is a number from 0 to 1")
         return alt_test_of(self._labels, self.name, epsilon, self._choices)
@@ -200,7 +200,7 @@ class Variable:
         return self._of_people("percent")
 
     def _of_people(self, name: str) -> Estimate:
-        return Estimate.of(self.json["agreement"][name])
+        return Estimate.from_json(self.json["agreement"][name])
 
     def judge(self, name: str = "") -> Judge:
         """Return a judge; the only one needs no name. Raises KeyError for others."""
@@ -219,8 +219,8 @@ class Score(Mapping[str, dict[str, Estimate]]):
         self.name, self.json = name, json
 
     def __getitem__(self, system: str) -> dict[str, Estimate]:
-        of = self.json["systems"][_known("system", system, self.json["systems"])]
-        return {rater: Estimate.of(block) for rater, block in of.items()}
+        of = self.json["systems"][_check_known("system", system, self.json["systems"])]
+        return {rater: Estimate.from_json(block) for rater, block in of.items()}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.json["systems"])
@@ -243,7 +243,7 @@ class Report(Mapping[str, Variable]):
         self._frame, self._choices = frame, choices
 
     def __getitem__(self, variable: str) -> Variable:
-        name = _known("variable", variable, self.json["variables"])
+        name = _check_known("variable", variable, self.json["variables"])
         labels = self._frame.variables[name]
         return Variable(name, self.json["variables"][name], labels, self._choices)
 
@@ -284,7 +284,7 @@ class Report(Mapping[str, Variable]):
         """Return the report as `json`, `md`, `csv`, `latex` or `html`. Raises KeyError."""
         from analysis.formats import FORMATS
 
-        return FORMATS[_known("format", format, FORMATS)].render(self.json)
+        return FORMATS[_check_known("format", format, FORMATS)].render(self.json)
 
     def save(self, path: str | Path) -> Path:
         """Write the report to a file, in the format of its suffix, such as `report.html`.
@@ -294,7 +294,7 @@ class Report(Mapping[str, Variable]):
         from analysis.formats import FORMATS
 
         formats = {each.suffix: each for each in FORMATS.values()}
-        suffix = _known("ending", Path(path).suffix.removeprefix("."), formats)
+        suffix = _check_known("ending", Path(path).suffix.removeprefix("."), formats)
         Path(path).write_text(formats[suffix].render(self.json), "utf-8")
         return Path(path)
 
@@ -315,19 +315,19 @@ class Report(Mapping[str, Variable]):
         return f"Report({', '.join(parts)})"
 
 
-def chosen_name(what: str, name: str, there: Collection[str]) -> str:
+def chosen_name(what: str, name: str, existing: Collection[str]) -> str:
     """Return a name among the existing ones; without a name, the only one. Raises KeyError."""
     if name:
-        return _known(what, name, there)
-    if len(there) != 1:
-        which = f"name one of {', '.join(there)}" if there else "there is none"
+        return _check_known(what, name, existing)
+    if len(existing) != 1:
+        which = f"name one of {', '.join(existing)}" if existing else "there is none"
         raise KeyError(f"which {what}? {which}")
-    return next(iter(there))
+    return next(iter(existing))
 
 
-def _known(what: str, name: str, there: Collection[str]) -> str:
-    if name in there:
+def _check_known(what: str, name: str, existing: Collection[str]) -> str:
+    if name in existing:
         return name
-    close = difflib.get_close_matches(name, there, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(there) or 'none'}"
+    close = difflib.get_close_matches(name, existing, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(existing) or 'none'}"
     raise KeyError(f"there is no {what} {name!r}; {hint}")

@@ -13,14 +13,14 @@ from rest_framework.response import Response
 from analysis.evaluation.selection import (
     CHOSEN,
     SHOWN,
-    Asked,
     MeasuresChoices,
     MeasuresOptionError,
+    ResolvedOptions,
     Shown,
-    asked_of,
     computed_measures,
     read_pairs,
-    shown_of,
+    resolve_options,
+    select_shown,
 )
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign, User
@@ -116,18 +116,18 @@ class CampaignMeasures(Resource):
         asked = _asked(user, campaign, self.chosen)
         try:
             shown = Shown(**values_of(SHOWN, self.chosen))
-            found = shown_of(computed_measures(campaign, asked), shown)
+            found = select_shown(computed_measures(campaign, asked), shown)
         except ValueError as error:
             raise serializers.ValidationError({"measure": str(error)}) from error
         record_export(request, pk, "measures", "json")
         return Response(found)
 
 
-def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> Asked:
+def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> ResolvedOptions:
     """Raises ValidationError for an option, and for campaigns that are not offered."""
     given = MeasuresChoices(**values_of(CHOSEN, chosen))
     try:
-        return asked_of(user, campaign, given, read_pairs(given.option))
+        return resolve_options(user, campaign, given, read_pairs(given.option))
     except MeasuresOptionError as error:
         raise serializers.ValidationError({error.name: str(error)}) from error
     except ValueError as error:

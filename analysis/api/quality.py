@@ -100,7 +100,7 @@ def _person(request: Request, campaign: Campaign, found: Quality, rater: int) ->
         "id": rater,
         "name": found.names[rater],
         "excluded": found.excluded.get(rater),
-        "agreement": {name: _agreement(each) for name, each in found.of(rater).items()},
+        "agreement": {name: _agreement(each) for name, each in found.agreement_of(rater).items()},
         "hints": [_hint(request, campaign, each) for each in found.hints if each.rater == rater],
     }
 

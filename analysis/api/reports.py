@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.campaigns.cache import computed_report
-from analysis.campaigns.frames import campaign_offers, campaign_strata
+from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ChoiceError, Choices
 from analysis.frozen.store import UnequalError, as_frozen, freeze
@@ -158,7 +158,7 @@ class CampaignReport(Resource):
 def offered_check(campaign: Campaign, choices: Choices) -> None:
     """Raises ValidationError where something is chosen that the campaign does not have."""
     try:
-        campaign_offers(campaign, campaign_strata(campaign)).check(choices)
+        available_options(campaign, campaign_strata(campaign)).check(choices)
     except ChoiceError as error:
         raise serializers.ValidationError(dict(error.problems)) from error
 

@@ -14,7 +14,7 @@ SHORTEST = 40
 """In characters. A shorter text may be in a prompt by chance."""
 
 
-def prompts_that_saw(campaign: Campaign, judges: Collection[str]) -> list[JSON]:
+def contaminated_prompts(campaign: Campaign, judges: Collection[str]) -> list[JSON]:
     """Return a warning for each judge whose prompt quotes a text that it is evaluated on.
 
     A quote is found word for word, whatever its blanks and line breaks; a paraphrase is not found.
@@ -37,7 +37,7 @@ def prompts_that_saw(campaign: Campaign, judges: Collection[str]) -> list[JSON]:
     texts = {key: tuple(map(_plain, of)) for key, *of in labelled.values_list(*columns).distinct()}
     found = []
     for name, prompt in sorted(prompts.items()):
-        seen = [key for key, of in texts.items() if any(_stands(text, prompt) for text in of)]
+        seen = [key for key, of in texts.items() if any(_contains(text, prompt) for text in of)]
         if seen:
             text = (
                 f"Its prompt quotes texts of {len(seen)} of the {len(texts)} items that it is "
@@ -47,7 +47,7 @@ def prompts_that_saw(campaign: Campaign, judges: Collection[str]) -> list[JSON]:
     return found
 
 
-def _stands(text: str, prompt: str) -> bool:
+def _contains(text: str, prompt: str) -> bool:
     return len(text) >= SHORTEST and text in prompt
 
 

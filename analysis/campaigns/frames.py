@@ -10,13 +10,13 @@ import numpy as np
 from django.db.models import CharField, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce, Length, NullIf
 
-from analysis.campaigns.marks import campaign_marks
-from analysis.data.assisted import Place
-from analysis.data.chosen import EVERYTHING, chosen_frame, uncollected
+from analysis.campaigns.evidence import campaign_evidence
+from analysis.data.assisted import AssistedKey
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.labels import FloorCodes, LabelFact, scale_of
 from analysis.data.metadata import OF_META, in_order, length_strata, telling, text_of
-from analysis.data.selection import OWN_STRATA, Choices, Offered, Strata
+from analysis.data.selected import EVERYTHING, selected_frame, without_garbage_collection
+from analysis.data.selection import OWN_STRATA, AvailableValues, Choices, Strata
 from analysis.data.splits import EVALUATION, STRATUM
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QueryDraw, Rater, Unit
@@ -71,7 +71,7 @@ def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: boo
     return FloorCodes(np.array(found, dtype=np.int64), "")
 
 
-@uncollected()
+@without_garbage_collection()
 def campaign_frame(
     campaign: Campaign, choices: Choices = EVERYTHING, strata: Strata | None = None
 ) -> Frame:
@@ -82,10 +82,10 @@ def campaign_frame(
     """
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
-    verdicts = verdicts_elsewhere(campaign)
+    verdicts = verdicts_in_other_campaigns(campaign)
     facts, out = list(_stored(campaign, asked)), excluded(campaign.name)
-    frame = chosen_frame(facts, choices, strata or {}, scales, verdicts, out)
-    return replace(frame, marks=campaign_marks(campaign))
+    frame = selected_frame(facts, choices, strata or {}, scales, verdicts, out)
+    return replace(frame, evidence=campaign_evidence(campaign))
 
 
 def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
@@ -99,7 +99,7 @@ def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
     yield from _missing(campaign, asked)
 
 
-def verdicts_elsewhere(campaign: Campaign) -> dict[Place, str]:
+def verdicts_in_other_campaigns(campaign: Campaign) -> dict[AssistedKey, str]:
     """Return the labels of the judge that a campaign validates, if another campaign holds them."""
     judge, source = validated_judge(campaign), verdict_campaign(campaign)
     if not judge or source == campaign.name:
@@ -164,18 +164,18 @@ def campaign_strata(campaign: Campaign) -> Strata:
     )
     found = {name: dict(_of_meta(rows, name)) for name in OF_META}
     found["length"] = length_strata({key: length for key, *_, length in rows if length is not None})
-    found[STRATUM] = roles_of_items(campaign)
+    found[STRATUM] = splits_of_items(campaign)
     return telling(found)
 
 
-def roles_of_items(campaign: Campaign) -> dict[str, str]:
+def splits_of_items(campaign: Campaign) -> dict[str, str]:
     """Return the split of each item's query, by the item's key."""
     roles = dict(QueryDraw.objects.filter(campaign=campaign).values_list("query", "role"))
     items = Item.objects.filter(campaign=campaign).values_list("key", "query")
     return {key: roles.get(query, EVALUATION) for key, query in items}
 
 
-def campaign_offers(campaign: Campaign, strata: Strata) -> Offered:
+def available_options(campaign: Campaign, strata: Strata) -> AvailableValues:
     """Return the values that the options of a campaign's report may take."""
     asked = schema(campaign)
     cuts = {
@@ -187,7 +187,7 @@ def campaign_offers(campaign: Campaign, strata: Strata) -> Offered:
         name: sorted(set(items.values_list(f"report__{name}", flat=True).distinct()) - {None})
         for name in OWN_STRATA
     }
-    return Offered(
+    return AvailableValues(
         list(dict.fromkeys(v.name for v in asked.variables)),
         dict(raters.order_by("kind", "name").values_list("name", "kind").distinct()),
         {name: values for name, values in own.items() if values}

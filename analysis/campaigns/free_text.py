@@ -37,7 +37,7 @@ def written_answers(campaign: Campaign) -> WrittenAnswers | None:
     facts = list(_facts(campaign.name))
     usable = [fact for fact in facts if fact.text.strip() not in NO_ANSWER]
     first = prerequisite_of(campaign)
-    rounds = _following(usable, campaign) if first else _told(usable, campaign)
+    rounds = _following(usable, campaign) if first else _declared_rounds(usable, campaign)
     return WrittenAnswers(_texts(usable), len(facts) - len(usable), rounds)
 
 
@@ -92,7 +92,7 @@ def _following(second: list[WrittenFact], campaign: Campaign) -> Rounds:
     return Rounds(single, _skipped(campaign))
 
 
-def _told(facts: list[WrittenFact], campaign: Campaign) -> Rounds | None:
+def _declared_rounds(facts: list[WrittenFact], campaign: Campaign) -> Rounds | None:
     rounds = {1: _texts([f for f in facts if f.round == 1])}
     rounds[2] = _texts([f for f in facts if f.round == 2])
     if not rounds[2]:

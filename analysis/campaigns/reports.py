@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from analysis.campaigns.contamination import prompts_that_saw
+from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_floor
 from analysis.campaigns.free_text import written_answers
-from analysis.campaigns.hints import hints
+from analysis.campaigns.misplaced_flags import misplaced_flags
 from analysis.data.selection import Choices
 from analysis.report.build import frame_report
 from analysis.report.extras import written
@@ -25,8 +25,8 @@ def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
     }
     order = [v.name for v in schema(campaign).variables]
     report = frame_report(head, frame, choices, order, sampled=campaign.human_share < 1)
-    report["hints"] = hints(campaign)
+    report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
-    report["warnings"] += prompts_that_saw(campaign, judges_there)
+    report["warnings"] += contaminated_prompts(campaign, judges_there)
     answers = written_answers(campaign)
     return report if answers is None else {**report, "written": written(answers)}

@@ -32,12 +32,12 @@ class Figures:
     paths: list[str] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
 
-    def add(self, path: str, value: float | bool | None, *wanted: JSON) -> None:
+    def add(self, path: str, value: float | bool | None, *task_parts: JSON) -> None:
         """Add a figure and a library's task; later parts of the task override earlier ones."""
         if value is not None:
             self.paths.append(path)
             self.values.append(float(value))
-            self.tasks.append({key: of for part in wanted for key, of in part.items()})
+            self.tasks.append({key: of for part in task_parts for key, of in part.items()})
 
     def matrix(self, name: str, frame: VariableFrame) -> None:
         """Add the labels (U, R) of a variable, and the number of each category."""
@@ -88,8 +88,8 @@ def _of_people(found: Figures, matrix: str, frame: VariableFrame, block: JSON) -
     for pair in block.get("pairs", ()):
         two = {"matrix": matrix, "columns": [column[pair["a"]], column[pair["b"]]]}
         path = f"{start}.pairs[{pair['a']}, {pair['b']}]"
-        for key, value, wanted in (*_kappas(pair, k), *_correlations(pair)):
-            found.add(f"{path}.{key}", value, wanted, two)
+        for key, value, task_parts in (*_kappas(pair, k), *_correlations(pair)):
+            found.add(f"{path}.{key}", value, task_parts, two)
 
 
 def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, block: JSON) -> None:
@@ -101,14 +101,14 @@ def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, blo
         alpha = of["krippendorff_alpha"]["value"]
         level = {"figure": "alpha", "level": frame.scale.level, "k": k}
         found.add(f"{start}.agreement.krippendorff_alpha", alpha, level, beside)
-        for key, value, wanted in _kappas(of, k):
-            found.add(f"{start}.agreement.{key}", value, wanted, beside)
-    for key, value, wanted in _correlations(block["correlation"]):
-        found.add(f"{start}.correlation.{key}", value, wanted, beside)
+        for key, value, task_parts in _kappas(of, k):
+            found.add(f"{start}.agreement.{key}", value, task_parts, beside)
+    for key, value, task_parts in _correlations(block["correlation"]):
+        found.add(f"{start}.correlation.{key}", value, task_parts, beside)
     for person, pair in block.get("pairs", {}).items():
         two = {"matrix": matrix, "columns": [column[person], column[judge]]}
-        for key, value, wanted in _kappas(pair, k):
-            found.add(f"{start}.pairs.{person}.{key}", value, wanted, two)
+        for key, value, task_parts in _kappas(pair, k):
+            found.add(f"{start}.pairs.{person}.{key}", value, task_parts, two)
     for reading, test in (
         ("items", block["alt_test"]),
         ("by_query", block["alt_test"]["by_query"]),
@@ -121,8 +121,8 @@ def _wins(found: Figures, path: str, test: JSON) -> None:
     rows = [row for row in test.get("annotators", ()) if row["p_value"] is not None]
     found.arrays[path] = np.array([row["p_value"] for row in rows], float)
     for place, row in enumerate(rows):
-        wanted = {**BENJAMINI_YEKUTIELI, "matrix": path, "place": place}
-        found.add(f"{path}.{row['name']}.wins", row["wins"], wanted)
+        task_parts = {**BENJAMINI_YEKUTIELI, "matrix": path, "place": place}
+        found.add(f"{path}.{row['name']}.wins", row["wins"], task_parts)
 
 
 def _kappas(of: Mapping[str, Any], k: int) -> Iterator[tuple[str, float | None, JSON]]:

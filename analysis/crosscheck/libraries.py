@@ -19,71 +19,71 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Wanted = dict[str, Any]
+Task = dict[str, Any]
 TASKS = "tasks"
 LIBRARIES = ("krippendorff", "statsmodels", "scipy")
 OF_CODES, OF_VALUES, PEOPLE = "codes", "values", "people"
 
 
-def fleiss(held: Mapping[str, Any], wanted: Wanted) -> Any:
+def fleiss(arrays: Mapping[str, Any], task: Task) -> Any:
     """Return Fleiss' or Randolph's kappa of raters (U, R); None if units' label numbers differ."""
     from statsmodels.stats.inter_rater import fleiss_kappa
 
-    codes = _raters(held, wanted)
-    table = np.stack([(codes == k).sum(axis=1) for k in range(wanted["k"])], axis=1)
+    codes = _raters(arrays, task)
+    table = np.stack([(codes == k).sum(axis=1) for k in range(task["k"])], axis=1)
     table = table[table.sum(axis=1) >= 2]
     if not len(table) or len(np.unique(table.sum(axis=1))) > 1:
         return None
-    return fleiss_kappa(table, method=wanted["method"])
+    return fleiss_kappa(table, method=task["method"])
 
 
-def alpha(held: Mapping[str, Any], wanted: Wanted) -> Any:
+def alpha(arrays: Mapping[str, Any], task: Task) -> Any:
     """Return Krippendorff's alpha of raters (U, R) at the task's level of measurement."""
     import krippendorff
 
-    codes = _raters(held, wanted)
+    codes = _raters(arrays, task)
     values = np.where(codes >= 0, codes, np.nan)
-    if wanted["level"] == "interval":
-        values = _numbers(held, wanted, codes)
+    if task["level"] == "interval":
+        values = _numbers(arrays, task, codes)
     kept = np.isfinite(values).sum(axis=1) >= 2
     if len(np.unique(values[kept][np.isfinite(values[kept])])) < 2:
         return None
-    return krippendorff.alpha(values[kept].T, level_of_measurement=wanted["level"])
+    return krippendorff.alpha(values[kept].T, level_of_measurement=task["level"])
 
 
-def cohen(held: Mapping[str, Any], wanted: Wanted) -> Any:
+def cohen(arrays: Mapping[str, Any], task: Task) -> Any:
     """Return Cohen's kappa of two raters (U, 2), with the task's weights."""
     from statsmodels.stats.inter_rater import cohens_kappa
 
-    codes = _raters(held, wanted)
+    codes = _raters(arrays, task)
     both = codes[(codes >= 0).all(axis=1)]
-    table = np.zeros((wanted["k"], wanted["k"]))
+    table = np.zeros((task["k"], task["k"]))
     np.add.at(table, tuple(both.T), 1)
-    return cohens_kappa(table, wt=wanted["weights"], return_results=False)
+    return cohens_kappa(table, wt=task["weights"], return_results=False)
 
 
-def correlation(held: Mapping[str, Any], wanted: Wanted) -> Any:
+def correlation(arrays: Mapping[str, Any], task: Task) -> Any:
     """Return Spearman's, Kendall's or Pearson's correlation of two raters' numbers (U, 2)."""
     from scipy import stats
 
     of = {"spearman": stats.spearmanr, "kendall": stats.kendalltau, "pearson": stats.pearsonr}
-    numbers = _numbers(held, wanted, _raters(held, wanted, as_majority=False))
-    if wanted.get("with") == PEOPLE:
+    numbers = _numbers(arrays, task, _raters(arrays, task, as_majority=False))
+    if task.get("with") == PEOPLE:
         numbers = np.stack([numbers[:, 0], _mean(numbers[:, 1:])], axis=1)
     x, y = numbers[np.isfinite(numbers).all(axis=1)].T
-    return of[wanted["method"]](x, y).statistic
+    return of[task["method"]](x, y).statistic
 
 
-def adjusted(held: Mapping[str, Any], wanted: Wanted) -> Any:
+def adjusted(arrays: Mapping[str, Any], task: Task) -> Any:
     """Return one of several p-values, adjusted, or 1 if it is significant at `level`, else 0."""
     from statsmodels.stats.multitest import multipletests
 
-    level = wanted.get("level")
-    found = multipletests(held[wanted["matrix"]], alpha=level or 0.05, method=wanted["method"])
-    return found[0 if level else 1][wanted["place"]]
+    level = task.get("level")
+    found = multipletests(arrays[task["matrix"]], alpha=level or 0.05, method=task["method"])
+    return found[0 if level else 1][task["place"]]
 
 
-FIGURES: Mapping[str, Callable[[Mapping[str, Any], Wanted], Any]] = {
+FIGURES: Mapping[str, Callable[[Mapping[str, Any], Task], Any]] = {
     "fleiss": fleiss,
     "alpha": alpha,
     "cohen": cohen,
@@ -92,19 +92,19 @@ FIGURES: Mapping[str, Callable[[Mapping[str, Any], Wanted], Any]] = {
 }
 
 
-def _raters(held: Mapping[str, Any], wanted: Wanted, as_majority: bool = True) -> Ints:
+def _raters(arrays: Mapping[str, Any], task: Task, as_majority: bool = True) -> Ints:
     """Return the task's columns, (U, R); people beside a judge become their majority."""
-    codes: Ints = held[f"{wanted['matrix']}/{OF_CODES}"][:, wanted["columns"]]
-    if not as_majority or wanted.get("with") != PEOPLE:
+    codes: Ints = arrays[f"{task['matrix']}/{OF_CODES}"][:, task["columns"]]
+    if not as_majority or task.get("with") != PEOPLE:
         return codes
-    counts = np.stack([(codes[:, 1:] == k).sum(axis=1) for k in range(wanted["k"])], axis=1)
+    counts = np.stack([(codes[:, 1:] == k).sum(axis=1) for k in range(task["k"])], axis=1)
     most = counts.max(axis=1, keepdims=True)
     clear = (most[:, 0] > 0) & ((counts == most).sum(axis=1) == 1)
     return np.stack([codes[:, 0], np.where(clear, counts.argmax(axis=1), -1)], axis=1)
 
 
-def _numbers(held: Mapping[str, Any], wanted: Wanted, codes: Ints) -> Floats:
-    values: Floats = held[f"{wanted['matrix']}/{OF_VALUES}"]
+def _numbers(arrays: Mapping[str, Any], task: Task, codes: Ints) -> Floats:
+    values: Floats = arrays[f"{task['matrix']}/{OF_VALUES}"]
     return np.where(codes >= 0, values[np.maximum(codes, 0)], np.nan)
 
 
@@ -115,17 +115,17 @@ def _mean(numbers: Floats) -> Floats:
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def _value(held: Mapping[str, Any], wanted: Wanted) -> float | None:
-    made = FIGURES[wanted["figure"]](held, wanted)
+def _value(arrays: Mapping[str, Any], task: Task) -> float | None:
+    made = FIGURES[task["figure"]](arrays, task)
     return None if made is None or not np.isfinite(made) else float(made)
 
 
 def main() -> None:
     """Compute all tasks; a library's exception ends the process, and the parent reports it."""
     warnings.simplefilter("ignore")
-    held = dict(np.load(io.BytesIO(sys.stdin.buffer.read())))
-    tasks = json.loads(str(held.pop(TASKS)))
-    values = [_value(held, wanted) for wanted in tasks]
+    arrays = dict(np.load(io.BytesIO(sys.stdin.buffer.read())))
+    tasks = json.loads(str(arrays.pop(TASKS)))
+    values = [_value(arrays, task) for task in tasks]
     libraries = {name: version(name) for name in LIBRARIES}
     json.dump({"values": values, "libraries": libraries}, sys.stdout)
 

@@ -28,11 +28,11 @@ IS_ON = True
 """Tests of other behaviour switch it off."""
 
 
-def crosschecked(figures: Callable[[], Figures], labels: int, wanted: bool) -> JSON:
+def crosschecked(figures: Callable[[], Figures], labels: int, requested: bool) -> JSON:
     """Check a report of this many labels, if the check is due or requested."""
     if not IS_ON:
         return unchecked("the check is switched off")
-    if labels >= LABELS and not wanted:
+    if labels >= LABELS and not requested:
         return unchecked(f"it has {labels:,} labels; --check asks for it")
     return crosscheck(figures())
 
@@ -42,17 +42,17 @@ def crosscheck(found: Figures) -> JSON:
     if not found.tasks:
         return unchecked("no figure of this report is one that other libraries have")
     try:
-        told = _told(found)
+        output = _run_libraries(found)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return unchecked(f"the libraries gave no figures ({_reason(error)})")
     differs = [
         {"figure": path, "ours": ours, "theirs": theirs}
-        for path, ours, theirs in zip(found.paths, found.values, told["values"], strict=True)
+        for path, ours, theirs in zip(found.paths, found.values, output["values"], strict=True)
         if theirs is not None and not isclose(ours, theirs, rel_tol=0, abs_tol=WITHIN)
     ]
-    number = sum(theirs is not None for theirs in told["values"])
-    line = _line(number, differs, told["libraries"])
-    return _block(line, number, differs, told["libraries"])
+    number = sum(theirs is not None for theirs in output["values"])
+    line = _line(number, differs, output["libraries"])
+    return _block(line, number, differs, output["libraries"])
 
 
 def unchecked(reason: str) -> JSON:
@@ -81,10 +81,10 @@ def _line(number: int, differs: list[JSON], libraries: Mapping[str, str]) -> str
     )
 
 
-def _told(found: Figures) -> JSON:
+def _run_libraries(found: Figures) -> JSON:
     packed = io.BytesIO()
-    held: dict[str, Any] = {**found.arrays, TASKS: np.array(json.dumps(found.tasks))}
-    np.savez(packed, **held)
+    arrays: dict[str, Any] = {**found.arrays, TASKS: np.array(json.dumps(found.tasks))}
+    np.savez(packed, **arrays)
     done = subprocess.run(
         [sys.executable, "-m", CHILD],
         input=packed.getvalue(),
@@ -94,8 +94,8 @@ def _told(found: Figures) -> JSON:
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         timeout=SECONDS,
     )
-    told: JSON = json.loads(done.stdout)
-    return told
+    output: JSON = json.loads(done.stdout)
+    return output
 
 
 def _reason(error: Exception) -> str:

@@ -14,7 +14,7 @@ from ..types import JSON
 
 UNSEEN = "no such label of the judge is here to compare with"
 
-Place = tuple[str, str, str, str, str]
+AssistedKey = tuple[str, str, str, str, str]
 """Judge, item, kind, unit and variable."""
 
 

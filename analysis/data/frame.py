@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..statistics import Floats, Ints
-from .assisted import Assisted, Place
-from .labels import FloorCodes, Inputs, LabelFact, Marks, Scale, number_of
+from .assisted import Assisted, AssistedKey
+from .labels import Evidence, FloorCodes, Inputs, LabelFact, Scale, number_of
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class VariableFrame:
         """Return the columns of the raters of one kind that are not excluded."""
         return [n for n, r in enumerate(self.raters) if r.kind == kind and r.excluded is None]
 
-    def of(self, kind: str) -> Ints:
+    def codes_of(self, kind: str) -> Ints:
         return self.codes[:, self.columns(kind)]
 
     def only(self, units: Ints) -> VariableFrame:
@@ -129,20 +129,20 @@ class Frame:
     queries: int
     assisted: tuple[Assisted, ...] = ()
     strata: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    inputs: Inputs = field(default_factory=lambda: Inputs.of(()))
-    marks: Marks = field(default_factory=Marks)
+    inputs: Inputs = field(default_factory=lambda: Inputs.from_facts(()))
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 @dataclass
 class _Columns:
     """The labels of one variable, collected one by one.
 
-    `facts` holds the first label of each unit, and `said` each rater's first label by unit.
+    `facts` holds the first label of each unit, and `first` each rater's first label by unit.
     """
 
     units: dict[tuple[str, str, str], int] = field(default_factory=dict)
     facts: list[LabelFact] = field(default_factory=list)
-    said: dict[str, dict[int, LabelFact]] = field(default_factory=lambda: defaultdict(dict))
+    first: dict[str, dict[int, LabelFact]] = field(default_factory=lambda: defaultdict(dict))
 
     def add(self, fact: LabelFact) -> None:
         key = (fact.item, fact.kind, fact.unit)
@@ -151,22 +151,22 @@ class _Columns:
             self.facts.append(fact)
         # Repeated judgements are not more raters. The first one represents the rater even if it is
         # missing, since a later one would be selected for having an answer.
-        said = self.said[fact.rater]
-        if fact.replicate < said.setdefault(unit, fact).replicate:
-            said[unit] = fact
+        first = self.first[fact.rater]
+        if fact.replicate < first.setdefault(unit, fact).replicate:
+            first[unit] = fact
 
     def verdict(self, fact: LabelFact) -> str | None:
         """Return the assisting judge's own label of the unit."""
         unit = self.units.get((fact.item, fact.kind, fact.unit), -1)
-        said = self.said.get(fact.assisted_by or "", {}).get(unit)
-        return said.value if said else None
+        first = self.first.get(fact.assisted_by or "", {}).get(unit)
+        return first.value if first else None
 
 
 def make_frame(
     facts: Iterable[LabelFact],
     scales: Mapping[str, Scale],
     excluded: Mapping[str, str] | None = None,
-    verdicts: Mapping[Place, str] | None = None,
+    verdicts: Mapping[AssistedKey, str] | None = None,
     with_assisted: bool = False,
 ) -> Frame:
     """Build the frame of labels.
@@ -204,7 +204,7 @@ def make_frame(
 
 
 def _compared(
-    fact: LabelFact, columns: Mapping[str, _Columns], verdicts: Mapping[Place, str]
+    fact: LabelFact, columns: Mapping[str, _Columns], verdicts: Mapping[AssistedKey, str]
 ) -> Assisted:
     by = fact.assisted_by or ""
     here = columns[fact.variable].verdict(fact) if fact.variable in columns else None
@@ -220,8 +220,8 @@ def _raters(
     items: dict[str, set[str]] = defaultdict(set)
     labels: Counter[str] = Counter()
     for found in columns.values():
-        for rater, said in found.said.items():
-            given = [each.item for each in said.values() if each.value is not None]
+        for rater, first in found.first.items():
+            given = [each.item for each in first.values() if each.value is not None]
             items[rater].update(given)
             labels[rater] += len(given)
     for name in sorted(kinds):
@@ -239,8 +239,8 @@ def _variable(
     people = {r.name for r in raters if r.kind == "human"}
     used = {
         (rater in people, value)
-        for rater, said in found.said.items()
-        for value in {each.value for each in said.values()}
+        for rater, first in found.first.items()
+        for value in {each.value for each in first.values()}
         if value is not None
     }
     scale = whole_scale(scale or Scale((), "nominal"), used)
@@ -249,17 +249,17 @@ def _variable(
     codes = np.full((len(found.facts), len(raters)), -1, dtype=np.int64)
     scores = np.full(codes.shape, np.nan)
     asides: list[Aside] = []
-    for rater, facts in found.said.items():
+    for rater, facts in found.first.items():
         own_codes, own_scores = codes[:, column[rater]], scores[:, column[rater]]
-        for unit, said in facts.items():
-            if said.score is not None:
-                own_scores[unit] = said.score
-            if said.value is None:
-                asides.append(Aside(unit, rater, True, said.missing or "error"))
-            elif said.value in code:
-                own_codes[unit] = code[said.value]
+        for unit, first in facts.items():
+            if first.score is not None:
+                own_scores[unit] = first.score
+            if first.value is None:
+                asides.append(Aside(unit, rater, True, first.missing or "error"))
+            elif first.value in code:
+                own_codes[unit] = code[first.value]
             else:
-                asides.append(Aside(unit, rater, False, said.value))
+                asides.append(Aside(unit, rater, False, first.value))
     units = _unit_facts(found.facts, items, queries)
     return VariableFrame(name, scale, units, tuple(raters), codes, scores, tuple(asides))
 

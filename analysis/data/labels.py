@@ -49,7 +49,7 @@ class Inputs:
     sha256: str
 
     @classmethod
-    def of(cls, facts: Iterable[LabelFact]) -> Inputs:
+    def from_facts(cls, facts: Iterable[LabelFact]) -> Inputs:
         every = list(facts)
         labels = sum(fact.value is not None for fact in every)
         text = "\n".join([*sorted(_lines(every)), ""])
@@ -130,7 +130,7 @@ def number_of(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-class Place(NamedTuple):
+class LabelKey(NamedTuple):
     """The rater and the unit of a label, by its item, kind and key."""
 
     item: str
@@ -140,7 +140,7 @@ class Place(NamedTuple):
     rater: str
 
 
-class Mark(NamedTuple):
+class EvidenceSpan(NamedTuple):
     """A range of the text `field` in code points; without ends if its quote was not found."""
 
     field: str
@@ -149,12 +149,12 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Marks:
+class Evidence:
     """Spans by label, from each rater's first judgement; `texts` by item and field.
 
     `fields` are the texts in which evidence for a variable belongs, if a protocol says so.
     """
 
-    spans: Mapping[Place, tuple[Mark, ...]] = field(default_factory=dict)
+    spans: Mapping[LabelKey, tuple[EvidenceSpan, ...]] = field(default_factory=dict)
     texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)

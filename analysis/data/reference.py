@@ -42,7 +42,7 @@ def reference(frame: VariableFrame, kind: str = HUMAN) -> Reference:
 
     Numbers with equal steps never tie: every unit has a mean.
     """
-    return reference_of(frame.of(kind), frame.scale)
+    return reference_of(frame.codes_of(kind), frame.scale)
 
 
 def reference_of(codes: Ints, scale: Scale) -> Reference:
@@ -62,13 +62,13 @@ def decided(frame: VariableFrame) -> Floats:
     """
     if frame.scale.level != "nominal":
         return mean_rating(frame)
-    codes, _ = majority(frame.of(HUMAN))
+    codes, _ = majority(frame.codes_of(HUMAN))
     return np.where(codes >= 0, codes, np.nan)
 
 
 def mean_rating(frame: VariableFrame, kind: str = HUMAN) -> Floats:
     """Return the mean of a kind's numbers for each unit, (U,); NaN without any."""
-    return _means(numbered(frame.scale, frame.of(kind)))
+    return _means(numbered(frame.scale, frame.codes_of(kind)))
 
 
 def numbered(scale: Scale, codes: Ints) -> Floats:

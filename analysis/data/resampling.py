@@ -21,7 +21,7 @@ AT_ONCE = 8_000_000
 MEAN = "mean"
 
 
-class Drawing(TypedDict):
+class ResamplingArguments(TypedDict):
     """Arguments of the statistics' functions that say how to resample."""
 
     draws: int | Resamples
@@ -29,7 +29,7 @@ class Drawing(TypedDict):
     interval: Interval
 
 
-def drawing(clusters: Ints, asked: int | None, seed: int) -> Drawing:
+def resampling_arguments(clusters: Ints, asked: int | None, seed: int) -> ResamplingArguments:
     """Return draws of whole queries for several statistics, as many as asked for.
 
     None draws as many as suit the number of queries. If each unit is a query of its own, or the
@@ -75,8 +75,8 @@ class Sample:
         return float(np.ptp(self.frame.scale.values())) if self.frame.scale.categories else math.inf
 
     @cached_property
-    def drawing(self) -> Drawing:
-        return drawing(self.clusters, self.resamples, self.seed)
+    def resampling_arguments(self) -> ResamplingArguments:
+        return resampling_arguments(self.clusters, self.resamples, self.seed)
 
     def only(self, units: Bools) -> Sample:
         """Return the same for some of the units, of whose queries alone resamples are drawn."""

@@ -188,7 +188,7 @@ class Choices:
         return cls(**{**values, "strata": tuple(map(read_stratum, values["strata"]))})
 
     def as_json(self) -> JSON:
-        """Return the options as the report states them; seed and resamples are elsewhere in it."""
+        """Return the options as the report states them, without seed and resamples."""
         return {
             "epsilon": self.epsilon,
             "width": self.width,
@@ -227,7 +227,7 @@ class Choices:
 
 
 @dataclass
-class Offered:
+class AvailableValues:
     """The values that options may take; raters with their kinds, strata with their values."""
 
     variables: list[str] = field(default_factory=list)
@@ -252,11 +252,11 @@ class Offered:
         yield "stratum", _lacking("stratum", map(":".join, choices.strata), pairs)
         if choices.threshold is not None and choices.threshold not in self.thresholds:
             cuts = ", ".join(f"{cut:g}" for cut in self.thresholds)
-            there = f"there are {cuts}" if cuts else "nothing is rated by numbers"
-            yield "threshold", f"No rating can be cut at {choices.threshold:g}; {there}."
+            existing = f"there are {cuts}" if cuts else "nothing is rated by numbers"
+            yield "threshold", f"No rating can be cut at {choices.threshold:g}; {existing}."
 
 
-def offered_by(facts: Iterable[LabelFact], strata: Strata) -> Offered:
+def available_values(facts: Iterable[LabelFact], strata: Strata) -> AvailableValues:
     """Return the values that labels by themselves give the options."""
     every = list(facts)
     values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
@@ -266,7 +266,7 @@ def offered_by(facts: Iterable[LabelFact], strata: Strata) -> Offered:
             values[name] = values.get(name, set()) | own
     said = {fact.value for fact in every if fact.value is not None}
     cuts = {number for value in said if (number := number_of(value)) is not None}
-    return Offered(
+    return AvailableValues(
         variables=list(dict.fromkeys(fact.variable for fact in every)),
         raters={fact.rater: fact.rater_kind for fact in every},
         strata={name: sorted(of) for name, of in values.items()},
@@ -295,10 +295,10 @@ def _by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def _lacking(what: str, chosen: Iterable[str], there: list[str]) -> str:
-    lacking = [name for name in chosen if name not in there]
+def _lacking(what: str, chosen: Iterable[str], existing: list[str]) -> str:
+    lacking = [name for name in chosen if name not in existing]
     if not lacking:
         return ""
-    names = ", ".join(there[:12]) + (" …" if len(there) > 12 else "")
+    names = ", ".join(existing[:12]) + (" …" if len(existing) > 12 else "")
     rest = f"there are {names}." if names else "none is known."
     return f"There is no {what} {lacking[0]!r} here; {rest}"

@@ -35,7 +35,7 @@ def among(items: Sequence[str], evaluated: Collection[str]) -> Bools:
     return np.array([item in evaluated for item in items], dtype=bool)
 
 
-def told(strata: Strata, held: Collection[str] | None) -> JSON | None:
+def splits_as_json(strata: Strata, comparable: Collection[str] | None) -> JSON | None:
     """Return the items of each split, and the ones that comparisons use; None with one split."""
     roles = strata.get(STRATUM)
     if not roles:
@@ -43,5 +43,5 @@ def told(strata: Strata, held: Collection[str] | None) -> JSON | None:
     counts = Counter(roles.values())
     return {
         **{name: counts[name] for name in ROLES},
-        "compared": "chosen" if held is None else EVALUATION,
+        "compared": "chosen" if comparable is None else EVALUATION,
     }

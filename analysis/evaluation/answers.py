@@ -14,12 +14,12 @@ from analysis.data.selection import Choices
 from analysis.evaluation.inputs import (
     PEOPLE,
     TEXTS,
+    EvaluatorLabels,
     Part,
     Rows,
-    Voice,
     all_reports,
+    evaluator_labels,
     system_of,
-    voices,
 )
 from analysis.evaluation.slicing import check_same_batch
 from analysis.measures.answers import Grades, Preferences, Texts
@@ -53,29 +53,29 @@ RECALL, VERIFICATION = "key-point-recall", "key-point-verification"
 GRADES = ("faithful", "appropriate", "natural")
 BORNE = {"supported": YES, "no-rad": YES, "unsupported": NO, "contradictory": NO}
 ISSUES = {0.0: YES, 1.0: YES, 2.0: NO}
-Said = Mapping[str, Mapping[str, Voice]]
+LabelsByRater = Mapping[str, Mapping[str, EvaluatorLabels]]
 PROTOCOL = "key-point-verification"
 STEPS = tuple(n / 10 for n in range(10))
 GROUNDED, VARIABLE = "grounded-answer", "deflected"
 
 
-def coded(frame: VariableFrame, voice: Voice, meaning: Codes) -> Ints:
+def coded(frame: VariableFrame, evaluator: EvaluatorLabels, meaning: Codes) -> Ints:
     """Return one rater's labels by the codes of the categories, (U,); -1 = missing."""
     places = {float(n): meaning[c] for n, c in enumerate(frame.scale.categories) if c in meaning}
-    return voice.codes(places)
+    return evaluator.codes(places)
 
 
-def decided(frame: VariableFrame, voice: Voice, meaning: Codes) -> tuple[Ints, Bools]:
+def decided(frame: VariableFrame, evaluator: EvaluatorLabels, meaning: Codes) -> tuple[Ints, Bools]:
     """Return one rater's labels by their meaning, (U,), -1 = missing, and which units count (U,).
 
     People's joint label is the most frequent meaning, not the most frequent label: two labels with
     the same meaning do not tie. A tie between meanings does not count.
     """
-    if voice.kind != PEOPLE:
-        return coded(frame, voice, meaning), voice.asked
+    if evaluator.kind != PEOPLE:
+        return coded(frame, evaluator, meaning), evaluator.asked
     codes = np.array([meaning.get(c, MISSING) for c in (*frame.scale.categories, "")], np.int64)
-    together, _ = majority(codes[frame.of(HUMAN)])
-    return together, (together != MISSING) | voice.failed
+    together, _ = majority(codes[frame.codes_of(HUMAN)])
+    return together, (together != MISSING) | evaluator.failed
 
 
 def report_rows(queries: Sequence[Query]) -> tuple[dict[str, int], list[Report], Rows]:
@@ -114,15 +114,15 @@ def report_parts(
             [counted is None or unit in counted.questions for *_, unit in variable.units.names],
             dtype=bool,
         )
-        for voice in voices(variable):
+        for evaluator in evaluator_labels(variable):
             answered = (
-                cut_ratings(voice.values, options.eta)
+                cut_ratings(evaluator.values, options.eta)
                 if suffix
-                else coded(variable, voice, YES_OR_NO)
+                else coded(variable, evaluator, YES_OR_NO)
             )
-            place, within = rows_of_units(variable, row), voice.asked & inside
+            place, within = rows_of_units(variable, row), evaluator.asked & inside
             of = ReportQuestions(answered, place, len(reports), within, unsure)
-            yield Part("reports", voice.rater, voice.kind, of, rows, suffix)
+            yield Part("reports", evaluator.rater, evaluator.kind, of, rows, suffix)
 
 
 def point_parts(
@@ -140,27 +140,27 @@ def point_parts(
     if entailed := frame.variables.get("entailed"):
         place = rows_of_units(entailed, row)
         held = _retrieved(entailed, [reports[n] for n in place], passages)
-        for voice in voices(entailed):
-            said, asked = decided(entailed, voice, {**YES_OR_NO, "neutral": NO})
-            of = Points(said[asked], held[asked], place[asked], len(reports))
-            own = supported.get(voice.rater, nothing)
-            yield Part("points", voice.rater, voice.kind, of, rows)
-            yield Part("answer-points", voice.rater, voice.kind, own, rows)
-            yield Part("both-points", voice.rater, voice.kind, Both(of, own), rows)
+        for evaluator in evaluator_labels(entailed):
+            by_rater, asked = decided(entailed, evaluator, {**YES_OR_NO, "neutral": NO})
+            of = Points(by_rater[asked], held[asked], place[asked], len(reports))
+            own = supported.get(evaluator.rater, nothing)
+            yield Part("points", evaluator.rater, evaluator.kind, of, rows)
+            yield Part("answer-points", evaluator.rater, evaluator.kind, own, rows)
+            yield Part("both-points", evaluator.rater, evaluator.kind, Both(of, own), rows)
     if failure := frame.variables.get("failure"):
         place = rows_of_units(failure, row)
         kinds = {"incomplete": 0, "general": 1, "missing": 2}
-        for voice in voices(failure):
-            failures = Failures(coded(failure, voice, kinds), place, len(reports))
-            yield Part("failures", voice.rater, voice.kind, failures, rows)
+        for evaluator in evaluator_labels(failure):
+            failures = Failures(coded(failure, evaluator, kinds), place, len(reports))
+            yield Part("failures", evaluator.rater, evaluator.kind, failures, rows)
 
 
 def answer_point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     """Yield the points that reports make themselves, compared with the context of each."""
     row, reports, rows = report_rows(queries)
     of = dict(_supported(reports, row, frame))
-    for voice in voices(frame.variables["grounded"]) if of else ():
-        yield Part("answer-points", voice.rater, voice.kind, of[voice.rater], rows)
+    for evaluator in evaluator_labels(frame.variables["grounded"]) if of else ():
+        yield Part("answer-points", evaluator.rater, evaluator.kind, of[evaluator.rater], rows)
 
 
 def _supported(
@@ -172,9 +172,9 @@ def _supported(
         return
     place = rows_of_units(grounded, row)
     silent = np.array([report.key_points == () for report in reports], dtype=bool)
-    for voice in voices(grounded):
-        said, asked = decided(grounded, voice, YES_OR_NO)
-        yield voice.rater, AnswerPoints(said[asked], place[asked], len(reports), silent)
+    for evaluator in evaluator_labels(grounded):
+        by_rater, asked = decided(grounded, evaluator, YES_OR_NO)
+        yield evaluator.rater, AnswerPoints(by_rater[asked], place[asked], len(reports), silent)
 
 
 def _sources(point: KeyPoint) -> frozenset[str]:
@@ -209,20 +209,20 @@ def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
         return
     query = {k.id: n for n, each in enumerate(queries) for k in each.key_points}
     row = np.array([query[unit] for _, _, unit in grounded.units.names], dtype=np.int64)
-    judged = {voice.rater: voice for voice in voices(key)} if key else {}
+    judged = {evaluator.rater: evaluator for evaluator in evaluator_labels(key)} if key else {}
     ranks = {0.0: 0, 1.0: 1, 2.0: 2}
-    for voice in voices(grounded):
+    for evaluator in evaluator_labels(grounded):
         second = np.full(len(row), MISSING, np.int64)
         asked = np.zeros(len(row), bool)
-        if key is not None and voice.rater in judged:
-            own = judged[voice.rater]
+        if key is not None and evaluator.rater in judged:
+            own = judged[evaluator.rater]
             second = _aligned(grounded, key, own.rounded().codes(ranks))
             asked = _aligned(grounded, key, own.asked.astype(np.int64)) == 1
-        said = coded(grounded, voice, YES_OR_NO)
-        kept: Bools = voice.asked
-        of = Verified(said[kept], second[kept], row[kept], len(queries), asked[kept])
+        by_rater = coded(grounded, evaluator, YES_OR_NO)
+        kept: Bools = evaluator.asked
+        of = Verified(by_rater[kept], second[kept], row[kept], len(queries), asked[kept])
         rows = Rows(tuple(queries), ("",) * len(queries))
-        yield Part("verified", voice.rater, voice.kind, of, rows)
+        yield Part("verified", evaluator.rater, evaluator.kind, of, rows)
 
 
 def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
@@ -239,10 +239,10 @@ def written_parts(
     `deflected` holds, by query, whether the campaign's labels say that people deflect it. For other
     queries their references decide.
     """
-    judged, of = _beside(queries, deflected.keys())
+    judged, of = _with_other_reports(queries, deflected.keys())
     if judged:
         yield Part("deflections", TEXTS, TEXTS, _deflections(judged, options, deflected), of)
-    pairs, rows = beside_references(queries)
+    pairs, rows = with_references(queries)
     if not pairs:
         return
     yield Part("texts", TEXTS, TEXTS, _texts(pairs), rows)
@@ -250,12 +250,12 @@ def written_parts(
         yield Part("citations", TEXTS, TEXTS, _citations(pairs), rows)
 
 
-def beside_references(queries: Sequence[Query]) -> tuple[Pairs, Rows]:
+def with_references(queries: Sequence[Query]) -> tuple[Pairs, Rows]:
     """Return the reports of queries with references, and their rows."""
-    return _beside(queries, ())
+    return _with_other_reports(queries, ())
 
 
-def _beside(queries: Sequence[Query], others: Collection[str]) -> tuple[Pairs, Rows]:
+def _with_other_reports(queries: Sequence[Query], others: Collection[str]) -> tuple[Pairs, Rows]:
     """Return the same, including the reports of other queries, by id."""
     kept = [query for query in queries if query.references or query.id in others]
     pairs = [(query, report) for query in kept for report in query.reports]
@@ -266,8 +266,8 @@ def _beside(queries: Sequence[Query], others: Collection[str]) -> tuple[Pairs, R
 
 def deflected_by_people(pairs: Pairs, deflected: Mapping[str, bool] | None = None) -> Ints:
     """Return 1 if no reference of a report's query answers it, else 0, (N,), after `deflected`."""
-    said = deflected or {}
-    return np.array([int(said.get(q.id, not _answers(q))) for q, _ in pairs], np.int64)
+    by_rater = deflected or {}
+    return np.array([int(by_rater.get(q.id, not _answers(q))) for q, _ in pairs], np.int64)
 
 
 def _answers(query: Query) -> list[str]:
@@ -342,70 +342,76 @@ def rated_parts(
     row, reports, rows = report_rows(queries)
     asked = reports if "support" in frame.variables else ()
     sentences = np.array([*map(_sentences, asked)], dtype=np.int64)
-    said = {name: _by_rater(of) for name, of in frame.variables.items()}
-    kinds = {r: voice.kind for of in said.values() for r, voice in of.items()}
+    by_rater = {name: _by_rater(of) for name, of in frame.variables.items()}
+    kinds = {r: evaluator.kind for of in by_rater.values() for r, evaluator in of.items()}
     for rater, kind in kinds.items():
-        grades = [_of_reports(frame, said.get(name, {}).get(rater), name, row) for name in GRADES]
+        grades = [
+            _of_reports(frame, by_rater.get(name, {}).get(rater), name, row) for name in GRADES
+        ]
         if any(np.isfinite(values).any() for values in grades):
             yield Part("grades", rater, kind, Grades(*grades), rows)
-        responses = _responses(frame, said, rater, row, sentences)
+        responses = _responses(frame, by_rater, rater, row, sentences)
         if responses.asked.any():
             yield Part("responses", rater, kind, responses, rows)
-        if rater in said.get("support", {}):
+        if rater in by_rater.get("support", {}):
             if bare is None:
                 yield Part("all-passages", rater, kind, responses, rows)
             else:
                 held = responses.only(np.array([q.id not in bare for q in rows.queries], bool))
                 yield Part("relevant-passages", rater, kind, held, rows)
-        if rater in said.get("abstains", {}):
-            yield from _rated_deflections(queries, frame, said, rater, kind)
+        if rater in by_rater.get("abstains", {}):
+            yield from _rated_deflections(queries, frame, by_rater, rater, kind)
 
 
-def _by_rater(variable: VariableFrame) -> dict[str, Voice]:
-    return {voice.rater: voice for voice in voices(variable)}
+def _by_rater(variable: VariableFrame) -> dict[str, EvaluatorLabels]:
+    return {evaluator.rater: evaluator for evaluator in evaluator_labels(variable)}
 
 
-def _of_reports(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int]) -> Floats:
+def _of_reports(
+    frame: Frame, evaluator: EvaluatorLabels | None, name: str, row: Mapping[str, int]
+) -> Floats:
     """Return a rater's value of each report, (N,), NaN without one."""
     made = np.full(len(row), np.nan)
-    if voice:
+    if evaluator:
         places = [row[unit] for _, _, unit in frame.variables[name].units.names]
-        made[places] = voice.values
+        made[places] = evaluator.values
     return made
 
 
-def _asked(frame: Frame, voice: Voice | None, name: str, row: Mapping[str, int]) -> Bools:
+def _was_asked(
+    frame: Frame, evaluator: EvaluatorLabels | None, name: str, row: Mapping[str, int]
+) -> Bools:
     """Return the reports about which a rater was asked, (N,), whether answered or missing."""
     made = np.zeros(len(row), bool)
-    if voice:
+    if evaluator:
         places = [row[unit] for _, _, unit in frame.variables[name].units.names]
-        made[places] = voice.asked
+        made[places] = evaluator.asked
     return made
 
 
 def _responses(
-    frame: Frame, said: Said, rater: str, row: Mapping[str, int], sentences: Ints
+    frame: Frame, by_rater: LabelsByRater, rater: str, row: Mapping[str, int], sentences: Ints
 ) -> Responses:
     """Return a rater's labels of the responses, which have this many `sentences` (N,) each."""
-    issues = said.get("eligibility", {}).get(rater)
+    issues = by_rater.get("eligibility", {}).get(rater)
     grades = _of_reports(frame, issues and issues.rounded(), "eligibility", row)
     eligible = np.array([ISSUES.get(value, MISSING) for value in grades.tolist()], np.int64)
-    asked = _asked(frame, issues, "eligibility", row)
-    if voice := said.get("support", {}).get(rater):
-        borne = _borne(frame.variables["support"], voice, row, sentences)
+    asked = _was_asked(frame, issues, "eligibility", row)
+    if evaluator := by_rater.get("support", {}).get(rater):
+        borne = _supported_sentences(frame.variables["support"], evaluator, row, sentences)
         return Responses(eligible, asked, *borne)
     return Responses(eligible, asked, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def _borne(
-    variable: VariableFrame, voice: Voice, row: Mapping[str, int], sentences: Ints
+def _supported_sentences(
+    variable: VariableFrame, evaluator: EvaluatorLabels, row: Mapping[str, int], sentences: Ints
 ) -> tuple[Ints, Ints]:
     """Return whether sentences are supported, and the response of each, both (U,).
 
     A response with sentences that were not asked about, or on which people tie, has none: the
     remaining ones would make it pass too often.
     """
-    borne, asked = decided(variable, voice, BORNE)
+    borne, asked = decided(variable, evaluator, BORNE)
     place = np.array([row[unit.rpartition("#")[0]] for _, _, unit in variable.units.names], int)
     whole = np.bincount(place[asked], minlength=len(sentences)) == sentences
     kept = asked & whole[place]
@@ -418,17 +424,17 @@ def _sentences(report: Report) -> int:
 
 
 def _rated_deflections(
-    queries: Sequence[Query], frame: Frame, said: Said, rater: str, kind: str
+    queries: Sequence[Query], frame: Frame, by_rater: LabelsByRater, rater: str, kind: str
 ) -> Iterator[Part]:
     """Yield whether a rater says that an answer abstains, beside the references of its query."""
-    pairs, rows = beside_references(queries)
+    pairs, rows = with_references(queries)
     row = {report.id: n for n, (_, report) in enumerate(pairs)}
-    abstains, voice = frame.variables["abstains"], said["abstains"][rater]
+    abstains, evaluator = frame.variables["abstains"], by_rater["abstains"][rater]
     own, asked = np.full(len(pairs), MISSING, np.int64), np.zeros(len(pairs), bool)
-    codes = coded(abstains, voice, YES_OR_NO)
+    codes = coded(abstains, evaluator, YES_OR_NO)
     for n, (_, _, unit) in enumerate(abstains.units.names):
         if unit in row:
-            own[row[unit]], asked[row[unit]] = codes[n], voice.asked[n]
+            own[row[unit]], asked[row[unit]] = codes[n], evaluator.asked[n]
     if asked.any():
         given = Deflections(own, deflected_by_people(pairs), asked)
         yield Part("deflections", rater, kind, given, rows)
@@ -443,13 +449,15 @@ def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     pairs = _pairs(queries, row)
     sides = np.array([pairs[item] for item, _, _ in variable.units.names], np.int64).reshape(-1, 2)
     meaning = {"first": 0, "second": 1, "tie-good": 2, "tie-bad": 3}
-    own = [voice for voice in voices(variable) if voice.kind != PEOPLE]
-    verdicts = {voice.rater: coded(variable, voice, meaning) for voice in own}
-    people = [verdicts[voice.rater] for voice in own if voice.kind == HUMAN]
+    own = [evaluator for evaluator in evaluator_labels(variable) if evaluator.kind != PEOPLE]
+    verdicts = {evaluator.rater: coded(variable, evaluator, meaning) for evaluator in own}
+    people = [verdicts[evaluator.rater] for evaluator in own if evaluator.kind == HUMAN]
     if people:
         yield _preferences(sides, people, PEOPLE, PEOPLE, rows)
-    for voice in own:
-        yield _preferences(sides, [verdicts[voice.rater]], voice.rater, voice.kind, rows)
+    for evaluator in own:
+        yield _preferences(
+            sides, [verdicts[evaluator.rater]], evaluator.rater, evaluator.kind, rows
+        )
 
 
 def _pairs(queries: Sequence[Query], row: Mapping[str, int]) -> dict[str, tuple[int, int]]:
@@ -484,15 +492,18 @@ def key_point_scores(
         return None
     if all(k.score is None for q in queries for k in q.key_points):
         return None
-    said = dict(_verdicts(queries, frame, options))
-    if not said:
+    by_rater = dict(_verdicts(queries, frame, options))
+    if not by_rater:
         return None
     nobody = np.full(sum(len(query.key_points) for query in queries), UNKNOWN, np.int64)
-    together = said.pop(PEOPLE, nobody)
+    together = by_rater.pop(PEOPLE, nobody)
     return {
         "cut": options.score_cut,
-        **_held(queries, together, options, choices),
-        "raters": {name: _held(queries, of, options, choices) for name, of in said.items()},
+        **_scores_and_verdicts(queries, together, options, choices),
+        "raters": {
+            name: _scores_and_verdicts(queries, of, options, choices)
+            for name, of in by_rater.items()
+        },
     }
 
 
@@ -505,15 +516,19 @@ def _verdicts(
         return
     place = {k.id: n for n, k in enumerate(k for query in queries for k in query.key_points)}
     units = np.array([place[unit] for _, _, unit in grounded.units.names], np.int64)
-    for part, voice in zip(verified_parts(queries, frame), voices(grounded), strict=True):
+    for part, evaluator in zip(
+        verified_parts(queries, frame), evaluator_labels(grounded), strict=True
+    ):
         assert isinstance(part.given, Verified)
         verdicts = np.full(len(place), UNKNOWN, np.int64)
         # Points that were not asked about, or on which people tie, are not among the verified ones.
-        verdicts[units[voice.asked]] = kept(part.given, options)
+        verdicts[units[evaluator.asked]] = kept(part.given, options)
         yield part.rater, verdicts
 
 
-def _held(queries: Sequence[Query], verdicts: Ints, options: Options, choices: Choices) -> JSON:
+def _scores_and_verdicts(
+    queries: Sequence[Query], verdicts: Ints, options: Options, choices: Choices
+) -> JSON:
     """Compare the scores of all points with one rater's verdicts on them."""
     points = [(n, k.score) for n, query in enumerate(queries) for k in query.key_points]
     scores = np.array([np.nan if score is None else score for _, score in points], float)
@@ -547,7 +562,9 @@ def deflected_in(queries: Sequence[Query], frame: Frame, protocol: str) -> dict[
     variable = frame.variables.get(VARIABLE)
     if protocol != GROUNDED or variable is None:
         return {}
-    people = next((voice for voice in voices(variable) if voice.kind == PEOPLE), None)
+    people = next(
+        (evaluator for evaluator in evaluator_labels(variable) if evaluator.kind == PEOPLE), None
+    )
     if people is None:
         return {}
     codes, _ = decided(variable, people, YES_OR_NO)
@@ -575,9 +592,9 @@ def deflecting_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     place = {unit: n for n, (_, _, unit) in enumerate(variable.units.names)}
     where = np.array([place[query.id] for query in kept], np.int64)
     theirs = np.array([YES if deflecting[query.id] else NO for query in kept], np.int64)
-    for voice in voices(variable):
-        if voice.kind not in (PEOPLE, HUMAN):
-            own, asked = coded(variable, voice, YES_OR_NO)[where], voice.asked[where]
+    for evaluator in evaluator_labels(variable):
+        if evaluator.kind not in (PEOPLE, HUMAN):
+            own, asked = coded(variable, evaluator, YES_OR_NO)[where], evaluator.asked[where]
             if asked.any():
                 given = Deflections(own, theirs, asked)
-                yield Part("deflections", voice.rater, voice.kind, given, rows)
+                yield Part("deflections", evaluator.rater, evaluator.kind, given, rows)

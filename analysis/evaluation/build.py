@@ -10,14 +10,19 @@ from django.conf import settings
 from django.utils import timezone
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.data.chosen import uncollected
 from analysis.data.frame import Frame
+from analysis.data.selected import without_garbage_collection
 from analysis.data.selection import Choices
 from analysis.evaluation.answers import answer_points, key_point_scores
-from analysis.evaluation.inputs import TOGETHER, Part, Rows, drawn_queries
+from analysis.evaluation.inputs import TOGETHER, Part, Rows, stored_sample
 from analysis.evaluation.leaderboard import RANKED, Tables, leaderboard, matrix_of
 from analysis.evaluation.parts_by_protocol import parts_of
-from analysis.evaluation.passages import Layout, beside, reference_contexts, sampled_orderings
+from analysis.evaluation.passages import (
+    Layout,
+    passage_ratings,
+    reference_contexts,
+    sampled_orderings,
+)
 from analysis.evaluation.people_mean import Persons
 from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
 from analysis.measures import of_family
@@ -49,12 +54,14 @@ def measures_report(
     strata = [each for other in slices for each in labelled_strata(other, campaign, choices)]
     frame = campaign_frame(campaign, choices)
     of_answers = None if points is None else answer_points(points, campaign, choices)
-    with uncollected():
+    with without_garbage_collection():
         queries = tuple(batch_rows(campaign.batch))
-    rated = None if passages is None else beside(passages[1], passages[0], queries, choices)
+    rated = (
+        None if passages is None else passage_ratings(passages[1], passages[0], queries, choices)
+    )
     found: JSON = {}
-    layout = Layout.of(queries)
-    tables, persons = Tables(drawn_queries(campaign), layout.oracles), Persons()
+    layout = Layout.from_queries(queries)
+    tables, persons = Tables(stored_sample(campaign), layout.oracles), Persons()
     for part in parts_of(campaign, queries, frame, options, rated, layout, of_answers):
         for measure in of_family(part.family):
             name, values = _add(found, measure, part, options, choices, strata)
@@ -75,7 +82,7 @@ def measures_report(
         "seed": choices.seed,
         "resamples": resamples_of(len(queries), choices.resamples),
         "preset": preset,
-        "options": stated(options),
+        "options": options_as_json(options),
         "passages": passages and f"{passages[0]}@{passages[1].name}",
         "points": points and points.name,
         "strata": {each.name: each.as_json() for each in strata},
@@ -119,7 +126,7 @@ def _of_passages(
     }
 
 
-def stated(options: Options) -> JSON:
+def options_as_json(options: Options) -> JSON:
     """Return every option with its value and the reason for its default."""
     values = asdict(options)
     values["tokenizer"] = tokenizer(options.tokenizer).name

@@ -144,7 +144,7 @@ def all_reports(queries: Sequence[Query]) -> tuple[list[Report], Rows]:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class QuerySample:
     """The stored sample of queries. `chances` are the probabilities of evaluation queries, by id.
 
     `asked` are the sampled queries, and `unfinished` those of them that people have not answered
@@ -180,7 +180,7 @@ class Drawn:
         return None
 
 
-def drawn_queries(campaign: Campaign) -> Drawn:
+def stored_sample(campaign: Campaign) -> QuerySample:
     """Return the stored sample of a campaign's queries."""
     rows = list(
         QueryDraw.objects.filter(campaign=campaign).values_list(
@@ -190,14 +190,14 @@ def drawn_queries(campaign: Campaign) -> Drawn:
     kept = {drawn: _kept([r for r in rows if r[2] is drawn]) for drawn in (True, False)}
     evaluated = [row for row in rows if row[3] == EVALUATION]
     asked = frozenset(key for key, _, drawn, *_ in evaluated if drawn)
-    return Drawn(
-        {key: given_role(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
+    return QuerySample(
+        {key: chance_given_split(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
         asked,
         frozenset(_unfinished(campaign)) & asked,
     )
 
 
-def given_role(chance: float, asked: float, others: float) -> float:
+def chance_given_split(chance: float, asked: float, others: float) -> float:
     """Return the chance of being asked, given that a query is for evaluation (Bayes' rule).
 
     `asked` and `others` are the chances of the evaluation split among the queries that people are
@@ -221,7 +221,7 @@ def _unfinished(campaign: Campaign) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Voice:
+class EvaluatorLabels:
     """One evaluator's labels on the units of a variable.
 
     `values` (U,) are indices of the scale's categories, or their numbers if they are ordered; NaN =
@@ -240,7 +240,7 @@ class Voice:
         """Return the units (U,) whose judgement failed."""
         return self.asked & np.isnan(self.values)
 
-    def rounded(self) -> Voice:
+    def rounded(self) -> EvaluatorLabels:
         """Return the same with values rounded to the nearest rank, halves up."""
         return replace(self, values=np.floor(self.values + 0.5))
 
@@ -249,7 +249,7 @@ class Voice:
         return np.array([meaning.get(value, MISSING) for value in self.values.tolist()], np.int64)
 
 
-def voices(frame: VariableFrame) -> Iterator[Voice]:
+def evaluator_labels(frame: VariableFrame) -> Iterator[EvaluatorLabels]:
     """Yield people together, then each rater alone; excluded raters are left out.
 
     People's joint labels are decided unit by unit, see `analysis.data.reference`.
@@ -263,11 +263,13 @@ def voices(frame: VariableFrame) -> Iterator[Voice]:
     values = numbers[frame.codes]
     if frame.columns(HUMAN):
         together = decided(frame)
-        yield Voice(PEOPLE, PEOPLE, together, np.isfinite(together) | _nobody(frame, missing))
+        yield EvaluatorLabels(
+            PEOPLE, PEOPLE, together, np.isfinite(together) | _nobody(frame, missing)
+        )
     for column, rater in enumerate(frame.raters):
         asked = np.isfinite(values[:, column]) | missing.get(rater.name, np.zeros(1, bool))
         if rater.excluded is None and asked.any():
-            yield Voice(rater.name, rater.kind, values[:, column], asked)
+            yield EvaluatorLabels(rater.name, rater.kind, values[:, column], asked)
 
 
 def _missing(frame: VariableFrame) -> dict[str, Bools]:
@@ -286,7 +288,7 @@ def _nobody(frame: VariableFrame, missing: Mapping[str, Bools]) -> Bools:
         found |= missing[rater]
     if not found.any():
         return found
-    found &= (frame.of(HUMAN) < 0).all(axis=1)
+    found &= (frame.codes_of(HUMAN) < 0).all(axis=1)
     escaped = [a.unit for a in frame.asides if not a.is_missing and a.rater in people]
     found[escaped] = False
     return found

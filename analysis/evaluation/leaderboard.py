@@ -15,8 +15,8 @@ from analysis.evaluation.inputs import (
     PEOPLE,
     TEXTS,
     TOGETHER,
-    Drawn,
     Part,
+    QuerySample,
     Rows,
 )
 from analysis.measures.agreement import (
@@ -90,14 +90,14 @@ def _board(by: str, kind: str, measures: JSON, systems: Sequence[str]) -> JSON:
 
 def _row(by: str, kind: str, measures: JSON, system: str) -> Iterator[tuple[str, JSON]]:
     for name, of in measures.items():
-        if found := _said(of, by, kind, system):
+        if found := _estimate_by(of, by, kind, system):
             pairs = _pairs(of, by, kind)
             tested = any(system in (pair["a"], pair["b"]) for pair in pairs)
             higher = _higher(pairs, system) if tested else None
             yield name, {**found, "higher_than": higher}
 
 
-def _said(of: JSON, by: str, kind: str, system: str) -> JSON | None:
+def _estimate_by(of: JSON, by: str, kind: str, system: str) -> JSON | None:
     found: JSON | None
     if kind == POWERED:
         found = of["powered"].get(by, {}).get("systems", {}).get(system)
@@ -185,7 +185,7 @@ class Tables:
     gives by measure, rater and system the reason for a missing figure, whose rows do not count.
     """
 
-    drawn: Drawn
+    drawn: QuerySample
     oracles: frozenset[str] = frozenset()
     values: dict[str, dict[str, Floats]] = field(default_factory=dict)
     systems: dict[str, dict[str, list[str]]] = field(default_factory=dict)
@@ -235,7 +235,7 @@ class Tables:
         if len({tuple(named[rater]) for rater in tables}) != 1:
             return []
         kept = self.drawn.among(self.queries[name])
-        held = {rater: self._apart(name, rater)[kept] for rater in tables}
+        held = {rater: self._without_oracle(name, rater)[kept] for rater in tables}
         why = {rater: self._why(name, rater) for rater in tables}
         found = orderings(
             held,
@@ -247,7 +247,7 @@ class Tables:
         inside = {PEOPLE, HUMAN}
         return [each for each in found if {self.kinds[each.a], self.kinds[each.b]} != inside]
 
-    def _apart(self, name: str, rater: str) -> Floats:
+    def _without_oracle(self, name: str, rater: str) -> Floats:
         """Return a table without the oracle, which ranks first by measures relative to it."""
         kept = [system not in self.oracles for system in self.systems[name][rater]]
         return self.values[name][rater][:, kept]
@@ -283,7 +283,7 @@ class Tables:
             return []
         # By number, since a rater may have any name.
         held = {
-            str(n): self._apart(form, rater)[self.drawn.among(self.queries[form])]
+            str(n): self._without_oracle(form, rater)[self.drawn.among(self.queries[form])]
             for n, (form, rater) in enumerate(places)
         }
         why = {str(n): self._why(form, rater) for n, (form, rater) in enumerate(places)}
@@ -312,7 +312,7 @@ class Tables:
             columns = dict(zip(self.systems[name][rater], table.T, strict=True))
             tested = {s: columns[s] for s in self._tested(name, columns)}
             means, ranks = (
-                [self._told(name, (rater,), each) for each in compare(tested)]
+                [self._untested_if_unknown(name, (rater,), each) for each in compare(tested)]
                 for compare in (settings_by_mean, settings)
             )
             if means:
@@ -326,7 +326,7 @@ class Tables:
         apart = self.oracles if name in self._by_oracle else frozenset()
         return [each for each in systems if each not in apart]
 
-    def _told(self, name: str, raters: Sequence[str], pair: Setting) -> Setting:
+    def _untested_if_unknown(self, name: str, raters: Sequence[str], pair: Setting) -> Setting:
         """Return a pair, without a test if a rater has no figure of one of the two."""
         reason = self._unknown(name, raters, (pair.a, pair.b))
         if reason is None:
@@ -368,7 +368,9 @@ class Tables:
         alone = replace(
             labelled, human=labelled.human[:, columns], judge=labelled.judge[:, columns]
         )
-        pairs = [self._told(name, raters, each) for each in powered_pairs(alone, tested)]
+        pairs = [
+            self._untested_if_unknown(name, raters, each) for each in powered_pairs(alone, tested)
+        ]
         return {
             "systems": {
                 system: {**each.as_json(), "effective_labels": worth}

@@ -36,11 +36,17 @@ def methods_section(report: JSON) -> Section:
 
 def methods(report: JSON) -> list[str]:
     """Return paragraphs of plain text, each a few sentences, on what the report contains."""
-    parts = (_data(report), _measures(report), _choices(report), _whose(report), _tests(report))
+    parts = (
+        _describe_data(report),
+        _describe_measures(report),
+        _describe_options(report),
+        _describe_evaluators(report),
+        _describe_tests(report),
+    )
     return [part for part in parts if part]
 
 
-def _data(report: JSON) -> str:
+def _describe_data(report: JSON) -> str:
     kinds = [rater["kind"] for rater in report["raters"] if not rater["excluded"]]
     people = count(kinds.count(HUMAN), "person", "people")
     judges = count(kinds.count(JUDGE), "judge") if JUDGE in kinds else "no judge"
@@ -51,11 +57,11 @@ def _data(report: JSON) -> str:
     return (
         f"{systems} on {queries} of {report['batch']} were measured from the labels of {people} "
         f"and {judges} ({report['protocol']}), by Tandem {report['version']}.{left}"
-        f"{_sliced(report)}"
+        f"{_describe_slices(report)}"
     )
 
 
-def _sliced(report: JSON) -> str:
+def _describe_slices(report: JSON) -> str:
     """Describe the labels by which the queries were sliced."""
     strata = report["strata"].values()
     if not strata:
@@ -67,7 +73,7 @@ def _sliced(report: JSON) -> str:
     return f" Queries were sliced by the labels of {', '.join(named)}: {whose}."
 
 
-def _measures(report: JSON) -> str:
+def _describe_measures(report: JSON) -> str:
     """Name each measure with its works, grouped by source."""
     by_source: dict[tuple[str, ...], list[str]] = {}
     for name, of in report["measures"].items():
@@ -81,16 +87,16 @@ def _measures(report: JSON) -> str:
     return f"The measures are {'; '.join(told)}." if told else ""
 
 
-def _choices(report: JSON) -> str:
+def _describe_options(report: JSON) -> str:
     """Describe the preset, the options that the measures read, and their differences from it."""
     preset = report["preset"]
     paper, key = PAPERS.get(preset, ("", ""))
     named = f"{paper} {CITED[key]}" if paper else "Tandem's own defaults"
     read = dict.fromkeys(name for of in report["measures"].values() for name in of["options"])
-    read |= {name: None for name, there in _elsewhere(report).items() if there}
+    read |= {name: None for name, there in _options_of_report(report).items() if there}
     if unfiltered := report["protocol"] == "report-coverage" and not report["passages"]:
         read.pop("filtered", None)
-    values = [f"{name} {_word(report['options'][name]['value'])}" for name in read]
+    values = [f"{name} {_format_value(report['options'][name]['value'])}" for name in read]
     own = PRESETS[preset]
     changed = [
         name
@@ -107,7 +113,7 @@ def _choices(report: JSON) -> str:
     return f"Choices that the papers leave open follow {named}{but}.{stated}{beside}"
 
 
-def _elsewhere(report: JSON) -> dict[str, bool]:
+def _options_of_report(report: JSON) -> dict[str, bool]:
     """Return the options that no measure reads, and whether the report uses each."""
     scored = report["key_point_scores"] is not None
     return {"score_cut": scored, "samples": _ordered(report["sampled"])}
@@ -118,7 +124,7 @@ def _ordered(by_rater: JSON) -> bool:
     return any(each["kendall"]["value"] is not None for of in by_rater.values() for each in of)
 
 
-def _word(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
@@ -126,7 +132,7 @@ def _word(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _whose(report: JSON) -> str:
+def _describe_evaluators(report: JSON) -> str:
     kinds = {board["kind"] for board in report["leaderboard"]["boards"]}
     parts = []
     if "people" in kinds:
@@ -136,18 +142,18 @@ def _whose(report: JSON) -> str:
         )
     if JUDGE in kinds:
         parts.append("A judge's own figures are uncorrected.")
-    if any(_estimated(report)):
+    if any(_powered_means(report)):
         parts.append(
             "People and a judge together give the prediction-powered mean (PPI++) "
             f"{CITED['angelopoulos2023']} over {report['evaluation_queries']} evaluation "
             "queries, with the query as the unit and the probabilities of the stored sample."
         )
-    if any("chances unequal" in each["method"] for each in _estimated(report)):
+    if any("chances unequal" in each["method"] for each in _powered_means(report)):
         parts.append(f"Queries were weighted by their inverse probabilities {CITED['zrnic2024']}.")
     return " ".join(parts)
 
 
-def _estimated(report: JSON) -> list[JSON]:
+def _powered_means(report: JSON) -> list[JSON]:
     """Return the existing prediction-powered means."""
     return [
         cell
@@ -159,7 +165,7 @@ def _estimated(report: JSON) -> list[JSON]:
     ]
 
 
-def _tests(report: JSON) -> str:
+def _describe_tests(report: JSON) -> str:
     measures = report["measures"].values()
     parts = []
     if any(pairs for of in measures for pairs in of["settings"].values()):

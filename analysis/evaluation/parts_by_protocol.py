@@ -17,14 +17,14 @@ from analysis.evaluation.answers import (
     written_parts,
 )
 from analysis.evaluation.inputs import Part
-from analysis.evaluation.passages import Beside, Layout, context_parts, ranking_parts
+from analysis.evaluation.passages import Layout, PassageRatings, context_parts, ranking_parts
 from analysis.measures.base import Options, tokenizer
 from annotation.models import Campaign
 from annotation.registry import declared
 from datasets.rows import Query
 
 Parting = Callable[
-    [Sequence[Query], Frame, Options, Campaign, Beside | None, Layout, Frame | None],
+    [Sequence[Query], Frame, Options, Campaign, PassageRatings | None, Layout, Frame | None],
     Iterable[Part],
 ]
 
@@ -34,7 +34,7 @@ def _contexts(
     frame: Frame,
     options: Options,
     campaign: Campaign,
-    passages: Beside | None,
+    passages: PassageRatings | None,
     layout: Layout,
     *_: object,
 ) -> Iterator[Part]:
@@ -61,7 +61,7 @@ def _reports(
     frame: Frame,
     options: Options,
     campaign: Campaign,
-    passages: Beside | None,
+    passages: PassageRatings | None,
     *_: object,
 ) -> Iterable[Part]:
     counted = passages.counted(options) if passages and options.filtered else None
@@ -73,7 +73,7 @@ def _points(
     frame: Frame,
     options: Options,
     campaign: Campaign,
-    passages: Beside | None,
+    passages: PassageRatings | None,
     layout: Layout,
     points: Frame | None,
 ) -> Iterable[Part]:
@@ -103,7 +103,7 @@ def parts_of(
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
-    passages: Beside | None,
+    passages: PassageRatings | None,
     layout: Layout,
     points: Frame | None = None,
 ) -> Iterator[Part]:

@@ -12,7 +12,14 @@ from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.selection import Choices
 from analysis.evaluation.answers import Counted
-from analysis.evaluation.inputs import TEXTS, Part, Rows, Voice, system_of, voices
+from analysis.evaluation.inputs import (
+    TEXTS,
+    EvaluatorLabels,
+    Part,
+    Rows,
+    evaluator_labels,
+    system_of,
+)
 from analysis.evaluation.relevance import BY_ORACLE, RatedRankings
 from analysis.measures import of_family
 from analysis.measures.agreement import orderings
@@ -74,7 +81,7 @@ class Layout:
     _ranked: dict[str, Ints] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, queries: Sequence[Query]) -> Layout:
+    def from_queries(cls, queries: Sequence[Query]) -> Layout:
         systems: dict[str, dict[str, tuple[str, ...]]] = {}
         for query in queries:
             for report in query.reports:
@@ -97,11 +104,11 @@ class Layout:
         )
         return cls(tuple(queries), passages, systems, _named_oracle(queries, systems))
 
-    def places(self, contexts: Sequence[Sequence[str]]) -> Ints:
+    def positions(self, contexts: Sequence[Sequence[str]]) -> Ints:
         """Return queries' passage ids as positions, (Q, K), -1 = none; repeated ids count once."""
         once = [list(dict.fromkeys(context)) for context in contexts]
         made = np.full((len(once), max(map(len, once), default=0)), -1, np.int64)
-        for row, (context, place) in enumerate(zip(once, self._place, strict=True)):
+        for row, (context, place) in enumerate(zip(once, self._positions, strict=True)):
             made[row, : len(context)] = [place[each] for each in context]
         return made
 
@@ -109,11 +116,11 @@ class Layout:
         """Return a system's context of each query, (Q, K), as positions in rank order."""
         if system not in self._ranked:
             of = self.systems[system]
-            self._ranked[system] = self.places([of.get(query.id, ()) for query in self.queries])
+            self._ranked[system] = self.positions([of.get(query.id, ()) for query in self.queries])
         return self._ranked[system]
 
     @cached_property
-    def _place(self) -> list[dict[str, int]]:
+    def _positions(self) -> list[dict[str, int]]:
         """The position of each passage, by query."""
         return [{each: n for n, each in enumerate(known)} for known in self.passages]
 
@@ -127,7 +134,7 @@ class Layout:
         wanted = options.oracle
         if wanted not in self._oracles:
             chosen = [self._oracle(query, wanted) for query in self.queries]
-            self._oracles[wanted] = self.places(chosen)
+            self._oracles[wanted] = self.positions(chosen)
         return self._oracles[wanted]
 
     def _oracle(self, query: Query, wanted: str) -> Sequence[str]:
@@ -138,7 +145,7 @@ class Layout:
             return [p.id for p in query.passages if p.relevant]
         return [p.id for p in query.passages]
 
-    def there(self) -> tuple[Bools, Bools]:
+    def masks(self) -> tuple[Bools, Bools]:
         """The passages (Q, P) and sub-questions (Q, M) that each query has."""
         counts = ([len(p) for p in self.passages], [len(q.questions) for q in self.queries])
         passages, questions = (
@@ -163,7 +170,7 @@ class Layout:
 
         The latter are not the query's own, so no rater could be asked about them.
         """
-        marked = np.zeros(self.there()[0].shape, bool)
+        marked = np.zeros(self.masks()[0].shape, bool)
         unlisted = marked.copy()
         for row, (query, known) in enumerate(zip(self.queries, self.passages, strict=True)):
             marks = {p.id: p.relevant is False for p in query.passages}
@@ -171,15 +178,15 @@ class Layout:
             unlisted[row, : len(known)] = [each not in marks for each in known]
         return marked, unlisted
 
-    def ratings(self, frame: VariableFrame, voice: Voice) -> Ratings:
+    def ratings(self, frame: VariableFrame, evaluator: EvaluatorLabels) -> Ratings:
         """Return one rater's ratings as tables."""
-        if voice.rater not in self._ratings:
+        if evaluator.rater not in self._ratings:
             marked, unlisted = self.outside
-            found = self._rated(frame, voice)
-            self._ratings[voice.rater] = replace(found, outside=marked, unlisted=unlisted)
-        return self._ratings[voice.rater]
+            found = self._rated(frame, evaluator)
+            self._ratings[evaluator.rater] = replace(found, outside=marked, unlisted=unlisted)
+        return self._ratings[evaluator.rater]
 
-    def _rated(self, frame: VariableFrame, voice: Voice) -> Ratings:
+    def _rated(self, frame: VariableFrame, evaluator: EvaluatorLabels) -> Ratings:
         items = {
             f"{query.id}/{passage}": (row, place)
             for row, (query, known) in enumerate(zip(self.queries, self.passages, strict=True))
@@ -187,14 +194,17 @@ class Layout:
         }
         question = {q.id: n for query in self.queries for n, q in enumerate(query.questions)}
 
-        def places(units: Ints) -> Ints:
+        def positions(units: Ints) -> Ints:
             names = [frame.units.names[n] for n in units]
             found = [(*items[item], question[unit]) for item, _, unit in names]
             return np.array(found, dtype=np.int64).reshape(-1, 3)
 
-        rated, failed = np.flatnonzero(np.isfinite(voice.values)), np.flatnonzero(voice.failed)
-        lost = places(failed)
-        return Ratings.of(places(rated), voice.values[rated], lost, *self.there())
+        rated, failed = (
+            np.flatnonzero(np.isfinite(evaluator.values)),
+            np.flatnonzero(evaluator.failed),
+        )
+        lost = positions(failed)
+        return Ratings.from_places(positions(rated), evaluator.values[rated], lost, *self.masks())
 
     def tokens(self, tokenizer: Tokenizer) -> Floats:
         """Return the length of each passage, (Q, P); NaN if its text is not in the batch."""
@@ -203,7 +213,7 @@ class Layout:
         return self._tokens[tokenizer.name]
 
     def _counted(self, tokenizer: Tokenizer) -> Floats:
-        made = np.zeros(self.there()[0].shape)
+        made = np.zeros(self.masks()[0].shape)
         lengths = {p.id: tokenizer.count(p.text) for q in self.queries for p in q.passages}
         for row, known in enumerate(self.passages):
             made[row, : len(known)] = [lengths.get(each, np.nan) for each in known]
@@ -228,24 +238,24 @@ def context_parts(
 ) -> Iterator[Part]:
     """Yield the contexts of each system under each rater, whole and at every cut."""
     tokens = layout.tokens(tokenizer)
-    for voice in voices(frame):
-        ratings = layout.ratings(frame, voice)
+    for evaluator in evaluator_labels(frame):
+        ratings = layout.ratings(frame, evaluator)
         found = answers(ratings, options)
         for system in layout.systems:
             contexts = contexts_of(layout, system, found, tokens, options)
             rows = layout.rows.of_another(system)
             for suffix, cut in _cuts(contexts, options):
-                yield Part("contexts", voice.rater, voice.kind, cut, rows, suffix)
+                yield Part("contexts", evaluator.rater, evaluator.kind, cut, rows, suffix)
                 if options.relevance != BY_ORACLE:
                     ranked = RatedRankings(ratings, cut)
-                    yield Part("rankings", voice.rater, voice.kind, ranked, rows, suffix)
+                    yield Part("rankings", evaluator.rater, evaluator.kind, ranked, rows, suffix)
 
 
 def ranking_parts(layout: Layout, options: Options) -> Iterator[Part]:
     """Yield the rankings of each system against the oracle passages, without a rater."""
     if options.relevance != BY_ORACLE or not layout.systems:
         return
-    passages, questions = layout.there()
+    passages, questions = layout.masks()
     nothing = np.full((*passages.shape, questions.shape[1]), np.nan)
     found = answers(Ratings(nothing, passages, questions), options)
     for system in layout.systems:
@@ -271,8 +281,8 @@ def contexts_of(
     of, ranked = layout.systems[system], layout.ranked(system)
     oracle = layout.oracle(options)
     counted = answerable(found, members(oracle, found.passages.shape[1]), options)
-    there = np.array([query.id in of for query in layout.queries], bool)
-    return Contexts(found, ranked, oracle, counted, tokens, (ranked >= 0).sum(axis=1), there)
+    present = np.array([query.id in of for query in layout.queries], bool)
+    return Contexts(found, ranked, oracle, counted, tokens, (ranked >= 0).sum(axis=1), present)
 
 
 def reference_contexts(
@@ -285,13 +295,13 @@ def reference_contexts(
     oracle = layout.oracle(options)
     tokens, every = layout.tokens(tokenizer(options.tokenizer)), np.ones(len(oracle), bool)
     required, measured = {}, {}
-    for voice in voices(frame):
-        found = answers(layout.ratings(frame, voice), options)
+    for evaluator in evaluator_labels(frame):
+        found = answers(layout.ratings(frame, evaluator), options)
         inside = members(oracle, found.passages.shape[1])
         counted = answerable(found, inside, options)
         whole = Contexts(found, oracle, oracle, counted, tokens, sizes_of(oracle), every)
-        required[voice.rater] = _by_query(layout, whole, options)
-        measured[voice.rater] = {
+        required[evaluator.rater] = _by_query(layout, whole, options)
+        measured[evaluator.rater] = {
             name: {
                 measure.name: _estimate(layout, measure, of, choices)
                 for measure, of in _measured(whole, options, name == "required")
@@ -341,15 +351,15 @@ def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, li
         known = known & whole.there
     known = known & ~(in_oracles(whole) & whole.answers.open).any(axis=(1, 2))
     return {
-        query.id: [names[place] for place in np.flatnonzero(row)] if there else None
-        for query, names, row, there in zip(
+        query.id: [names[place] for place in np.flatnonzero(row)] if known_row else None
+        for query, names, row, known_row in zip(
             layout.queries, layout.passages, _kept(whole), known, strict=True
         )
     }
 
 
 @dataclass(frozen=True)
-class Beside:
+class PassageRatings:
     """One rater's ratings of the passages of the same batch, as tables."""
 
     layout: Layout
@@ -384,12 +394,16 @@ class Beside:
         if variable is None:
             return {}
         return {
-            voice.rater: self._table(variable, voice, options, choices)
-            for voice in voices(variable)
+            evaluator.rater: self._table(variable, evaluator, options, choices)
+            for evaluator in evaluator_labels(variable)
         }
 
     def _table(
-        self, variable: VariableFrame, voice: Voice, options: Options, choices: Choices
+        self,
+        variable: VariableFrame,
+        evaluator: EvaluatorLabels,
+        options: Options,
+        choices: Choices,
     ) -> list[JSON]:
         found = answers(self.ratings, options)
         tokens = np.zeros(found.passages.shape)
@@ -397,12 +411,14 @@ class Beside:
         # A ranking alone has no report to compare with.
         systems = [system for system in self.layout.systems if system in written]
         contexts = [contexts_of(self.layout, s, found, tokens, options) for s in systems]
-        reports = [self._of_system(variable, voice, system) for system in systems]
+        reports = [self._of_system(variable, evaluator, system) for system in systems]
         drawn = choices.resamples, choices.seed
         table = threshold_table(self.ratings, contexts, reports, ETAS, options, *drawn)
         return [_as_json(each) for each in table]
 
-    def _of_system(self, variable: VariableFrame, voice: Voice, system: str) -> RatedReports:
+    def _of_system(
+        self, variable: VariableFrame, evaluator: EvaluatorLabels, system: str
+    ) -> RatedReports:
         """Return a rater's ratings of a system's reports."""
         place = {(item, unit): n for n, (item, _, unit) in enumerate(variable.units.names)}
         made = np.full(self.ratings.questions.shape, np.nan)
@@ -412,20 +428,25 @@ class Beside:
             for column, question in enumerate(query.questions):
                 unit = place.get((report or "", question.id))
                 if unit is not None:
-                    made[row, column], asked[row, column] = voice.values[unit], voice.asked[unit]
+                    made[row, column], asked[row, column] = (
+                        evaluator.values[unit],
+                        evaluator.asked[unit],
+                    )
         return RatedReports(made, asked)
 
 
-def beside(campaign: Campaign, rater: str, queries: Sequence[Query], choices: Choices) -> Beside:
+def passage_ratings(
+    campaign: Campaign, rater: str, queries: Sequence[Query], choices: Choices
+) -> PassageRatings:
     """Return the ratings of a rater, or of `people`. Raises ValueError if there are none."""
     variable = campaign_frame(campaign, choices).variables.get("rating")
     if campaign.protocol != "rubric-passage" or variable is None:
         raise ValueError(f"{campaign.name!r} has no ratings of passages")
-    known = {voice.rater: voice for voice in voices(variable)}
+    known = {evaluator.rater: evaluator for evaluator in evaluator_labels(variable)}
     if rater not in known:
         raise ValueError(f"{rater!r} rated nothing there; raters are {', '.join(known)}")
-    layout = Layout.of(queries)
-    return Beside(layout, layout.ratings(variable, known[rater]))
+    layout = Layout.from_queries(queries)
+    return PassageRatings(layout, layout.ratings(variable, known[rater]))
 
 
 def _as_json(row: AtThreshold) -> JSON:
@@ -448,17 +469,17 @@ def sampled_orderings(
     """
     tokens = layout.tokens(tokenizer(options.tokenizer))
     # A passage that only a context names has no text, and could not be rated.
-    passages = layout.there()[0] & np.isfinite(tokens)
+    passages = layout.masks()[0] & np.isfinite(tokens)
     # A longer sample starts with the shorter one.
     sizes = np.maximum(sizes_of(layout.oracle(options)), max(options.cuts, default=0))
     drawn = sampled_contexts(passages, sizes, options.samples, choices.seed)
     if not options.samples:
         return {}
     made = {}
-    for voice in voices(frame):
-        tables, reasons = _tables(layout, frame, voice, drawn, options)
+    for evaluator in evaluator_labels(frame):
+        tables, reasons = _tables(layout, frame, evaluator, drawn, options)
         found = orderings(tables, choices.resamples, choices.seed, reasons)
-        made[voice.rater] = [
+        made[evaluator.rater] = [
             {"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found
         ]
     return made
@@ -467,12 +488,12 @@ def sampled_orderings(
 def _tables(
     layout: Layout,
     frame: VariableFrame,
-    voice: Voice,
+    evaluator: EvaluatorLabels,
     drawn: Sequence[Ints],
     options: Options,
 ) -> tuple[dict[str, Floats], dict[str, str]]:
     """Return by measure and cut the values on each query and context, or why there are none."""
-    ratings = layout.ratings(frame, voice)
+    ratings = layout.ratings(frame, evaluator)
     found = answers(ratings, options)
     oracle = layout.oracle(options)
     counted = answerable(found, members(oracle, found.passages.shape[1]), options)

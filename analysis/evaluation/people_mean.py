@@ -22,18 +22,18 @@ from analysis.statistics import Floats, macro
 class Persons:
     """The values of measures from each person's labels, by name and systems of the rows."""
 
-    held: dict[tuple[str, tuple[str, ...]], list[tuple[Measure, Part, Found]]] = field(
+    by_name: dict[tuple[str, tuple[str, ...]], list[tuple[Measure, Part, Found]]] = field(
         default_factory=dict
     )
 
     def add(self, name: str, measure: Measure, part: Part, found: Found) -> None:
         """Add a part's values, if they are a person's."""
         if part.kind == HUMAN:
-            self.held.setdefault((name, part.rows.named), []).append((measure, part, found))
+            self.by_name.setdefault((name, part.rows.named), []).append((measure, part, found))
 
     def together(self) -> Iterator[tuple[str, Measure, Part, Found]]:
         """Yield by measure the mean over people, if there are several."""
-        for (name, _), of in self.held.items():
+        for (name, _), of in self.by_name.items():
             measure, part, _ = of[0]
             if len(of) > 1:
                 mean = replace(part, rater=MEAN_OF_PEOPLE, kind=MEAN_OF_PEOPLE)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from analysis.data.reference import HUMAN
-from analysis.document import DASH, Block, Cell, Document, Format, Number, Section, Table, Who
+from analysis.document import DASH, Block, Cell, Document, Format, Number, RaterName, Section, Table
 from analysis.evaluation.inputs import JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS, TOGETHER
 from analysis.evaluation.methods import methods_section
 from analysis.evaluation.slicing import slice_sections
@@ -62,9 +62,9 @@ def _about(report: JSON) -> str:
     return (
         "The letters after a number are the systems over which it is significantly higher, at "
         f"{percent}, adjusted over all pairs of systems of the measure (Holm). The test is t by "
-        f"query, like the intervals, so that there are no letters without intervals. Higher is "
-        f"not always better. Cuts of rankings are not tested, and neither is the oracle by "
-        f"measures relative to it."
+        "query, like the intervals, so that there are no letters without intervals. Higher is "
+        "not always better. Cuts of rankings are not tested, and neither is the oracle by "
+        "measures relative to it."
     )
 
 
@@ -102,11 +102,11 @@ def board_table(report: JSON, board: JSON, cut: str) -> Table:
         for system, row in board["systems"].items()
         if any(name in row for name in names)
     )
-    caption = f"Systems, rankings cut {_in_words(cut)}" if cut else "Systems"
+    caption = f"Systems, rankings cut {_describe_cut(cut)}" if cut else "Systems"
     return Table(caption, ("System", *names), rows)
 
 
-def _in_words(cut: str) -> str:
+def _describe_cut(cut: str) -> str:
     at = cut.removeprefix("@")
     return "at the size of the oracle context" if at == "oracle" else f"at {at}"
 
@@ -115,7 +115,7 @@ def _number(cell: JSON | None, letters: JSON) -> Number:
     if cell is None:
         return Number(None, reason=NO_VALUE)
     above = tuple(letters[system] for system in cell["higher_than"] or ())
-    return replace(Number.of(cell), above=above)
+    return replace(Number.from_estimate(cell), above=above)
 
 
 def rank_sections(report: JSON) -> list[Section]:
@@ -127,7 +127,7 @@ def rank_sections(report: JSON) -> list[Section]:
             names = tuple(of["evaluator_matrix"]["evaluators"])
             squares.setdefault(names, []).extend(_square(name, names, of["evaluators"]))
         beside += [
-            (f"{name} – {pair['form']}", *_pair(pair), Number.of(pair["spearman"]))
+            (f"{name} – {pair['form']}", *_pair(pair), Number.from_estimate(pair["spearman"]))
             for pair in of["forms"]
         ]
     if not squares and not beside:
@@ -151,13 +151,15 @@ def rank_sections(report: JSON) -> list[Section]:
 
 def _square(measure: str, names: tuple[str, ...], pairs: list[JSON]) -> Iterator[tuple[Cell, ...]]:
     """Yield a row for each evaluator with its taus; blank with itself and with its own people."""
-    taus = {frozenset((pair["a"], pair["b"])): Number.of(pair["kendall"]) for pair in pairs}
+    taus = {
+        frozenset((pair["a"], pair["b"])): Number.from_estimate(pair["kendall"]) for pair in pairs
+    }
     for one in names:
         yield measure, one, *(taus.get(frozenset((one, other)), Number(None)) for other in names)
 
 
 def _pair(pair: JSON) -> tuple[Cell, Cell]:
-    return f"{pair['a']} – {pair['b']}", Number.of(pair["kendall"])
+    return f"{pair['a']} – {pair['b']}", Number.from_estimate(pair["kendall"])
 
 
 def as_csv(report: JSON) -> str:
@@ -200,12 +202,12 @@ def _slices(report: JSON) -> Iterator[JSON]:
             for group, systems in groups.items():
                 for system, said in systems.items():
                     place = {"stratum": stratum, "group": group, "system": system}
-                    for by, kind, cell in _voices(said, kinds):
+                    for by, kind, cell in _evaluators(said, kinds):
                         who = {"part": "slice", "measure": name, "cut": of["cut"], "by": by}
                         yield {**who, "kind": kind, **place, **_estimate(cell)}
 
 
-def _voices(said: JSON, kinds: JSON) -> Iterator[tuple[str, str, JSON]]:
+def _evaluators(said: JSON, kinds: JSON) -> Iterator[tuple[str, str, JSON]]:
     for name in TOGETHER:
         if said.get(name):
             yield name, name, said[name]
@@ -294,20 +296,20 @@ def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
         )
         for system, of in systems.items()
     )
-    header: tuple[str | Who, ...] = ("System", *(TOGETHER[each] for each in together))
-    header += tuple(Who(r, kinds.get(r, "")) for r in raters)
+    header: tuple[str | RaterName, ...] = ("System", *(TOGETHER[each] for each in together))
+    header += tuple(RaterName(r, kinds.get(r, "")) for r in raters)
     return Table(caption, header, rows)
 
 
 def _printed_number(estimate: JSON | None) -> Number:
-    return Number(None, reason=NO_LABELS) if estimate is None else Number.of(estimate)
+    return Number(None, reason=NO_LABELS) if estimate is None else Number.from_estimate(estimate)
 
 
 def _settings(rater: str, pairs: list[JSON]) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             f"{each['a'] or DASH} – {each['b'] or DASH}",
-            Number.of(each["difference"]),
+            Number.from_estimate(each["difference"]),
             Number.p(each["p_value"], each.get("reason", "")),
             Number.p(each["adjusted_p_value"], each.get("reason", "")),
             Number.p(each["wilcoxon"]["p_value"], each["wilcoxon"].get("reason", "")),
@@ -321,14 +323,22 @@ def _settings(rater: str, pairs: list[JSON]) -> Table:
 def _thresholds(report: JSON) -> list[Section]:
     """Return the coverage of contexts and of reports at each threshold."""
     header = ("From", "Questions", "Cov(Z)", "Cov(y)", "Kendall")
+    estimates = ("context", "report", "kendall")
     tables = tuple(
-        Table(f"Reports as rated by {rater}", header, tuple(
-            (f"{row['eta']:g}", row["questions"],
-             *(Number.of(row["estimates"][name]) for name in ("context", "report", "kendall")))
-            for row in rows
-        ))
+        Table(
+            f"Reports as rated by {rater}",
+            header,
+            tuple(
+                (
+                    f"{row['eta']:g}",
+                    row["questions"],
+                    *(Number.from_estimate(row["estimates"][name]) for name in estimates),
+                )
+                for row in rows
+            ),
+        )
         for rater, rows in report["thresholds"].items()
-    )  # fmt: skip
+    )
     return [Section("Thresholds", (Block("", tables),))] if tables else []
 
 
@@ -339,7 +349,7 @@ def _references(report: JSON) -> list[Section]:
             f"By the ratings of {rater}",
             ("Context", *of["oracle"]),
             tuple(
-                (name, *(Number.of(each) for each in of[name].values()))
+                (name, *(Number.from_estimate(each) for each in of[name].values()))
                 for name in ("oracle", "required")
             ),
         )
@@ -359,7 +369,9 @@ def _metrics(report: JSON) -> list[Section]:
 
 
 def _printed_orders(caption: str, pairs: list[JSON]) -> Table:
-    rows = tuple((f"{each['a']} – {each['b']}", Number.of(each["kendall"])) for each in pairs)
+    rows = tuple(
+        (f"{each['a']} – {each['b']}", Number.from_estimate(each["kendall"])) for each in pairs
+    )
     return Table(caption, ("Measures", "Kendall"), rows)
 
 
@@ -374,18 +386,21 @@ def _scores(report: JSON) -> list[Section]:
 
 
 def _cut(cut: JSON) -> tuple[Cell, ...]:
-    rates = (Number.of(cut["false_discovery_rate"]), Number.of(cut["false_positive_rate"]))
+    rates = (
+        Number.from_estimate(cut["false_discovery_rate"]),
+        Number.from_estimate(cut["false_positive_rate"]),
+    )
     return cut["kept"], Number(cut["share"]), *rates
 
 
 def _curve(scores: JSON) -> Table:
     """Return the calibration curve, with the two errors that summarise it."""
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (f"{each['probability']:.3f}", each["units"], Number.of(each["share"]))
+        (f"{each['probability']:.3f}", each["units"], Number.from_estimate(each["share"]))
         for each in scores["reliability"]
     )
     errors: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, scores[key]["n"], Number.of(scores[key])) for name, key in ERRORS.items()
+        (name, scores[key]["n"], Number.from_estimate(scores[key])) for name, key in ERRORS.items()
     )
     header = ("Mean score", "Points", "Share that people call key")
     return Table("Calibration of the key-point score", header, (*rows, *errors), len(errors))
@@ -394,7 +409,7 @@ def _curve(scores: JSON) -> Table:
 def _by_rater(report: JSON) -> Table:
     scores, kinds = report["key_point_scores"], {r["name"]: r["kind"] for r in report["raters"]}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (Who(name, kinds.get(name, "")), *_cut(each))
+        (RaterName(name, kinds.get(name, "")), *_cut(each))
         for name, of in scores["raters"].items()
         for each in of["cuts"]
         if each["threshold"] == scores["cut"]

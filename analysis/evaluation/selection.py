@@ -42,8 +42,8 @@ NO_CUT = "whole"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """How the measures of a campaign are computed. `passages` are a rater and its campaign.
+class ResolvedOptions:
+    """Resolved options of a campaign's measures. `passages` are a rater and its campaign.
 
     `slices` are campaigns whose labels divide the queries, and `points` one that compares points of
     answers with their context.
@@ -59,7 +59,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class MeasuresChoices:
-    """What the measures are computed from, declared once for form, API, command and documentation.
+    """The options of measures, declared once for form, API, command and documentation.
 
     `option` changes an option of `analysis.measures.base.Options`; a page has a field for each.
     """
@@ -121,9 +121,9 @@ class MeasuresOptionError(ValueError):
         self.name = name
 
 
-def asked_of(
+def resolve_options(
     user: User, campaign: Campaign, given: MeasuresChoices, changes: Mapping[str, str]
-) -> Asked:
+) -> ResolvedOptions:
     """Return the options as a page or the API may take them, with names resolved for this account.
 
     `changes` are options of the measures as text. Raises MeasuresOptionError.
@@ -135,13 +135,13 @@ def asked_of(
         except ValueError as error:
             raise MeasuresOptionError(name, error) from error
 
-    return Asked(
+    return ResolvedOptions(
         given.preset,
         resolved("option", lambda: options_over_the_web(given.preset, changes)),
         Choices(seed=given.seed, resamples=given.resamples),
-        resolved("passages", lambda: passages_called(user, campaign, given.passages)),
-        resolved("slices", lambda: slices_called(user, campaign, given.slices)),
-        resolved("points", lambda: points_called(user, campaign, given.points)),
+        resolved("passages", lambda: find_passages(user, campaign, given.passages)),
+        resolved("slices", lambda: find_slices(user, campaign, given.slices)),
+        resolved("points", lambda: find_points(user, campaign, given.points)),
     )
 
 
@@ -172,7 +172,7 @@ def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
     return chosen
 
 
-def passages_offered(user: User, campaign: Campaign) -> dict[str, tuple[str, Campaign]]:
+def available_passages(user: User, campaign: Campaign) -> dict[str, tuple[str, Campaign]]:
     """Return the raters whose passage ratings may say which sub-questions count, by name."""
     if campaign.protocol != "report-coverage":
         return {}
@@ -188,14 +188,14 @@ def passages_offered(user: User, campaign: Campaign) -> dict[str, tuple[str, Cam
     return found
 
 
-def passages_called(user: User, campaign: Campaign, name: str) -> tuple[str, Campaign] | None:
+def find_passages(user: User, campaign: Campaign, name: str) -> tuple[str, Campaign] | None:
     """Return the rater and the campaign of RATER@CAMPAIGN; None without a name.
 
     Raises ValueError if this account may not read such ratings.
     """
     if not name:
         return None
-    offered = passages_offered(user, campaign)
+    offered = available_passages(user, campaign)
     if name not in offered:
         there = ", ".join(offered) or "none that you may read"
         raise ValueError(f"There are no ratings of passages {name!r}; there are {there}.")
@@ -203,7 +203,7 @@ def passages_called(user: User, campaign: Campaign, name: str) -> tuple[str, Cam
     return offered[name]
 
 
-def points_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
+def available_points(user: User, campaign: Campaign) -> dict[str, Campaign]:
     """Return the campaigns that may give KPP and KPF to one of key-point recall, by name."""
     if campaign.protocol != RECALL:
         return {}
@@ -215,14 +215,14 @@ def points_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
     }
 
 
-def points_called(user: User, campaign: Campaign, name: str) -> Campaign | None:
+def find_points(user: User, campaign: Campaign, name: str) -> Campaign | None:
     """Return the campaign of this name; None without a name.
 
     Raises ValueError for one that is not available.
     """
     if not name:
         return None
-    offered = points_offered(user, campaign)
+    offered = available_points(user, campaign)
     if name not in offered:
         there = ", ".join(offered) or "none that you may read"
         raise ValueError(f"There are no points of answers in {name!r}; there are {there}.")
@@ -230,7 +230,7 @@ def points_called(user: User, campaign: Campaign, name: str) -> Campaign | None:
     return offered[name]
 
 
-def slices_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
+def available_slices(user: User, campaign: Campaign) -> dict[str, Campaign]:
     """Return the campaigns by whose labels the queries may be sliced, by name."""
     said = Response.objects.filter(
         current=True,
@@ -241,12 +241,12 @@ def slices_offered(user: User, campaign: Campaign) -> dict[str, Campaign]:
     return {other.name: other for other in beside.select_related("batch").order_by("name")}
 
 
-def slices_called(user: User, campaign: Campaign, names: Iterable[str]) -> tuple[Campaign, ...]:
+def find_slices(user: User, campaign: Campaign, names: Iterable[str]) -> tuple[Campaign, ...]:
     """Return the campaigns of these names, each once. Raises ValueError for an unavailable one."""
     given = [name for name in dict.fromkeys(names) if name]
     if not given:
         return ()
-    offered = slices_offered(user, campaign)
+    offered = available_slices(user, campaign)
     for name in given:
         if name not in offered:
             there = ", ".join(offered) or "none that you may read"
@@ -261,7 +261,7 @@ def _check_blind(user: User, campaign: Campaign) -> None:
         raise ValueError(f"You have an open item in {campaign.name}; answer it first.")
 
 
-def computed_measures(campaign: Campaign, asked: Asked) -> JSON:
+def computed_measures(campaign: Campaign, asked: ResolvedOptions) -> JSON:
     """Return the current measures, from the cache if nothing has changed."""
     beside = asked.passages and (asked.passages[0], state_of(asked.passages[1]))
     dividing = [(each.name, state_of(each)) for each in asked.slices]
@@ -338,7 +338,7 @@ CHOSEN, SHOWN = options_of(MeasuresChoices), options_of(Shown)
 
 
 @dataclass
-class Offered:
+class AvailableParts:
     """The values that a report gives the options of what to show."""
 
     measures: list[str] = field(default_factory=list)
@@ -347,7 +347,7 @@ class Offered:
     cuts: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, report: JSON) -> Offered:
+    def from_report(cls, report: JSON) -> AvailableParts:
         boards = report["leaderboard"]["boards"]
         return cls(
             list(report["measures"]),
@@ -381,9 +381,9 @@ def name_of(board: JSON) -> str:
     return f"people+{board['by']}" if board["kind"] == "powered" else str(board["by"])
 
 
-def shown_of(report: JSON, shown: Shown) -> JSON:
+def select_shown(report: JSON, shown: Shown) -> JSON:
     """Return the selected parts of the report. Raises ValueError for unknown ones."""
-    if problems := Offered.of(report).lacking(shown):
+    if problems := AvailableParts.from_report(report).lacking(shown):
         raise ValueError(" ".join(problems))
     kept = [
         name
@@ -460,13 +460,13 @@ class MeasuresForm(forms.Form):
         for each in fields(Options):
             if each.name in NAMES:
                 self.fields[each.name] = _field(each.name, getattr(own, each.name), each.metadata)
-        passages, points = passages_offered(user, campaign), points_offered(user, campaign)
+        passages, points = available_passages(user, campaign), available_points(user, campaign)
         self.has_passages, self.has_points = bool(passages), bool(points)
         self._offer("passages", "all count", passages)
         self._offer("points", "none: KPP and KPF have no value", points)
         slices = self.fields["slices"]
         assert isinstance(slices, Several)
-        slices.choices = [(name, name) for name in slices_offered(user, campaign)]
+        slices.choices = [(name, name) for name in available_slices(user, campaign)]
 
     def _offer(self, name: str, none: str, offered: Iterable[str]) -> None:
         field = self.fields[name]
@@ -490,9 +490,9 @@ class MeasuresForm(forms.Form):
         changes = {name: data[name] for name in NAMES if data[name]}
         try:
             given = MeasuresChoices(**values_of(CHOSEN, data))
-            self.asked = asked_of(self.user, self.campaign, given, changes)
+            self.asked = resolve_options(self.user, self.campaign, given, changes)
         except MeasuresOptionError as error:
-            self.add_error(None, _sentence(str(error)))
+            self.add_error(None, _as_sentence(str(error)))
             return
         self.shown = Shown(**values_of(SHOWN, data))
 
@@ -519,13 +519,13 @@ def _field(name: str, own: Any, metadata: Any) -> forms.Field:
     if isinstance(own, bool):
         values = ["yes", "no"]
     if values:
-        empty = ("", f"as the preset: {words(own)}")
+        empty = ("", f"as the preset: {format_value(own)}")
         return forms.ChoiceField(choices=[empty, *((v, v) for v in values)], **about)
-    widget = forms.TextInput(attrs={"placeholder": words(own)})
+    widget = forms.TextInput(attrs={"placeholder": format_value(own)})
     return forms.CharField(max_length=60, widget=widget, **about)
 
 
-def words(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Format an option's value as it is entered."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -534,5 +534,5 @@ def words(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")

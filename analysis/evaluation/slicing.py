@@ -10,7 +10,7 @@ import numpy as np
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.selection import Choices
-from analysis.document import DASH, Block, Cell, Number, Section, Table, Who
+from analysis.document import DASH, Block, Cell, Number, RaterName, Section, Table
 from analysis.evaluation.inputs import TOGETHER, Rows
 from analysis.measures.base import QUALITY, grounding_quality
 from analysis.report.judges import settled
@@ -21,7 +21,7 @@ from annotation.presentation import schema
 from annotation.protocols.schema import Schema
 
 #: By variable, the settled code of each query, and the queries whose code is the reference's.
-Said = Mapping[str, tuple[dict[str, str], set[str]]]
+SettledCodes = Mapping[str, tuple[dict[str, str], set[str]]]
 ABOUT = "Cuts of rankings and single people are in JSON and CSV."
 
 
@@ -103,7 +103,7 @@ def _of_queries(variable: VariableFrame) -> tuple[dict[str, str], set[str]]:
     return found, {names[n] for n in known if is_decided[n]}
 
 
-def _holds(asked: Schema, name: str, query: str, said: Said) -> bool:
+def _holds(asked: Schema, name: str, query: str, said: SettledCodes) -> bool:
     """Return whether a variable is asked about a query, given the settled codes of the others."""
     variable = asked.variable(name)
     conditions = variable.asked_if if variable else {}
@@ -162,12 +162,15 @@ def _slices(slices: JSON, kinds: JSON, strata: JSON) -> Iterator[Table]:
             for system, of in systems.items()
         )
         if rows and names + judges:
-            heads: tuple[str | Who, ...] = ("Slice and system", *(TOGETHER[name] for name in names))
-            heads += tuple(Who(name, "judge") for name in judges)
-            yield Table(f"By {_words(stratum, strata)}", heads, rows)
+            heads: tuple[str | RaterName, ...] = (
+                "Slice and system",
+                *(TOGETHER[name] for name in names),
+            )
+            heads += tuple(RaterName(name, "judge") for name in judges)
+            yield Table(f"By {_describe_stratum(stratum, strata)}", heads, rows)
 
 
-def _words(stratum: str, strata: JSON) -> str:
+def _describe_stratum(stratum: str, strata: JSON) -> str:
     if of := strata.get(stratum):
         return f"{of['variable'].replace('_', ' ')}, as labelled in {of['campaign']}"
     return stratum.replace("_", " ")
@@ -175,4 +178,4 @@ def _words(stratum: str, strata: JSON) -> str:
 
 def _cells(of: JSON, names: list[str]) -> list[Cell]:
     found = [of.get(name) if name in TOGETHER else of["raters"].get(name) for name in names]
-    return [Number(None) if each is None else Number.of(each) for each in found]
+    return [Number(None) if each is None else Number.from_estimate(each) for each in found]

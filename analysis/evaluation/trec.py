@@ -12,7 +12,7 @@ from django.utils.text import slugify
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import VariableFrame
 from analysis.data.selection import Choices
-from analysis.evaluation.inputs import voices
+from analysis.evaluation.inputs import evaluator_labels
 from analysis.evaluation.passages import Layout
 from analysis.evaluation.relevance import BY_ORACLE, relevance_of
 from analysis.measures.base import Options, tokenizer
@@ -60,7 +60,7 @@ def trec_archive(campaign: Campaign, options: Options, choices: Choices) -> byte
 
 def trec_files(campaign: Campaign, options: Options, choices: Choices) -> Mapping[str, str]:
     """Return the files by their names in the archive."""
-    layout = Layout.of(tuple(batch_rows(campaign.batch)))
+    layout = Layout.from_queries(tuple(batch_rows(campaign.batch)))
     about = {"campaign": campaign.name, "alpha": f"{options.alpha:g}", "nothing": NOTHING}
     found = {"README.txt": ABOUT.format(**about)}
     for number, system in enumerate(layout.systems, start=1):
@@ -68,7 +68,7 @@ def trec_files(campaign: Campaign, options: Options, choices: Choices) -> Mappin
         found[f"runs/{name}.run"] = "".join(_run(layout, system, name))
     if not layout.systems:
         return found
-    oracle = members(layout.oracle(options), layout.there()[0].shape[1])
+    oracle = members(layout.oracle(options), layout.masks()[0].shape[1])
     found["qrels/oracle.qrels"] = "".join(_qrels(layout, oracle.astype(float)))
     frame = campaign_frame(campaign, choices).variables.get("rating")
     if campaign.protocol == "rubric-passage" and frame is not None:
@@ -78,9 +78,9 @@ def trec_files(campaign: Campaign, options: Options, choices: Choices) -> Mappin
 
 def _of_raters(layout: Layout, frame: VariableFrame, options: Options) -> dict[str, str]:
     made = {}
-    for number, voice in enumerate(voices(frame), start=1):
-        name = f"qrels/{number}-{slugify(voice.rater) or 'rater'}"
-        ratings = layout.ratings(frame, voice)
+    for number, evaluator in enumerate(evaluator_labels(frame), start=1):
+        name = f"qrels/{number}-{slugify(evaluator.rater) or 'rater'}"
+        ratings = layout.ratings(frame, evaluator)
         found, oracle = answers(ratings, options), layout.oracle(options)
         kept = answerable(found, members(oracle, found.passages.shape[1]), options)
         tokens = layout.tokens(tokenizer("whitespace"))

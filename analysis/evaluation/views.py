@@ -21,11 +21,11 @@ from analysis.evaluation.rendering import (
 )
 from analysis.evaluation.selection import (
     SHOWN,
+    AvailableParts,
     MeasuresForm,
-    Offered,
     Shown,
     computed_measures,
-    shown_of,
+    select_shown,
 )
 from analysis.evaluation.slicing import slice_views
 from analysis.evaluation.trec import trec_archive
@@ -101,7 +101,7 @@ def _address(query: QueryDict, **changed: str) -> str:
     return f"?{made.urlencode()}"
 
 
-def filters(offered: Offered, shown: Shown, query: QueryDict) -> JSON:
+def filters(offered: AvailableParts, shown: Shown, query: QueryDict) -> JSON:
     """Return the options of what to show, and the parts of the address that they keep."""
     made = []
     for option in SHOWN:
@@ -185,9 +185,9 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "reports/_blind.html", {"campaign": campaign})
     whole = computed_measures(campaign, form.asked)
     context = {"campaign": campaign, "moment": moment(whole), "whole": whole}
-    context |= {"filters": filters(Offered.of(whole), form.shown, request.GET)}
+    context |= {"filters": filters(AvailableParts.from_report(whole), form.shown, request.GET)}
     try:
-        report = shown_of(whole, form.shown)
+        report = select_shown(whole, form.shown)
     except ValueError as error:
         return render(request, "measures/body.html", {**context, "problem": str(error)})
     context |= {
@@ -212,7 +212,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
         return _refused("\n".join(form.problems()))
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
     try:
-        report = shown_of(computed_measures(campaign, form.asked), form.shown)
+        report = select_shown(computed_measures(campaign, form.asked), form.shown)
     except ValueError as error:
         return _refused(str(error))
     record_export(request, pk, "measures", suffix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..document import Number, Table, Who
+from ..document import Number, RaterName, Table
 from ..types import JSON
 from . import base, svg
 from .base import Cell, Figure, Grid, Subject
@@ -64,11 +64,11 @@ def data(subject: Subject) -> Table:
         return Table(caption, ("Cohen's kappa", "People"), counted)
     rows = tuple(
         (
-            Who(a, subject.kinds.get(a, "")),
-            Who(b, subject.kinds.get(b, "")),
+            RaterName(a, subject.kinds.get(a, "")),
+            RaterName(b, subject.kinds.get(b, "")),
             of["percent"]["n"],
-            Number.of(of["cohen_kappa"]),
-            Number.of(of["percent"]),
+            Number.from_estimate(of["cohen_kappa"]),
+            Number.from_estimate(of["percent"]),
         )
         for (a, b), of in _pairs(subject).items()
     )
@@ -100,7 +100,7 @@ def _in_pairs(subject: Subject) -> bool:
 def _cell(of: JSON | None, pair: tuple[str, str], notes: base.Notes) -> Cell | None:
     if of is None:
         return None
-    kappa, percent = Number.of(of["cohen_kappa"]), Number.of(of["percent"])
+    kappa, percent = Number.from_estimate(of["cohen_kappa"]), Number.from_estimate(of["percent"])
     who = " – ".join(pair)
     if kappa.value is None:
         why = f"{who}: kappa not defined, {kappa.reason}; percent {percent}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..document import Number, Table, Who
+from ..document import Number, RaterName, Table
 from ..types import JSON
 from . import base, svg
 from .base import Cell, Figure, Grid, Subject
@@ -42,7 +42,7 @@ def _panel(judge: str, grid: Grid, x: float, y: float, names: float, wide: float
 
 def data(subject: Subject) -> Table:
     rows = tuple(
-        (Who(judge, "judge"), label, judged, count, _share(count, row))
+        (RaterName(judge, "judge"), label, judged, count, _share(count, row))
         for judge, of in _tables(subject).items()
         for label, row in zip(of["confusion"]["labels"], of["confusion"]["matrix"], strict=True)
         for judged, count in zip(of["confusion"]["labels"], row, strict=True)

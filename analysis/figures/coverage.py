@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ..document import Number, Table, Who
+from ..document import Number, RaterName, Table
 from . import base, svg
 from .base import Figure, Subject
 from .svg import Drawing
@@ -76,14 +76,14 @@ def data(subject: Subject) -> Table:
     return Table(f"{subject.name.capitalize()} of each report", header, found)
 
 
-def _cells(row: Row, judges: list[str]) -> Iterator[tuple[str | Who | Number, ...]]:
+def _cells(row: Row, judges: list[str]) -> Iterator[tuple[str | RaterName | Number, ...]]:
     for name, value in row.people.items():
-        yield (row.label, row.group, Who(name, "human"), "human", Number(value))
+        yield (row.label, row.group, RaterName(name, "human"), "human", Number(value))
     if row.mean is not None:
         yield (row.label, row.group, MEAN_NAME, "human", Number(row.mean))
     for name in judges:
         score = Number(row.judges.get(name), reason="" if name in row.judges else NO_SCORE)
-        yield (row.label, row.group, Who(name, "judge"), "judge", score)
+        yield (row.label, row.group, RaterName(name, "judge"), "judge", score)
 
 
 def _judges(rows: list[Row]) -> list[str]:

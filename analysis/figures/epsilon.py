@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..document import Number, Table, Who
-from ..report.alt_test import verdict_words
+from ..document import Number, RaterName, Table
+from ..report.alt_test import describe_verdict
 from ..types import JSON
 from . import base, svg
 from .base import Figure, Subject
@@ -41,12 +41,12 @@ def draw(subject: Subject) -> Drawing:
 def data(subject: Subject) -> Table:
     rows = tuple(
         (
-            Who(judge, "judge"),
+            RaterName(judge, "judge"),
             Number(point["epsilon"], digits=2),
             Number(point["winning_rate"]),
             Number(point["by_query"]["winning_rate"]),
             READINGS[test["decides"]],
-            verdict_words(point),
+            describe_verdict(point),
         )
         for judge, test in _tests(subject).items()
         for point in test.get("curve", ())
@@ -98,7 +98,7 @@ def _line(judge: str, test: JSON, number: int, x: base.Scale, y: base.Scale) -> 
     points = [(point, (x.at(point["epsilon"]), y.at(rate(test, point)))) for point in test["curve"]]
     parts = [svg.path(f"judge dash{number % DASHES}", [at for _, at in points])]
     for point, at in points:
-        verdict = verdict_words(point)
+        verdict = describe_verdict(point)
         epsilon = base.format_tick(point["epsilon"])
         title = f"{judge}, epsilon {epsilon}: {rate(test, point):.3f}, {verdict}"
         parts.append(svg.square(judge_css(number), *at, title))

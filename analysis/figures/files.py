@@ -85,6 +85,6 @@ FILES: dict[str, FileKind] = {
 }
 
 
-def offered() -> list[FileKind]:
+def available_kinds() -> list[FileKind]:
     """Return the kinds of file available here: PDF needs a package that may not be installed."""
     return [each for each in FILES.values() if each.suffix != "pdf" or can_make_pdf()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ..document import Table, Who
+from ..document import RaterName, Table
 from . import base, svg
 from .base import Figure, Subject
 from .svg import Drawing
@@ -32,7 +32,9 @@ def draw(subject: Subject) -> Drawing:
 
 
 def data(subject: Subject) -> Table:
-    rows = tuple((Who(judge, "judge"), reason, count) for judge, reason, count in _counts(subject))
+    rows = tuple(
+        (RaterName(judge, "judge"), reason, count) for judge, reason, count in _counts(subject)
+    )
     return Table(f"Missing labels on {subject.name}", ("Judge", "Reason", "Missing labels"), rows)
 
 

@@ -1,8 +1,8 @@
-"""Figure: a judge's probabilities against the share of yes in each bin of them."""
+"""Figure: a judge's probabilities against the share of yes in each bin."""
 
 from __future__ import annotations
 
-from ..document import Number, Table, Who
+from ..document import Number, RaterName, Table
 from ..types import JSON
 from . import base, svg
 from .base import Figure, Panel, Subject
@@ -25,7 +25,12 @@ def draw(subject: Subject) -> Drawing:
 
 def data(subject: Subject) -> Table:
     rows = tuple(
-        (Who(judge, "judge"), each["units"], Number(each["probability"]), Number.of(each["share"]))
+        (
+            RaterName(judge, "judge"),
+            each["units"],
+            Number(each["probability"]),
+            Number.from_estimate(each["share"]),
+        )
         for judge, of in _calibrations(subject).items()
         for each in of["reliability"]
     )
@@ -56,12 +61,14 @@ def _panel(at: Panel, judge: str, of: JSON) -> str:
 
 
 def _summary(of: JSON) -> str:
-    brier, error = (Number.of(of[key]).text for key in ("brier", "expected_calibration_error"))
+    brier, error = (
+        Number.from_estimate(of[key]).text for key in ("brier", "expected_calibration_error")
+    )
     return f"Brier {brier}, calibration error {error}"
 
 
 def _bin(of: JSON, at: svg.Point, y: base.Scale) -> str:
-    share = Number.of(of["share"])
+    share = Number.from_estimate(of["share"])
     title = svg.clean(f"probability {of['probability']:.3f}: {share}, {of['units']} units")
     parts = [svg.square("judge", *at)]
     if of["share"]["low"] is not None:

@@ -66,7 +66,7 @@ def data(subject: Subject) -> Table:
     scores = _scores(subject)
     used = _used(scores)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (_label(system), judge or "none", *(Number.of(of[s.key]) for s in used))
+        (_label(system), judge or "none", *(Number.from_estimate(of[s.key]) for s in used))
         for judge, systems in scores.items()
         for system, of in systems.items()
     )
@@ -123,7 +123,7 @@ def _panel(
 
 
 def _estimate(series: Series, of: JSON, scale: base.Scale, y: float, notes: base.Notes) -> str:
-    number = Number.of(of)
+    number = Number.from_estimate(of)
     title = f"<title>{svg.clean(f'{series.label}: {number}')}</title>"
     if number.value is None:
         letter = notes.letter(f"{series.label}, {number.reason}")

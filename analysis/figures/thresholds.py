@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from ..document import Cell, Number, Table, Who
+from ..document import Cell, Number, RaterName, Table
 from ..types import JSON
 from . import base, svg
 from .base import Figure, Mark, Panel, Subject
@@ -69,9 +69,9 @@ def data(subject: Subject) -> Table:
     told = _series(cuts_of)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            Who(judge, "judge"),
+            RaterName(judge, "judge"),
             f"≥ {cut['threshold']}",
-            *(Number.of(cut[series.key]) for series in told),
+            *(Number.from_estimate(cut[series.key]) for series in told),
         )
         for judge, cuts in cuts_of.items()
         for cut in cuts
@@ -148,7 +148,7 @@ def _line(cuts: list[JSON], place: int, x: base.Scale, y: base.Scale, notes: bas
 
 
 def _point(series: Series, at: svg.Point, estimate: JSON) -> str:
-    title = svg.clean(f"{series.label}: {Number.of(estimate)}")
+    title = svg.clean(f"{series.label}: {Number.from_estimate(estimate)}")
     return f"<g><title>{title}</title>{series.mark(*at)}</g>"
 
 

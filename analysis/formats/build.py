@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..document import Block, Cell, Document, Section, Table, Who, count
+from ..document import Block, Cell, Document, RaterName, Section, Table, count
 from ..types import JSON
 from .methods import methods_section
 from .people_sections import MOST_ROWS
@@ -26,7 +26,10 @@ def document(report: JSON) -> Document:
     sections += validation_sections(report)
     sections += [methods_section(report)] if report["raters"] and "inputs" in report else []
     return Document(
-        report["campaign"] or "Labels file", _about(report), _made(report), tuple(sections)
+        report["campaign"] or "Labels file",
+        _about(report),
+        _describe_origin(report),
+        tuple(sections),
     )
 
 
@@ -46,15 +49,15 @@ def _about(report: JSON) -> str:
         f"{count(report['resamples'], 'resample')} of whole queries, seed {report['seed']}",
         "intervals are 95 %",
     ]
-    facts += chosen(report.get("choices", {}))
+    facts += describe_options(report.get("choices", {}))
     if report["assisted_labels"]:
         seen = count(report["assisted_labels"], "label")
-        where = "counted like all others" if _takes_assisted(report) else "left out"
+        where = "counted like all others" if _counts_assisted(report) else "left out"
         facts.append(f"{seen} given with a suggestion in view {where}")
     return " · ".join(facts)
 
 
-def chosen(choices: JSON) -> list[str]:
+def describe_options(choices: JSON) -> list[str]:
     """Describe the options that differ from the defaults."""
     parts = [("variables", "only"), ("raters", "only raters"), ("judges", "only judges")]
     facts = [f"{word} {', '.join(choices[name])}" for name, word in parts if choices.get(name)]
@@ -76,11 +79,11 @@ def chosen(choices: JSON) -> list[str]:
     return facts
 
 
-def _takes_assisted(report: JSON) -> bool:
+def _counts_assisted(report: JSON) -> bool:
     return bool(report.get("assisted", {}).get("included"))
 
 
-def _made(report: JSON) -> str:
+def _describe_origin(report: JSON) -> str:
     return f"Tandem {report['version']}, {moment(report)}"
 
 
@@ -98,7 +101,7 @@ def _raters(report: JSON) -> Section:
     crowd = people if len(people) > MOST_ROWS else []
     rows: list[tuple[Cell, ...]] = [
         (
-            Who(r["name"], r["kind"]),
+            RaterName(r["name"], r["kind"]),
             r["kind"],
             r["responses"],
             r["labels"],
@@ -109,7 +112,7 @@ def _raters(report: JSON) -> Section:
     ]
     if crowd:
         responses, labels = (sum(r[key] for r in crowd) for key in ("responses", "labels"))
-        whole = (Who(f"All {len(crowd)} people", "human"), "human", responses, labels)
+        whole = (RaterName(f"All {len(crowd)} people", "human"), "human", responses, labels)
         rows.insert(0, (*whole, *(("",) if excluded else ())))
     every = (*header, *(("Excluded because",) if excluded else ()))
     return Section("Raters", (Block("", (Table("Who answered", every, tuple(rows)),)),))

@@ -105,7 +105,7 @@ def facts(report: JSON) -> Iterator[JSON]:
     for name, taken in report.get("choices", {}).items():
         if isinstance(taken, dict | list) and taken:
             where = {"path": f"/choices/{name}", "section": "choices"}
-            yield {**where, "statistic": name, "reason": _words(taken)}
+            yield {**where, "statistic": name, "reason": _format_names(taken)}
 
 
 def _numbers(choices: JSON) -> JSON:
@@ -113,7 +113,7 @@ def _numbers(choices: JSON) -> JSON:
     return {key: of for key, of in choices.items() if not isinstance(of, dict | list)}
 
 
-def _words(taken: JSON | list[str]) -> str:
+def _format_names(taken: JSON | list[str]) -> str:
     if isinstance(taken, list):
         return ", ".join(taken)
     return "; ".join(f"{name}: {', '.join(values)}" for name, values in taken.items())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 
-from ..document import Block, Cell, Document, Format, Number, Section, Table, Who
+from ..document import Block, Cell, Document, Format, Number, RaterName, Section, Table
 from ..figures import FIGURES, Figure, Subject, subjects
 from ..figures.svg import STATIC
 from ..types import JSON
@@ -36,7 +36,7 @@ class Row:
     apart: bool
 
 
-def heads(table: Table) -> list[tuple[str | Who, bool]]:
+def heads(table: Table) -> list[tuple[str | RaterName, bool]]:
     """Return the names of the columns, and whether they hold numbers."""
     return [(name, table.is_numeric(n)) for n, name in enumerate(table.header)]
 
@@ -65,7 +65,7 @@ def cell_html(value: Cell) -> str:
     """Render a cell: a name with its sign, a number with its interval, or a dash and why."""
     if isinstance(value, Number):
         return _number(value)
-    if isinstance(value, Who):
+    if isinstance(value, RaterName):
         return sign_html(value.kind) + escape(value.name)
     return escape(str(value))
 
@@ -119,11 +119,11 @@ def _numeric(is_numeric: bool) -> str:
     return ' class="number"' if is_numeric else ""
 
 
-def no_links(figure: Figure, subject: Subject, section: Section) -> str:
+def without_links(figure: Figure, subject: Subject, section: Section) -> str:
     return ""
 
 
-def document_html(shown: Document, report: JSON, links: Links = no_links) -> str:
+def document_html(shown: Document, report: JSON, links: Links = without_links) -> str:
     """Render a document with the figures of the report that it was created from."""
     made = f" · {escape(shown.made)}" if shown.made else ""
     sections = (

@@ -128,7 +128,7 @@ def _tables(whole: Document) -> Iterator[str]:
 
 
 def _abouts(section: Section, block: Block, table: Table) -> list[str]:
-    """Return the texts below headings elsewhere, which are below the first table here."""
+    """Return the texts below headings, which LaTeX has below the first table."""
     first = table is block.tables[0]
     opens = first and block is section.blocks[0]
     return [section.about if opens else "", block.about if first else ""]

@@ -19,7 +19,7 @@ from .people_sections import floor_methods
 ALT_TEST = "calderon2025"
 
 
-def beside(report: JSON) -> str:
+def describe_further(report: JSON) -> str:
     """Describe adjudicated labels, evidence, soft labels and plans, if the report has them."""
     parts = [_adjudicated(report), _evidence(report), _soft(report), _planning(report)]
     return " ".join(part for part in parts if part)
@@ -141,7 +141,7 @@ def joined(words: list[str]) -> str:
 def among_people(report: JSON) -> str:
     """Name the coefficients of agreement among people, or the reason why there are none."""
     variables = report["variables"]
-    alone = {n: _why_alone(v["agreement"]) for n, v in variables.items()}
+    alone = {n: _why_uncompared(v["agreement"]) for n, v in variables.items()}
     sentences = []
     for level in ("nominal", "ordinal", "interval"):
         of = [n for n, v in variables.items() if v["measurement"] == level and not alone[n]]
@@ -158,7 +158,7 @@ def among_people(report: JSON) -> str:
     return " ".join(sentences)
 
 
-def _why_alone(agreement: JSON) -> str:
+def _why_uncompared(agreement: JSON) -> str:
     """Explain why people could not be compared; empty if they were."""
     if agreement["units"] and named([agreement]):
         return ""
@@ -168,45 +168,49 @@ def _why_alone(agreement: JSON) -> str:
     return "no two people labelled the same unit" if not agreement["units"] else "none is defined"
 
 
-def held_against(report: JSON) -> list[str]:
+def describe_comparisons(report: JSON) -> list[str]:
     """Describe the reference of each judge and the coefficients, or say that there was none."""
     judges = list(dict.fromkeys(j for v in report["variables"].values() for j in v["judges"]))
     who = "Each judge" if len(judges) > 1 else f"The judge {judges[0]}"
-    held = {n: of for n, v in report["variables"].items() if (of := _held(v))}
+    held = {n: of for n, v in report["variables"].items() if (of := _compared_blocks(v))}
     rules = {n: of[0]["reference"] for n, of in held.items()}
     raters = {n: report["variables"][n]["agreement"]["raters"] for n in held}
     parts = []
     if most := [n for n in held if rules[n] == "majority" and raters[n] > 1]:
         ties = sum(block["ties"] for n in most for block in held[n])
         parts.append(
-            f"{who} was compared with the most frequent human label{_on(most, held)}; units whose "
-            f"human labels tie ({ties} over all variables and judges) were left out."
+            f"{who} was compared with the most frequent human label{_on_variables(most, held)}. "
+            f"Units whose human labels tie ({ties} over all variables and judges) were left out."
         )
     if alone := [n for n in held if rules[n] == "majority" and raters[n] == 1]:
-        parts.append(f"{who} was compared with the labels of one person{_on(alone, held)}.")
+        parts.append(
+            f"{who} was compared with the labels of one person{_on_variables(alone, held)}."
+        )
     if mean := [n for n in held if rules[n] == "mean"]:
         parts.append(
-            f"{who} was compared with the mean human rating{_on(mean, held)}, so that no unit "
-            f"ties: errors and Krippendorff's alpha use the mean itself, and coefficients of "
-            f"categories the category nearest to it, rounding halves up."
+            f"{who} was compared with the mean human rating{_on_variables(mean, held)}, so that no "
+            "unit ties. Errors and Krippendorff's alpha use the mean itself, and coefficients of "
+            "categories the category nearest to it, rounding halves up."
         )
     blocks = [block for of in held.values() for block in of]
     if given := named([b["agreement"], b["classes"], b.get("overall")] for b in blocks):
-        parts.append(f"Reported are {joined(given)}; {_beside(blocks, max(raters.values()))}.")
-    return [*parts, *_not_held(report, who)]
+        parts.append(
+            f"Reported are {joined(given)}; {_describe_pairs(blocks, max(raters.values()))}."
+        )
+    return [*parts, *_describe_uncompared(report, who)]
 
 
-def _held(variable: JSON) -> list[JSON]:
+def _compared_blocks(variable: JSON) -> list[JSON]:
     """Return the blocks of judges that were compared with people."""
     return [block for block in variable["judges"].values() if block["units"]]
 
 
-def _on(names: list[str], held: JSON) -> str:
+def _on_variables(names: list[str], held: JSON) -> str:
     """Name the variables, unless they are all of them."""
     return "" if len(names) == len(held) else f" on {joined(names)}"
 
 
-def _beside(blocks: list[JSON], people: int) -> str:
+def _describe_pairs(blocks: list[JSON], people: int) -> str:
     """Describe the figures beside the judge's agreement with people together."""
     if people < 2:
         return "one person alone shows nothing about human agreement"
@@ -223,14 +227,14 @@ def _beside(blocks: list[JSON], people: int) -> str:
     return f"{said}; {fewer} ({left} over all variables and judges)"
 
 
-def _not_held(report: JSON, who: str) -> list[str]:
+def _describe_uncompared(report: JSON, who: str) -> list[str]:
     """Name the variables on which no judge could be compared with people."""
     none = {
         n: "no unit has both its label and a joint label of people"
         if v["agreement"]["raters"]
         else "no person labelled, so that there is no reference"
         for n, v in report["variables"].items()
-        if v["judges"] and not _held(v)
+        if v["judges"] and not _compared_blocks(v)
     }
     return [
         f"{who} could not be compared with people on "
@@ -247,7 +251,13 @@ def methods_section(report: JSON) -> Section:
 
 def methods(report: JSON) -> list[str]:
     """Return paragraphs of plain text, each a few sentences."""
-    parts = [_data(report), among_people(report), _judges(report), _scores(report), beside(report)]
+    parts = [
+        _data(report),
+        among_people(report),
+        _judges(report),
+        _scores(report),
+        describe_further(report),
+    ]
     parts += [_intervals(report), report.get("check", {}).get("line", "")]
     return [part for part in parts if part]
 
@@ -270,7 +280,7 @@ def _data(report: JSON) -> str:
         f"Tandem {report['version']}."
     ]
     parts += _excluded(report["raters"])
-    parts += _chosen(report["choices"])
+    parts += _describe_selection(report["choices"])
     if report["assisted_labels"]:
         how = "counted like all others" if report["assisted"]["included"] else "left out"
         parts.append(
@@ -286,7 +296,7 @@ def _excluded(raters: list[JSON]) -> list[str]:
     return [f"Excluded by a researcher: {'; '.join(out)}."] if out else []
 
 
-def _chosen(choices: JSON) -> list[str]:
+def _describe_selection(choices: JSON) -> list[str]:
     words = {"variables": "variables", "raters": "raters", "judges": "judges"}
     parts = [f"the {word} {', '.join(choices[n])}" for n, word in words.items() if choices[n]]
     parts += [f"items of {name} {' or '.join(of)}" for name, of in choices["strata"].items()]
@@ -297,7 +307,7 @@ def _judges(report: JSON) -> str:
     blocks = [b for v in report["variables"].values() for b in v["judges"].values()]
     if not blocks:
         return ""
-    parts = held_against(report)
+    parts = describe_comparisons(report)
     if ordered := named(b["correlation"] for b in blocks):
         parts.append(f"Ratings were correlated with the mean human rating: {joined(ordered)}.")
     if any(b["thresholds"] for b in blocks):
@@ -309,25 +319,25 @@ def _judges(report: JSON) -> str:
         parts.append(f"Scores were compared with people over all thresholds: {joined(areas)}.")
     parts += _alternative([b["alt_test"] for b in blocks])
     parts += floor_methods(blocks)
-    parts += _roles(report.get("roles"))
+    parts += _describe_splits(report.get("roles"))
     missing = sum(sum(block["missing"].values()) for block in blocks)
     parts.append(
         f"Missing labels of judges ({missing}) are left out of agreement, are counted by reason, "
-        f"and are losses in the alternative annotator test."
+        "and are losses in the alternative annotator test."
     )
     return " ".join(parts)
 
 
-def _roles(roles: JSON | None) -> list[str]:
+def _describe_splits(roles: JSON | None) -> list[str]:
     if not roles:
         return []
     if roles["compared"] == "chosen":
         return ["The split was selected by the reader; see the labels used."]
     others = [f"{roles[name]} of {name}" for name in ("development", "audit") if roles[name]]
     return [
-        f"Judges and people were compared, and combined in estimates, on the "
+        "Judges and people were compared, and combined in estimates, on the "
         f"{count(roles['evaluation'], 'item')} of evaluation queries only; {joined(others)} were "
-        f"left out, by a random split made when the campaign was created."
+        "left out, by a random split made when the campaign was created."
     ]
 
 
@@ -373,7 +383,7 @@ def _scores(report: JSON) -> str:
             )
         if any("PPI++" in each for each in methods_of(block["estimate"], defined=True)):
             parts.append(
-                f"People and judge together give the prediction-powered mean (PPI++) "
+                "People and judge together give the prediction-powered mean (PPI++) "
                 f"{CITED['angelopoulos2023']}, with the query as the unit."
             )
         powered = [of["prediction_powered"] for of in block["estimate"].values()]
@@ -389,16 +399,16 @@ def _scores(report: JSON) -> str:
 
 def _intervals(report: JSON) -> str:
     every = [m.partition("; ")[2] for m in methods_of(report)]
-    kinds = {_kind(each) for each in every if each.startswith("95 %")}
+    kinds = {_kind_of_interval(each) for each in every if each.startswith("95 %")}
     parts = []
     if kinds:
         parts.append(
             f"Intervals are 95 %: {joined(sorted(kinds))}. Seed {report['seed']}. Queries, not "
             "labels, are treated as independent."
         )
-        parts.append(_for_whom(report))
+        parts.append(_describe_scope(report))
     if any(kind.startswith("BCa") for kind in kinds):
-        parts.append(_level(every))
+        parts.append(_describe_level(every))
     if any(each.endswith("at least 5 must") for each in every):
         parts.append("If fewer than 5 queries differ from the rest in their labels, there is none.")
     if any(each.endswith("at least 5 are needed") for each in every):
@@ -411,7 +421,7 @@ def _intervals(report: JSON) -> str:
     return " ".join(parts)
 
 
-def _level(methods: list[str]) -> str:
+def _describe_level(methods: list[str]) -> str:
     """Describe the level of the bootstrap's quantiles, for the fewest and the most queries."""
     pattern = r"95 % BCa bootstrap of (\d+) queries(?:, (\d+) of them informative)?"
     found = [re.match(pattern, each) for each in methods]
@@ -420,13 +430,13 @@ def _level(methods: list[str]) -> str:
     levels = joined([f"{100 * expanded_level(n):.2f} % with {n}" for n in ends])
     return (
         f"The bootstrap is BCa {CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n "
-        f"informative queries, t being Student's with n−1 degrees of freedom at .975 "
+        "informative queries, t being Student's with n−1 degrees of freedom at .975 "
         f"{CITED['hesterberg2015']}: {levels}. A query is informative if it holds enough "
         "of the rarer labels."
     )
 
 
-def _for_whom(report: JSON) -> str:
+def _describe_scope(report: JSON) -> str:
     """Say whether intervals hold for these raters only or for others, too."""
     if report["choices"].get("bootstrap", "queries") == "two-way":
         return (
@@ -441,7 +451,7 @@ def _for_whom(report: JSON) -> str:
     )
 
 
-def _kind(interval: str) -> str:
+def _kind_of_interval(interval: str) -> str:
     """Return an interval's method without the parts that differ between estimates."""
     interval = re.sub(r", \d+ of them informative", "", interval)
     text = re.sub(r" (of|clustered by) \d+ (queries|query)", r" \1 whole queries", interval[5:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..document import Cell, Number, Table, Who
+from ..document import Cell, Number, RaterName, Table
 from ..types import JSON
 
 AIMS = {
@@ -36,9 +36,9 @@ def components_tables(score: JSON) -> list[Table]:
     found = score.get("components")
     if not found:
         return []
-    voices: list[tuple[str | Who, JSON]] = [
+    voices: list[tuple[str | RaterName, JSON]] = [
         ("people", found["humans"]),
-        *((Who(n, "judge"), of) for n, of in _judges(found)),
+        *((RaterName(n, "judge"), of) for n, of in _judges(found)),
     ]
     known = [(who, of) for who, of in voices if of["sources"]]
     return [_sources(known), _decisions(found["humans"])] if known else []
@@ -49,7 +49,7 @@ def _judges(found: JSON) -> Iterator[tuple[str, JSON]]:
         yield f"{name} less people", of
 
 
-def _sources(known: list[tuple[str | Who, JSON]]) -> Table:
+def _sources(known: list[tuple[str | RaterName, JSON]]) -> Table:
     names = list(dict.fromkeys(each["source"] for _, of in known for each in of["sources"]))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (name, *(_variance(of, name) for _, of in known)) for name in names
@@ -97,7 +97,7 @@ def distribution_tables(found: JSON) -> list[Table]:
     tables = [Table(caption, ("Agreement", "Number", *_QUANTILES.values()), tuple(rows))]
     outside: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            Who(each["name"], "human"),
+            RaterName(each["name"], "human"),
             each["units"],
             Number(each["cohen_kappa"]),
             Number(each["others"]),
@@ -141,7 +141,7 @@ def counted_rows(
         rows.append((f"All {len(people)} people", *sums))
         counts = {name: of for name, of in counts.items() if name not in people}
     for name, of in counts.items():
-        rows.append((Who(name, kinds.get(name, "")), *(of[code] for code in codes)))
+        rows.append((RaterName(name, kinds.get(name, "")), *(of[code] for code in codes)))
     return rows
 
 
@@ -168,29 +168,29 @@ def gap_tables(block: JSON) -> list[Table]:
         _row("Percent", block["gap"]["percent"]),
     )
     tables = [Table(GAP, header, gap)]
-    if not _is_there(floor):
+    if not _has_values(floor):
         return tables
     rows = (
         _row("With the majority", floor["agreement"]["cohen_kappa"]),
         _row("Gap: with each person, less people with each other", floor["gap"]),
         _row("Judge with each person, less word overlap with each", floor["judge_minus_floor"]),
     )
-    caption = f"Word overlap, the baseline; alternative annotator test: {_passes(floor)}"
+    caption = f"Word overlap, the baseline; alternative annotator test: {_describe_passes(floor)}"
     return [*tables, Table(caption, ("Cohen's kappa", "Value", "Units"), rows)]
 
 
 def no_floor(block: JSON) -> list[str]:
     """Explain why a judge has no baseline; empty if it has one, or in older snapshots."""
     floor = block.get("floor")
-    return [] if floor is None or _is_there(floor) else [f"no baseline: {floor['reason']}"]
+    return [] if floor is None or _has_values(floor) else [f"no baseline: {floor['reason']}"]
 
 
-def _is_there(floor: JSON) -> bool:
+def _has_values(floor: JSON) -> bool:
     estimates = (floor["gap"], floor["judge_minus_floor"], *floor["agreement"].values())
     return any(each["value"] is not None for each in estimates)
 
 
-def _passes(floor: JSON) -> str:
+def _describe_passes(floor: JSON) -> str:
     if floor["passes"] is None:
         return str(floor["reason"])
     return "passes" if floor["passes"] else "fails"
@@ -222,4 +222,4 @@ def floor_methods(blocks: list[JSON]) -> list[str]:
 
 
 def _row(label: str, estimate: JSON) -> tuple[Cell, ...]:
-    return label, Number.of(estimate), estimate["n"]
+    return label, Number.from_estimate(estimate), estimate["n"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..document import DASH, Block, Cell, Number, Section, Table, Who, count, rounded
-from ..report.alt_test import verdict_words
+from ..document import DASH, Block, Cell, Number, RaterName, Section, Table, count, rounded
+from ..report.alt_test import describe_verdict
 from ..types import JSON
 from .people_sections import (
     components_tables,
@@ -102,7 +102,8 @@ def planning_blocks(variable: JSON) -> list[Block]:
         return []
     rows = [_row("Krippendorff's alpha of people", plans["agreement"])]
     rows += [
-        _row(Who(f"Cohen's kappa of {name}", "judge"), of) for name, of in plans["judges"].items()
+        _row(RaterName(f"Cohen's kappa of {name}", "judge"), of)
+        for name, of in plans["judges"].items()
     ]
     return [Block("Planning", (_table(plans["width"], rows),), ABOUT)]
 
@@ -140,7 +141,7 @@ def quality_section(report: dict[str, Any]) -> Section:
     header = ("Rater", "Variable", "Rationales", *(f"only {where}" for where in PLACES.values()))
     rows = tuple(
         (
-            Who(hint["name"], hint["kind"]),
+            RaterName(hint["name"], hint["kind"]),
             hint["variable"],
             hint["rationales"],
             *(hint["elsewhere"][place] for place in PLACES),
@@ -157,7 +158,7 @@ def soft_blocks(variable: JSON) -> list[Block]:
     if not found or "reason" in found:
         return []
     rows: list[tuple[Cell, ...]] = [
-        (Who(name, "human"), of["labels"], Number(of["error_rate"]))
+        (RaterName(name, "human"), of["labels"], Number(of["error_rate"]))
         for name, of in found["raters"].items()
     ]
     order = [of["error_rate"] for of in found["raters"].values()]
@@ -182,11 +183,11 @@ def _about(found: JSON) -> str:
 def _judges(judges: JSON) -> Table:
     rows = tuple(
         (
-            Who(name, "judge"),
+            RaterName(name, "judge"),
             of["percent"]["n"],
-            Number.of(of["cohen_kappa"]),
-            Number.of(of["percent"]),
-            Number.of(of["expected_accuracy"]),
+            Number.from_estimate(of["cohen_kappa"]),
+            Number.from_estimate(of["percent"]),
+            Number.from_estimate(of["expected_accuracy"]),
         )
         for name, of in judges.items()
     )
@@ -199,8 +200,8 @@ def span_blocks(variable: JSON) -> list[Block]:
     found = variable.get("spans")
     if not found:
         return []
-    of: list[tuple[str | Who, JSON]] = [("People", found["agreement"])]
-    of += [(Who(name, "judge"), block) for name, block in found["judges"].items()]
+    of: list[tuple[str | RaterName, JSON]] = [("People", found["agreement"])]
+    of += [(RaterName(name, "judge"), block) for name, block in found["judges"].items()]
     every = [(name, block, block["all"]) for name, block in of]
     both = [(name, block["both_marked"], block["both_marked"]) for name, block in of]
     tables = (
@@ -215,10 +216,10 @@ def span_blocks(variable: JSON) -> list[Block]:
 
 
 def _span_table(
-    caption: str, names: dict[str, str], blocks: list[tuple[str | Who, JSON, JSON]]
+    caption: str, names: dict[str, str], blocks: list[tuple[str | RaterName, JSON, JSON]]
 ) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, sizes["documents"], *(Number.of(of[key]) for key in names))
+        (name, sizes["documents"], *(Number.from_estimate(of[key]) for key in names))
         for name, sizes, of in blocks
     )
     return Table(caption, ("Rater, with people", "Documents", *names.values()), rows)
@@ -260,7 +261,7 @@ def _validation_table(caption: str, first: str, parts: JSON) -> Table:
             part["labels"],
             part["confirmed"],
             part["corrected"],
-            Number.of(part["share_confirmed"]),
+            Number.from_estimate(part["share_confirmed"]),
         )
         for name, part in parts.items()
     )
@@ -295,11 +296,13 @@ def _rounds(block: JSON) -> Block:
 
 
 def _written_table(caption: str, block: JSON, names: dict[str, str]) -> Table:
-    rows = tuple((label, Number.of(block[key]), block[key]["n"]) for key, label in names.items())
+    rows = tuple(
+        (label, Number.from_estimate(block[key]), block[key]["n"]) for key, label in names.items()
+    )
     return Table(caption, ("Measure", "Value", "Questions"), rows)
 
 
-def beside_tables(test: JSON) -> list[Table]:
+def test_tables_of(test: JSON) -> list[Table]:
     """Return both tables, or none in snapshots of older reports."""
     tables = [_sensitivity(test["sensitivity"])] if test.get("sensitivity") else []
     return tables + ([_power(test["power"])] if "power" in test else [])
@@ -311,7 +314,7 @@ def _sensitivity(rules: JSON) -> Table:
             RULES.get(rule, rule),
             Number(found["by_query"]["winning_rate"], reason=found.get("reason", "")),
             Number(found["winning_rate"], reason=found.get("reason", "")),
-            verdict_words(found),
+            describe_verdict(found),
         )
         for rule, found in rules.items()
     )
@@ -338,7 +341,7 @@ def variable_section(report: JSON, name: str) -> Section:
     variable = report["variables"][name]
     ordered = variable["measurement"] != "nominal"
     blocks = [_people(variable["agreement"], ordered)]
-    blocks += [_given(report, variable["distribution"])] if "distribution" in variable else []
+    blocks += [_answered(report, variable["distribution"])] if "distribution" in variable else []
     blocks += [_judge_block(judge, block, ordered) for judge, block in variable["judges"].items()]
     blocks += span_blocks(variable) + soft_blocks(variable)
     blocks += planning_blocks(variable)
@@ -353,12 +356,13 @@ def _variable_about(variable: JSON) -> str:
 
 
 def _variable_numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
-    return tuple(Number.of(block[name]) for name in names)
+    return tuple(Number.from_estimate(block[name]) for name in names)
 
 
 def _people(block: JSON, ordered: bool) -> Block:
     coefficients = tuple(
-        (label, Number.of(block[key]), block[key]["n"]) for key, label in COEFFICIENTS.items()
+        (label, Number.from_estimate(block[key]), block[key]["n"])
+        for key, label in COEFFICIENTS.items()
     )
     tables = [Table("Coefficients", ("Coefficient", "Value", "Units"), coefficients)]
     names = _OF_PAIRS | (_OF_ORDERED_PAIRS if ordered else {})
@@ -374,7 +378,7 @@ def _people(block: JSON, ordered: bool) -> Block:
     return Block("Among people", tuple(tables), f"{raters}, {units} with two or more labels")
 
 
-def _given(report: JSON, block: JSON) -> Block:
+def _answered(report: JSON, block: JSON) -> Block:
     """Return each rater's answers: with unequal shares no coefficient can reach 1."""
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     codes = list(dict.fromkeys(code for counts in block["counts"].values() for code in counts))
@@ -385,7 +389,7 @@ def _given(report: JSON, block: JSON) -> Block:
 
 
 def _judge_block(name: str, block: JSON, ordered: bool) -> Block:
-    tables = [_against(block)]
+    tables = [_agreement_table(block)]
     if "pairs_distribution" in block:
         tables.append(judged_table(block["pairs_distribution"]))
     tables += [*gap_tables(block), _further(block, ordered)]
@@ -398,10 +402,10 @@ def _judge_block(name: str, block: JSON, ordered: bool) -> Block:
     if "adjudicated" in block:
         tables.append(_adjudicated(block["adjudicated"], block["reference"]))
     tables += _alternative(block["alt_test"], block.get("floor"))
-    return Block(f"Judge {name}", tuple(tables), _left_out(block), "judge")
+    return Block(f"Judge {name}", tuple(tables), _describe_left_out(block), "judge")
 
 
-def _left_out(block: JSON) -> str:
+def _describe_left_out(block: JSON) -> str:
     units = count(block["units"], "unit")
     facts = [f"{units} with a majority, {count(block['ties'], 'tie')} left out"]
     if block["reference"] == "mean":
@@ -411,12 +415,12 @@ def _left_out(block: JSON) -> str:
     if out := block.get("ceiling_pairs", {}).get("left_out"):
         least = block["ceiling_pairs"]["least_shared"]
         facts.append(f"{count(out, 'pair')} of people below {least} shared units left out")
-    facts += _bounds(block.get("bounds"))
+    facts += _describe_bounds(block.get("bounds"))
     facts += no_floor(block)
     return "; ".join(facts)
 
 
-def _bounds(bounds: JSON | None) -> list[str]:
+def _describe_bounds(bounds: JSON | None) -> list[str]:
     """Describe the agreement with all missing answers counted as wrong, or as right."""
     if not bounds:
         return []
@@ -425,15 +429,15 @@ def _bounds(bounds: JSON | None) -> list[str]:
     return [f"with all {bounds['missing']} missing on such units wrong or right: {', '.join(said)}"]
 
 
-def _against(block: JSON) -> Table:
+def _agreement_table(block: JSON) -> Table:
     names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
 
-    def row(label: str | Who, of: JSON) -> tuple[Cell, ...]:
+    def row(label: str | RaterName, of: JSON) -> tuple[Cell, ...]:
         return (label, of["percent"]["n"], *_variable_numbers(of, names))
 
     rows = (
         row(f"{block['reference'].capitalize()} of people", block["agreement"]),
-        *(row(Who(rater, "human"), pair) for rater, pair in block.get("pairs", {}).items()),
+        *(row(RaterName(rater, "human"), pair) for rater, pair in block.get("pairs", {}).items()),
         row("People with each other", block["human_ceiling"]),
     )
     return Table("Against people", ("Against", "Units", *names.values()), rows, apart=1)
@@ -470,7 +474,7 @@ def _adjudicated(block: JSON, reference: str) -> Table:
 
 def _rows(block: JSON, labels: dict[str, str]) -> list[tuple[Cell, ...]]:
     return [
-        (label, Number.of(block[key]), block[key]["n"])
+        (label, Number.from_estimate(block[key]), block[key]["n"])
         for key, label in labels.items()
         if key in block
     ]
@@ -523,18 +527,25 @@ def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
         )
         for name, (label, reading) in readings.items()
     )
-    caption = f"Alternative annotator test, epsilon {test['epsilon']}: {verdict_words(test, floor)}"
+    caption = (
+        f"Alternative annotator test, epsilon {test['epsilon']}: {describe_verdict(test, floor)}"
+    )
     header = ("Reading", "Winning rate", "Advantage probability", "Decides")
     tables = [Table(caption, header, rows)]
     label, decisive = readings[test["decides"]]
     if decisive["annotators"]:
         tables.append(_annotators(decisive["annotators"], label))
-    return [*tables, *beside_tables(test)]
+    return [*tables, *test_tables_of(test)]
 
 
 def _annotators(annotators: list[JSON], reading: str) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (Who(a["name"], "human"), a["n"], Number.p(a["p_value"]), "yes" if a["wins"] else "no")
+        (
+            RaterName(a["name"], "human"),
+            a["n"],
+            Number.p(a["p_value"]),
+            "yes" if a["wins"] else "no",
+        )
         for a in annotators
     ]
     order = [a["p_value"] for a in annotators]
@@ -562,15 +573,15 @@ def _stratum(name: str, groups: JSON) -> Block:
         (
             group,
             block["agreement"]["units"],
-            Number.of(block["agreement"]["fleiss_kappa"]),
-            Number.of(block["agreement"]["krippendorff_alpha"]),
+            Number.from_estimate(block["agreement"]["fleiss_kappa"]),
+            Number.from_estimate(block["agreement"]["krippendorff_alpha"]),
             *(_kappa_of(block["judges"], judge) for judge in judges),
         )
         for group, block in groups.items()
     )
     header = (name.capitalize(), "Units", "Fleiss' kappa", "Krippendorff's alpha")
     caption = "Agreement among people" + ("; judges with people together" if judges else "")
-    against = tuple(Who(f"{judge}: Cohen's kappa", "judge") for judge in judges)
+    against = tuple(RaterName(f"{judge}: Cohen's kappa", "judge") for judge in judges)
     numbers = [cell for row in rows for cell in row if isinstance(cell, Number)]
     few = any(number.value is not None and number.ends is None for number in numbers)
     about = "no interval for numbers that rest on fewer than 10 queries" if few else ""
@@ -580,7 +591,7 @@ def _stratum(name: str, groups: JSON) -> Block:
 def _kappa_of(judges: JSON, judge: str) -> Number:
     if judge not in judges:
         return Number(None, reason="no labels here")
-    return Number.of(judges[judge]["agreement"]["cohen_kappa"])
+    return Number.from_estimate(judges[judge]["agreement"]["cohen_kappa"])
 
 
 def score_section(report: JSON, name: str) -> Section:
@@ -600,8 +611,8 @@ def score_section(report: JSON, name: str) -> Section:
     return Section(title, (Block("", tuple(tables)),), part="scores", subject=name)
 
 
-def _who(rater: str, kinds: dict[str, str]) -> Who:
-    return Who("mean of people") if rater == MEAN else Who(rater, kinds.get(rater, ""))
+def _rater_name(rater: str, kinds: dict[str, str]) -> RaterName:
+    return RaterName("mean of people") if rater == MEAN else RaterName(rater, kinds.get(rater, ""))
 
 
 def _systems(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
@@ -611,23 +622,31 @@ def _systems(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             system or DASH,
-            *((Number.of(people[system]),) if people else ()),
+            *((Number.from_estimate(people[system]),) if people else ()),
             *(_cell(values, rater) for rater in raters),
         )
         for system, values in systems.items()
     )
-    together = (Who("people"),) if people else ()
-    return Table("Mean by system", ("System", *together, *(_who(r, kinds) for r in raters)), rows)
+    together = (RaterName("people"),) if people else ()
+    return Table(
+        "Mean by system", ("System", *together, *(_rater_name(r, kinds) for r in raters)), rows
+    )
 
 
 def _cell(values: JSON, rater: str) -> Number:
-    return Number.of(values[rater]) if rater in values else Number(None, reason="no labels here")
+    return (
+        Number.from_estimate(values[rater])
+        if rater in values
+        else Number(None, reason="no labels here")
+    )
 
 
 def _rankings(block: JSON) -> Table:
     rows = [_ranking(f"{p['a']} – {p['b']}", p) for p in block.get("pairs", [])]
     rows += [
-        _ranking(Who(f"{judge} – {'mean of people' if rater == MEAN else rater}", "judge"), of)
+        _ranking(
+            RaterName(f"{judge} – {'mean of people' if rater == MEAN else rater}", "judge"), of
+        )
         for judge, others in block["correlation"].items()
         for rater, of in others.items()
     ]
@@ -635,8 +654,8 @@ def _rankings(block: JSON) -> Table:
     return Table("Do raters rank the reports alike?", header, tuple(rows))
 
 
-def _ranking(label: str | Who, of: JSON) -> tuple[Cell, ...]:
-    return (label, Number.of(of["spearman"]), Number.of(of["kendall"]))
+def _ranking(label: str | RaterName, of: JSON) -> tuple[Cell, ...]:
+    return (label, Number.from_estimate(of["spearman"]), Number.from_estimate(of["kendall"]))
 
 
 def _comparisons(pairs: list[JSON]) -> list[Table]:
@@ -644,7 +663,7 @@ def _comparisons(pairs: list[JSON]) -> list[Table]:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             f"{pair['a'] or DASH} – {pair['b'] or DASH}",
-            Number.of(pair["difference"]),
+            Number.from_estimate(pair["difference"]),
             f"{pair['higher']} : {pair['lower']} of {pair['queries']}",
             *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")),
         )
@@ -675,4 +694,10 @@ def _estimates(systems: JSON) -> list[Table]:
 def _estimate(system: str, of: JSON) -> tuple[Cell, ...]:
     powered = of["prediction_powered"]
     worth = Number(of["effective_labels"], reason=powered.get("reason", ""), digits=0)
-    return (system, Number.of(of["humans"]), Number.of(of["judge"]), Number.of(powered), worth)
+    return (
+        system,
+        Number.from_estimate(of["humans"]),
+        Number.from_estimate(of["judge"]),
+        Number.from_estimate(powered),
+        worth,
+    )

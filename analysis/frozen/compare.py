@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.document import DASH, Block, Cell, Document, Number, Section, Table, Who, count
+from analysis.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
 from analysis.formats.build import moment
 from analysis.formats.facts import facts
 from analysis.formats.sections import COEFFICIENTS
@@ -62,17 +62,19 @@ def _rows(before: JSON, after: JSON, name: str) -> Iterator[tuple[Cell, ...]]:
                 place = (new[key]["system"] or "", rater)
                 pairs.setdefault(place, []).append((new[key]["query"], difference))
     for (system, rater), found in sorted(pairs.items()):
-        yield from _row(system, Who(rater, kinds.get(rater, "")), found)
+        yield from _row(system, RaterName(rater, kinds.get(rater, "")), found)
 
 
-def _row(system: str, rater: Who, found: list[tuple[str, float]]) -> Iterator[tuple[Cell, ...]]:
+def _row(
+    system: str, rater: RaterName, found: list[tuple[str, float]]
+) -> Iterator[tuple[Cell, ...]]:
     differences = np.array([difference for _, difference in found], float)
     changed = int((np.abs(differences) > 1e-12).sum())
     if changed:
         queries = np.unique([query for query, _ in found], return_inverse=True)[1]
         how = "mean difference of items in both reports"
         mean = mean_by_cluster(differences, queries, how).within(*SHARE_DIFFERENCE)
-        yield system or DASH, rater, len(found), changed, Number.of(mean.as_json())
+        yield system or DASH, rater, len(found), changed, Number.from_estimate(mean.as_json())
 
 
 def compared(before: JSON, after: JSON) -> Document:
@@ -86,7 +88,7 @@ def compared(before: JSON, after: JSON) -> Document:
     return Document(before["campaign"] or "Labels file", about, "", sections)
 
 
-def change(before: JSON | None, after: JSON | None) -> str:
+def describe_change(before: JSON | None, after: JSON | None) -> str:
     """Describe the change of an estimate; empty if it is the same."""
     if before is None or after is None:
         return "new" if before is None else "gone"
@@ -109,7 +111,7 @@ def _inputs(before: JSON, after: JSON) -> Section:
     rows = tuple(_rater(name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
     header = ("Rater", "Before", "After", "Difference")
     tables = [Table("Labels by rater", header, rows)] if rows else []
-    if chosen := tuple(_choices(before, after)):
+    if chosen := tuple(_option_rows(before, after)):
         tables.append(Table("Choices", ("Choice", "Before", "After"), chosen))
     return Section("Labels and options of the reports", (Block("", tuple(tables)),), words)
 
@@ -118,7 +120,7 @@ def _rater(name: str, before: JSON | None, after: JSON | None) -> tuple[Cell, ..
     kind = (before or after or {})["kind"]
     old, new = (of["labels"] if of else 0 for of in (before, after))
     told = [f"{new - old:+d}" if new != old else "", _counted(before, after)]
-    return Who(name, kind), old, new, "; ".join(filter(None, told)) or "none"
+    return RaterName(name, kind), old, new, "; ".join(filter(None, told)) or "none"
 
 
 def _counted(before: JSON | None, after: JSON | None) -> str:
@@ -128,17 +130,17 @@ def _counted(before: JSON | None, after: JSON | None) -> str:
     return f"excluded: {after['excluded']}" if after["excluded"] else "counts again"
 
 
-def _choices(before: JSON, after: JSON) -> Iterator[tuple[Cell, ...]]:
+def _option_rows(before: JSON, after: JSON) -> Iterator[tuple[Cell, ...]]:
     old, new = (
         {name: report[name] for name in ("seed", "resamples", "version")} | report["choices"]
         for report in (before, after)
     )
     for name in old:
         if old[name] != new.get(name):
-            yield name, _said(old[name]), _said(new.get(name))
+            yield name, _format_option(old[name]), _format_option(new.get(name))
 
 
-def _said(value: Any) -> str:
+def _format_option(value: Any) -> str:
     if isinstance(value, dict):
         return "; ".join(f"{k} {', '.join(v)}" for k, v in value.items()) or "all"
     if isinstance(value, list):
@@ -152,13 +154,13 @@ def _estimates(before: JSON, after: JSON) -> Iterator[Section]:
     unchanged = intervals = 0
     for path in dict.fromkeys((*old, *new)):
         a, b = old.get(path), new.get(path)
-        words = change(a, b)
+        words = describe_change(a, b)
         if words in ("", INTERVAL):
             intervals += words == INTERVAL
             unchanged += not words
             continue
         where = b or a or {}
-        variable, block, name = _place(where)
+        variable, block, name = _location(where)
         row: tuple[Cell, ...] = (name, _number(a), _number(b), _difference(a, b), words)
         sections.setdefault(variable, {}).setdefault(block, []).append(row)
     for variable, blocks in sections.items():
@@ -185,7 +187,7 @@ def _stable(row: JSON) -> str:
     return str(row["path"])
 
 
-def _place(row: JSON) -> tuple[str, str, str]:
+def _location(row: JSON) -> tuple[str, str, str]:
     """Return the section, the table and the name of an estimate."""
     names = [row.get("judge"), row.get("rater"), row.get("other"), row.get("category")]
     stratum = f"{row['stratum']} {row['group']}" if row.get("group") else ""

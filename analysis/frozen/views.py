@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from analysis.campaigns.cache import computed_report
-from analysis.campaigns.frames import campaign_offers, campaign_strata
+from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.formats import FORMATS
 from analysis.formats.build import document
 from analysis.forms import ChoicesForm
@@ -93,7 +93,7 @@ def _frozen(request: HttpRequest, key: str) -> FrozenReport:
 def _live(found: FrozenReport) -> JSON | None:
     """Return the current report, or None if the snapshot's options are no longer valid."""
     campaign = found.campaign
-    offered = campaign_offers(campaign, campaign_strata(campaign))
+    offered = available_options(campaign, campaign_strata(campaign))
     form = ChoicesForm(QueryDict(found.choices), offered)
     if not form.is_valid():
         return None

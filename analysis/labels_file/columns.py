@@ -30,7 +30,7 @@ from ..data.frame import (
 )
 from ..data.labels import Inputs, LabelFact, number_of
 from ..data.metadata import meta_strata
-from ..data.selection import OWN_STRATA, Choices, Offered, Strata
+from ..data.selection import OWN_STRATA, AvailableValues, Choices, Strata
 from ..statistics import Bools, Ints
 from ..statistics.arrays import distinct
 
@@ -183,14 +183,14 @@ def combined(*columns: Ints | Codes) -> Ints:
     return np.unique(made, return_inverse=True)[1].astype(np.int64)
 
 
-def offered(labels: Labels, strata: Strata) -> Offered:
-    """Return the available options, as `offered_by` does."""
+def column_values(labels: Labels, strata: Strata) -> AvailableValues:
+    """Return the available options, as `available_values` does."""
     values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
     for name in OWN_STRATA:
         if own := set(filter(None, labels.used(name))):
             values[name] = values.get(name, set()) | own
     cuts = {number for text in labels.used("value") if (number := number_of(text)) is not None}
-    return Offered(
+    return AvailableValues(
         variables=labels.used("variable"),
         raters=labels.kinds(),
         strata={name: sorted(of) for name, of in values.items()},
@@ -198,7 +198,7 @@ def offered(labels: Labels, strata: Strata) -> Offered:
     )
 
 
-def chosen(labels: Labels, choices: Choices, strata: Strata) -> Ints:
+def selected_positions(labels: Labels, choices: Choices, strata: Strata) -> Ints:
     """Return the positions of the selected labels, as `Choices.kept` does."""
     kept = np.ones(len(labels), dtype=bool)
     if choices.variables:
@@ -242,7 +242,7 @@ def frame_of(labels: Labels, places: Ints, scales: Mapping[str, Scale]) -> Frame
     names = sorted({item.query for item in items} | named)
     query = {name: n for n, name in enumerate(names)}
     by_query = np.array([query.get(text, -1) for text in labels.values["query"]], np.int64)
-    said = {name: _said(labels, each) for name, each in of.items()}
+    said = {name: _first_judgements(labels, each) for name, each in of.items()}
     raters = tuple(_raters(labels, places, list(said.values())))
     frames = {
         name: _variable(labels, name, places, scales.get(name), raters, numbers, by_query)
@@ -271,7 +271,7 @@ def _units(labels: Labels, places: Ints) -> Ints:
     return found
 
 
-def _said(labels: Labels, places: Ints) -> Ints:
+def _first_judgements(labels: Labels, places: Ints) -> Ints:
     """Return a rater's first judgement of each unit, in the order of units and raters."""
     replicate = labels.replicate[places]
     if not replicate.any():
@@ -354,7 +354,7 @@ def _asides(labels: Labels, places: Ints, unit: Ints, aside: Ints) -> Iterator[A
 
 
 def inputs_of(labels: Labels) -> Inputs:
-    """Digest the labels as `Inputs.of` does: lines sort like the ranks of their members.
+    """Digest the labels as `Inputs.from_facts` does: lines sort like the ranks of their members.
 
     A member's JSON together with what follows it is never the beginning of another's.
     """

@@ -14,20 +14,20 @@ from annotation.protocols import PROTOCOLS
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError
 
-from ..data.chosen import EVERYTHING, chosen_frame, uncollected
 from ..data.frame import Frame
-from ..data.labels import LabelFact, Mark, Marks, Place, Scale, number_of, scale_of
+from ..data.labels import Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
 from ..data.metadata import OF_META, meta_strata
-from ..data.selection import Choices, offered_by
+from ..data.selected import EVERYTHING, selected_frame, without_garbage_collection
+from ..data.selection import Choices, available_values
 from ..statistics import Level
-from .columns import Labels, chosen, frame_of, inputs_of, offered, whole
+from .columns import Labels, column_values, frame_of, inputs_of, selected_positions, whole
 
 
 class UnknownLevelError(ValueError):
     """A level for a variable without any label."""
 
 
-@uncollected()
+@without_garbage_collection()
 def file_frame(
     paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices = EVERYTHING
 ) -> tuple[Frame, set[str]]:
@@ -58,12 +58,12 @@ def _by_columns(
         # The first judgement of a unit can only be found from all of its lines.
         return None
     strata = labels.strata()
-    offered(labels, strata).check(choices)
+    column_values(labels, strata).check(choices)
     # First, since building the frame needs the most memory.
     inputs = inputs_of(labels)
-    frame = frame_of(labels, chosen(labels, choices, strata), scales)
+    frame = frame_of(labels, selected_positions(labels, choices, strata), scales)
     frame = replace(frame, strata=strata, inputs=inputs)
-    return replace(frame, marks=file_marks(rich)), protocols
+    return replace(frame, evidence=file_evidence(rich)), protocols
 
 
 def _by_rows(
@@ -86,9 +86,9 @@ def _by_rows(
             wrong = f"{row.variable} is {shown(row.value)}, which is not a number, and {level}"
             raise InputError(row.place, wrong, "code it as a number, or declare it nominal")
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
-    offered_by(facts, strata).check(choices)
-    frame = chosen_frame(facts, choices, strata, scales)
-    return replace(frame, marks=file_marks(rows)), protocols
+    available_values(facts, strata).check(choices)
+    frame = selected_frame(facts, choices, strata, scales)
+    return replace(frame, evidence=file_evidence(rows)), protocols
 
 
 def _identity(row: LabelRow) -> tuple[str, ...]:
@@ -128,16 +128,16 @@ def _scales(
     return scales
 
 
-def file_marks(rows: Iterable[LabelRow]) -> Marks:
+def file_evidence(rows: Iterable[LabelRow]) -> Evidence:
     """Return the spans of a labels file, without texts; of repeated judgements the first counts."""
-    first: dict[Place, LabelRow] = {}
+    first: dict[LabelKey, LabelRow] = {}
     for row in rows:
-        place = Place(row.item, row.kind or "", row.unit, row.variable, row.rater)
+        place = LabelKey(row.item, row.kind or "", row.unit, row.variable, row.rater)
         if place not in first or row.replicate < first[place].replicate:
             first[place] = row
-    return Marks(
+    return Evidence(
         {
-            place: tuple(Mark(span.field, span.start, span.end) for span in row.spans)
+            place: tuple(EvidenceSpan(span.field, span.start, span.end) for span in row.spans)
             for place, row in first.items()
             if row.spans
         }

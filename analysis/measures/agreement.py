@@ -230,7 +230,7 @@ class Labelled:
 
 
 def powered_mean(
-    of: Labelled, column: int, bounds: Bounds = (-inf, inf)
+    data: Labelled, column: int, bounds: Bounds = (-inf, inf)
 ) -> tuple[Estimate, float | None]:
     """Return a system's mean over queries, and how many labelled queries it is worth.
 
@@ -240,11 +240,11 @@ def powered_mean(
     queries on which people have no value, because the measure has none there, are left out. The
     correction may carry mean and interval out of the measure's `bounds`, where they are cut.
     """
-    made, worth = _powered(of, of.human[:, column], of.judge[:, column])
+    made, worth = _powered(data, data.human[:, column], data.judge[:, column])
     return made.within(*bounds), worth
 
 
-def powered_pairs(of: Labelled, systems: Sequence[str]) -> list[Setting]:
+def powered_pairs(data: Labelled, systems: Sequence[str]) -> list[Setting]:
     """Compare every pair of systems on the same queries: a - b from people and judge together.
 
     A two-sided t test on the difference's own interval with n - 1 degrees of freedom; p is adjusted
@@ -252,7 +252,7 @@ def powered_pairs(of: Labelled, systems: Sequence[str]) -> list[Setting]:
     """
     pairs = list(combinations(range(len(systems)), 2))
     tests = [
-        _tested(_powered(of, *(each[:, a] - each[:, b] for each in (of.human, of.judge)))[0])
+        _tested(_powered(data, *(each[:, a] - each[:, b] for each in (data.human, data.judge)))[0])
         for a, b in pairs
     ]
     known = [test.p_value for test in tests if test.p_value is not None]
@@ -263,13 +263,13 @@ def powered_pairs(of: Labelled, systems: Sequence[str]) -> list[Setting]:
     ]
 
 
-def _powered(of: Labelled, human: Floats, judge: Floats) -> tuple[Estimate, float | None]:
-    labelled = of.asked & np.isfinite(human)
-    only = judge[~of.asked & np.isfinite(judge)]
+def _powered(data: Labelled, human: Floats, judge: Floats) -> tuple[Estimate, float | None]:
+    labelled = data.asked & np.isfinite(human)
+    only = judge[~data.asked & np.isfinite(judge)]
     n = int(labelled.sum())
-    people, machine, chances = human[labelled], judge[labelled], of.chances[labelled]
-    if of.reason:
-        return undefined(of.reason, n, POWERED), None
+    people, machine, chances = human[labelled], judge[labelled], data.chances[labelled]
+    if data.reason:
+        return undefined(data.reason, n, POWERED), None
     if n and not len(only):
         return undefined(PEOPLE_ALONE, n, POWERED), None
     if np.isnan(machine).any():

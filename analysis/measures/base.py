@@ -43,7 +43,7 @@ def _choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
 
 @dataclass(frozen=True)
 class Options:
-    """How the measures are computed. An unknown value raises ValueError."""
+    """Options of measures. An unknown value raises ValueError."""
 
     missing: str = _choice(
         LEAVE_OUT,
@@ -172,10 +172,12 @@ class Options:
 
     def changed(self, given: Mapping[str, str]) -> Options:
         """Return these options with others given as text. Raises ValueError for an invalid one."""
-        known = {each.name: getattr(self, each.name) for each in fields(self)}
-        if unknown := sorted(set(given) - set(known)):
-            raise ValueError(f"no option is called {unknown[0]!r}; there are {', '.join(known)}")
-        return replace(self, **{n: _read(n, known[n], text) for n, text in given.items()})
+        known_labels = {each.name: getattr(self, each.name) for each in fields(self)}
+        if unknown := sorted(set(given) - set(known_labels)):
+            raise ValueError(
+                f"no option is called {unknown[0]!r}; there are {', '.join(known_labels)}"
+            )
+        return replace(self, **{n: _read(n, known_labels[n], text) for n, text in given.items()})
 
 
 def _read(name: str, like: Any, text: str) -> Any:
@@ -291,7 +293,7 @@ class Cells:
     rated: Floats
     open: Floats
 
-    def of(self, kept: Bools) -> Cells:
+    def select(self, kept: Bools) -> Cells:
         return Cells(self.there[kept], self.rated[kept], self.open[kept])
 
     def share(self, which: Floats) -> float | None:
@@ -317,13 +319,13 @@ class Judged:
     yes: Floats | None = None
     why: str | None = None
 
-    def of(self, kept: Bools) -> Judged:
+    def select(self, kept: Bools) -> Judged:
         """Return the same for some rows."""
         return Judged(
             self.values[kept],
-            None if self.cells is None else self.cells.of(kept),
+            None if self.cells is None else self.cells.select(kept),
             None if self.refused is None else self.refused[kept],
-            None if self.needs is None else self.needs.of(kept),
+            None if self.needs is None else self.needs.select(kept),
             None if self.no is None else self.no[kept],
             None if self.yes is None else self.yes[kept],
             self.why,
@@ -378,7 +380,7 @@ def rows_of(found: Found, kept: Bools) -> Found:
     """Return the same for some rows (N,)."""
     if isinstance(found, Pooled):
         return Pooled(found.sums[kept], found.of)
-    return found.of(kept) if isinstance(found, Judged) else found[kept]
+    return found.select(kept) if isinstance(found, Judged) else found[kept]
 
 
 @dataclass(frozen=True)
@@ -507,7 +509,7 @@ def count(which: Bools, row: Ints, rows: int) -> Floats:
     return np.bincount(row[which], minlength=rows).astype(float)
 
 
-def known(labels: Ints, asked: Bools, missing: str = LEAVE_OUT) -> Floats:
+def known_labels(labels: Ints, asked: Bools, missing: str = LEAVE_OUT) -> Floats:
     """Return labels of rows as numbers (N,), NaN if missing.
 
     Under `zero` a missing label is a no if it was `asked` for (N,): otherwise no judgement failed.

@@ -77,7 +77,7 @@ class Ratings:
     unlisted: Bools = field(default_factory=lambda: np.zeros((1, 1), bool))
 
     @classmethod
-    def of(
+    def from_places(
         cls, places: Ints, values: Floats, failed: Ints, passages: Bools, questions: Bools
     ) -> Ratings:
         """Build the tables from ratings (N,), their places (N, 3), and failed places (F, 3).
@@ -94,7 +94,7 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Answers:
-    """Which passage answers which sub-question, cell by cell, (Q, P, M) each.
+    """The answers of passages to sub-questions, cell by cell, (Q, P, M) each.
 
     `yes` marks an answer, and `known` a settled cell (a yes is one). An unsettled cell's judgement
     failed, or the cell is `open`: no rater was asked, and the option `unrated` is yet to be
@@ -230,24 +230,24 @@ class ReportQuestions:
     unsure: Bools | None = None
 
 
-def coverage_of_reports(of: ReportQuestions, options: Options) -> Found:
+def coverage_of_reports(data: ReportQuestions, options: Options) -> Found:
     """Return Cov(y) = sub-questions that the report answers / sub-questions that count, (N,).
 
     After Ju and others 2025, section 3. Null questions do not count. Escapes are left out like
     missing labels and like questions that no rater was asked about. NaN without a question. Unknown
     if unrated cells of oracle passages hide which sub-questions count.
     """
-    values = report_coverage(of, options)
-    if of.unsure is None or not of.unsure.any():
+    values = report_coverage(data, options)
+    if data.unsure is None or not data.unsure.any():
         return values
-    unsure = of.unsure & (np.bincount(of.row, minlength=of.rows) > 0)
+    unsure = data.unsure & (np.bincount(data.row, minlength=data.rows) > 0)
     return Judged(np.where(unsure, np.nan, values), refused=unsure, why=UNKNOWN)
 
 
-def report_coverage(of: ReportQuestions, options: Options) -> Floats:
+def report_coverage(data: ReportQuestions, options: Options) -> Floats:
     """Return the coverage of reports whose counted sub-questions are known, (N,)."""
-    counted = of.counted
-    return share(of.answered[counted], of.row[counted], of.rows, options.missing)
+    counted = data.counted
+    return share(data.answered[counted], data.row[counted], data.rows, options.missing)
 
 
 def cut_ratings(ratings: Floats, eta: float) -> Ints:
@@ -313,7 +313,7 @@ class Contexts:
         """
         found = self.answers.condensed
         whole = self.ranked if self.whole is None else self.whole
-        ranked, oracle = (_without(of, found.passages) for of in (whole, self.oracle))
+        ranked, oracle = (_without(data, found.passages) for data in (whole, self.oracle))
         depth = sizes_of(ranked) if self.whole is None else self.depth
         left = (sizes_of(ranked) > 0) | (sizes_of(whole) == 0)
         made = replace(
@@ -351,8 +351,10 @@ class Contexts:
         key = "cells", self.asked.tobytes()
         if key not in found.bests:
             counted = (found.scope, found.rated, found.never)
-            of = self.asked[:, None, :]
-            found.bests[key] = np.stack([(each & of).sum(axis=2, dtype=float) for each in counted])
+            data = self.asked[:, None, :]
+            found.bests[key] = np.stack(
+                [(each & data).sum(axis=2, dtype=float) for each in counted]
+            )
         there, rated, never = found.bests[key]
         within = self.there & found.drawn
         every = np.where(within, gathered(there, self.ranked).sum(axis=1), 0.0)
@@ -364,9 +366,9 @@ class Contexts:
     @cached_property
     def answered(self) -> Bools:
         """The questions answered at each rank, (Q, K, M), from which several measures start."""
-        return self.of(self.answers.yes)
+        return self.at_its_ranks(self.answers.yes)
 
-    def of(self, which: Bools) -> Bools:
+    def at_its_ranks(self, which: Bools) -> Bools:
         """Return what holds for each passage and question (Q, P, M) at each rank: (Q, K, M)."""
         return at_ranks(which, self.ranked)
 
@@ -503,7 +505,7 @@ def alpha_ndcg_by_ir_measures(contexts: Contexts, alpha: float) -> Floats:
     return made
 
 
-def held(ours: Floats, theirs: Floats) -> Floats:
+def checked(ours: Floats, theirs: Floats) -> Floats:
     """Return their figures (Q,). Raises ValueError if ours, which check them, differ."""
     apart = ~np.isclose(ours, theirs, rtol=0, atol=WITHIN, equal_nan=True)
     if apart.any():
@@ -547,20 +549,20 @@ def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -
     found = contexts.answers
     within = contexts.cells
     if not found.is_open:
-        values = _drawn(contexts, value(contexts))
+        values = _in_sample(contexts, value(contexts))
         both = values if options.unrated == BOUNDS else None
         return Judged(values, within, no=both, yes=both)
     if options.unrated == CONDENSED:
         left = contexts.condensed(options)
-        return Judged(_drawn(left, value(left)), within)
+        return Judged(_in_sample(left, value(left)), within)
     open_cells = needs(contexts) & found.open
     refused = contexts.there & (open_cells.any(axis=(1, 2)) | contexts.unsettled.any(axis=1))
-    no = _drawn(contexts, value(contexts.read(found.all_no, options)))
-    of = Judged(np.where(refused, np.nan, no), within, refused, _needed(contexts, needs))
+    no = _in_sample(contexts, value(contexts.read(found.all_no, options)))
+    data = Judged(np.where(refused, np.nan, no), within, refused, _needed(contexts, needs))
     if options.unrated != BOUNDS:
-        return of
-    yes = _drawn(contexts, value(contexts.read(found.all_yes, options)))
-    return replace(of, no=no, yes=yes)
+        return data
+    yes = _in_sample(contexts, value(contexts.read(found.all_yes, options)))
+    return replace(data, no=no, yes=yes)
 
 
 def in_contexts(contexts: Contexts) -> Bools:
@@ -589,7 +591,7 @@ def without_failed(contexts: Contexts) -> Bools:
     return settled
 
 
-def _drawn(contexts: Contexts, values: Floats) -> Floats:
+def _in_sample(contexts: Contexts, values: Floats) -> Floats:
     return np.where(contexts.answers.drawn, values, np.nan)
 
 
@@ -615,7 +617,7 @@ def ranked_coverage(contexts: Contexts, options: Options) -> Judged:
     answers a counted question. Because of the best order the measure depends on the cells of all
     passages. If ir_measures is chosen its figures are used, and ours check them.
     """
-    return of_cells(contexts, options, lambda of: alpha_ndcg(of, options), in_pools)
+    return of_cells(contexts, options, lambda data: alpha_ndcg(data, options), in_pools)
 
 
 def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
@@ -625,7 +627,7 @@ def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
     if options.alpha_ndcg != IR_MEASURES:
         return ours
     theirs = alpha_ndcg_by_ir_measures(contexts, options.alpha)
-    return held(ours, np.where(contexts.there, theirs, np.nan))
+    return checked(ours, np.where(contexts.there, theirs, np.nan))
 
 
 def _by_us(contexts: Contexts, options: Options) -> Floats:
@@ -709,7 +711,7 @@ def cov(contexts: Contexts) -> Floats:
     """Return the coverage of contexts without open cells, (Q,)."""
     settled = contexts.counted
     if contexts.answers.gaps:
-        settled = settled & ~contexts.of(contexts.answers.failed).any(axis=1)
+        settled = settled & ~contexts.at_its_ranks(contexts.answers.failed).any(axis=1)
     covered = contexts.answered.any(axis=1) & settled
     values = ratio(covered.sum(axis=1), settled.sum(axis=1))
     return np.where(contexts.there, values, np.nan)
@@ -735,10 +737,10 @@ def density(contexts: Contexts, options: Options) -> Judged:
     contexts.
     """
 
-    def needs(of: Contexts) -> Bools:
-        return in_contexts(of) | in_contexts(of.as_oracle())
+    def needs(data: Contexts) -> Bools:
+        return in_contexts(data) | in_contexts(data.as_oracle())
 
-    return of_cells(contexts, options, lambda of: den(of, options), needs)
+    return of_cells(contexts, options, lambda data: den(data, options), needs)
 
 
 def den(contexts: Contexts, options: Options) -> Floats:
@@ -881,9 +883,9 @@ def _mean(values: Floats, queries: Ints, name: str, unknown: str | None) -> Esti
     return made.within(*SHARE)
 
 
-def _of_report(of: RatedReports, kept: Bools, options: Options) -> Floats:
-    answered = cut_ratings(of.ratings, options.eta)
-    counted = kept & of.asked
+def _of_report(data: RatedReports, kept: Bools, options: Options) -> Floats:
+    answered = cut_ratings(data.ratings, options.eta)
+    counted = kept & data.asked
     if options.missing != ZERO:
         counted &= answered != MISSING
     return ratio(((answered == 1) & counted).sum(axis=1), counted.sum(axis=1))

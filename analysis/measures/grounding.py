@@ -10,7 +10,7 @@ import numpy as np
 
 from ..statistics import Bools, Floats, Ints, Value
 from ..statistics.arrays import ratio, unbatch
-from .base import NO, YES, ZERO, Measure, Options, Pooled, both, every, known
+from .base import NO, YES, ZERO, Measure, Options, Pooled, both, every, known_labels
 
 Cited = frozenset[str]
 SHARED, OWN, PEOPLES = 0, 1, 2
@@ -34,12 +34,12 @@ class Citations:
     references: Sequence[Sequence[Cited]]
 
 
-def overlaps(of: Citations, options: Options) -> Floats:
+def overlaps(data: Citations, options: Options) -> Floats:
     """Count for each response the passages cited by both, by it, and by people, (N, 3).
 
     NaN if the response's citations are unknown or there is no human answer.
     """
-    rows = [_overlap(*pair, options) for pair in zip(of.responses, of.references, strict=True)]
+    rows = [_overlap(*pair, options) for pair in zip(data.responses, data.references, strict=True)]
     return np.array(rows, float).reshape(-1, 3)
 
 
@@ -59,22 +59,22 @@ def _f1(sizes: tuple[float, float, float]) -> float:
     return 2 * both / (own + peoples) if own + peoples else 0.0
 
 
-def macro(of: Citations, options: Options, name: str) -> Floats:
+def macro(data: Citations, options: Options, name: str) -> Floats:
     """Return P = shared / cited, R = shared / people's, F1 = 2 shared / (cited + people's), (N,).
 
     P is NaN if a response cites nothing (0 with `uncited = zero`), R if people cite nothing, and F1
     if neither cites.
     """
-    sizes = overlaps(of, options)
+    sizes = overlaps(data, options)
     values = _of(name, sizes)
     if name == "P" and options.uncited == ZERO:
         values = np.where((sizes[:, OWN] == 0) & (sizes[:, PEOPLES] > 0), 0.0, values)
     return values
 
 
-def micro(of: Citations, options: Options, name: str) -> Pooled:
+def micro(data: Citations, options: Options, name: str) -> Pooled:
     """Return the same from sums over all responses: one with many citations weighs more."""
-    return Pooled(np.nan_to_num(overlaps(of, options), nan=0.0), partial(_pooled, name))
+    return Pooled(np.nan_to_num(overlaps(data, options), nan=0.0), partial(_pooled, name))
 
 
 def _pooled(name: str, sums: Floats) -> Value:
@@ -119,15 +119,15 @@ class Deflections:
     asked: Bools
 
 
-def deflection_rate(of: Deflections, options: Options, where: int) -> Floats:
+def deflection_rate(data: Deflections, options: Options, where: int) -> Floats:
     """Return 1 if a response deflects, else 0, (N,); NaN unless people did as `where` says.
 
     The mean where people deflected is the true positive rate, and elsewhere the false positive rate
     (Sorodoc and others 2025). Under `missing` zero a failed judgement is an attempt to answer,
     which lowers both rates and so flatters the false positive rate.
     """
-    values = known(of.deflected, of.asked, options.missing)
-    return np.where(of.deflecting == where, values, np.nan)
+    values = known_labels(data.deflected, data.asked, options.missing)
+    return np.where(data.deflecting == where, values, np.nan)
 
 
 DEFLECTION = (
@@ -176,13 +176,13 @@ class Responses:
         return replace(self, borne=self.borne[kept], row=self.row[kept])
 
 
-def eligibility(of: Responses, options: Options) -> Floats:
+def eligibility(data: Responses, options: Options) -> Floats:
     """Return 1 if a response has no or minor issues, 0 if major, (N,) (Sorodoc and others 2025).
 
     NaN if no rater was asked, and, unless `missing` is zero, if the judgement failed. The paper
     says nothing about failures, and `zero` counts them as major issues.
     """
-    return known(of.eligible, of.asked, options.missing)
+    return known_labels(data.eligible, data.asked, options.missing)
 
 
 ELIGIBILITY = Measure(
@@ -196,18 +196,18 @@ ELIGIBILITY = Measure(
 )
 
 
-def unadjusted_factuality(of: Responses, options: Options) -> Floats:
+def unadjusted_factuality(data: Responses, options: Options) -> Floats:
     """Return 1 if every sentence is supported or needs no evidence, else 0, (N,).
 
     After Sorodoc and others 2025. NaN for a response without sentences and, unless `missing` is
     zero, for one with an unlabelled sentence.
     """
-    return every(of.borne, of.row, of.rows, options.missing)
+    return every(data.borne, data.row, data.rows, options.missing)
 
 
-def factuality(of: Responses, options: Options) -> Floats:
+def factuality(data: Responses, options: Options) -> Floats:
     """Return 1 if a response is eligible and every sentence is supported, else 0, (N,)."""
-    return both(eligibility(of, options), unadjusted_factuality(of, options))
+    return both(eligibility(data, options), unadjusted_factuality(data, options))
 
 
 def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:

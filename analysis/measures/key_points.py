@@ -37,9 +37,9 @@ class Failures:
     rows: int
 
 
-def failure_share(of: Failures, options: Options, kind: int) -> Pooled:
+def failure_share(data: Failures, options: Options, kind: int) -> Pooled:
     """Return failures of a kind / failures with a kind, over all answers (Qi and others 2024)."""
-    counts = [count(of.kind == n, of.row, of.rows) for n in range(len(KINDS))]
+    counts = [count(data.kind == n, data.row, data.rows) for n in range(len(KINDS))]
     return Pooled(np.column_stack(counts), partial(_share, kind))
 
 
@@ -121,31 +121,31 @@ class Verified:
         return counted
 
 
-def kept(of: Verified, options: Options) -> Ints:
+def kept(data: Verified, options: Options) -> Ints:
     """Return which points are kept (U,), grounded and judged key: 1, 0, or -1 if unknown.
 
     Qi and others 2024 leave open whether a neutral point is kept: `keep_neutral`.
     """
-    wanted = of.key <= NEUTRAL if options.keep_neutral else of.key == AGREE
-    judged = np.where(of.key == MISSING, MISSING, np.where(wanted, YES, NO))
-    known = np.where(of.grounded == YES, judged, of.grounded)
-    return known.astype(np.int64)
+    wanted = data.key <= NEUTRAL if options.keep_neutral else data.key == AGREE
+    judged = np.where(data.key == MISSING, MISSING, np.where(wanted, YES, NO))
+    known_labels = np.where(data.grounded == YES, judged, data.grounded)
+    return known_labels.astype(np.int64)
 
 
-def retention(of: Verified, options: Options) -> Floats:
+def retention(data: Verified, options: Options) -> Floats:
     """Return key points kept / key points of each query, (N,)."""
-    counted = of.counted
-    return share(kept(of, options)[counted], of.row[counted], of.rows, options.missing)
+    counted = data.counted
+    return share(kept(data, options)[counted], data.row[counted], data.rows, options.missing)
 
 
-def retention_of_all(of: Verified, options: Options) -> Pooled:
+def retention_of_all(data: Verified, options: Options) -> Pooled:
     """Return key points kept / key points, of all queries together.
 
     The 56.3 % of Qi and others 2024 are 2,055 of 3,651 points, whatever their questions.
     """
-    verdicts = kept(of, options)
-    counted = of.counted & ((options.missing == ZERO) | (verdicts != MISSING))
-    sums = [count(which, of.row, of.rows) for which in (verdicts == YES, counted)]
+    verdicts = kept(data, options)
+    counted = data.counted & ((options.missing == ZERO) | (verdicts != MISSING))
+    sums = [count(which, data.row, data.rows) for which in (verdicts == YES, counted)]
     return Pooled(np.column_stack(sums), _retained_share)
 
 
@@ -293,9 +293,11 @@ def points_from_context(points: Points, options: Options) -> Floats:
     that is unknown; under `missing = zero` the answer then expresses none.
     """
     expressed = points.expressed == YES
-    known = expressed & (points.retrieved != MISSING)
-    held = known & (points.retrieved == YES)
-    values = ratio(count(held, points.row, points.rows), count(known, points.row, points.rows))
+    known_labels = expressed & (points.retrieved != MISSING)
+    held = known_labels & (points.retrieved == YES)
+    values = ratio(
+        count(held, points.row, points.rows), count(known_labels, points.row, points.rows)
+    )
     if options.unexpressed == ZERO:
         silent = _known(points, options) & (count(expressed, points.row, points.rows) == 0)
         values = np.where(silent, 0.0, values)

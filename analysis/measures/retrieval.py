@@ -47,36 +47,36 @@ def discounts(ranks: int) -> Floats:
     return by_rank
 
 
-def average_precision(of: Ranked, options: Options | None = None) -> Floats:
+def average_precision(data: Ranked, options: Options | None = None) -> Floats:
     """Return AP = sum of precision at the ranks of relevant passages / relevant passages, (Q,)."""
-    relevant = gathered(of.relevance, cut(of.ranked, of.depth)) > 0
+    relevant = gathered(data.relevance, cut(data.ranked, data.depth)) > 0
     precision = np.cumsum(relevant, axis=1) / (np.arange(relevant.shape[1]) + 1.0)
     found = (relevant * precision).sum(axis=1)
-    return _where(of, ratio(found, (of.relevance > 0).sum(axis=1)))
+    return _where(data, ratio(found, (data.relevance > 0).sum(axis=1)))
 
 
-def recall(of: Ranked, options: Options | None = None) -> Floats:
+def recall(data: Ranked, options: Options | None = None) -> Floats:
     """Return relevant passages ranked / relevant passages, (Q,)."""
-    relevant = gathered(of.relevance, cut(of.ranked, of.depth)) > 0
-    return _where(of, ratio(relevant.sum(axis=1), (of.relevance > 0).sum(axis=1)))
+    relevant = gathered(data.relevance, cut(data.ranked, data.depth)) > 0
+    return _where(data, ratio(relevant.sum(axis=1), (data.relevance > 0).sum(axis=1)))
 
 
-def ndcg(of: Ranked, options: Options | None = None) -> Floats:
+def ndcg(data: Ranked, options: Options | None = None) -> Floats:
     """Return nDCG = DCG / DCG of the best order, DCG = sum of gain(r) / log2(r + 1), (Q,).
 
     The sum ends at the cut. The gain is the relevance itself, as in trec_eval (Järvelin and
     Kekäläinen 2002). An empty ranking has 0.
     """
-    gains = gathered(of.relevance, cut(of.ranked, of.depth))
-    best = -np.sort(-of.relevance, axis=1)
+    gains = gathered(data.relevance, cut(data.ranked, data.depth))
+    best = -np.sort(-data.relevance, axis=1)
     # The best order has a first passage even if the ranking has none.
-    within = np.arange(best.shape[1]) < np.maximum(of.depth, 1)[:, None]
+    within = np.arange(best.shape[1]) < np.maximum(data.depth, 1)[:, None]
     ideal = (best * within * discounts(best.shape[1])).sum(axis=1)
-    return _where(of, ratio((gains * discounts(gains.shape[1])).sum(axis=1), ideal))
+    return _where(data, ratio((gains * discounts(gains.shape[1])).sum(axis=1), ideal))
 
 
-def _where(of: Ranked, values: Floats) -> Floats:
-    return np.where(of.there, values, np.nan)
+def _where(data: Ranked, values: Floats) -> Floats:
+    return np.where(data.there, values, np.nan)
 
 
 MEASURES = (

@@ -44,7 +44,7 @@ class _Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Said:
+class VariableLabels:
     """People's labels of one variable.
 
     `codes` (U, R) are indices into `values`, -1 without an answer. `labels` (U, R) are the labels'
@@ -72,7 +72,7 @@ class Newest:
 
     labels: int
     is_part: bool
-    variables: Mapping[str, Said]
+    variables: Mapping[str, VariableLabels]
 
 
 def newest_labels(campaign: Campaign, most: int = NEWEST) -> Newest:
@@ -89,11 +89,11 @@ def newest_labels(campaign: Campaign, most: int = NEWEST) -> Newest:
     of: dict[str, list[_Row]] = {}
     for row in reversed(rows[:most]):
         of.setdefault(row.variable, []).append(row)
-    said = {variable: _said(variable, each) for variable, each in of.items()}
-    return Newest(min(len(rows), most), len(rows) > most, said)
+    table = {variable: _variable_labels(variable, each) for variable, each in of.items()}
+    return Newest(min(len(rows), most), len(rows) > most, table)
 
 
-def _said(variable: str, rows: Sequence[_Row]) -> Said:
+def _variable_labels(variable: str, rows: Sequence[_Row]) -> VariableLabels:
     units = {unit: n for n, unit in enumerate(dict.fromkeys(row.unit for row in rows))}
     raters = {rater: n for n, rater in enumerate(sorted({row.rater for row in rows}))}
     values = {value: n for n, value in enumerate(sorted({row.value for row in rows}))}
@@ -104,7 +104,7 @@ def _said(variable: str, rows: Sequence[_Row]) -> Said:
         place = units[row.unit], raters[row.rater]
         codes[place], labels[place] = values[row.value], row.label
         queries[place[0]] = row.query
-    return Said(variable, list(values), list(raters), queries, codes, labels)
+    return VariableLabels(variable, list(values), list(raters), queries, codes, labels)
 
 
 @dataclass(frozen=True)

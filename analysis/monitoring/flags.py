@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.monitoring.agreement import Newest, Said, WithOthers, newest_labels, with_others
+from analysis.monitoring.agreement import (
+    Newest,
+    VariableLabels,
+    WithOthers,
+    newest_labels,
+    with_others,
+)
 from analysis.statistics import Ints
 from annotation.models import Campaign
 from annotation.presentation import schema
@@ -25,7 +31,9 @@ FAR_OFF = 0.2
 CLOSE = 1e-9
 
 
-def apart(said: Said, agreement: Sequence[WithOthers], names: Mapping[int, str]) -> Iterator[Hint]:
+def flag_low_kappa(
+    table: VariableLabels, agreement: Sequence[WithOthers], names: Mapping[int, str]
+) -> Iterator[Hint]:
     """Flag a kappa with the others far below theirs with each other, on enough units."""
     for each in agreement:
         own, rest = each.kappa.value, each.others.value
@@ -36,101 +44,108 @@ def apart(said: Said, agreement: Sequence[WithOthers], names: Mapping[int, str])
                 f"Cohen's kappa with the others is {own:.2f} on {each.units} units. The others "
                 f"have {rest:.2f} with each other."
             )
-            labels = {"of": "others", "variable": said.variable}
-            yield _hint("apart", said, each.rater, names, text, labels)
+            labels = {"of": "others", "variable": table.variable}
+            yield _hint("apart", table, each.rater, names, text, labels)
 
 
-def one_sided(
-    said: Said, escapes: Collection[str], names: Mapping[int, str], out: Collection[int] = ()
+def flag_one_sided(
+    table: VariableLabels,
+    escapes: Collection[str],
+    names: Mapping[int, str],
+    out: Collection[int] = (),
 ) -> Iterator[Hint]:
     """Flag one answer given nearly always or many times in a row, or too many escapes.
 
     Escapes are compared with those of the others on the same units.
     """
-    counted = [n for n, rater in enumerate(said.raters) if rater not in out]
-    for column, rater in enumerate(said.raters):
+    counted = [n for n, rater in enumerate(table.raters) if rater not in out]
+    for column, rater in enumerate(table.raters):
         if rater in names:
-            others = said.codes[:, [n for n in counted if n != column]]
-            yield from _of_one(said, column, others, escapes, names)
+            others = table.codes[:, [n for n in counted if n != column]]
+            yield from _of_one(table, column, others, escapes, names)
 
 
 def _of_one(
-    said: Said, column: int, others: Ints, escapes: Collection[str], names: Mapping[int, str]
-) -> Iterator[Hint]:
-    own = said.codes[:, column]
-    given = np.flatnonzero(own >= 0)
-    if len(given) < FEWEST:
-        return
-    always = _always(said, column, given, others, names)
-    yield from always or _in_a_row(said, column, given, others, names)
-    yield from _escapes(said, column, given, others, escapes, names)
-
-
-def _always(
-    said: Said, column: int, given: Ints, others: Ints, names: Mapping[int, str]
-) -> list[Hint]:
-    codes = said.codes[given, column]
-    counts = np.bincount(codes, minlength=len(said.values))
-    top = int(counts.argmax())
-    same, labels = _given(others[given], [top])
-    share = counts[top] / len(given)
-    if labels < FEWEST or share < NEARLY_ALWAYS:
-        return []
-    if not _most_less(others[given], [top], share - LESS_OFTEN):
-        return []
-    value = said.values[top]
-    text = (
-        f"“{value}” on {counts[top]} of {len(given)} units. On the same units the others gave it "
-        f"in {same} of {labels} labels."
-    )
-    query = {"variable": said.variable, "value": value}
-    return [_hint("one_answer", said, said.raters[column], names, text, query)]
-
-
-def _in_a_row(
-    said: Said, column: int, given: Ints, others: Ints, names: Mapping[int, str]
-) -> Iterator[Hint]:
-    order = given[np.argsort(said.labels[given, column])]
-    codes = said.codes[order, column]
-    start, end = longest_run(codes)
-    if end - start < LONGEST_RUN:
-        return
-    code, there = int(codes[start]), order[start:end]
-    same, labels = _given(others[there], [code])
-    if labels < LONGEST_RUN or not _most_less(others[there], [code], RUN_SHARE):
-        return
-    value = said.values[code]
-    text = (
-        f"“{value}” {end - start} times in a row. On the same units the others gave it in {same} "
-        f"of {labels} labels."
-    )
-    first, last = said.labels[there[[0, -1]], column]
-    query = {"variable": said.variable, "first": str(first), "last": str(last)}
-    yield _hint("in_a_row", said, said.raters[column], names, text, query)
-
-
-def _escapes(
-    said: Said,
+    table: VariableLabels,
     column: int,
-    given: Ints,
     others: Ints,
     escapes: Collection[str],
     names: Mapping[int, str],
 ) -> Iterator[Hint]:
-    wanted = [n for n, value in enumerate(said.values) if value in escapes]
-    own = int(np.isin(said.codes[given, column], wanted).sum())
-    same, labels = _given(others[given], wanted)
-    if labels < FEWEST or not _most_less(others[given], wanted, own / len(given) - ESCAPES):
+    own = table.codes[:, column]
+    labelled = np.flatnonzero(own >= 0)
+    if len(labelled) < FEWEST:
         return
-    words = " or ".join(f"“{said.values[n]}”" for n in wanted)
+    always = _always(table, column, labelled, others, names)
+    yield from always or _in_a_row(table, column, labelled, others, names)
+    yield from _escapes(table, column, labelled, others, escapes, names)
+
+
+def _always(
+    table: VariableLabels, column: int, labelled: Ints, others: Ints, names: Mapping[int, str]
+) -> list[Hint]:
+    codes = table.codes[labelled, column]
+    counts = np.bincount(codes, minlength=len(table.values))
+    top = int(counts.argmax())
+    same, labels = _count_labels(others[labelled], [top])
+    share = counts[top] / len(labelled)
+    if labels < FEWEST or share < NEARLY_ALWAYS:
+        return []
+    if not _most_less(others[labelled], [top], share - LESS_OFTEN):
+        return []
+    value = table.values[top]
     text = (
-        f"{words} on {own} of {len(given)} units. On the same units the others gave it in {same} "
+        f"“{value}” on {counts[top]} of {len(labelled)} units. On the same units the others gave "
+        f"it in {same} of {labels} labels."
+    )
+    query = {"variable": table.variable, "value": value}
+    return [_hint("one_answer", table, table.raters[column], names, text, query)]
+
+
+def _in_a_row(
+    table: VariableLabels, column: int, labelled: Ints, others: Ints, names: Mapping[int, str]
+) -> Iterator[Hint]:
+    order = labelled[np.argsort(table.labels[labelled, column])]
+    codes = table.codes[order, column]
+    start, end = longest_run(codes)
+    if end - start < LONGEST_RUN:
+        return
+    code, there = int(codes[start]), order[start:end]
+    same, labels = _count_labels(others[there], [code])
+    if labels < LONGEST_RUN or not _most_less(others[there], [code], RUN_SHARE):
+        return
+    value = table.values[code]
+    text = (
+        f"“{value}” {end - start} times in a row. On the same units the others gave it in {same} "
         f"of {labels} labels."
     )
-    query = {"variable": said.variable}
-    if len(wanted) == 1:
-        query["value"] = said.values[wanted[0]]
-    yield _hint("escapes", said, said.raters[column], names, text, query)
+    first, last = table.labels[there[[0, -1]], column]
+    query = {"variable": table.variable, "first": str(first), "last": str(last)}
+    yield _hint("in_a_row", table, table.raters[column], names, text, query)
+
+
+def _escapes(
+    table: VariableLabels,
+    column: int,
+    labelled: Ints,
+    others: Ints,
+    escapes: Collection[str],
+    names: Mapping[int, str],
+) -> Iterator[Hint]:
+    codes = [n for n, value in enumerate(table.values) if value in escapes]
+    own = int(np.isin(table.codes[labelled, column], codes).sum())
+    same, labels = _count_labels(others[labelled], codes)
+    if labels < FEWEST or not _most_less(others[labelled], codes, own / len(labelled) - ESCAPES):
+        return
+    words = " or ".join(f"“{table.values[n]}”" for n in codes)
+    text = (
+        f"{words} on {own} of {len(labelled)} units. On the same units the others gave it in "
+        f"{same} of {labels} labels."
+    )
+    query = {"variable": table.variable}
+    if len(codes) == 1:
+        query["value"] = table.values[codes[0]]
+    yield _hint("escapes", table, table.raters[column], names, text, query)
 
 
 def longest_run(codes: Ints) -> tuple[int, int]:
@@ -143,26 +158,31 @@ def longest_run(codes: Ints) -> tuple[int, int]:
     return int(starts[longest]), int(starts[longest] + lengths[longest])
 
 
-def _given(others: Ints, wanted: Sequence[int]) -> tuple[int, int]:
+def _count_labels(others: Ints, codes: Sequence[int]) -> tuple[int, int]:
     """Count the others' labels with the codes, and all of their labels."""
-    return int(np.isin(others, wanted).sum()), int((others >= 0).sum())
+    return int(np.isin(others, codes).sum()), int((others >= 0).sum())
 
 
-def _most_less(others: Ints, wanted: Sequence[int], bound: float) -> bool:
+def _most_less(others: Ints, codes: Sequence[int], bound: float) -> bool:
     """Return whether most of the others gave the codes in at most this share of their labels.
 
     A single unusual person among the others therefore raises no flag.
     """
     counted = (others >= 0).sum(axis=0)
     there = counted > 0
-    shares = np.isin(others, wanted).sum(axis=0)[there] / counted[there]
+    shares = np.isin(others, codes).sum(axis=0)[there] / counted[there]
     return bool(2 * (shares <= bound + CLOSE).sum() > len(shares))
 
 
 def _hint(
-    code: str, said: Said, rater: int, names: Mapping[int, str], text: str, labels: dict[str, str]
+    code: str,
+    table: VariableLabels,
+    rater: int,
+    names: Mapping[int, str],
+    text: str,
+    labels: dict[str, str],
 ) -> Hint:
-    return Hint(code, rater, names[rater], said.variable, text, labels)
+    return Hint(code, rater, names[rater], table.variable, text, labels)
 
 
 @dataclass(frozen=True)
@@ -179,7 +199,7 @@ class Quality:
     agreement: Mapping[str, tuple[WithOthers, ...]]
     hints: tuple[Hint, ...]
 
-    def of(self, rater: int) -> dict[str, WithOthers]:
+    def agreement_of(self, rater: int) -> dict[str, WithOthers]:
         """Return one person's agreement, by variable."""
         return {
             variable: each
@@ -206,24 +226,26 @@ def _quality(campaign: Campaign, people: Standing) -> Quality:
     read = newest_labels(campaign)
     agreement: dict[str, tuple[WithOthers, ...]] = {}
     found: list[Hint] = hints(campaign, people.people)
-    for variable in _asked(campaign, read):
-        said = read.variables[variable.name]
-        rows = _agreement(said, variable, excluded)
+    for variable in _labelled_variables(campaign, read):
+        table = read.variables[variable.name]
+        rows = _agreement(table, variable, excluded)
         agreement[variable.name] = tuple(rows)
-        found += one_sided(said, variable.escapes, names, excluded)
-        found += apart(said, rows, names)
+        found += flag_one_sided(table, variable.escapes, names, excluded)
+        found += flag_low_kappa(table, rows, names)
     return Quality(read.labels, read.is_part, names, excluded, agreement, _ordered(found))
 
 
-def _asked(campaign: Campaign, read: Newest) -> Iterable[Variable]:
+def _labelled_variables(campaign: Campaign, read: Newest) -> Iterable[Variable]:
     """Return the variables with any label, each once, in the protocol's order."""
     asked = {variable.name: variable for variable in schema(campaign).variables}
     return [variable for name, variable in asked.items() if name in read.variables]
 
 
-def _agreement(said: Said, variable: Variable, out: Mapping[int, str]) -> list[WithOthers]:
-    codes, k = said.recoded(variable.codes), max(1, len(variable.codes))
-    return with_others(said.raters, codes, said.queries, k, variable.level != "nominal", out)
+def _agreement(
+    table: VariableLabels, variable: Variable, out: Mapping[int, str]
+) -> list[WithOthers]:
+    codes, k = table.recoded(variable.codes), max(1, len(variable.codes))
+    return with_others(table.raters, codes, table.queries, k, variable.level != "nominal", out)
 
 
 def _ordered(found: Iterable[Hint]) -> tuple[Hint, ...]:

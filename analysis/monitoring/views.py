@@ -53,7 +53,7 @@ def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     context = {
         **_shared(found, made),
         "hints": _with_addresses(found, own),
-        "own": made.of(rater).items(),
+        "own": made.agreement_of(rater).items(),
         "one": True,
     }
     return render(request, "progress/_quality.html", context)

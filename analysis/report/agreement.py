@@ -41,7 +41,9 @@ def pair(
     if sample.is_continuous:
         # A share needs only whether two labels are equal, whatever the number of values.
         one, other, k = *_equal_or_not(one, other), 2
-    made = pair_estimates(one, other, sample.clusters, k, names=wanted, **sample.drawing)
+    made = pair_estimates(
+        one, other, sample.clusters, k, names=wanted, **sample.resampling_arguments
+    )
     return {name: (made | apart)[name] for name in names}
 
 
@@ -69,7 +71,7 @@ def distribution(frame: VariableFrame) -> JSON:
 
     A unit is unanimous if two or more people labelled it and all gave the same category.
     """
-    codes, k = frame.of("human"), len(frame.scale.categories)
+    codes, k = frame.codes_of("human"), len(frame.scale.categories)
     labels = (codes >= 0).sum(axis=1)
     lowest = np.where(codes >= 0, codes, k).min(axis=1, initial=k)
     same = lowest == codes.max(axis=1, initial=-1)
@@ -94,7 +96,7 @@ def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
 
     In a crowd, pairs with enough shared units are listed only with `with_pairs`.
     """
-    codes = sample.frame.of("human")
+    codes = sample.frame.codes_of("human")
     return {
         "units": int(((codes >= 0).sum(axis=1) >= 2).sum()),
         "raters": int((codes >= 0).any(axis=0).sum()),
@@ -124,7 +126,7 @@ def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
         max(1, int(own.sum())),
         scale.level,
         scale.values()[own] if own.any() else None,
-        **sample.drawing,
+        **sample.resampling_arguments,
     )
 
 
@@ -146,6 +148,6 @@ def _of_numbers(sample: Sample, one: Ints, other: Ints) -> dict[str, Estimate]:
         methods = {str(name): method for name, (_, method) in FUNCTIONS.items()} | {ERROR: DISTANCE}
         return {name: undefined(NO_ORDER, 0, method) for name, method in methods.items()}
     x, y = numbers(sample, one), numbers(sample, other)
-    made = correlation_estimates(x, y, sample.clusters, **sample.drawing)
+    made = correlation_estimates(x, y, sample.clusters, **sample.resampling_arguments)
     distance = mean_by_cluster(np.abs(x - y), sample.clusters, DISTANCE).within(0, sample.span)
     return {str(name): of for name, of in made.items()} | {ERROR: distance}

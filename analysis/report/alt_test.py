@@ -53,7 +53,7 @@ def alternative_tests(
 ) -> tuple[AltTest, ...]:
     """Test the rater with these codes (U,) at each epsilon."""
     level = sample.frame.scale.level
-    codes_of_people = sample.frame.of("human")
+    codes_of_people = sample.frame.codes_of("human")
     people: Ints | Floats = codes_of_people
     judge: Ints | Floats = codes
     if level != "nominal":
@@ -76,10 +76,10 @@ def _at(test: JSON) -> JSON:
     return {name: test[name] for name in kept} | {"by_query": by_query}
 
 
-def beside_test(sample: Sample, column: int, compared: JSON, epsilon: float) -> JSON:
+def sensitivity_and_power(sample: Sample, column: int, compared: JSON, epsilon: float) -> JSON:
     """Return the keys `sensitivity` and `power` of a judge's `alt_test`."""
     level = sample.frame.scale.level
-    codes = sample.frame.of("human"), sample.frame.codes[:, column]
+    codes = sample.frame.codes_of("human"), sample.frame.codes[:, column]
     people: Ints | Floats = codes[0]
     judge: Ints | Floats = codes[1]
     if level != "nominal":
@@ -89,12 +89,12 @@ def beside_test(sample: Sample, column: int, compared: JSON, epsilon: float) -> 
     test = compared["judges"][name]["alt_test"]
     items = effective_items(people, judge, sample.clusters, level=level)
     return {
-        "sensitivity": {rule: _terse(each) for rule, each in others.items()},
+        "sensitivity": {rule: _summary(each) for rule, each in others.items()},
         "power": _power(sample, compared["agreement"]["percent"]["value"], test, items, epsilon),
     }
 
 
-def _terse(test: AltTest) -> JSON:
+def _summary(test: AltTest) -> JSON:
     found = test.as_json()
     kept = ("winning_rate", "advantage_probability", "decides", "passed", "verdict", "queries",
             "queries_needed", "reason")  # fmt: skip
@@ -137,7 +137,7 @@ def _passing(
     )
 
 
-def verdict_words(test: JSON, floor: JSON | None = None) -> str:
+def describe_verdict(test: JSON, floor: JSON | None = None) -> str:
     """Describe the verdict of a test, or of one rule or point of its curve.
 
     Snapshots of old reports have none. With a judge's `floor`, it also says at which epsilon the

@@ -15,12 +15,12 @@ from ..data.frame import Frame, UnitFacts
 from ..data.metadata import in_order
 from ..data.resampling import Sample
 from ..data.selection import OWN_STRATA, Choices, Strata
-from ..data.splits import STRATUM, among, evaluated, told
+from ..data.splits import STRATUM, among, evaluated, splits_as_json
 from ..statistics import resamples_of
 from ..types import JSON
 from ..version import VERSION
 from .agreement import agreement, distribution
-from .alt_test import beside_test
+from .alt_test import sensitivity_and_power
 from .evidence import spans
 from .extras import soft_labels
 from .judges import adjudicated, bounds, judges
@@ -30,7 +30,7 @@ from .two_way import over_raters
 from .variance_components import components
 from .warnings import warnings
 
-Held = Collection[str] | None
+Comparable = Collection[str] | None
 """The items on which judges are compared with people; None for all."""
 
 
@@ -49,8 +49,8 @@ def frame_report(
     unknown. Without `check` no other library computes figures again.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
-    held = evaluated(frame.strata, choices)
-    variables = {name: _variable(frame, name, choices, held) for name in names}
+    comparable = evaluated(frame.strata, choices)
+    variables = {name: _variable(frame, name, choices, comparable) for name in names}
     return {
         **head,
         "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -62,18 +62,20 @@ def frame_report(
         "queries": frame.queries,
         "assisted_labels": len(frame.assisted),
         "assisted": summary(frame.assisted, choices.assisted),
-        "roles": told(frame.strata, held),
+        "roles": splits_as_json(frame.strata, comparable),
         "raters": [_rater(rater) for rater in frame.raters],
         "warnings": warnings(frame, variables),
         "variables": variables,
-        "scores": (found := _scores(frame, choices, sampled, held)),
-        "check": _check(frame, variables, found, choices, held)
+        "scores": (found := _scores(frame, choices, sampled, comparable)),
+        "check": _check(frame, variables, found, choices, comparable)
         if check
         else unchecked("it was not asked for"),
     }
 
 
-def _check(frame: Frame, variables: JSON, of: JSON, choices: Choices, held: Held) -> JSON:
+def _check(
+    frame: Frame, variables: JSON, of: JSON, choices: Choices, comparable: Comparable
+) -> JSON:
     """Check the figures that other libraries have, by these libraries."""
 
     def figures() -> Figures:
@@ -81,18 +83,18 @@ def _check(frame: Frame, variables: JSON, of: JSON, choices: Choices, held: Held
         for name, block in variables.items():
             whole = frame.variables[name]
             sample = Sample(whole, choices.resamples, choices.seed)
-            variable_figures(found, whole, _compared(sample, held).frame, block)
+            variable_figures(found, whole, _compared(sample, comparable).frame, block)
         score_figures(found, of)
         return found
 
     return crosschecked(figures, sum(rater.labels for rater in frame.raters), choices.check)
 
 
-def _scores(frame: Frame, choices: Choices, sampled: bool | None, held: Held) -> JSON:
-    found = scores(frame, choices.resamples, choices.seed, sampled, held)
+def _scores(frame: Frame, choices: Choices, sampled: bool | None, comparable: Comparable) -> JSON:
+    found = scores(frame, choices.resamples, choices.seed, sampled, comparable)
     for name, of in scores_of_items(frame).items():
         found[name]["planning"] = systems_planning(of, found[name]["systems"], choices.width)
-        found[name]["components"] = components(of, choices, held)
+        found[name]["components"] = components(of, choices, comparable)
     return found
 
 
@@ -101,13 +103,13 @@ def _rater(rater: object) -> JSON:
     return {name: getattr(rater, name) for name in names}
 
 
-def _variable(whole: Frame, name: str, choices: Choices, held: Held) -> JSON:
+def _variable(whole: Frame, name: str, choices: Choices, comparable: Comparable) -> JSON:
     frame = whole.variables[name]
     sample = Sample(frame, choices.resamples, choices.seed)
-    compared, both = _comparison(sample, choices, held), _compared(sample, held)
+    compared, both = _comparison(sample, choices, comparable), _compared(sample, comparable)
     for column in frame.columns("judge"):
         judge = compared["judges"][frame.raters[column].name]
-        judge["alt_test"] |= beside_test(both, column, compared, choices.epsilon)
+        judge["alt_test"] |= sensitivity_and_power(both, column, compared, choices.epsilon)
         judge |= bounds(both, column)
     return {
         "measurement": frame.scale.level,
@@ -115,15 +117,17 @@ def _variable(whole: Frame, name: str, choices: Choices, held: Held) -> JSON:
         "escapes": frame.escapes,
         "distribution": distribution(frame),
         **compared,
-        **spans(frame, whole.marks, choices.resamples, choices.seed),
+        **spans(frame, whole.evidence, choices.resamples, choices.seed),
         "soft_labels": soft_labels(sample),
         "planning": planning(sample, compared, choices.width),
-        "strata": _strata(sample, whole, choices, held),
+        "strata": _strata(sample, whole, choices, comparable),
     }
 
 
-def _comparison(sample: Sample, choices: Choices, held: Held, with_curves: bool = True) -> JSON:
-    both = _compared(sample, held)
+def _comparison(
+    sample: Sample, choices: Choices, comparable: Comparable, with_curves: bool = True
+) -> JSON:
+    both = _compared(sample, comparable)
     found = judges(both, choices.epsilon, with_curves)
     if choices.reference == "adjudicated":
         for column in both.frame.columns("judge"):
@@ -142,14 +146,14 @@ def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
     return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
 
 
-def _compared(sample: Sample, held: Held) -> Sample:
+def _compared(sample: Sample, comparable: Comparable) -> Sample:
     """Leave out the labels on which judges and people may not be compared."""
-    if held is None:
+    if comparable is None:
         return sample
-    return sample.only(among([item for item, _, _ in sample.frame.units.names], held))
+    return sample.only(among([item for item, _, _ in sample.frame.units.names], comparable))
 
 
-def _strata(sample: Sample, frame: Frame, choices: Choices, held: Held) -> JSON:
+def _strata(sample: Sample, frame: Frame, choices: Choices, comparable: Comparable) -> JSON:
     """Repeat the sections for each part of each stratum; equal parts are computed once."""
     done: dict[tuple[bool, tuple[tuple[int, ...], ...]], JSON] = {}
     strata: JSON = {}
@@ -165,7 +169,7 @@ def _strata(sample: Sample, frame: Frame, choices: Choices, held: Held) -> JSON:
                 part: _comparison(
                     sample.only(_mask(units, sample)),
                     choices,
-                    None if of_roles else held,
+                    None if of_roles else comparable,
                     with_curves=False,
                 )
                 for part, units in parts.items()

@@ -50,7 +50,7 @@ def is_crowd(frame: VariableFrame) -> bool:
 
 def pairs_distribution(sample: Sample) -> JSON:
     """Return the key `pairs_distribution` of people's agreement with each other."""
-    codes = sample.frame.of("human")
+    codes = sample.frame.codes_of("human")
     found = pair_counts(codes, sample.k, with_uses=not sample.is_continuous)
     large = found.least(FEWEST)
     return {
@@ -94,13 +94,13 @@ def _of_values(codes: Ints) -> JSON:
 def large_pairs(sample: Sample) -> list[tuple[int, int]]:
     """Return the columns of each two people who share at least 30 units."""
     people = sample.frame.columns("human")
-    found = pair_counts(sample.frame.of("human"), sample.k, with_uses=False).least(FEWEST)
+    found = pair_counts(sample.frame.codes_of("human"), sample.k, with_uses=False).least(FEWEST)
     return [(people[a], people[b]) for a, b in zip(found.one, found.other, strict=True)]
 
 
 def judged_distribution(sample: Sample, judge: Ints) -> JSON:
     """Return the key `pairs_distribution` of a judge: its agreement with each person."""
-    codes = sample.frame.of("human")
+    codes = sample.frame.codes_of("human")
     both = (codes >= 0) & (judge >= 0)[:, None]
     units = both.sum(axis=0)
     equal = (both & (codes == judge[:, None])).sum(axis=0)

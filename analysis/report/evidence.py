@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from ..data.frame import VariableFrame
-from ..data.labels import Mark, Marks, Place
+from ..data.labels import Evidence, EvidenceSpan, LabelKey
 from ..statistics import (
     Estimate,
     Ints,
@@ -51,7 +51,7 @@ class _Draws:
     seed: int
 
 
-def spans(labels: VariableFrame, marks: Marks, resamples: int | None, seed: int) -> JSON:
+def spans(labels: VariableFrame, marks: Evidence, resamples: int | None, seed: int) -> JSON:
     """Return the key `spans` of a variable, or nothing if no rater marked anything for it."""
     lost: Counter[str] = Counter()
     texts = list(_texts(labels, marks, lost))
@@ -72,7 +72,7 @@ def spans(labels: VariableFrame, marks: Marks, resamples: int | None, seed: int)
     }
 
 
-def _texts(labels: VariableFrame, marks: Marks, lost: Counter[str]) -> Iterator[_Text]:
+def _texts(labels: VariableFrame, marks: Evidence, lost: Counter[str]) -> Iterator[_Text]:
     """Yield the documents; labels with unlocated quotes are counted in `lost`, by rater.
 
     Spans of excluded raters neither create a document nor show where evidence belongs.
@@ -83,7 +83,7 @@ def _texts(labels: VariableFrame, marks: Marks, lost: Counter[str]) -> Iterator[
         for n, (item, kind, unit) in enumerate(labels.units.names)
         for column, rater in counted
         if labels.codes[n, column] >= 0
-        and (found := marks.spans.get(Place(item, kind, unit, labels.name, rater.name)))
+        and (found := marks.spans.get(LabelKey(item, kind, unit, labels.name, rater.name)))
     }
     usual = marks.fields.get(labels.name) or _usual(given.values())
     if usual is None:
@@ -103,7 +103,7 @@ def _texts(labels: VariableFrame, marks: Marks, lost: Counter[str]) -> Iterator[
             yield _Text(int(labels.units.query[n]), marked, marks.texts.get((item, name)))
 
 
-def _first_of_several(marks: Marks, usual: str) -> dict[str, str]:
+def _first_of_several(marks: Evidence, usual: str) -> dict[str, str]:
     """Return by item the first text of the usual kind, for items with several such texts."""
     first: dict[str, str] = {}
     for item, name in marks.texts:
@@ -112,18 +112,18 @@ def _first_of_several(marks: Marks, usual: str) -> dict[str, str]:
     return first
 
 
-def _named(item: str, name: str, marks: Marks, first: Mapping[str, str]) -> str:
+def _named(item: str, name: str, marks: Evidence, first: Mapping[str, str]) -> str:
     """Return the text of an item that a name means; for a kind it is the first text."""
     return name if (item, name) in marks.texts else first.get(item, name)
 
 
-def _usual(given: Iterable[Sequence[Mark]]) -> str | None:
+def _usual(given: Iterable[Sequence[EvidenceSpan]]) -> str | None:
     """Return the text that is marked most often."""
     counted = Counter(mark.field for marks in given for mark in marks)
     return counted.most_common(1)[0][0] if counted else None
 
 
-def _marked(marks: Sequence[Mark], field: str) -> Marked | None:
+def _marked(marks: Sequence[EvidenceSpan], field: str) -> Marked | None:
     """Return the spans in a text, or None if none of the rater's quotes was located."""
     placed = [mark for mark in marks if mark.start is not None and mark.end is not None]
     if marks and not placed:

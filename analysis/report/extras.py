@@ -32,7 +32,7 @@ EXPECTED = f"mean probability of the judge's label, {FIXED}"
 def soft_labels(sample: Sample) -> JSON:
     """Return the key `soft_labels`: differences from the majority, errors, and each judge."""
     frame = sample.frame
-    codes, own = frame.of("human"), frame.scale.own()
+    codes, own = frame.codes_of("human"), frame.scale.own()
     people = int((codes >= 0).any(axis=0).sum())
     reason = TOO_FEW if people < FEWEST else TOO_MANY if sample.is_continuous else None
     if reason or own.sum() < 2:
@@ -78,7 +78,7 @@ def _judge(sample: Sample, soft: SoftLabels, labels: Ints, codes: Ints) -> JSON:
         if both.any()
         else undefined("the judge has no label on such a unit", 0, EXPECTED)
     )
-    pair = pair_estimates(labels, codes, sample.clusters, sample.k, **sample.drawing)
+    pair = pair_estimates(labels, codes, sample.clusters, sample.k, **sample.resampling_arguments)
     return {
         "percent": pair["percent"].as_json(),
         "cohen_kappa": pair["cohen_kappa"].as_json(),

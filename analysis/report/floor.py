@@ -74,7 +74,7 @@ def floor(sample: Sample, epsilons: tuple[float, ...]) -> Floor:
     )
 
 
-def beside_floor(sample: Sample, codes: Ints, floor: Floor) -> JSON:
+def compare_with_floor(sample: Sample, codes: Ints, floor: Floor) -> JSON:
     """Return the key `floor` of a judge with these codes (U,)."""
     return {
         "gap": floor.gap.as_json(),
@@ -103,8 +103,10 @@ def _why(test: AltTest) -> str:
 def gap_of(sample: Sample, codes: Ints) -> dict[str, Estimate]:
     """Return the gap to people, in kappa and in percent, of the rater with these codes (U,)."""
     names = ("percent",) if sample.is_continuous else tuple(NAMES)
-    people = sample.frame.of("human")
-    made = gap_estimates(codes, people, sample.clusters, sample.k, names=names, **sample.drawing)
+    people = sample.frame.codes_of("human")
+    made = gap_estimates(
+        codes, people, sample.clusters, sample.k, names=names, **sample.resampling_arguments
+    )
     many = undefined(TOO_MANY, made["percent"].n, method_of("cohen_kappa", GAP))
     return {name: made.get(name, many) for name in NAMES}
 
@@ -117,11 +119,11 @@ def _less(sample: Sample, codes: Ints, floor: Floor) -> Estimate:
     made = judge_difference(
         codes,
         floor.codes,
-        sample.frame.of("human"),
+        sample.frame.codes_of("human"),
         sample.clusters,
         sample.k,
         named=WORD_OVERLAP,
         names=("cohen_kappa",),
-        **sample.drawing,
+        **sample.resampling_arguments,
     )
     return made["cohen_kappa"]

@@ -48,7 +48,7 @@ from ..types import JSON
 from .agreement import NO_ORDER, numbers, pair
 from .alt_test import alternative
 from .crowd import is_crowd, judged_distribution
-from .floor import Floor, beside_floor, floor, gap_of
+from .floor import Floor, compare_with_floor, floor, gap_of
 
 ANSWERS = {"yes", "no"}
 BELOW, REACHED = 0, 1
@@ -102,7 +102,9 @@ def calibration(sample: Sample, column: int, reference: Ints) -> JSON:
     if own != ANSWERS or not there.any() or p[there].min() < 0 or p[there].max() > 1:
         return {}
     yes = np.where(reference < 0, -1, reference == scale.categories.index("yes"))
-    found = statistics.calibration(p, yes.astype(np.int64), sample.clusters, **sample.drawing)
+    found = statistics.calibration(
+        p, yes.astype(np.int64), sample.clusters, **sample.resampling_arguments
+    )
     return {
         "calibration": {
             "brier": found.brier.as_json(),
@@ -173,14 +175,16 @@ def threshold_at(sample: Sample, rank: int) -> float:
 def people_reach(sample: Sample, rank: int) -> Ints:
     """Return whether people together put a unit at or above a rank: 1, 0, or -1 if undecided."""
     if sample.frame.scale.level != "interval":
-        return majority(_cut(sample.frame.of("human"), rank))[0]
+        return majority(_cut(sample.frame.codes_of("human"), rank))[0]
     means, cut = mean_rating(sample.frame), sample.frame.scale.values()[rank]
     return np.where(np.isnan(means), -1, means >= cut).astype(np.int64)
 
 
 def _row(sample: Sample, codes: Ints, rank: int) -> JSON:
     people, judge = people_reach(sample, rank), _cut(codes, rank)
-    made = table_estimates(people, judge, sample.clusters, 2, MEASURES, **sample.drawing)
+    made = table_estimates(
+        people, judge, sample.clusters, 2, MEASURES, **sample.resampling_arguments
+    )
     of_cut = {name: estimate.as_json() for name, estimate in made.items()}
     return {"threshold": threshold_at(sample, rank), **of_cut}
 
@@ -197,10 +201,12 @@ def curves(sample: Sample, column: int, reference: Ints) -> list[JSON]:
     scores = sample.frame.scores[:, column]
     if not np.isfinite(scores).any():
         return []
-    return [{**of, **_curve(sample, scores, people)} for of, people in _asked(sample, reference)]
+    return [
+        {**of, **_curve(sample, scores, people)} for of, people in _curve_targets(sample, reference)
+    ]
 
 
-def _asked(sample: Sample, reference: Ints) -> Iterator[tuple[JSON, Ints]]:
+def _curve_targets(sample: Sample, reference: Ints) -> Iterator[tuple[JSON, Ints]]:
     """Yield the subject of each curve, and whether people affirm it: 1, 0 or -1."""
     scale = sample.frame.scale
     if {c for c in scale.categories if c not in scale.foreign} == ANSWERS:
@@ -211,7 +217,9 @@ def _asked(sample: Sample, reference: Ints) -> Iterator[tuple[JSON, Ints]]:
 
 
 def _curve(sample: Sample, scores: Floats, people: Ints) -> JSON:
-    found = threshold_sweep(scores, people, sample.clusters, bands=False, **sample.drawing)
+    found = threshold_sweep(
+        scores, people, sample.clusters, bands=False, **sample.resampling_arguments
+    )
     return {
         "roc_auc": found.roc_auc.as_json(),
         "average_precision": found.average_precision.as_json(),
@@ -262,7 +270,7 @@ def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...
         **_pairs(sample, codes),
         **human_ceiling(sample, codes),
         "gap": _as_json(gap_of(sample, codes)),
-        "floor": beside_floor(sample, codes, beside),
+        "floor": compare_with_floor(sample, codes, beside),
         "correlation": _correlation(sample, ratings, mean),
         "thresholds": thresholds(sample, codes),
         "curves": curves(sample, column, people.codes) if len(epsilons) > 1 else [],
@@ -302,14 +310,14 @@ def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
         scale.level,
         scale.values() if scale.categories else None,
         names=("krippendorff_alpha",) if sample.is_continuous else OF_TWO,
-        **sample.drawing,
+        **sample.resampling_arguments,
     )
     if sample.is_continuous:
         n = corrected["krippendorff_alpha"].n
         corrected["gwet_ac"] = undefined(TOO_MANY, n, "Gwet's AC")
     if people.rule == "mean":
         corrected["krippendorff_alpha"] = alpha_of_two(
-            people.values, numbers(sample, codes), sample.clusters, **sample.drawing
+            people.values, numbers(sample, codes), sample.clusters, **sample.resampling_arguments
         )
     return _as_json(pair(sample, people.codes, codes) | corrected)
 
@@ -327,7 +335,9 @@ def alignment_with(
         overall = {**nothing, "mean_absolute_error": _error(sample, gaps, error)}
         empty: JSON = {"labels": [], "matrix": []}
         return {"classes": {}, "overall": _as_json(overall), "confusion": empty}
-    made = alignment_estimates(reference, codes, sample.clusters, sample.k, **sample.drawing)
+    made = alignment_estimates(
+        reference, codes, sample.clusters, sample.k, **sample.resampling_arguments
+    )
     overall = {**made.overall, "mean_absolute_error": _error(sample, gaps, error)}
     used = np.flatnonzero(made.confusion.sum(axis=0) + made.confusion.sum(axis=1))
     names = [sample.frame.scale.categories[n] for n in used]
@@ -358,7 +368,7 @@ def human_ceiling(sample: Sample, judge: Ints) -> JSON:
     It holds kappa and the share of equal labels, as means over pairs of people weighted by shared
     units. Units on which people tie are included: leaving them out would leave out disagreement.
     """
-    people = np.where(judge[:, None] >= 0, sample.frame.of("human"), -1)
+    people = np.where(judge[:, None] >= 0, sample.frame.codes_of("human"), -1)
     pairs = ceiling_pairs(people)
     told = {"kept": len(pairs.kept), "left_out": pairs.left_out, "least_shared": LEAST_SHARED}
     return {"human_ceiling": _ceiling(sample, people), "ceiling_pairs": told}
@@ -367,11 +377,11 @@ def human_ceiling(sample: Sample, judge: Ints) -> JSON:
 def _ceiling(sample: Sample, people: Ints) -> JSON:
     estimates = crowd_ceiling_estimates if is_crowd(sample.frame) else ceiling_estimates
     if not sample.is_continuous:
-        made = estimates(people, sample.clusters, sample.k, **sample.drawing)
+        made = estimates(people, sample.clusters, sample.k, **sample.resampling_arguments)
     else:
         n = int(((people >= 0).sum(axis=1) >= 2).sum())
         of_share = estimates(
-            people, sample.clusters, sample.k, names=("percent",), **sample.drawing
+            people, sample.clusters, sample.k, names=("percent",), **sample.resampling_arguments
         )
         made = {**of_share, "cohen_kappa": undefined(TOO_MANY, n, CEILINGS["cohen_kappa"])}
     ranges = {"cohen_kappa": COEFFICIENT, "percent": SHARE}
@@ -383,7 +393,7 @@ def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:
     if not sample.is_ordered:
         return {name: undefined(NO_ORDER, 0, of).as_json() for name, (_, of) in FUNCTIONS.items()}
     made = correlation_estimates(
-        ratings, mean, sample.clusters, detail=", mean human rating", **sample.drawing
+        ratings, mean, sample.clusters, detail=", mean human rating", **sample.resampling_arguments
     )
     return _as_json({str(name): estimate for name, estimate in made.items()})
 
@@ -425,7 +435,7 @@ def references_of(frame: VariableFrame) -> tuple[Ints, Bools]:
     The category is -1 if nothing was decided, if the decision was an escape, or if several
     references tie. In the last two cases people's joint label does not count either.
     """
-    is_decided = np.asarray((frame.of("reference") >= 0).any(axis=1), dtype=np.bool_)
+    is_decided = np.asarray((frame.codes_of("reference") >= 0).any(axis=1), dtype=np.bool_)
     names = {frame.raters[n].name for n in frame.columns("reference")}
     escaped = [a.unit for a in frame.asides if a.rater in names and not a.is_missing]
     is_decided[escaped] = True

@@ -48,7 +48,7 @@ WidthOf = Callable[[Bools], Estimate]
 """Maps the labels to keep, (U, R), to the estimate that they give."""
 
 
-def planning(sample: Sample, compared: JSON, wanted: float) -> JSON:
+def planning(sample: Sample, compared: JSON, target: float) -> JSON:
     """Plan for the alpha of people and each judge's kappa with them, as in the report."""
     codes = _packed(sample)
     people = (codes >= 0).sum(axis=1)
@@ -57,15 +57,15 @@ def planning(sample: Sample, compared: JSON, wanted: float) -> JSON:
     found = _plans(
         alpha,
         _queries(sample.clusters[shared]),
-        wanted,
+        target,
         _widths(codes, partial(_alpha, sample, codes), fewest=2),
     )
     judges = {
-        sample.frame.raters[n].name: _judge(sample, n, compared["judges"], wanted)
+        sample.frame.raters[n].name: _judge(sample, n, compared["judges"], target)
         for n in sample.frame.columns("judge")
     }
     return {
-        "width": wanted,
+        "width": target,
         "agreement": {"coefficient": "krippendorff_alpha", **found},
         "judges": judges,
     }
@@ -73,14 +73,14 @@ def planning(sample: Sample, compared: JSON, wanted: float) -> JSON:
 
 def _packed(sample: Sample) -> Ints:
     """Return people's codes (U, R), moved together in a crowd, since raters are exchangeable."""
-    codes = sample.frame.of("human")
+    codes = sample.frame.codes_of("human")
     if not is_crowd(sample.frame):
         return codes
     packed, _ = pack(np.where(codes >= 0, codes, np.nan))
     return np.where(np.isfinite(packed), packed, -1).astype(np.int64)
 
 
-def _judge(sample: Sample, column: int, judges: JSON, wanted: float) -> JSON:
+def _judge(sample: Sample, column: int, judges: JSON, target: float) -> JSON:
     """Plan for a judge, with odd numbers of raters if people's joint label is the majority.
 
     An even number ties, and units with ties are left out.
@@ -93,22 +93,22 @@ def _judge(sample: Sample, column: int, judges: JSON, wanted: float) -> JSON:
     held = np.where(judge[:, None] >= 0, codes, -1)
     step = 2 if people.rule == "majority" else 1
     widths = _widths(held, partial(_kappa, sample, codes, judge), fewest=1, step=step)
-    found = _plans(kappa, _queries(sample.clusters[both]), wanted, widths)
+    found = _plans(kappa, _queries(sample.clusters[both]), target, widths)
     return {"coefficient": "cohen_kappa", **found}
 
 
-def systems_planning(of: Scores, systems: JSON, wanted: float) -> JSON:
+def systems_planning(of: Scores, systems: JSON, target: float) -> JSON:
     """Plan for the mean of people by system, as in the report."""
     return {
-        "width": wanted,
+        "width": target,
         "systems": {
-            system: {MEAN: _system(of, items, systems[system][MEAN], wanted)}
+            system: {MEAN: _system(of, items, systems[system][MEAN], target)}
             for system, items in systems_of(of.frame).items()
         },
     }
 
 
-def _system(of: Scores, items: Ints, shown: JSON, wanted: float) -> JSON:
+def _system(of: Scores, items: Ints, shown: JSON, target: float) -> JSON:
     values, queries = of.values[items][:, of.labels.columns("human")], of.queries[items]
     if is_crowd(of.labels):
         values, _ = pack(values)
@@ -119,11 +119,11 @@ def _system(of: Scores, items: Ints, shown: JSON, wanted: float) -> JSON:
 
     widths = _widths(np.where(there, 0, -1), mean, fewest=1)
     whole = mean(there)
-    return _plans(shown, _queries(queries[there.any(axis=1)]), wanted, widths, whole)
+    return _plans(shown, _queries(queries[there.any(axis=1)]), target, widths, whole)
 
 
 def _plans(
-    shown: JSON, queries: int, wanted: float, widths: Widths, whole: Estimate | None = None
+    shown: JSON, queries: int, target: float, widths: Widths, whole: Estimate | None = None
 ) -> JSON:
     """Return the width of an estimate, and what would narrow it.
 
@@ -133,7 +133,7 @@ def _plans(
     """
     found = None if shown["low"] is None else shown["high"] - shown["low"]
     width = found
-    if whole and whole.low is not None and whole.high is not None and found and found > wanted:
+    if whole and whole.low is not None and whole.high is not None and found and found > target:
         width = whole.high - whole.low
     if not width:
         reason = SAME if width == 0 else _no_width(shown, queries)
@@ -141,7 +141,7 @@ def _plans(
     else:
         scale = width / widths[max(widths)] if widths and widths[max(widths)] else 1.0
         scaled = {raters: scale * each for raters, each in widths.items()}
-        plans = more_queries(width, queries, wanted), more_raters(scaled, wanted)
+        plans = more_queries(width, queries, target), more_raters(scaled, target)
     told = {"interval_width": found, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
     return told if found is not None else {**told, "reason": plans[0].reason}
 
@@ -201,7 +201,7 @@ def _alpha(sample: Sample, codes: Ints, kept: Bools) -> Estimate:
     tally = Tally.of(kinds, len(rows), sample.clusters)
     queries = _queries(sample.clusters[enter])
     informative = informative_among(tally, paired_counts(rows))
-    bootstrap = Bootstrap(tally, **sample.drawing, informative=informative)
+    bootstrap = Bootstrap(tally, **sample.resampling_arguments, informative=informative)
     return bootstrap.estimate(of, 0, "", clusters=queries)
 
 
@@ -216,7 +216,9 @@ def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:
         return np.asarray(cohen_kappa(weights.reshape(*weights.shape[:-1], k, k)))
 
     informative = informative_of_each(tally, *cells_of(k))
-    return Bootstrap(tally, **sample.drawing, informative=informative).estimate(of, 0, "")
+    return Bootstrap(tally, **sample.resampling_arguments, informative=informative).estimate(
+        of, 0, ""
+    )
 
 
 def _queries(clusters: Ints) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.frame import Frame, VariableFrame
 from ..data.reference import reference
-from ..data.resampling import MEAN, Scores, drawing, systems_of
+from ..data.resampling import MEAN, Scores, resampling_arguments, systems_of
 from ..statistics import (
     PEOPLE_ALONE,
     SHARE,
@@ -55,13 +55,13 @@ def coverage(labels: VariableFrame, items: int) -> Floats:
     return np.divide(covered, answered, out=np.full_like(covered, np.nan), where=answered > 0)
 
 
-def comparisons(of: Scores) -> list[JSON]:
+def comparisons(table: Scores) -> list[JSON]:
     """Compare systems by paired t on queries and, on the same differences, Wilcoxon's signed ranks.
 
     Only queries with scores of both systems count. Holm's adjustment of each test covers all pairs
     of systems with a defined test.
     """
-    names, scores = of.by_query(of.people)
+    names, scores = table.by_query(table.people)
     compared = compare_systems(scores, names)
     column = {name: scores[:, n] for n, name in enumerate(names)}
     differences = [column[each.a] - column[each.b] for each in compared]
@@ -93,7 +93,7 @@ def _adjusted(tests: Sequence[PairedTest]) -> list[JSON]:
     ]
 
 
-def estimates(of: Scores, sampled: bool | None) -> JSON:
+def estimates(table: Scores, sampled: bool | None) -> JSON:
     """Return by system the estimates of people, of the judge (uncorrected), and of both together.
 
     People's labels are decided unit by unit. Queries on which they tie throughout have no value,
@@ -104,13 +104,13 @@ def estimates(of: Scores, sampled: bool | None) -> JSON:
     Scores are shares: means and intervals are cut to the range of shares. `judge` is the first
     judge by name, and `judges` are all of them if there are several.
     """
-    judges = of.labels.columns("judge")
+    judges = table.labels.columns("judge")
     found: JSON = {}
-    for system, items in systems_of(of.frame).items():
-        people = _query_means(of.majority[items], of.queries[items])
-        asked = np.isfinite(_query_means(of.people[items], of.queries[items]))
+    for system, items in systems_of(table.frame).items():
+        people = _query_means(table.majority[items], table.queries[items])
+        asked = np.isfinite(_query_means(table.people[items], table.queries[items]))
         each = {
-            of.labels.raters[n].name: _with_judge(of, n, items, people, asked, sampled)
+            table.labels.raters[n].name: _with_judge(table, n, items, people, asked, sampled)
             for n in judges
         }
         if each:
@@ -120,21 +120,21 @@ def estimates(of: Scores, sampled: bool | None) -> JSON:
 
 
 def _with_judge(
-    of: Scores, judge: int, items: Ints, people: Floats, asked: Bools, sampled: bool | None
+    table: Scores, judge: int, items: Ints, people: Floats, asked: Bools, sampled: bool | None
 ) -> JSON:
-    scores = of.values[items, judge]
-    judged = _query_means(scores, of.queries[items])
+    scores = table.values[items, judge]
+    judged = _query_means(scores, table.queries[items])
     labelled = np.isfinite(people)
     only = judged[~asked & np.isfinite(judged)]
     powered, worth = _powered(people[labelled], judged[labelled], only, sampled)
     return {
         "humans": people_only_mean(people[np.isfinite(people)]).within(*SHARE).as_json(),
-        "judge": mean_by_cluster(scores, of.queries[items], "mean over items, uncorrected")
+        "judge": mean_by_cluster(scores, table.queries[items], "mean over items, uncorrected")
         .within(*SHARE)
         .as_json(),
         "prediction_powered": powered.within(*SHARE).as_json(),
         "effective_labels": worth,
-        "judge_name": of.labels.raters[judge].name,
+        "judge_name": table.labels.raters[judge].name,
     }
 
 
@@ -170,15 +170,15 @@ def scores(
     resamples: int | None,
     seed: int,
     sampled: bool | None,
-    held: Collection[str] | None = None,
+    comparable: Collection[str] | None = None,
 ) -> JSON:
     """Return the scores that the frame's variables allow. `sampled`: see `estimates`.
 
-    `held` are the items on which judges are compared with people; None for all.
+    `comparable` are the items on which judges are compared with people; None for all.
     """
     return {
-        name: _block(of, resamples, seed, sampled, held)
-        for name, of in scores_of_items(frame).items()
+        name: _block(table, resamples, seed, sampled, comparable)
+        for name, table in scores_of_items(frame).items()
     }
 
 
@@ -190,7 +190,9 @@ def scores_of_items(frame: Frame) -> dict[str, Scores]:
         if labels is not None and set(labels.scale.categories) >= {"yes", "no"}:
             keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
             queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
-            values, agreed = (measure(of, len(frame.items)) for of in (labels, _agreed(labels)))
+            values, agreed = (
+                measure(table, len(frame.items)) for table in (labels, _agreed(labels))
+            )
             found[name] = Scores(frame, labels, values, queries, agreed[:, 0])
     return found
 
@@ -201,32 +203,32 @@ def _agreed(labels: VariableFrame) -> VariableFrame:
 
 
 def _block(
-    of: Scores,
+    table: Scores,
     resamples: int | None,
     seed: int,
     sampled: bool | None,
-    held: Collection[str] | None,
+    comparable: Collection[str] | None,
 ) -> JSON:
-    both = of if held is None else of.only(held)
-    how = drawing(of.queries, resamples, seed)
+    both = table if comparable is None else table.only(comparable)
+    how = resampling_arguments(table.queries, resamples, seed)
 
     def compare(x: Floats, y: Floats) -> JSON:
-        made = correlation_estimates(x, y, of.queries, detail=" over items", **how)
+        made = correlation_estimates(x, y, table.queries, detail=" over items", **how)
         return {name: estimate.as_json() for name, estimate in made.items()}
 
     return {
-        "items": _items(of),
-        "systems": _systems(of),
-        "majority": _majority(of),
-        "comparisons": comparisons(of),
-        **_pairs(of, compare),
+        "items": _items(table),
+        "systems": _systems(table),
+        "majority": _majority(table),
+        "comparisons": comparisons(table),
+        **_pairs(table, compare),
         "correlation": _correlations(both, compare),
         "estimate": estimates(both, sampled),
     }
 
 
-def _items(of: Scores) -> list[JSON]:
-    names = [rater.name for rater in of.labels.raters]
+def _items(table: Scores) -> list[JSON]:
+    names = [rater.name for rater in table.labels.raters]
     return [
         {
             "item": item.key,
@@ -234,56 +236,61 @@ def _items(of: Scores) -> list[JSON]:
             "system": item.system,
             "values": {
                 name: float(value)
-                for name, value in zip(names, of.values[n], strict=True)
+                for name, value in zip(names, table.values[n], strict=True)
                 if np.isfinite(value)
             },
         }
-        for n, item in enumerate(of.frame.items)
-        if np.isfinite(of.values[n]).any()
+        for n, item in enumerate(table.frame.items)
+        if np.isfinite(table.values[n]).any()
     ]
 
 
-def _systems(of: Scores) -> JSON:
+def _systems(table: Scores) -> JSON:
     """Return means by system; a crowd appears only as its mean, since people score few items."""
-    columns = of.columns()
-    if is_crowd(of.labels):
-        people = {of.labels.raters[n].name for n in of.labels.columns("human")}
+    columns = table.columns()
+    if is_crowd(table.labels):
+        people = {table.labels.raters[n].name for n in table.labels.columns("human")}
         columns = {name: values for name, values in columns.items() if name not in people}
     return {
         system: {
-            name: _mean(of, values, items, "mean over items") for name, values in columns.items()
+            name: _mean(table, values, items, "mean over items") for name, values in columns.items()
         }
-        for system, items in systems_of(of.frame).items()
+        for system, items in systems_of(table.frame).items()
     }
 
 
-def _majority(of: Scores) -> JSON:
+def _majority(table: Scores) -> JSON:
     how = "mean over items of the score by people's majority"
     return {
-        system: _mean(of, of.majority, items, how) for system, items in systems_of(of.frame).items()
+        system: _mean(table, table.majority, items, how)
+        for system, items in systems_of(table.frame).items()
     }
 
 
-def _mean(of: Scores, values: Floats, items: Ints, method: str) -> JSON:
+def _mean(table: Scores, values: Floats, items: Ints, method: str) -> JSON:
     """Return the mean score of some items, a share whose interval is cut to shares."""
-    return mean_by_cluster(values[items], of.queries[items], method).within(*SHARE).as_json()
+    return mean_by_cluster(values[items], table.queries[items], method).within(*SHARE).as_json()
 
 
-def _pairs(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
-    raters = of.labels.raters
-    if is_crowd(of.labels):
-        return {"pairs_distribution": _distribution(of)}
+def _pairs(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
+    raters = table.labels.raters
+    if is_crowd(table.labels):
+        return {"pairs_distribution": _distribution(table)}
     return {
         "pairs": [
-            {"a": raters[a].name, "b": raters[b].name, **compare(of.values[:, a], of.values[:, b])}
-            for a, b in combinations(of.labels.columns("human"), 2)
+            {
+                "a": raters[a].name,
+                "b": raters[b].name,
+                **compare(table.values[:, a], table.values[:, b]),
+            }
+            for a, b in combinations(table.labels.columns("human"), 2)
         ]
     }
 
 
-def _distribution(of: Scores) -> JSON:
+def _distribution(table: Scores) -> JSON:
     """Return the correlations of pairs of people with enough common items, or a sample of pairs."""
-    values = of.values[:, of.labels.columns("human")]
+    values = table.values[:, table.labels.columns("human")]
     found = pair_counts(np.where(np.isfinite(values), 0, -1), 1).least(FEWEST)
     chosen = np.arange(len(found.units))
     if len(chosen) > MOST_PAIRS:
@@ -302,13 +309,13 @@ def _spearman(x: Floats, y: Floats) -> float:
     return float(spearman(x[both], y[both]))
 
 
-def _correlations(of: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
-    raters, people = of.labels.raters, of.people
-    alone = [] if is_crowd(of.labels) else of.labels.columns("human")
+def _correlations(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
+    raters, people = table.labels.raters, table.people
+    alone = [] if is_crowd(table.labels) else table.labels.columns("human")
     return {
         raters[judge].name: {
-            **{raters[n].name: compare(of.values[:, judge], of.values[:, n]) for n in alone},
-            MEAN: compare(of.values[:, judge], people),
+            **{raters[n].name: compare(table.values[:, judge], table.values[:, n]) for n in alone},
+            MEAN: compare(table.values[:, judge], people),
         }
-        for judge in of.labels.columns("judge")
+        for judge in table.labels.columns("judge")
     }

@@ -30,7 +30,7 @@ def over_raters(sample: Sample, compared: Sample, block: JSON) -> None:
 
 
 def _among_people(sample: Sample, agreement: JSON) -> None:
-    scale, codes = sample.frame.scale, _labelled(sample.frame.of("human"))
+    scale, codes = sample.frame.scale, _labelled(sample.frame.codes_of("human"))
     own = scale.own()
     place = np.cumsum(own) - 1
     renumbered = np.where(codes >= 0, place[np.maximum(codes, 0)], -1) if own.any() else codes
@@ -43,7 +43,7 @@ def _among_people(sample: Sample, agreement: JSON) -> None:
 
 
 def _judge(sample: Sample, column: int, block: JSON) -> None:
-    judge, people = sample.frame.codes[:, column], _labelled(sample.frame.of("human"))
+    judge, people = sample.frame.codes[:, column], _labelled(sample.frame.codes_of("human"))
     enter = (judge >= 0) & (people >= 0).any(axis=1)
     if not enter.any():
         return
@@ -52,9 +52,14 @@ def _judge(sample: Sample, column: int, block: JSON) -> None:
     _put(block["agreement"], made, sample, sample.clusters[enter], people.shape[1])
     if people.shape[1] > CROWD:
         return
-    drawing = sample.drawing
+    resampling_arguments = sample.resampling_arguments
     ceiling, gap, raters = two_way_pairs(
-        judge, people, sample.clusters, sample.k, drawing["draws"], drawing["seed"]
+        judge,
+        people,
+        sample.clusters,
+        sample.k,
+        resampling_arguments["draws"],
+        resampling_arguments["seed"],
     )
     both = enter & ((people >= 0).sum(axis=1) >= 2)
     for name, found in (("human_ceiling", ceiling), ("gap", gap)):
@@ -69,9 +74,16 @@ def _labelled(codes: Ints) -> Ints:
 def _two_way(
     sample: Sample, codes: Ints, k: int, values: Floats | None, other: Ints | None = None
 ) -> TwoWay:
-    drawing, level = sample.drawing, sample.frame.scale.level
+    resampling_arguments, level = sample.resampling_arguments, sample.frame.scale.level
     return TwoWay(
-        codes, sample.clusters, k, level, values, drawing["draws"], drawing["seed"], other
+        codes,
+        sample.clusters,
+        k,
+        level,
+        values,
+        resampling_arguments["draws"],
+        resampling_arguments["seed"],
+        other,
     )
 
 

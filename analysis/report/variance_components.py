@@ -12,29 +12,31 @@ from ..statistics import Components, Decision, Floats, decisions, variance_compo
 from ..types import JSON
 
 
-def components(of: Scores, choices: Choices, held: Collection[str] | None) -> JSON:
+def components(scores_table: Scores, choices: Choices, comparable: Collection[str] | None) -> JSON:
     """Return the components of people's scores, and of each judge's excess over people's.
 
-    `held` are the items on which judges are compared with people; None for all.
+    `comparable` are the items on which judges are compared with people; None for all.
     """
-    labels = of.labels
-    both = of if held is None else of.only(held)
+    labels = scores_table.labels
+    both = scores_table if comparable is None else scores_table.only(comparable)
     more = {
         labels.raters[n].name: (both.values[:, n] - both.people)[:, None]
         for n in labels.columns("judge")
     }
     return {
-        "humans": _block(of, of.values[:, labels.columns("human")], choices),
-        "judges": {name: _block(of, values, choices) for name, values in more.items()},
+        "humans": _block(scores_table, scores_table.values[:, labels.columns("human")], choices),
+        "judges": {name: _block(scores_table, values, choices) for name, values in more.items()},
     }
 
 
-def _block(of: Scores, values: Floats, choices: Choices) -> JSON:
+def _block(scores_table: Scores, values: Floats, choices: Choices) -> JSON:
     """Return the block of the scores (I, R) of some raters."""
-    systems = np.unique([item.system or "" for item in of.frame.items], return_inverse=True)[1]
+    systems = np.unique(
+        [item.system or "" for item in scores_table.frame.items], return_inverse=True
+    )[1]
     items, raters = np.nonzero(np.isfinite(values))
     found = variance_components(
-        values[items, raters], of.queries[items], systems[items], raters, choices.seed
+        values[items, raters], scores_table.queries[items], systems[items], raters, choices.seed
     )
     return _as_json(found, decisions(found, choices.width), choices.width)
 

@@ -52,7 +52,7 @@ def _few_queries(labels: VariableFrame) -> Iterator[Warning]:
 
 
 def _prevalence(labels: VariableFrame) -> Iterator[Warning]:
-    codes = labels.of("human")
+    codes = labels.codes_of("human")
     given = codes[codes >= 0]
     if not len(given):
         return

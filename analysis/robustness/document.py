@@ -23,7 +23,7 @@ SECTIONS = {
     "control": (
         "Null controls",
         "Labels of texts with nothing to find",
-        f"If the text is removed or replaced by another, the mean position on the scale, from 0 "
+        "If the text is removed or replaced by another, the mean position on the scale, from 0 "
         f"to 1, should be near 0. Above {CONTROL_BAR:g} it is flagged.",
     ),
     "attack": (
@@ -90,7 +90,7 @@ def _tried(purpose: str, trials: list[JSON]) -> Section:
 
 
 def _number(name: str) -> Callable[[JSON], Cell]:
-    return lambda found: Number.of(found[name])
+    return lambda found: Number.from_estimate(found[name])
 
 
 def _place(name: str) -> Callable[[JSON], Cell]:
@@ -145,7 +145,7 @@ def _samples(samples: JSON) -> Section:
             name,
             found["compared"],
             _lost(found["flips"]),
-            Number.of(found["flips"]),
+            Number.from_estimate(found["flips"]),
             _bounds(found["flips"]),
         )
         for name, found in samples["variables"].items()

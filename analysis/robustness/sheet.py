@@ -94,13 +94,13 @@ def compared(pair: Pair, resamples: int | None, seed: int) -> JSON:
 class Samples:
     """The labels in `number` samples of a judge, by unit, for one variable.
 
-    `told` counts the samples by label, with the unit's query. The `untold` units have no label in
+    `counts` holds the samples by label, with the unit's query. `unlabelled` units have no label in
     any sample. `missing` counts missing labels by reason.
     """
 
     number: int
-    told: Sequence[tuple[Counter[str], int]]
-    untold: int
+    counts: Sequence[tuple[Counter[str], int]]
+    unlabelled: int
     missing: Missing
 
     def compared(self, resamples: int | None, seed: int) -> JSON:
@@ -108,7 +108,7 @@ class Samples:
 
         The bounds count each pair with a missing sample as equal, and as different.
         """
-        several = [(labels, query) for labels, query in self.told if labels.total() > 1]
+        several = [(labels, query) for labels, query in self.counts if labels.total() > 1]
         shares = [(_unlike(labels) / _pairs(labels.total()), query) for labels, query in several]
         how = "share of pairs of samples that differ"
         found = _Means(resamples, seed).mean(shares, how, NOBODY).as_json()
@@ -116,11 +116,11 @@ class Samples:
         return {"compared": len(several), "flips": found | bounds}
 
     def _bounds(self) -> list[float] | None:
-        units = len(self.told) + self.untold
+        units = len(self.counts) + self.unlabelled
         if not units:
             return None
-        unlike = sum(_unlike(labels) for labels, _ in self.told)
-        known = sum(_pairs(labels.total()) for labels, _ in self.told)
+        unlike = sum(_unlike(labels) for labels, _ in self.counts)
+        known = sum(_pairs(labels.total()) for labels, _ in self.counts)
         whole = units * _pairs(self.number)
         return [unlike / whole, (unlike + whole - known) / whole]
 
@@ -223,9 +223,9 @@ class _Means:
     ) -> JSON:
         """Return the mean of values from 0 to `top`, with its missing labels and their bounds."""
         found = self.mean(values, method, reason, top).as_json()
-        lost, told = sum(missing.values()), sum(value for value, _ in values)
+        lost, counts = sum(missing.values()), sum(value for value, _ in values)
         whole = len(values) + lost
-        bounds = [told / whole, (told + top * lost) / whole] if whole else None
+        bounds = [counts / whole, (counts + top * lost) / whole] if whole else None
         return {**found, "missing": dict(missing), "bounds": bounds}
 
     def mean(self, values: Values, method: str, reason: str, top: float = 1.0) -> Estimate:
@@ -263,7 +263,7 @@ def _of_one_value(found: Estimate, value: float, queries: int, method: str, top:
 
 @dataclass(frozen=True)
 class Resampling:
-    """How the intervals are computed, as stated in the sheet."""
+    """The resampling behind the intervals, as stated in the sheet."""
 
     seed: int = 0
     resamples: int | None = None
@@ -361,16 +361,18 @@ def _samples_of(
         variable=variable.name,
     )
     rows = labels.order_by("unit").values_list("unit", "unit__item__query", "value")
-    told: dict[int, tuple[Counter[str], int]] = {}
+    counts: dict[int, tuple[Counter[str], int]] = {}
     for (unit, query), together in groupby(rows.iterator(5000), key=lambda row: row[:2]):
-        told[unit] = Counter(value for *_, value in together), query
+        counts[unit] = Counter(value for *_, value in together), query
     # Without a label in any sample, a conditional variable may not have been asked at all.
     owed = [
         (place.unit, why)
         for place, why in lost
         if (place.kind, place.variable) == (variable.kind, variable.name)
-        and (not variable.asked_if or place.unit in told)
+        and (not variable.asked_if or place.unit in counts)
     ]
-    untold = len({unit for unit, _ in owed} - told.keys())
+    unlabelled = len({unit for unit, _ in owed} - counts.keys())
     missing = Counter(why for _, why in owed)
-    return Samples(sample_count(judge), list(told.values()), untold, dict(sorted(missing.items())))
+    return Samples(
+        sample_count(judge), list(counts.values()), unlabelled, dict(sorted(missing.items()))
+    )

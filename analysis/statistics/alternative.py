@@ -229,7 +229,7 @@ def alt_test(
     In integer arrays (codes) -1 is a missing label, in floating-point arrays (values) NaN is. A
     missing label of the judge is a loss. The score is the share of equal labels at the nominal
     level, and minus the root mean square difference at the ordinal and interval levels. Annotators
-    with fewer than `minimum` items that somebody else labelled are dropped. Queries decide if at
+    with fewer than `minimum` items that another one labelled are dropped. Queries decide if at
     least one of them holds several compared items; otherwise each item is a query, and items
     decide. Below `queries_needed` queries only a judge that wins more often than the annotators can
     pass; for any other the verdict is `undecided` and not a failure.

@@ -127,11 +127,11 @@ def agreement_estimates(
     n, queries = int(enter.sum()), len(distinct(clusters[enter])[0])
     reason = reason_undefined(rows)
 
-    def made(function: OfCounts, method: str) -> Estimate:
+    def estimate_of(function: OfCounts, method: str) -> Estimate:
         return bootstrap.estimate(lambda w: function(rows, w), n, method, reason, queries)
 
     functions = _of_counts(k, level, values)
-    return {name: made(*functions[name]).within(*_range(name)) for name in names}
+    return {name: estimate_of(*functions[name]).within(*_range(name)) for name in names}
 
 
 def _range(name: str) -> tuple[float, float]:

@@ -86,7 +86,7 @@ def variance_components(
     system and one rater.
     """
     there = np.isfinite(scores)
-    kept = _drawn(queries[there], seed)
+    kept = _sampled(queries[there], seed)
     given = (of[there][kept] for of in (queries, systems, raters))
     design = _Design(scores[there][kept], *(np.unique(of, return_inverse=True)[1] for of in given))
     reason = _reason(design)
@@ -111,8 +111,8 @@ def _components(
     return Components(len(design.y), *design.levels, per_item, ordered, pooled, reason)
 
 
-def _drawn(queries: Ints, seed: int) -> Bools:
-    """Select the scores (N,) to use: at most so many queries, and so many scores of each."""
+def _sampled(queries: Ints, seed: int) -> Bools:
+    """Select the scores (N,) to use, with limits on queries and on scores of a query."""
     generator = np.random.Generator(np.random.PCG64(seed))
     known, sizes = np.unique(queries, return_counts=True)
     most = min(MOST_QUERIES, len(known))
@@ -316,7 +316,7 @@ class Aim:
     """A mean to plan for: the divisor of the variance of each source, and a factor for all."""
 
     name: str
-    terms: Mapping[str, Term]
+    divisors: Mapping[str, Term]
     factor: float = 1.0
 
 
@@ -375,7 +375,7 @@ def decisions(components: Components, target: float) -> list[Decision]:
 
 def _decision(aim: Aim, components: Components, target: float) -> Decision:
     now = {QUERY: components.queries, SYSTEM: components.systems, RATER: components.per_item}
-    facets = [each for each in FACETS if any(each in term for term in aim.terms.values())]
+    facets = [each for each in FACETS if any(each in term for term in aim.divisors.values())]
     width = _width(aim, components, now, ())
     plans = {each: _plan(aim, components, now, each, target) for each in facets}
     return Decision(aim.name, width, plans)
@@ -401,7 +401,7 @@ def _width(
     aim: Aim, components: Components, numbers: Mapping[str, float], endless: Sequence[str]
 ) -> float:
     total = 0.0
-    for source, term in aim.terms.items():
+    for source, term in aim.divisors.items():
         if not set(term) & set(endless):
             share = components.variances.get(source, 0.0)
             for facet in term:

@@ -1,4 +1,4 @@
-"""How many queries an interval rests on: the informative ones.
+"""The informative queries, on which an interval rests.
 
 If one label is rare, most queries hold nothing but the other one. A coefficient and its variation
 then come from the few queries that hold the rare one: resamples of ten queries of which four are

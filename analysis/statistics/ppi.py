@@ -190,7 +190,7 @@ def prediction_powered_ratio(
     informative = informative_shares(*human.T)
     if informative < FEWEST_INFORMATIVE:
         return defined(value, None, n, f"{method}; {too_few_informative(informative, n)}")
-    of_labelled, of_rest = drawn or _drawn(n, others, resamples_of(n, resamples), seed)
+    of_labelled, of_rest = drawn or _draw_samples(n, others, resamples_of(n, resamples), seed)
     resampled = _powered(of_labelled @ labelled, of_rest @ rest, found)
     left_out = _left_out(labelled, rest, found, value)
     interval = bca_interval(value, resampled, left_out, level=expanded_level(informative))
@@ -271,7 +271,7 @@ def _left_out(labelled: Floats, rest: Floats, lam: float, value: float) -> Float
     return value + np.concatenate([each - each.mean() for each in changes])
 
 
-def _drawn(labelled: int, others: int, resamples: int, seed: int) -> tuple[Floats, Floats]:
+def _draw_samples(labelled: int, others: int, resamples: int, seed: int) -> tuple[Floats, Floats]:
     generator = np.random.Generator(np.random.PCG64(seed))
     one, other = (
         generator.multinomial(size, np.full(size, 1 / size), size=resamples)

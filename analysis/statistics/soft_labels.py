@@ -51,18 +51,18 @@ def dawid_skene(codes: Ints, k: int, iterations: int = 200, tolerance: float = 1
     # Units with the same labels of the same raters stay equal, so that one represents all.
     rows, kinds = kinds_of(codes)
     times = np.bincount(kinds, minlength=len(rows)).astype(float)
-    given, people = _indicators(rows, k), rows.shape[1]
+    indicators, people = _indicators(rows, k), rows.shape[1]
     counts = counts_of(rows, k).astype(float)
     labelled = counts.sum(axis=1) > 0
     shares = np.where(labelled[:, None], ratio(counts, counts.sum(axis=1, keepdims=True)), 0.0)
     done, moved = 0, np.inf
     times = times * labelled
-    raters, prevalence = _errors(shares, given, times, people)
+    raters, prevalence = _errors(shares, indicators, times, people)
     while done < iterations and moved > tolerance:
         before, done = shares, done + 1
-        shares = _posterior(given, raters, prevalence, labelled)
+        shares = _posterior(indicators, raters, prevalence, labelled)
         moved = float(np.abs(shares - before).max(initial=0.0))
-        raters, prevalence = _errors(shares, given, times, people)
+        raters, prevalence = _errors(shares, indicators, times, people)
     known = np.where(labelled[:, None], shares, np.nan)
     return SoftLabels(known[kinds], raters, prevalence, done, moved <= tolerance)
 
@@ -76,20 +76,20 @@ def _indicators(codes: Ints, k: int) -> sparse.csr_array:
 
 
 def _errors(
-    shares: Floats, given: sparse.csr_array, times: Floats, people: int
+    shares: Floats, indicators: sparse.csr_array, times: Floats, people: int
 ) -> tuple[Floats, Floats]:
     weighted = shares * times[:, None]
     k = shares.shape[1]
-    crossed = (given @ weighted).reshape(people, k, k).transpose(0, 2, 1)
+    crossed = (indicators @ weighted).reshape(people, k, k).transpose(0, 2, 1)
     raters = np.maximum(np.nan_to_num(ratio(crossed, crossed.sum(axis=2, keepdims=True))), LEAST)
     return raters, np.maximum(weighted.sum(axis=0) / max(float(times.sum()), 1.0), LEAST)
 
 
 def _posterior(
-    given: sparse.csr_array, raters: Floats, prevalence: Floats, labelled: Ints
+    indicators: sparse.csr_array, raters: Floats, prevalence: Floats, labelled: Ints
 ) -> Floats:
     k = len(prevalence)
-    logs = np.log(prevalence) + given.T @ np.log(raters).transpose(0, 2, 1).reshape(-1, k)
+    logs = np.log(prevalence) + indicators.T @ np.log(raters).transpose(0, 2, 1).reshape(-1, k)
     odds = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares: Floats = odds / odds.sum(axis=1, keepdims=True)
     return np.where(labelled[:, None], shares, 0.0)

@@ -125,7 +125,7 @@ class TwoWay:
 
     def of_judge(self) -> dict[str, Floats]:
         """Compare `other` with the raters' most frequent label or mean by resample, (B,) each."""
-        return _joined(self._beside(*block) for block in self._blocks())
+        return _joined(self._with_other(*block) for block in self._blocks())
 
     @cached_property
     def _numbers(self) -> Floats:
@@ -138,7 +138,7 @@ class TwoWay:
         return kinds_of(np.column_stack([self.codes, other]))
 
     @cached_property
-    def _given(self) -> sparse.csr_array:
+    def _indicators(self) -> sparse.csr_array:
         """Return which rater gave which kind of unit which category, (P K, R)."""
         rows = self._kinds[0][:, : self.raters]
         kind, rater = np.nonzero(rows >= 0)
@@ -154,7 +154,7 @@ class TwoWay:
             yield weights, self._labels(drawn), self._labels(drawn**2)
 
     def _labels(self, drawn: Floats) -> Floats:
-        found: Floats = (self._given @ drawn.T).T.reshape(len(drawn), -1, self.k)
+        found: Floats = (self._indicators @ drawn.T).T.reshape(len(drawn), -1, self.k)
         return found
 
     def _among(self, weights: Floats, n: Floats, s: Floats) -> dict[str, Floats]:
@@ -219,7 +219,7 @@ class TwoWay:
         spread = (share * (1 - share)).sum(axis=-1)
         return corrected(agreement, ratio(similarity.sum() * spread, self.k * (self.k - 1)))
 
-    def _beside(self, weights: Floats, n: Floats, _: Floats) -> dict[str, Floats]:
+    def _with_other(self, weights: Floats, n: Floats, _: Floats) -> dict[str, Floats]:
         judge = self._kinds[0][:, -1]
         people = self._together(n)
         there = (people >= 0) & (judge >= 0)

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from analysis.document import Cell, Section, Table
 from analysis.figures import Figure, Subject
-from analysis.figures.files import offered
+from analysis.figures.files import available_kinds
 from analysis.formats import html
 from analysis.formats.html import Row
 
@@ -25,7 +25,7 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def report_document(context: Context) -> SafeString:
     """Render the `document` of a page; figures of a `campaign` have links to their files."""
-    links = _links(context) if context.get("campaign") else html.no_links
+    links = _links(context) if context.get("campaign") else html.without_links
     report: dict[str, Any] = context.get("report") or {}
     return mark_safe(html.document_html(context["document"], report, links))
 
@@ -41,7 +41,7 @@ def _links(context: Context) -> html.Links:
                 format_html("&amp;{}", query) if query else "",
                 file.label,
             )
-            for file in offered()
+            for file in available_kinds()
         )
         return format_html(
             '\n<p class="figure-files"><span class="sr">Download {} of {}:</span>{}</p>',

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from analysis.campaigns.hints import hint_of
+from analysis.campaigns.misplaced_flags import flag_as_json
 from analysis.data.selection import Choices
 from analysis.labels_file.reports import labels_report
 from annotation.answers.evidence import Misplaced
@@ -34,7 +34,7 @@ def report() -> dict[str, Any]:
     roles = {"development": 4, "evaluation": 24, "audit": 4, "compared": "evaluation"}
     # Made up, so that the page is the same wherever no process is started for it.
     check = made["check"] | {"libraries": {"krippendorff": "0.9.0"}}
-    return made | {"hints": [hint_of(misplaced)], "roles": roles, "check": check}
+    return made | {"hints": [flag_as_json(misplaced)], "roles": roles, "check": check}
 
 
 def _add_crowd(made: dict[str, Any]) -> None:

@@ -92,8 +92,8 @@ def first_words() -> list[str]:
     return [*dict.fromkeys(verb.words[0] for verb in TREE), COMPLETION]
 
 
-def unknown(what: str, word: str, there: Sequence[str]) -> str:
+def unknown(what: str, word: str, existing: Sequence[str]) -> str:
     """Explain that a word is not in the tree."""
-    close = get_close_matches(word, there, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(there)}."
+    close = get_close_matches(word, existing, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(existing)}."
     return f"There is no {what} {word!r}; {hint}"

@@ -128,19 +128,23 @@ class TestTheMeasures:
     def test_coverage_of_reports_is_the_published_one_of_each_person(
         self, setting: str, measures: dict[str, Any], expected: dict[str, dict[str, Any]]
     ) -> None:
-        stated = expected[f"crux.t1.coverage_mean.{setting}"]
+        options_as_json = expected[f"crux.t1.coverage_mean.{setting}"]
         raters = measures["Cov(y)"]["systems"][setting]["raters"]
         for person in PEOPLE:
             found = raters[person]["value"]
-            assert found == pytest.approx(stated["value"][person], abs=stated["tolerance"])
+            assert found == pytest.approx(
+                options_as_json["value"][person], abs=options_as_json["tolerance"]
+            )
 
     @pytest.mark.parametrize("setting", SYSTEMS)
     def test_what_most_people_say_is_covered_as_published(
         self, setting: str, measures: dict[str, Any], expected: dict[str, dict[str, Any]]
     ) -> None:
-        stated = expected["crux.t1.majority_coverage_mean"]
+        options_as_json = expected["crux.t1.majority_coverage_mean"]
         found = measures["Cov(y)"]["systems"][setting]["people"]["value"]
-        assert found == pytest.approx(stated["value"][setting], abs=stated["tolerance"])
+        assert found == pytest.approx(
+            options_as_json["value"][setting], abs=options_as_json["tolerance"]
+        )
 
 
 def test_highlights_quote_the_report(crux: Any, expected: Entries) -> None:

@@ -54,14 +54,14 @@ def test_every_entry_has_a_place_and_every_place_an_entry() -> None:
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_commands_give(name: str, kit: Kit) -> None:
-    stated = STATED[name]
+    options_as_json = STATED[name]
     found = dict(leaves(PLACES[name](kit)))
-    wanted = dict(leaves(stated["value"]))
+    wanted = dict(leaves(options_as_json["value"]))
     assert set(found) == set(wanted)
     off = {
         key: (found[key], wanted[key])
         for key in wanted
-        if not near(found[key], wanted[key], stated["tolerance"])
+        if not near(found[key], wanted[key], options_as_json["tolerance"])
     }
     assert off == {}
 

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from analysis.figures.files import offered
+from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
 from annotation.models import Campaign, User
 from tests.analysis.conftest import CONTRACT, run
@@ -50,7 +50,7 @@ def logged_in(role: str) -> Client:
 def addresses(campaign: Campaign) -> list[str]:
     start = f"/campaigns/{campaign.pk}/report"
     files = [f"{start}.{each.suffix}" for each in FORMATS.values()]
-    figures = [f"{start}/figures/coverage.{each.suffix}" for each in offered()]
+    figures = [f"{start}/figures/coverage.{each.suffix}" for each in available_kinds()]
     return [f"{start}/", f"{start}/body/", *files, *figures]
 
 
@@ -124,12 +124,12 @@ def test_each_figure_is_there_with_its_data_and_its_files(labelled: Campaign) ->
     client = logged_in("researcher")
     page = client.get(f"/campaigns/{labelled.pk}/report/body/").content.decode()
     links = re.findall(r'<a href="([^"]+/figures/[^"]+)" download>(\w+)</a>', page)
-    kinds = [kind.label for kind in offered()]
+    kinds = [kind.label for kind in available_kinds()]
     assert page.count('<figure class="drawn"') == page.count('<details class="figure-data">') > 4
     assert len(links) == len(kinds) * page.count('<figure class="drawn"')
     for address, label in links:
         response = client.get(address)
-        kind = next(each for each in offered() if each.label == label)
+        kind = next(each for each in available_kinds() if each.label == label)
         assert response["Content-Type"] == kind.media_type
         assert response["Content-Disposition"].endswith(f'-{labelled.pk}.{kind.suffix}"')
         assert len(response.content) > 40

@@ -34,9 +34,9 @@ def points(*answers: str, retrieved: str = "") -> Points:
     codes = {"y": 1, "n": 0, "?": -1}
     expressed = [codes[letter] for answer in answers for letter in answer]
     row = [n for n, answer in enumerate(answers) for _ in answer]
-    held = [codes[letter] for letter in retrieved or "y" * len(expressed)]
+    checked = [codes[letter] for letter in retrieved or "y" * len(expressed)]
     codes_of, held_of, row_of = (
-        np.array(values, dtype=np.int64) for values in (expressed, held, row)
+        np.array(values, dtype=np.int64) for values in (expressed, checked, row)
     )
     return Points(codes_of, held_of, row_of, len(answers))
 

@@ -21,7 +21,7 @@ def query(name: str = "t", *reports: Report, marks: tuple[bool | None, ...] = ()
 
 
 def oracle_of(options: Options, *queries: Query) -> list[list[str]]:
-    layout = Layout.of(queries)
+    layout = Layout.from_queries(queries)
     return [
         [known[place] for place in row if place >= 0]
         for known, row in zip(layout.passages, layout.oracle(options).tolist(), strict=True)
@@ -53,13 +53,13 @@ def test_a_query_whose_passages_are_all_irrelevant_counts_for_no_ranking() -> No
         Query("b", "?", passages=(Passage("b1", "x", relevant=False),),
               rankings=(Ranking("bm25", ("b1",)),)),
     )  # fmt: skip
-    (whole, *_) = ranking_parts(Layout.of(queries), BY_MARKS)
+    (whole, *_) = ranking_parts(Layout.from_queries(queries), BY_MARKS)
     assert whole.given.relevance.tolist() == [[1.0], [0.0]]  # type: ignore[attr-defined]
 
 
 def test_a_passage_without_a_text_in_the_batch_has_no_length() -> None:
     report = Report("r", "x", system="bm25", context=("tp2", "up1", "gone"))
-    layout = Layout.of((query("t", report), query("u")))
+    layout = Layout.from_queries((query("t", report), query("u")))
     found = dict(zip(layout.passages[0], layout.tokens(tokenizer("whitespace"))[0], strict=False))
     assert (found["tp2"], found["up1"]) == (2, 1)
     assert np.isnan(found["gone"])

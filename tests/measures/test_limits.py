@@ -36,7 +36,7 @@ from analysis.measures.base import (
     estimate,
     every,
     grounding_quality,
-    known,
+    known_labels,
     share,
     tokenizer,
 )
@@ -48,10 +48,10 @@ from analysis.measures.coverage import (
     answerable,
     answers,
     as_context,
+    checked,
     cov,
     cut_ratings,
     den,
-    held,
     ideal_gains,
     members,
     report_coverage,
@@ -231,9 +231,9 @@ class TestTwoQueries:
 
     def test_what_ir_measures_says_is_taken_within_a_hundred_thousandth(self) -> None:
         ours = np.array([0.5, NAN])
-        assert same(held(ours, np.array([0.500009, NAN])), 0.500009, NAN)
+        assert same(checked(ours, np.array([0.500009, NAN])), 0.500009, NAN)
         with pytest.raises(ValueError, match=r"is 0\.500020 where ours is 0\.500000"):
-            held(ours, np.array([0.50002, NAN]))
+            checked(ours, np.array([0.50002, NAN]))
 
     def test_rankings(self) -> None:
         # Relevant 0 and 2 of the first, found at ranks 2 and 3; 1 of the second, at rank 1; the
@@ -276,8 +276,8 @@ class TestShares:
 
     def test_a_label_that_is_missing_is_a_no_only_where_it_was_asked_for(self) -> None:
         labels, asked = np.array([1, 0, -1, -1]), np.array([True, True, True, False])
-        assert same(known(labels, asked), 1, 0, NAN, NAN)
-        assert same(known(labels, asked, "zero"), 1, 0, 0, NAN)
+        assert same(known_labels(labels, asked), 1, 0, NAN, NAN)
+        assert same(known_labels(labels, asked, "zero"), 1, 0, 0, NAN)
 
 
 class TestGroundedResponses:

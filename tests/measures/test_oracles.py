@@ -9,7 +9,7 @@ import pytest
 
 from analysis.measures.answers import rouge_1_recall
 from analysis.measures.base import Options
-from analysis.measures.coverage import Contexts, Ratings, alpha_ndcg, answerable, answers, held
+from analysis.measures.coverage import Contexts, Ratings, alpha_ndcg, answerable, answers, checked
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
 from analysis.statistics import Floats, Ints, rouge_l
 
@@ -128,7 +128,7 @@ def test_ir_measures_figures_are_taken_where_ours_bear_them_out(alpha: float) ->
 
 def test_figures_of_ir_measures_that_ours_contradict_are_refused() -> None:
     with pytest.raises(ValueError, match=r"is 0\.400000 where ours is 0\.500000"):
-        held(np.array([np.nan, 0.5]), np.array([np.nan, 0.4]))
+        checked(np.array([np.nan, 0.5]), np.array([np.nan, 0.4]))
 
 
 WORDS = ("the", "a", "of", "river", "bridge", "flood", "city", "said", "after", "three", "1998")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.evaluation.inputs import given_role
+from analysis.evaluation.inputs import chance_given_split
 from analysis.measures.agreement import NO_POWERED_INTERVAL, Labelled, powered_mean, powered_pairs
 from analysis.statistics import (
     PEOPLE_ALONE,
@@ -112,9 +112,9 @@ def test_below_ten_queries_nothing_is_tested() -> None:
 
 
 def test_a_drawn_share_stays_the_chance_where_roles_are_drawn_alike() -> None:
-    assert given_role(0.25, 0.5, 0.5) == pytest.approx(0.25)
+    assert chance_given_split(0.25, 0.5, 0.5) == pytest.approx(0.25)
     # Of 4 asked queries 1 is for evaluation, of 12 others 6 are: one in seven of these is asked.
-    assert given_role(4 / 16, 1 / 4, 1 / 2) == pytest.approx(1 / 7)
+    assert chance_given_split(4 / 16, 1 / 4, 1 / 2) == pytest.approx(1 / 7)
 
 
 @pytest.mark.parametrize(("others", "low"), [(0.7, 0.9842), (0.55, 1.0)])

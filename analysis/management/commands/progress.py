@@ -68,7 +68,7 @@ def _line(person: Person, made: Quality | None) -> Iterator[str]:
     for name, score in (("gold", person.gold), ("practice", person.practice)):
         if score is not None:
             yield f"{name} {score.right} of {score.asked}"
-    for variable, each in (made.of(person.rater) if made else {}).items():
+    for variable, each in (made.agreement_of(person.rater) if made else {}).items():
         kappa = each.kappa
         told = f"{kappa.value:.2f}" if kappa.value is not None else f"none ({kappa.reason})"
         yield f"{variable} kappa {told} on {each.units} units"

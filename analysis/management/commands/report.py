@@ -9,12 +9,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.arguments import OptionError, add_arguments, levels_of, read_choices
-from analysis.campaigns.frames import campaign_offers, campaign_strata
+from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import (
+    AvailableValues,
     ChoiceError,
     Choices,
-    Offered,
 )
 from analysis.formats import FORMATS
 from analysis.labels_file.frames import UnknownLevelError
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         if options["campaign"]:
             campaign = campaign_called(options["campaign"])
             strata = campaign_strata(campaign)
-            _check(campaign_offers(campaign, strata), choices)
+            _check(available_options(campaign, strata), choices)
             report = campaign_report(campaign, choices)
         else:
             try:
@@ -58,7 +58,7 @@ class Command(BaseCommand):
             print_lines(self.stdout, [text])
 
 
-def _check(offered: Offered, choices: Choices) -> None:
+def _check(offered: AvailableValues, choices: Choices) -> None:
     try:
         offered.check(choices)
     except ChoiceError as error:

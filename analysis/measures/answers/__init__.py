@@ -41,23 +41,23 @@ class Grades:
     natural: Floats
 
 
-def grade(of: Grades, options: Options, name: str) -> Floats:
+def grade(data: Grades, options: Options, name: str) -> Floats:
     """Return the grade of each answer unchanged, (N,)."""
-    grades: Floats = getattr(of, name)
+    grades: Floats = getattr(data, name)
     return grades
 
 
-def faithful_and_appropriate(of: Grades, options: Options) -> Found:
+def faithful_and_appropriate(data: Grades, options: Options) -> Found:
     """Return F+A = 2 F A / (F + A): the mean over answers, (N,), or that of the two means.
 
     Rosenthal and others 2025 do not say which. Their printed 3.0 for the means 3.0 and 3.5 fits
     only the harmonic mean of each answer (that of the means is 3.23), which is the default.
     """
-    there = np.isfinite(of.faithful) & np.isfinite(of.appropriate)
+    there = np.isfinite(data.faithful) & np.isfinite(data.appropriate)
     if options.harmonic == "item":
-        values = harmonic(of.faithful, of.appropriate)
+        values = harmonic(data.faithful, data.appropriate)
         return np.where(there, values, np.nan)
-    sums = np.column_stack([of.faithful, of.appropriate, np.ones(len(there))])
+    sums = np.column_stack([data.faithful, data.appropriate, np.ones(len(there))])
     return Pooled(np.where(there[:, None], sums, 0.0), _of_means)
 
 
@@ -105,35 +105,37 @@ def rouge_1_recall(answer: str, reference: str) -> float:
     return (wanted & given).total() / max(1, wanted.total())
 
 
-def _against_references(of: Texts, options: Options, score: Callable[[str, str], float]) -> Floats:
-    made = np.full(len(of.answers), np.nan)
+def _against_references(
+    data: Texts, options: Options, score: Callable[[str, str], float]
+) -> Floats:
+    made = np.full(len(data.answers), np.nan)
     together = max if options.references == "best" else np.mean
-    for row, (answer, references) in enumerate(zip(of.answers, of.references, strict=True)):
-        if of.answerable[row] and references:
+    for row, (answer, references) in enumerate(zip(data.answers, data.references, strict=True)):
+        if data.answerable[row] and references:
             made[row] = together([score(answer, reference) for reference in references])
     return made
 
 
-def rouge_l_of(of: Texts, options: Options) -> Floats:
+def rouge_l_of(data: Texts, options: Options) -> Floats:
     """Return ROUGE-L F1 against the references, the best or the mean of them, (N,) (Lin 2004)."""
-    return _against_references(of, options, lambda answer, wanted: rouge_l(answer, wanted).f1)
+    return _against_references(data, options, lambda answer, wanted: rouge_l(answer, wanted).f1)
 
 
-def recall_of(of: Texts, options: Options) -> Floats:
+def recall_of(data: Texts, options: Options) -> Floats:
     """Return ROUGE-1 recall against the references, the best or their mean, (N,) (Lin 2004)."""
-    return _against_references(of, options, rouge_1_recall)
+    return _against_references(data, options, rouge_1_recall)
 
 
-def rouge_l_to_passage(of: Texts, options: Options) -> Floats:
+def rouge_l_to_passage(data: Texts, options: Options) -> Floats:
     """Return ROUGE-L F1 of the answer and the passage, (N,), which shows how much is copied."""
-    rows = zip(of.answers, of.passages, of.answerable, strict=True)
+    rows = zip(data.answers, data.passages, data.answerable, strict=True)
     values = [rouge_l(answer, text).f1 if text and ok else np.nan for answer, text, ok in rows]
     return np.array(values, float)
 
 
-def length(of: Texts, options: Options) -> Floats:
+def length(data: Texts, options: Options) -> Floats:
     """Return the number of Unicode code points of the answer, (N,)."""
-    rows = zip(of.answers, of.answerable, strict=True)
+    rows = zip(data.answers, data.answerable, strict=True)
     return np.array([len(answer) if ok else np.nan for answer, ok in rows], float)
 
 
@@ -163,7 +165,7 @@ class Preferences:
     rows: int
 
 
-def win_rate(of: Preferences, options: Options) -> Floats:
+def win_rate(data: Preferences, options: Options) -> Floats:
     """Return wins / verdicts on the answer, (N,); with all pairs judged, the paper's definition.
 
     Rosenthal and others 2025 divide a question's wins by (systems - 1) x annotators, which is the
@@ -171,10 +173,10 @@ def win_rate(of: Preferences, options: Options) -> Floats:
     systems fit no simple rule for ties: `ties` names one. Under `half` the rates of S systems sum
     to S / 2 if all pairs are judged. NaN for an answer without a verdict.
     """
-    given = of.verdict != MISSING
-    worth = np.array(WINS[options.ties], float)[np.maximum(of.verdict, 0)]
-    wins, verdicts = np.zeros(of.rows), np.zeros(of.rows)
-    for side, rows in enumerate((of.first, of.second)):
+    given = data.verdict != MISSING
+    worth = np.array(WINS[options.ties], float)[np.maximum(data.verdict, 0)]
+    wins, verdicts = np.zeros(data.rows), np.zeros(data.rows)
+    for side, rows in enumerate((data.first, data.second)):
         np.add.at(wins, rows[given], worth[given, side])
         np.add.at(verdicts, rows[given], 1.0)
     return ratio(wins, verdicts)
@@ -191,7 +193,7 @@ WIN_RATE = Measure(
 )
 
 
-def unanswerable_accuracy(of: Texts, options: Options) -> Floats:
+def unanswerable_accuracy(data: Texts, options: Options) -> Floats:
     """Return 1 if the answer to an unanswerable question refuses, else 0, (N,); NaN if answerable.
 
     An answer refuses if it is empty or holds a phrase of the list. Rosenthal and others 2025 keep a
@@ -199,8 +201,8 @@ def unanswerable_accuracy(of: Texts, options: Options) -> Floats:
     systems.
     """
     refuses = refusal_list(options.refusals).refuses
-    systems = of.systems or [""] * len(of.answers)
-    rows = zip(of.answers, systems, of.answerable, strict=True)
+    systems = data.systems or [""] * len(data.answers)
+    rows = zip(data.answers, systems, data.answerable, strict=True)
     values = [np.nan if ok else float(refuses(answer, system)) for answer, system, ok in rows]
     return np.array(values, float)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.campaigns.contamination import prompts_that_saw
+from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import Choices
 from analysis.formats.methods import methods
@@ -131,4 +131,4 @@ def test_a_prompt_may_quote_development_queries_alone(
     prompt = f"For example: {TEXT.format(key[1:])}\n---\n{{texts}}{{units}}{{answer}}"
     judge = Judge.objects.create(rater=rater, backend="lexical", prompt=prompt)
     JudgeRun.objects.create(campaign=campaign, judge=judge, prompt_sha256="0" * 64)
-    assert len(prompts_that_saw(campaign, ["j"])) == warned
+    assert len(contaminated_prompts(campaign, ["j"])) == warned

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from django.http import QueryDict
 
 from analysis.data.metadata import length_strata, meta_strata
-from analysis.data.selection import ChoiceError, Choices, Offered, offered_by
+from analysis.data.selection import AvailableValues, ChoiceError, Choices, available_values
 from analysis.formats import FORMATS
 from analysis.forms import ChoicesForm
 from annotation.models import Campaign
@@ -24,7 +24,7 @@ FACTS = [
     *table({"ada": "13"}, "rating", system="dense"),
 ]
 DOMAINS = {"domain": {"r0": "law"}}
-OFFERED = offered_by(FACTS, DOMAINS)
+OFFERED = available_values(FACTS, DOMAINS)
 
 
 def kept(**chosen: Any) -> list[tuple[str, str, str]]:
@@ -79,7 +79,7 @@ def test_what_is_not_there_is_told(chosen: Any, says: str) -> None:
     assert says in str(error.value)
 
 
-def form(query: str, offered: Offered = OFFERED) -> ChoicesForm:
+def form(query: str, offered: AvailableValues = OFFERED) -> ChoicesForm:
     return ChoicesForm(QueryDict(query), offered)
 
 

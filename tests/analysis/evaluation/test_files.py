@@ -15,7 +15,7 @@ import pytest
 
 from analysis.evaluation.leaderboard import leaderboard
 from analysis.evaluation.methods import PAPERS
-from analysis.evaluation.selection import Shown, shown_of
+from analysis.evaluation.selection import Shown, select_shown
 from analysis.formats.citations import CITED
 from analysis.measures.base import Options
 from tests.analysis.conftest import run
@@ -245,13 +245,13 @@ def test_a_system_is_higher_than_those_whose_adjusted_p_is_below_the_level() -> 
 
 def test_order_and_allowlist_leave_letters_and_tests_as_they_are() -> None:
     whole = {"measures": MEASURED, "leaderboard": leaderboard(MEASURED, RATERS)}
-    first = shown_of(whole, Shown(order="M"))["leaderboard"]["boards"][0]
+    first = select_shown(whole, Shown(order="M"))["leaderboard"]["boards"][0]
     assert list(first["systems"]) == ["y", "z", "x"]
-    last = shown_of(whole, Shown(order="-M", systems=("x", "y")))["leaderboard"]
+    last = select_shown(whole, Shown(order="-M", systems=("x", "y")))["leaderboard"]
     assert list(last["boards"][0]["systems"]) == ["x", "y"]
     assert last["letters"] == {"x": "A", "y": "B", "z": "C"}
     assert last["boards"][0]["systems"]["y"]["M"]["higher_than"] == ["x", "z"]
-    only = shown_of(whole, Shown(evaluators=("people+j",)))["leaderboard"]["boards"]
+    only = select_shown(whole, Shown(evaluators=("people+j",)))["leaderboard"]["boards"]
     assert [board["kind"] for board in only] == ["powered"]
     with pytest.raises(ValueError, match="There is no system 'w'; there are x, y, z"):
-        shown_of(whole, Shown(systems=("w",)))
+        select_shown(whole, Shown(systems=("w",)))

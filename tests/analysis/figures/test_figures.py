@@ -16,7 +16,7 @@ import pytest
 from analysis.document import Number
 from analysis.figures import FIGURES, Subject, subjects
 from analysis.figures.base import Notes, Scale
-from analysis.figures.files import csv_file, offered, svg_file
+from analysis.figures.files import available_kinds, csv_file, svg_file
 from analysis.figures.svg import fitted, width_of, wrapped
 from tests.analysis.figure_cast import report_of
 from tests.analysis.hostile import HOSTILE
@@ -241,7 +241,7 @@ def test_a_system_has_a_mark_of_its_own_shape_for_each_estimate(full: JSON) -> N
     told = [t for t in titles(figure) if t.startswith(("people", "judge", "corrected"))]
     assert len(told) == 2 * 2 * 3
     estimate = full["scores"]["coverage"]["estimate"]["bm25"]["judges"]["mild"]
-    assert f"people: {Number.of(estimate['humans'])}" in told
+    assert f"people: {Number.from_estimate(estimate['humans'])}" in told
     assert f"corrected, from both: {estimate['prediction_powered']['reason']}" in told
 
 
@@ -250,12 +250,13 @@ def test_a_bin_stands_at_its_probability_and_the_share_of_yes(full: JSON) -> Non
     bins = calibration["reliability"]
     figure = drawn(full, "reliability")
     told = [t for t in titles(figure) if t.startswith("probability")]
-    brier, error = calibration["brier"], calibration["expected_calibration_error"]
-    summary = f"Brier {Number.of(brier).text}, calibration error {Number.of(error).text}"
+    brier = Number.from_estimate(calibration["brier"]).text
+    error = Number.from_estimate(calibration["expected_calibration_error"]).text
+    summary = f"Brier {brier}, calibration error {error}"
     assert summary in words(figure)
     assert len([r for r in rows(full, "reliability") if r["judge"] == "mild"]) == len(bins) == 10
     for each in bins:
-        share = Number.of(each["share"])
+        share = Number.from_estimate(each["share"])
         assert f"probability {each['probability']:.3f}: {share}, {each['units']} units" in told
 
 
@@ -336,7 +337,7 @@ def test_notes_give_each_reason_one_letter() -> None:
 
 def test_a_figure_is_a_pdf_too_where_that_can_be_made(full: JSON) -> None:
     pytest.importorskip("typst")
-    pdf = next(kind for kind in offered() if kind.suffix == "pdf")
+    pdf = next(kind for kind in available_kinds() if kind.suffix == "pdf")
     for figure in FIGURES.values():
         for each in subjects(full, figure):
             made = pdf.render(figure, each)
@@ -349,4 +350,4 @@ def test_a_figure_is_a_pdf_too_where_that_can_be_made(full: JSON) -> None:
 
 def test_without_what_makes_pdf_the_others_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analysis.figures.files.can_make_pdf", lambda: False)
-    assert [kind.suffix for kind in offered()] == ["svg", "csv"]
+    assert [kind.suffix for kind in available_kinds()] == ["svg", "csv"]

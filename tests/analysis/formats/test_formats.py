@@ -16,7 +16,7 @@ import pytest
 from django.core.management.base import CommandError
 from markdown_it import MarkdownIt
 
-from analysis.document import DASH, Cell, Document, Number, Table, Who, count, rounded
+from analysis.document import DASH, Cell, Document, Number, RaterName, Table, count, rounded
 from analysis.formats import FORMATS
 from analysis.formats.build import document
 from tests.analysis.conftest import run
@@ -265,9 +265,11 @@ def test_the_tables_show_every_estimate_of_a_judge(report: JSON) -> None:
     for variable in report["variables"].values():
         for judge in variable["judges"].values():
             for block in (judge["agreement"], judge["human_ceiling"], *judge["pairs"].values()):
-                assert {Number.of(estimate) for estimate in block.values()} <= shown
+                assert {Number.from_estimate(estimate) for estimate in block.values()} <= shown
             for cut in judge["thresholds"]:
-                told = {Number.of(each) for each in cut.values() if isinstance(each, dict)}
+                told = {
+                    Number.from_estimate(each) for each in cut.values() if isinstance(each, dict)
+                }
                 assert told <= shown
 
 
@@ -351,7 +353,7 @@ def test_marks_of_reasons_go_on_after_z() -> None:
 
 def test_a_table_with_a_cell_too_few_is_refused() -> None:
     with pytest.raises(ValueError, match="as many cells"):
-        Table("t", ("a", Who("b")), (("only",),))
+        Table("t", ("a", RaterName("b")), (("only",),))
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -15,7 +15,7 @@ from django.test import Client
 
 from analysis.formats import FORMATS
 from analysis.formats.markdown import sections_as_markdown
-from analysis.frozen.compare import change, compared
+from analysis.frozen.compare import compared, describe_change
 from analysis.models import FrozenReport
 from analysis.signals import NOBODY
 from annotation.models import Campaign, Label, Rater, User
@@ -197,7 +197,7 @@ def estimate(value: float | None, low: float | None = None, high: float | None =
     ],
 )
 def test_changes_are_told_in_words(before: Any, after: Any, says: str) -> None:
-    assert change(before, after) == says
+    assert describe_change(before, after) == says
 
 
 def test_only_what_differs_is_listed(labelled: Campaign) -> None:

@@ -109,7 +109,7 @@ ADA = {"item": "r", "unit": "q", "variable": "v", "rater": "Ada", "value": "3"}
 def test_evidence_of_a_judgement_repeated_is_that_of_the_first(tmp_path: Path) -> None:
     spans = [{"field": "report", "start": 0, "end": 4, "text": "word"}]
     path = write_lines(tmp_path / "labels.jsonl", [ADA, ADA | {"replicate": 1, "spans": spans}])
-    assert file_frame([path], {})[0].marks.spans == {}
+    assert file_frame([path], {})[0].evidence.spans == {}
 
 
 def test_of_what_meta_says_of_an_item_the_first_counts(tmp_path: Path) -> None:

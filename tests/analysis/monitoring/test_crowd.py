@@ -17,12 +17,12 @@ from analysis.monitoring.agreement import (
     NO_OTHERS,
     NOBODY,
     ONE_CATEGORY,
-    Said,
+    VariableLabels,
     WithOthers,
     newest_labels,
     with_others,
 )
-from analysis.monitoring.flags import apart, longest_run, one_sided, quality
+from analysis.monitoring.flags import flag_low_kappa, flag_one_sided, longest_run, quality
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Label, Rater, rater_of
@@ -101,15 +101,17 @@ class TestAgreement:
         assert few.percent.low is None
 
 
-def said(*columns: str, escape: bool = False) -> Said:
+def said(*columns: str, escape: bool = False) -> VariableLabels:
     codes = codes_of(*columns)
     labels = np.arange(codes.size).reshape(codes.shape) + 1
     values = ["yes", "invalid" if escape else "no"]
-    return Said("v", values, list(NAMES)[: codes.shape[1]], np.arange(len(codes)), codes, labels)
+    return VariableLabels(
+        "v", values, list(NAMES)[: codes.shape[1]], np.arange(len(codes)), codes, labels
+    )
 
 
-def standing_out(of: Said, *out: int) -> list[Hint]:
-    return list(one_sided(of, ("invalid",), NAMES, out))
+def standing_out(of: VariableLabels, *out: int) -> list[Hint]:
+    return list(flag_one_sided(of, ("invalid",), NAMES, out))
 
 
 MIXED = "yynnynnyynynynnyynynyynn"
@@ -167,7 +169,7 @@ class TestHints:
         own = "".join({"y": "n", "n": "y"}[c] if n % 2 else c for n, c in enumerate(others))
         of = said(own, others, others)
         agreement = with_others(of.raters, of.codes, of.queries, 2, is_ordered=False)
-        (found,) = apart(of, agreement, NAMES)
+        (found,) = flag_low_kappa(of, agreement, NAMES)
         assert (found.code, found.name) == ("apart", "ann")
         assert "on 48 units. The others have 1.00 with each other" in found.text
         assert found.labels == {"of": "others", "variable": "v"}
@@ -204,16 +206,16 @@ class TestStored:
     def test_escapes_are_no_agreement_but_stand_out(self, study: Study) -> None:
         rita = rater_of(study.rita)
         made = quality(study.campaign)
-        own = made.of(rita.pk)["answerable"]
+        own = made.agreement_of(rita.pk)["answerable"]
         assert (own.units, own.percent.value) == (0, None)
         assert own.percent.reason == "the person gave no label of a category"
-        assert made.of(rater_of(study.ada).pk)["answerable"].percent.value == 1.0
+        assert made.agreement_of(rater_of(study.ada).pk)["answerable"].percent.value == 1.0
         assert of_codes(study) == {rita.name: {"one_answer", "escapes"}}
 
     def test_who_is_left_out_vanishes_from_the_others_agreement(self, study: Study) -> None:
-        before = quality(study.campaign).of(rater_of(study.ada).pk)["answerable"]
+        before = quality(study.campaign).agreement_of(rater_of(study.ada).pk)["answerable"]
         exclude(study.campaign, rater_of(study.ben), "guessed")
-        after = quality(study.campaign).of(rater_of(study.ada).pk)["answerable"]
+        after = quality(study.campaign).agreement_of(rater_of(study.ada).pk)["answerable"]
         assert (before.units, after.units) == (24, 0)
         assert after.percent.reason == NOBODY
 

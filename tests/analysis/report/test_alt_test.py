@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.sections import beside_tables
+from analysis.formats.sections import test_tables_of
 from analysis.report.agreement import agreement
-from analysis.report.alt_test import beside_test
+from analysis.report.alt_test import sensitivity_and_power
 from analysis.report.judges import judges
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 
@@ -19,7 +19,7 @@ def beside(rows: dict[str, str], variable: str = "answerable") -> Any:
     sample = sample_of(frame_of(table(rows, variable)), variable)
     compared = {"agreement": agreement(sample), "judges": judges(sample, 0.2)}
     column = [r.name for r in sample.frame.raters].index(JUDGE)
-    return beside_test(sample, column, compared, 0.2)
+    return sensitivity_and_power(sample, column, compared, 0.2)
 
 
 def test_power_stands_beside_the_verdict() -> None:
@@ -52,9 +52,9 @@ def test_lost_answers_are_dropped_in_one_line_only() -> None:
     found = beside({"Ada": ADA, "Bram": BRAM, "Chidi": CHIDI, JUDGE: judge})["sensitivity"]
     dropped, kept = found["missing_dropped"], found["multiplicative"]
     assert dropped["advantage_probability"] > kept["advantage_probability"]
-    (table_of_rules,) = beside_tables({"sensitivity": found})
+    (table_of_rules,) = test_tables_of({"sensitivity": found})
     assert "Items without an answer dropped" in [row[0] for row in table_of_rules.rows]
 
 
 def test_a_report_from_before_these_has_no_tables_of_them() -> None:
-    assert beside_tables({"winning_rate": 1.0}) == []
+    assert test_tables_of({"winning_rate": 1.0}) == []

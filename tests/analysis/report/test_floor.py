@@ -18,7 +18,7 @@ from analysis.formats import FORMATS
 from analysis.formats.methods import methods
 from analysis.formats.people_sections import gap_tables, no_floor
 from analysis.report.agreement import agreement
-from analysis.report.alt_test import verdict_words
+from analysis.report.alt_test import describe_verdict
 from analysis.report.judges import judges
 from analysis.report.warnings import warnings
 from annotation.models import Campaign
@@ -62,7 +62,7 @@ class TestAPassIsHeldAgainstTheFloor:
         # It ties throughout: 78 queries are needed at .05, 39 at .1, and 60 are there.
         found = judged(ALIKE, ALIKE)
         assert found["floor"]["largest_epsilon_failed"] == 0.05
-        words = verdict_words(found["alt_test"], found["floor"])
+        words = describe_verdict(found["alt_test"], found["floor"])
         assert words == f"{OVERLAP}; the largest ε of the curve at which it does not is 0.05"
 
     def test_the_curve_is_held_against_the_floor_at_each_epsilon(self) -> None:

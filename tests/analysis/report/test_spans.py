@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis.data.frame import make_frame
-from analysis.data.labels import Mark, Marks, Place
+from analysis.data.labels import Evidence, EvidenceSpan, LabelKey
 from analysis.formats.sections import span_blocks
 from analysis.report.evidence import spans
 from tests.analysis.cast import JUDGE, YES_NO, frame_of, table
@@ -18,20 +18,20 @@ from tests.analysis.cast import JUDGE, YES_NO, frame_of, table
 TEXT = "the quick is brown foxes"
 
 
-def marks(**by_rater: Mapping[int, tuple[int, int] | None]) -> Marks:
+def marks(**by_rater: Mapping[int, tuple[int, int] | None]) -> Evidence:
     """Marks of unit n in report n // 2, as `table` makes them; None stands nowhere."""
     found = {
-        Place(f"r{n // 2}", "question", f"q{n}", "answerable", rater): (
-            Mark("report", *(ends or (None, None))),
+        LabelKey(f"r{n // 2}", "question", f"q{n}", "answerable", rater): (
+            EvidenceSpan("report", *(ends or (None, None))),
         )
         for rater, given in by_rater.items()
         for n, ends in given.items()
     }
     known = {(f"r{n}", "report"): TEXT for n in range(10)}
-    return Marks(found, known, {"answerable": "report"})
+    return Evidence(found, known, {"answerable": "report"})
 
 
-def block(rows: dict[str, str], found: Marks) -> Any:
+def block(rows: dict[str, str], found: Evidence) -> Any:
     return spans(frame_of(table(rows)).variables["answerable"], found, 50, 0).get("spans")
 
 
@@ -96,8 +96,8 @@ def test_marks_of_somebody_left_out_are_as_if_never_made() -> None:
     facts = table({**rows, "Cleo": "yyy"})
     left_out = make_frame(facts, {"answerable": YES_NO}, {"Cleo": "guessed"})
     for fields in (both.fields, {}):
-        without = Marks(both.spans, both.texts, fields)
-        with_hers = Marks({**moved, **both.spans}, both.texts, fields)
+        without = Evidence(both.spans, both.texts, fields)
+        with_hers = Evidence({**moved, **both.spans}, both.texts, fields)
         found = spans(left_out.variables["answerable"], with_hers, 50, 0)["spans"]
         assert found == block(rows, without)
 
@@ -127,5 +127,5 @@ def test_with_gaps_alpha_is_of_pairs() -> None:
 
 
 def test_where_nobody_marked_anything_there_is_no_block() -> None:
-    assert block({"Ada": "yn", "Bram": "yn"}, Marks()) is None
+    assert block({"Ada": "yn", "Bram": "yn"}, Evidence()) is None
     assert span_blocks({}) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analysis.campaigns.contamination import prompts_that_saw
+from analysis.campaigns.contamination import contaminated_prompts
 from analysis.data.frame import LabelFact
 from analysis.data.selection import Choices
 from analysis.formats import FORMATS
@@ -119,7 +119,7 @@ def test_a_prompt_that_quotes_what_people_labelled() -> None:
         rater = Rater.objects.create(name=name, kind="judge")
         judge = Judge.objects.create(rater=rater, backend="lexical", prompt=prompt)
         JudgeRun.objects.create(campaign=study.campaign, judge=judge, prompt_sha256="0" * 64)
-    seen = prompts_that_saw(study.campaign, ["peeper", "honest"])
+    seen = contaminated_prompts(study.campaign, ["peeper", "honest"])
     assert [(each["code"], each["rater"]) for each in seen] == [("prompt_saw_labels", "peeper")]
     assert "texts of 1 of the 1 items" in seen[0]["text"]
 
@@ -132,7 +132,7 @@ def prompted(study: Study, prompt: str, campaign: Campaign | None = None) -> lis
     judge = Judge.objects.create(rater=rater, backend="lexical", prompt=prompt)
     of = campaign or study.campaign
     JudgeRun.objects.create(campaign=of, judge=judge, prompt_sha256="0" * 64)
-    return prompts_that_saw(study.campaign, ["peeper"])
+    return contaminated_prompts(study.campaign, ["peeper"])
 
 
 def labelled() -> tuple[Study, Assignment]:

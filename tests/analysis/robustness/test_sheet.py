@@ -152,16 +152,16 @@ def test_between_texts_that_are_not_there_only_a_bad_tie_is_earned(said: str, pl
 
 def test_samples_differ_by_pairs() -> None:
     """Of three samples yes, yes, no: 2 of 3 pairs differ; of yes, no and a missing one: 1 of 1."""
-    told = [(Counter({"yes": 2, "no": 1}), 0), (Counter({"yes": 1, "no": 1}), 1)]
-    found = Samples(3, told, 0, {"timeout": 1}).compared(200, 0)
+    counts = [(Counter({"yes": 2, "no": 1}), 0), (Counter({"yes": 1, "no": 1}), 1)]
+    found = Samples(3, counts, 0, {"timeout": 1}).compared(200, 0)
     assert found["compared"] == 2
     assert found["flips"]["value"] == pytest.approx((2 / 3 + 1) / 2)
 
 
 def test_pairs_of_samples_that_are_missing_are_alike_at_best_and_unlike_at_worst() -> None:
     """Of 9 pairs 3 differ, 1 is alike, and 5 are not known: 2 of one unit, 3 of another."""
-    told = [(Counter({"yes": 2, "no": 1}), 0), (Counter({"yes": 1, "no": 1}), 1)]
-    flips = Samples(3, told, 1, {"timeout": 4}).compared(200, 0)["flips"]
+    counts = [(Counter({"yes": 2, "no": 1}), 0), (Counter({"yes": 1, "no": 1}), 1)]
+    flips = Samples(3, counts, 1, {"timeout": 4}).compared(200, 0)["flips"]
     assert flips["bounds"] == [pytest.approx(3 / 9), pytest.approx(8 / 9)]
     assert flips["missing"] == {"timeout": 4}
 

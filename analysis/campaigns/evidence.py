@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from analysis.data.labels import Mark, Marks, Place
+from analysis.data.labels import Evidence, EvidenceSpan, LabelKey
 from annotation.models import Campaign, Item, Rater, Span
 from annotation.presentation import items_of, schema, shown_texts
 from datasets.material import as_rows
@@ -24,22 +24,22 @@ _COLUMNS = (
 )
 
 
-def campaign_marks(campaign: Campaign) -> Marks:
+def campaign_evidence(campaign: Campaign) -> Evidence:
     """Return the spans of a campaign's current labels; texts are read only if there are spans."""
     stored = Span.objects.filter(
         label__response__current=True,
         label__response__assignment__item__campaign=campaign,
         label__response__assignment__replicate=0,
     ).exclude(label__response__assignment__rater__kind=Rater.Kind.TRIAL)
-    spans: dict[Place, list[Mark]] = {}
+    spans: dict[LabelKey, list[EvidenceSpan]] = {}
     for row in stored.order_by("pk").values_list(*_COLUMNS).iterator(chunk_size=5000):
-        spans.setdefault(Place(*row[:5]), []).append(Mark(*row[5:]))
+        spans.setdefault(LabelKey(*row[:5]), []).append(EvidenceSpan(*row[5:]))
     if not spans:
-        return Marks()
+        return Evidence()
     rule = schema(campaign).protocol.evidence
     fields = {rule.variable: rule.field} if rule else {}
     found = {place: tuple(marks) for place, marks in spans.items()}
-    return Marks(found, dict(_texts(campaign)), fields)
+    return Evidence(found, dict(_texts(campaign)), fields)
 
 
 def _texts(campaign: Campaign) -> Iterator[tuple[tuple[str, str], str]]:

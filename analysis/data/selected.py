@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from .assisted import Place
+from .assisted import AssistedKey
 from .frame import Frame, make_frame
 from .labels import Inputs, LabelFact, Scale
 from .selection import Choices, Strata
@@ -16,7 +16,7 @@ EVERYTHING = Choices()
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Pause the search for reference cycles while many lasting objects are created.
 
     Each search goes through all objects created before, which takes a tenth of the time of a
@@ -32,15 +32,15 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def chosen_frame(
+def selected_frame(
     facts: list[LabelFact],
     choices: Choices,
     strata: Strata,
     scales: Mapping[str, Scale],
-    verdicts: dict[Place, str] | None = None,
+    verdicts: dict[AssistedKey, str] | None = None,
     out: Mapping[str, str] | None = None,
 ) -> Frame:
     """Return the frame of the labels that the options select; its inputs count all of them."""
     kept = choices.kept(facts, strata)
     frame = make_frame(kept, scales, out, verdicts, choices.assisted)
-    return replace(frame, strata=strata, inputs=Inputs.of(facts))
+    return replace(frame, strata=strata, inputs=Inputs.from_facts(facts))

@@ -7,12 +7,12 @@ from annotation.answers.evidence import Misplaced, misplaced
 from annotation.models import Campaign
 
 
-def hints(campaign: Campaign) -> list[JSON]:
+def misplaced_flags(campaign: Campaign) -> list[JSON]:
     """Return the raters with rationales from another text than the judged one, and their number."""
-    return [hint_of(found) for found in misplaced(campaign)]
+    return [flag_as_json(found) for found in misplaced(campaign)]
 
 
-def hint_of(found: Misplaced) -> JSON:
+def flag_as_json(found: Misplaced) -> JSON:
     """Return the flag as the report has it."""
     return {
         "name": found.rater,
