@@ -17,7 +17,15 @@ OPTIONS = options_of(Choices)
 KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}
 
 
-class ChoicesForm(forms.Form):
+class OptionsForm(forms.Form):
+    """A form of options, whose errors a page shows as a list."""
+
+    def problems(self) -> list[str]:
+        """Return the errors, in sentences."""
+        return [str(problem) for problems in self.errors.values() for problem in problems]
+
+
+class ChoicesForm(OptionsForm):
     """A report's options from an address; `choices` once the form is valid."""
 
     def __init__(self, data: QueryDict, offered: AvailableValues) -> None:
@@ -85,7 +93,3 @@ class ChoicesForm(forms.Form):
         for box in self["stratum"]:
             found.setdefault(read_stratum(str(box.data["value"]))[0], []).append(box)
         return found
-
-    def problems(self) -> list[str]:
-        """What is wrong, in sentences."""
-        return [str(problem) for problems in self.errors.values() for problem in problems]

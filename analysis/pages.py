@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from annotation.models import Campaign, User
+from annotation.people.membership import readable
+from judging.access import person
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+
+
+def readable_campaign(request: HttpRequest, pk: int) -> Campaign:
+    """Return a campaign that this account may read, or raise 404."""
+    return get_object_or_404(readable(person(request)).select_related("batch"), pk=pk)
+
+
+def options_query(request: HttpRequest) -> str:
+    """Return the options in the address, without empty ones."""
+    query = request.GET.copy()
+    for name in list(query):
+        query.setlist(name, [value for value in query.getlist(name) if value])
+    return query.urlencode()
 
 
 def report_address(campaign: Campaign, query: str) -> str:

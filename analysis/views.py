@@ -18,12 +18,11 @@ from analysis.formats import FORMATS
 from analysis.formats.build import document, moment
 from analysis.forms import ChoicesForm
 from analysis.frozen.store import UnequalError, as_frozen, freeze, frozen_reports
-from analysis.pages import READERS, attached
+from analysis.pages import READERS, attached, options_query, readable_campaign
 from analysis.robustness.document import robustness_document
 from analysis.robustness.sheet import sheet
 from annotation.access import is_blind
 from annotation.models import Campaign
-from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import role_required
 from judging.access import blind_page, person, runs_of
@@ -36,13 +35,13 @@ LONGEST_POLLED = 2 * 3600
 @role_required(*READERS)
 def report(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the frame of the page with its options; wrong ones are reported instead of numbers."""
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     form = _form(request, campaign)
     context = {
         "campaign": campaign,
         "formats": FORMATS.values(),
         "form": form,
-        "query": _query(request),
+        "query": options_query(request),
         "frozen": frozen_reports(campaign),
     }
     return render(request, "reports/report.html", context, status=200 if form.is_valid() else 422)
@@ -52,7 +51,7 @@ def report(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def body(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the numbers, as a part of the page."""
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
@@ -63,7 +62,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
         "report": found.report,
         "document": document(found.report),
         "campaign": campaign,
-        "query": _query(request),
+        "query": options_query(request),
         "newest": found.newest,
         "opened": int(time.time()),
         "moment": moment(found.report),
@@ -75,7 +74,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """Render how many labels are newer than the page's numbers; empty if it says so already."""
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     since, opened, shown = (_number(request, name) for name in ("since", "opened", "shown"))
     number = labels_since(campaign, since)
     if opened and time.time() - opened > LONGEST_POLLED:
@@ -93,7 +92,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     """Return the report as a file, in the format of that suffix."""
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
     form = _form(request, campaign)
@@ -109,7 +108,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
 @role_required(*READERS)
 def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the numbers on the page as a snapshot; if labels are newer, show their number first."""
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
     form = _form(request, campaign)
@@ -117,12 +116,12 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
         return _refused(form)
     found = computed_report(campaign, as_frozen(form.choices)).report
     if found["inputs"]["sha256"] != request.POST.get("inputs"):
-        context = {"campaign": campaign, "query": _query(request)}
+        context = {"campaign": campaign, "query": options_query(request)}
         return render(request, "reports/changed.html", context, status=409)
     try:
-        made = freeze(campaign, found, _query(request), person(request))
+        made = freeze(campaign, found, options_query(request), person(request))
     except UnequalError as error:
-        context = {"campaign": campaign, "query": _query(request), "problem": error}
+        context = {"campaign": campaign, "query": options_query(request), "problem": error}
         return render(request, "reports/unequal.html", context, status=409)
     return redirect("frozen", key=made.key)
 
@@ -134,7 +133,7 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
 
     Without `of` it is the first one that the figure suits.
     """
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     chosen = next((each for each in available_kinds() if each.suffix == suffix), None)
     if name not in FIGURES or chosen is None:
         raise Http404("No such figure, or not as such a file.")
@@ -173,25 +172,12 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "reports/robustness.html", context)
 
 
-def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    """Return a campaign that this account may read, or raise 404."""
-    return get_object_or_404(readable(person(request)).select_related("batch"), pk=pk)
-
-
 def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ChoicesForm:
     """Return the options in the address, apart from the parameters `beside`."""
     query = request.GET.copy()
     for name in beside:
         query.pop(name, None)
     return ChoicesForm(query, available_options(campaign, campaign_strata(campaign)))
-
-
-def _query(request: HttpRequest) -> str:
-    """Return the options in the address, without empty ones."""
-    query = request.GET.copy()
-    for name in list(query):
-        query.setlist(name, [value for value in query.getlist(name) if value])
-    return query.urlencode()
 
 
 def _refused(form: ChoicesForm) -> HttpResponse:

@@ -16,6 +16,7 @@ from analysis.data.selection import RESAMPLES, SEED, Choices, about
 from analysis.evaluation.answers import RECALL, VERIFICATION
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.slicing import SLICING
+from analysis.forms import OptionsForm
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.base import PRESETS, Options
 from analysis.types import JSON
@@ -448,7 +449,7 @@ def _ordered(rows: JSON, order: str, board: JSON) -> JSON:
     return {system: rows[system] for system in sorted(rows, key=place)}
 
 
-class MeasuresForm(forms.Form):
+class MeasuresForm(OptionsForm):
     """The options of the measures from an address; `asked` and `shown` once the form is valid."""
 
     def __init__(self, data: QueryDict, user: User, campaign: Campaign) -> None:
@@ -502,10 +503,6 @@ class MeasuresForm(forms.Form):
     def changed(self) -> bool:
         """Whether an option differs from the preset."""
         return any(self.given.get(name) for name in NAMES)
-
-    def problems(self) -> list[str]:
-        """Return the errors, in sentences."""
-        return [str(problem) for problems in self.errors.values() for problem in problems]
 
 
 def _field(name: str, own: Any, metadata: Any) -> forms.Field:

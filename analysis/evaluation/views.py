@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from analysis.document import Document, Table, count
@@ -30,11 +30,9 @@ from analysis.evaluation.selection import (
 from analysis.evaluation.slicing import slice_views
 from analysis.evaluation.trec import trec_archive
 from analysis.formats.build import moment
-from analysis.pages import READERS, attached
+from analysis.pages import READERS, attached, options_query, readable_campaign
 from analysis.types import JSON
 from annotation.access import is_blind
-from annotation.models import Campaign
-from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import role_required
 from judging.access import blind_page, person
@@ -160,13 +158,13 @@ def _sliced_by(report: JSON, campaign: str) -> str:
 @role_required(*READERS)
 def measures(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the frame of the page with its options; wrong ones are reported instead of numbers."""
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     form = MeasuresForm(request.GET, person(request), campaign)
     context = {
         "campaign": campaign,
         "form": form,
         "formats": FORMATS.values(),
-        "query": _query(request),
+        "query": options_query(request),
     }
     return render(
         request, "measures/measures.html", context, status=200 if form.is_valid() else 422
@@ -177,7 +175,7 @@ def measures(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def body(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the numbers, as a part of the page, or the error of an option that names nothing."""
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     form = MeasuresForm(request.GET, person(request), campaign)
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
@@ -204,7 +202,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     """Return the shown parts as a file, in the format of that suffix."""
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
     form = MeasuresForm(request.GET, person(request), campaign)
@@ -223,7 +221,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
 @role_required(*READERS)
 def runs(request: HttpRequest, pk: int) -> HttpResponse:
     """Return runs and qrels for TREC's tools, in one archive."""
-    campaign = _campaign(request, pk)
+    campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
     form = MeasuresForm(request.GET, person(request), campaign)
@@ -232,19 +230,6 @@ def runs(request: HttpRequest, pk: int) -> HttpResponse:
     archive = trec_archive(campaign, form.asked.options, form.asked.choices)
     record_export(request, pk, "measures", "zip")
     return attached(archive, ARCHIVE, f"measures-{pk}.zip")
-
-
-def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    """Return a campaign that this account may read, or raise 404."""
-    return get_object_or_404(readable(person(request)).select_related("batch"), pk=pk)
-
-
-def _query(request: HttpRequest) -> str:
-    """Return the options in the address, without empty ones."""
-    query = request.GET.copy()
-    for name in list(query):
-        query.setlist(name, [value for value in query.getlist(name) if value])
-    return query.urlencode()
 
 
 def _refused(text: str) -> HttpResponse:

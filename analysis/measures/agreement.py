@@ -35,7 +35,7 @@ from ..statistics import (
     wilcoxon_signed_rank,
 )
 from ..statistics.arrays import ratio, t_quantile
-from ..statistics.paired import DECIMALS
+from ..statistics.paired import DECIMALS, sums_and_counts
 from .base import Bounds
 
 Ranks = NDArray[np.signedinteger[Any]]
@@ -103,15 +103,10 @@ def _orderings(
     pairs = list(combinations(scores, 2))
     if not pairs:
         return {}
-    sums = np.concatenate([_sums(table) for table in scores.values()], axis=1)
+    sums = np.concatenate([sums_and_counts(table) for table in scores.values()], axis=1)
     bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed)
     made = bootstrap.estimates(partial(_taus, len(scores)), systems, method, EQUAL)
     return {(a, b): Ordering(a, b, each) for (a, b), each in zip(pairs, made, strict=True)}
-
-
-def _sums(scores: Floats) -> Floats:
-    there = np.isfinite(scores)
-    return np.concatenate([np.where(there, scores, 0.0), there.astype(float)], axis=1)
 
 
 def _taus(tables: int, weights: Floats) -> Floats:

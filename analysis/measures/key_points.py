@@ -170,12 +170,6 @@ RETENTION = tuple(
 )
 
 
-def key_point_score(yes: Floats, no: Floats) -> Floats:
-    """exp(yes) / (exp(yes) + exp(no)) of the logits of YES and NO (n,) (Qi and others 2024)."""
-    scores: Floats = np.exp(-np.logaddexp(0.0, no - yes))
-    return scores
-
-
 @dataclass(frozen=True)
 class Cut:
     """The points with a score of at least `threshold`: how many are kept, and how many wrongly.

@@ -221,7 +221,7 @@ def system_rank_correlation(
     method = f"{name} of the means of {n} systems"
     if n < 3:
         return undefined("fewer than three systems", n, method)
-    sums = np.concatenate([_sums(people), _sums(judge)], axis=1)
+    sums = np.concatenate([sums_and_counts(people), sums_and_counts(judge)], axis=1)
     bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed, interval)
     correlate = kendall_of_rows if function == "kendall" else spearman_of_rows
 
@@ -252,7 +252,8 @@ def spearman_of_rows(x: Floats, y: Floats) -> Floats:
     return ratio((rx * ry).sum(axis=-1), np.sqrt((rx**2).sum(axis=-1) * (ry**2).sum(axis=-1)))
 
 
-def _sums(scores: Floats) -> Floats:
+def sums_and_counts(scores: Floats) -> Floats:
+    """Return the scores (Q, S), 0 where missing, beside whether they exist: (Q, 2 S)."""
     there = np.isfinite(scores)
     return np.concatenate([np.where(there, scores, 0.0), there.astype(float)], axis=1)
 

@@ -21,7 +21,6 @@ from analysis.measures.key_points import (
     key_point_f,
     key_point_precision,
     key_point_recall,
-    key_point_score,
     points_from_context,
     retention,
 )
@@ -135,14 +134,6 @@ class TestF:
 
 
 class TestScore:
-    def test_it_is_the_share_of_yes_between_yes_and_no(self) -> None:
-        found = key_point_score(np.log(np.array([3.0, 1.0])), np.log(np.array([1.0, 1.0])))
-        assert found == pytest.approx([0.75, 0.5])
-
-    def test_large_logits_do_not_overflow(self) -> None:
-        found = key_point_score(np.array([1000.0, -1000.0]), np.zeros(2))
-        assert found == pytest.approx([1.0, 0.0])
-
     def test_a_cut_tells_false_discoveries_from_false_positives(self) -> None:
         # Kept from 0.7: three, of which one is not key; of the two that are not key one is kept.
         scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5, np.nan])
