@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, cast
 
-from analysis.data.selection import Choices, read_stratum
+from analysis.data.selection import ReportOptions, read_stratum
 from analysis.formats import FORMATS
 from analysis.statistics import Level
 from datasets.options import Option, check_bounds, options_of, values_of
@@ -30,17 +30,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=list(FORMATS), default="json")
     parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
-    add_declared(parser, options_of(Choices))
+    add_declared(parser, options_of(ReportOptions))
 
 
-def read_choices(given: dict[str, Any]) -> Choices:
+def read_choices(given: dict[str, Any]) -> ReportOptions:
     """The options that a command line states. Raises OptionError."""
     for text in given["stratum"]:
         if "" in read_stratum(text):
             raise OptionError(f"--stratum {text!r} is not NAME:VALUE, such as system:bm25.")
-    options = options_of(Choices)
+    options = options_of(ReportOptions)
     check_options(options, given)
-    return Choices.of_values(values_of(options, given))
+    return ReportOptions.of_values(values_of(options, given))
 
 
 def check_options(options: tuple[Option, ...], given: dict[str, Any]) -> None:

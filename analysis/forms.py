@@ -8,12 +8,18 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from analysis.data.selection import KINDS, AvailableValues, ChoiceError, Choices, read_stratum
+from analysis.data.selection import (
+    KINDS,
+    AvailableValues,
+    ReportOptions,
+    UnknownOptionError,
+    read_stratum,
+)
 from analysis.statistics.pairwise import CROWD
 from datasets.option_fields import Several, form_fields
 from datasets.options import options_of, values_of
 
-OPTIONS = options_of(Choices)
+OPTIONS = options_of(ReportOptions)
 KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}
 
 
@@ -25,7 +31,7 @@ class OptionsForm(forms.Form):
         return [str(problem) for problems in self.errors.values() for problem in problems]
 
 
-class ChoicesForm(OptionsForm):
+class ReportForm(OptionsForm):
     """A report's options from an address; `choices` once the form is valid."""
 
     def __init__(self, data: QueryDict, offered: AvailableValues) -> None:
@@ -69,10 +75,10 @@ class ChoicesForm(OptionsForm):
         return data
 
     def _check(self, data: Mapping[str, Any]) -> None:
-        self.choices = Choices.of_values(values_of(OPTIONS, data))
+        self.options = ReportOptions.of_values(values_of(OPTIONS, data))
         try:
-            self.offered.check(self.choices)
-        except ChoiceError as error:
+            self.offered.check(self.options)
+        except UnknownOptionError as error:
             for name, problem in error.problems.items():
                 self.add_error(name, problem)
 

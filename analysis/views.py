@@ -16,7 +16,7 @@ from analysis.figures import FIGURES, Figure, Subject, subjects
 from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
 from analysis.formats.build import document, moment
-from analysis.forms import ChoicesForm
+from analysis.forms import ReportForm
 from analysis.frozen.store import UnequalError, as_frozen, freeze, frozen_reports
 from analysis.pages import READERS, attached, options_query, readable_campaign
 from analysis.robustness.document import robustness_document
@@ -57,7 +57,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
         return _refused(form)
     if is_blind(person(request), campaign):
         return render(request, "reports/_blind.html", {"campaign": campaign})
-    found = computed_report(campaign, form.choices)
+    found = computed_report(campaign, form.options)
     context = {
         "report": found.report,
         "document": document(found.report),
@@ -99,7 +99,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     if not form.is_valid():
         return _refused(form)
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
-    text = chosen.render(computed_report(campaign, form.choices).report)
+    text = chosen.render(computed_report(campaign, form.options).report)
     record_export(request, pk, "report", suffix)
     return attached(text, chosen.media_type, f"report-{pk}.{suffix}")
 
@@ -114,7 +114,7 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
-    found = computed_report(campaign, as_frozen(form.choices)).report
+    found = computed_report(campaign, as_frozen(form.options)).report
     if found["inputs"]["sha256"] != request.POST.get("inputs"):
         context = {"campaign": campaign, "query": options_query(request)}
         return render(request, "reports/changed.html", context, status=409)
@@ -143,7 +143,7 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
     if not form.is_valid():
         return _refused(form)
     drawn, subject = FIGURES[name], request.GET.get("of", "")
-    found = _subject(drawn, computed_report(campaign, form.choices).report, subject)
+    found = _subject(drawn, computed_report(campaign, form.options).report, subject)
     content = chosen.render(drawn, found)
     record_export(request, pk, f"figure-{drawn.name}", suffix)
     file_name = f"{drawn.name}-{slugify(found.name) or 'figure'}-{pk}.{suffix}"
@@ -172,15 +172,15 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "reports/robustness.html", context)
 
 
-def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ChoicesForm:
+def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ReportForm:
     """Return the options in the address, apart from the parameters `beside`."""
     query = request.GET.copy()
     for name in beside:
         query.pop(name, None)
-    return ChoicesForm(query, available_options(campaign, campaign_strata(campaign)))
+    return ReportForm(query, available_options(campaign, campaign_strata(campaign)))
 
 
-def _refused(form: ChoicesForm) -> HttpResponse:
+def _refused(form: ReportForm) -> HttpResponse:
     text = "\n".join(form.problems())
     return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
 

@@ -91,13 +91,13 @@ def seconds(resamples: int) -> dict[str, float]:
 
     from analysis.campaigns.frames import campaign_frame
     from analysis.campaigns.reports import campaign_report
-    from analysis.data.selection import Choices
+    from analysis.data.selection import ReportOptions
     from annotation.models import Campaign
 
     campaign, began = Campaign.objects.get(name=NAME), perf_counter()
     campaign_frame(campaign)
     read = perf_counter()
-    campaign_report(campaign, Choices(resamples=resamples))
+    campaign_report(campaign, ReportOptions(resamples=resamples))
     return {"seconds": perf_counter() - read, "reading": read - began}
 
 

@@ -93,12 +93,12 @@ def seconds(path: Path, resamples: int) -> Figures:
 
     django.setup()
 
-    from analysis.data.selection import Choices
+    from analysis.data.selection import ReportOptions
     from analysis.labels_file.reports import labels_report
     from annotation.imports.columns import read_columns
 
     started, began = process_time(), perf_counter()
-    report = labels_report([path], {}, Choices(resamples=resamples))
+    report = labels_report([path], {}, ReportOptions(resamples=resamples))
     made, took = process_time() - started, perf_counter() - began
     began = process_time()
     lines = len(read_columns([path]))

@@ -111,13 +111,13 @@ def seconds(resamples: int) -> Figures:
     django.setup()
 
     from analysis.campaigns.frames import campaign_frame
-    from analysis.data.selection import Choices
+    from analysis.data.selection import ReportOptions
     from analysis.evaluation.build import measures_report
     from analysis.measures.base import PRESETS
     from annotation.models import Campaign
     from datasets.material import batch_rows
 
-    campaign, choices = Campaign.objects.get(name=NAME), Choices(resamples=resamples)
+    campaign, choices = Campaign.objects.get(name=NAME), ReportOptions(resamples=resamples)
     began = perf_counter()
     campaign_frame(campaign, choices)
     list(batch_rows(campaign.batch))

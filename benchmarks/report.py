@@ -65,14 +65,14 @@ def seconds(path: Path, resamples: int) -> dict[str, float]:
 
     django.setup()
 
-    from analysis.data.selection import Choices
+    from analysis.data.selection import ReportOptions
     from analysis.labels_file.frames import file_frame
     from analysis.labels_file.reports import labels_report
 
     began = perf_counter()
     file_frame([path], {"rating": "ordinal"})
     read = perf_counter()
-    labels_report([path], {"rating": "ordinal"}, Choices(resamples=resamples))
+    labels_report([path], {"rating": "ordinal"}, ReportOptions(resamples=resamples))
     return {"seconds": perf_counter() - read, "reading": read - began}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from analysis.data.resampling import Sample
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.report.agreement import agreement as agreement_of
 from analysis.report.build import frame_report
 from analysis.report.systems import scores
@@ -41,14 +41,14 @@ def report(
     adjudicators' decisions as well. `levels` gives the level of variables, which is nominal unless
     a protocol says otherwise. `resamples` defaults to the number that suits the queries.
     `variables`, `raters` and `judges` select labels. With `check` other libraries compute the
-    figures again, in a process of their own. Raises TableError, InputError, ChoiceError and
+    figures again, in a process of their own. Raises TableError, InputError, UnknownOptionError and
     ValueError.
     """
-    choices = _choices(resamples, seed, epsilon, reference, variables, raters, judges)
-    frame, protocol = frame_of(table, levels or {}, choices)
+    options = _options(resamples, seed, epsilon, reference, variables, raters, judges)
+    frame, protocol = frame_of(table, levels or {}, options)
     head = {"campaign": None, "protocol": protocol, "batch": None}
-    made = frame_report(head, frame, choices, list(frame.variables), None, check)
-    return Report({**made, "hints": []}, frame, choices)
+    made = frame_report(head, frame, options, list(frame.variables), None, check)
+    return Report({**made, "hints": []}, frame, options)
 
 
 def agreement(
@@ -63,8 +63,8 @@ def agreement(
 
     Raises as `report` does, and KeyError for an unknown variable.
     """
-    choices = _choices(resamples, seed)
-    frame, _ = frame_of(table, levels or {}, choices)
+    options = _options(resamples, seed)
+    frame, _ = frame_of(table, levels or {}, options)
     labels = frame.variables[chosen_name("variable", variable, frame.variables)]
     block = {
         "measurement": labels.scale.level,
@@ -72,7 +72,7 @@ def agreement(
         "agreement": agreement_of(Sample(labels, resamples, seed), False),
         "judges": {},
     }
-    return Variable(labels.name, block, labels, choices)
+    return Variable(labels.name, block, labels, options)
 
 
 def alternative_test(
@@ -88,10 +88,10 @@ def alternative_test(
     Judge and variable need not be named if they are the only ones. Raises as `report` does, and
     KeyError for unknown names.
     """
-    choices = _choices(None, 0, epsilon)
-    frame, _ = frame_of(table, levels or {}, choices)
+    options = _options(None, 0, epsilon)
+    frame, _ = frame_of(table, levels or {}, options)
     labels = frame.variables[chosen_name("variable", variable, frame.variables)]
-    return alt_test_of(labels, judge, epsilon, choices)
+    return alt_test_of(labels, judge, epsilon, options)
 
 
 def measures(table: Table, *, resamples: int | None = None, seed: int = 0) -> dict[str, Score]:
@@ -100,13 +100,13 @@ def measures(table: Table, *, resamples: int | None = None, seed: int = 0) -> di
     Measures that need texts or rankings need a batch: `tandem measures` has them. Raises as
     `report` does.
     """
-    choices = _choices(resamples, seed)
-    frame, _ = frame_of(table, {}, choices)
-    found = scores(frame, choices.resamples, choices.seed, None)
+    options = _options(resamples, seed)
+    frame, _ = frame_of(table, {}, options)
+    found = scores(frame, options.resamples, options.seed, None)
     return {name: Score(name, block) for name, block in found.items()}
 
 
-def _choices(
+def _options(
     resamples: int | None,
     seed: int,
     epsilon: float = 0.2,
@@ -114,14 +114,14 @@ def _choices(
     variables: Iterable[str] = (),
     raters: Iterable[str] = (),
     judges: Iterable[str] = (),
-) -> Choices:
+) -> ReportOptions:
     if (resamples is not None and resamples < 1) or seed < 0:
         raise ValueError("resamples is at least 1 and seed at least 0")
     if not math.isfinite(epsilon) or not 0 <= epsilon <= 1:
         raise ValueError("epsilon is a number from 0 to 1")
     if reference not in _REFERENCES:
         raise ValueError(f"reference is {' or '.join(map(repr, _REFERENCES))}")
-    return Choices(
+    return ReportOptions(
         seed=seed,
         resamples=resamples,
         epsilon=epsilon,

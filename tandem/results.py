@@ -16,7 +16,7 @@ from typing import Any
 from analysis import statistics
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.resampling import Sample
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.document import count
 from analysis.report.alt_test import alternative
 from analysis.report.floor import floor
@@ -78,11 +78,13 @@ class AltTest:
         return f"AltTest(epsilon={self.epsilon:g}, verdict={self.verdict!r}, winning_rate={rate})"
 
 
-def alt_test_of(labels: VariableFrame, judge: str, epsilon: float, choices: Choices) -> AltTest:
+def alt_test_of(
+    labels: VariableFrame, judge: str, epsilon: float, options: ReportOptions
+) -> AltTest:
     """Test a judge of a variable's labels. Raises KeyError for an unknown judge."""
     columns = {labels.raters[n].name: n for n in labels.columns("judge")}
     column = columns[chosen_name("judge", judge, columns)]
-    sample = Sample(labels, choices.resamples, choices.seed)
+    sample = Sample(labels, options.resamples, options.seed)
     beside = floor(sample, (epsilon,)).tests
     return AltTest.from_json(alternative(sample, labels.codes[:, column], (epsilon,), beside))
 
@@ -116,9 +118,11 @@ class Comparison:
 class Judge:
     """A judge of one variable, compared with people."""
 
-    def __init__(self, name: str, json: JSON, labels: VariableFrame, choices: Choices) -> None:
+    def __init__(
+        self, name: str, json: JSON, labels: VariableFrame, options: ReportOptions
+    ) -> None:
         self.name, self.json = name, json
-        self._labels, self._choices = labels, choices
+        self._labels, self._options = labels, options
 
     def against(self, whom: str = "") -> Comparison:
         """Compare the judge with people together, one person, or adjudicators' decisions.
@@ -136,12 +140,12 @@ class Judge:
 
     def alt_test(self, epsilon: float | None = None) -> AltTest:
         """Run the alternative annotator test at an epsilon, by default the report's."""
-        own = self._choices.epsilon
+        own = self._options.epsilon
         if epsilon is None or epsilon == own:
             return AltTest.from_json(self.json["alt_test"])
         if not 0 <= epsilon <= 1:
             raise ValueError("epsilon is a number from 0 to 1")
-        return alt_test_of(self._labels, self.name, epsilon, self._choices)
+        return alt_test_of(self._labels, self.name, epsilon, self._options)
 
     def __repr__(self) -> str:
         return f"Judge({self.name!r} on {self._labels.name!r}, kappa={self.against().kappa!r})"
@@ -150,9 +154,11 @@ class Judge:
 class Variable:
     """One variable: the agreement of people on it, and each judge."""
 
-    def __init__(self, name: str, json: JSON, labels: VariableFrame, choices: Choices) -> None:
+    def __init__(
+        self, name: str, json: JSON, labels: VariableFrame, options: ReportOptions
+    ) -> None:
         self.name, self.json = name, json
-        self._labels, self._choices = labels, choices
+        self._labels, self._options = labels, options
 
     @property
     def measurement(self) -> str:
@@ -205,7 +211,7 @@ class Variable:
     def judge(self, name: str = "") -> Judge:
         """Return a judge; the only one needs no name. Raises KeyError for others."""
         name = chosen_name("judge", name, self.json["judges"])
-        return Judge(name, self.json["judges"][name], self._labels, self._choices)
+        return Judge(name, self.json["judges"][name], self._labels, self._options)
 
     def __repr__(self) -> str:
         who = f"{count(self.people, 'person', 'people')}, {count(len(self.judges), 'judge')}"
@@ -238,14 +244,14 @@ class Report(Mapping[str, Variable]):
     A notebook shows it like the site's page.
     """
 
-    def __init__(self, json: JSON, frame: Frame, choices: Choices) -> None:
+    def __init__(self, json: JSON, frame: Frame, options: ReportOptions) -> None:
         self.json = json
-        self._frame, self._choices = frame, choices
+        self._frame, self._options = frame, options
 
     def __getitem__(self, variable: str) -> Variable:
         name = _check_known("variable", variable, self.json["variables"])
         labels = self._frame.variables[name]
-        return Variable(name, self.json["variables"][name], labels, self._choices)
+        return Variable(name, self.json["variables"][name], labels, self._options)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.json["variables"])

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from analysis.data.frame import Frame
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.labels_file.frames import UnknownLevelError, file_frame
 from analysis.statistics import Level
 from datasets.rows import InputError
@@ -34,22 +34,22 @@ class TableError(ValueError):
 
 
 def frame_of(
-    table: Table, levels: Mapping[str, Level], choices: Choices
+    table: Table, levels: Mapping[str, Level], options: ReportOptions
 ) -> tuple[Frame, str | None]:
     """Return the frame of a table or of labels files, and the protocol if its rows name one.
 
-    Raises TableError for a table, InputError for a file, and ChoiceError for an option that names
-    nothing in it.
+    Raises TableError for a table, InputError for a file, and UnknownOptionError for an option that
+    names nothing in it.
     """
     paths = _paths(table)
     if paths:
-        frame, protocols = _read(paths, levels, choices)
+        frame, protocols = _read(paths, levels, options)
     else:
         with TemporaryDirectory() as folder:
             path = Path(folder, "table.jsonl")
             _write(path, table)
             try:
-                frame, protocols = _read([path], levels, choices)
+                frame, protocols = _read([path], levels, options)
             except InputError as error:
                 row = f"row {error.place.line}" if error.place.line else "the table"
                 raise TableError(f"{row}: {error.wrong}; {error.mend}") from None
@@ -57,10 +57,10 @@ def frame_of(
 
 
 def _read(
-    paths: list[Path], levels: Mapping[str, Level], choices: Choices
+    paths: list[Path], levels: Mapping[str, Level], options: ReportOptions
 ) -> tuple[Frame, set[str]]:
     try:
-        return file_frame(paths, levels, choices)
+        return file_frame(paths, levels, options)
     except UnknownLevelError as error:
         raise TableError(str(error).removeprefix("--level: ")) from None
 

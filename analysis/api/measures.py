@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from analysis.evaluation.selection import (
     CHOSEN,
     SHOWN,
-    MeasuresChoices,
     MeasuresOptionError,
+    MeasuresOptions,
     ResolvedOptions,
     Shown,
     computed_measures,
@@ -125,7 +125,7 @@ class CampaignMeasures(Resource):
 
 def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> ResolvedOptions:
     """Raises ValidationError for an option, and for campaigns that are not offered."""
-    given = MeasuresChoices(**values_of(CHOSEN, chosen))
+    given = MeasuresOptions(**values_of(CHOSEN, chosen))
     try:
         return resolve_options(user, campaign, given, read_pairs(given.option))
     except MeasuresOptionError as error:

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from analysis.campaigns.cache import computed_report
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ChoiceError, Choices
+from analysis.data.selection import ReportOptions, UnknownOptionError
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from analysis.models import FrozenReport
 from annotation.api.access import campaign_named, check_blind, person, visible_studies
@@ -44,7 +44,7 @@ from datasets.api.throttling import PerReport
 from datasets.option_fields import LARGEST, serializer_fields
 from datasets.options import options_of, values_of
 
-OPTIONS = options_of(Choices)
+OPTIONS = options_of(ReportOptions)
 
 
 class ReportParameters(Strict):
@@ -155,16 +155,16 @@ class CampaignReport(Resource):
         return Response(found)
 
 
-def offered_check(campaign: Campaign, choices: Choices) -> None:
+def offered_check(campaign: Campaign, choices: ReportOptions) -> None:
     """Raises ValidationError where something is chosen that the campaign does not have."""
     try:
         available_options(campaign, campaign_strata(campaign)).check(choices)
-    except ChoiceError as error:
+    except UnknownOptionError as error:
         raise serializers.ValidationError(dict(error.problems)) from error
 
 
-def _choices(chosen: Mapping[str, Any]) -> Choices:
-    return Choices.of_values(values_of(OPTIONS, chosen))
+def _choices(chosen: Mapping[str, Any]) -> ReportOptions:
+    return ReportOptions.of_values(values_of(OPTIONS, chosen))
 
 
 CHANGED = "labels came since you read this report; read it again, and freeze that"
@@ -283,7 +283,9 @@ class OneFrozenReport(Resource):
         return HttpResponse(found.content, content_type="application/json")
 
 
-def _frozen(campaign: Campaign, choices: Choices, inputs: str, query: str, user: User) -> Response:
+def _frozen(
+    campaign: Campaign, choices: ReportOptions, inputs: str, query: str, user: User
+) -> Response:
     report = computed_report(campaign, choices).report
     if report["inputs"]["sha256"] != inputs:
         raise StandingError(CHANGED, more={"current": report["inputs"]})

@@ -12,7 +12,7 @@ from django.core.cache import caches
 from django.db.models import Count, Max, Q
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.types import JSON
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.people.membership import excluded
@@ -29,14 +29,14 @@ class Computed:
     newest: int
 
 
-def computed_report(campaign: Campaign, choices: Choices) -> Computed:
+def computed_report(campaign: Campaign, options: ReportOptions) -> Computed:
     """Return the current report of a campaign, from the cache if nothing has changed."""
     cache = caches["reports"]
     # Responses stored during the computation count as new, although the report may include them.
-    newest, key = state_of(campaign, asdict(choices))
+    newest, key = state_of(campaign, asdict(options))
     report = cache.get(key)
     if report is None:
-        report = campaign_report(campaign, choices)
+        report = campaign_report(campaign, options)
         cache.set(key, report)
     return Computed(report, newest)
 

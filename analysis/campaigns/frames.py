@@ -16,7 +16,7 @@ from analysis.data.frame import Frame, VariableFrame
 from analysis.data.labels import FloorCodes, LabelFact, scale_of
 from analysis.data.metadata import OF_META, in_order, length_strata, telling, text_of
 from analysis.data.selected import EVERYTHING, selected_frame, without_garbage_collection
-from analysis.data.selection import OWN_STRATA, AvailableValues, Choices, Strata
+from analysis.data.selection import OWN_STRATA, AvailableValues, ReportOptions, Strata
 from analysis.data.splits import EVALUATION, STRATUM
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QueryDraw, Rater, Unit
@@ -73,7 +73,7 @@ def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: boo
 
 @without_garbage_collection()
 def campaign_frame(
-    campaign: Campaign, choices: Choices = EVERYTHING, strata: Strata | None = None
+    campaign: Campaign, options: ReportOptions = EVERYTHING, strata: Strata | None = None
 ) -> Frame:
     """Return the frame of a campaign's selected current labels and missing ones.
 
@@ -84,7 +84,7 @@ def campaign_frame(
     scales = {v.name: scale_of(v) for v in asked.variables}
     verdicts = verdicts_in_other_campaigns(campaign)
     facts, out = list(_stored(campaign, asked)), excluded(campaign.name)
-    frame = selected_frame(facts, choices, strata or {}, scales, verdicts, out)
+    frame = selected_frame(facts, options, strata or {}, scales, verdicts, out)
     return replace(frame, evidence=campaign_evidence(campaign))
 
 

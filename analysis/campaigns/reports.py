@@ -6,7 +6,7 @@ from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_floor
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.misplaced_flags import misplaced_flags
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.report.build import frame_report
 from analysis.report.extras import written
 from analysis.types import JSON
@@ -14,9 +14,9 @@ from annotation.models import Campaign
 from annotation.presentation import schema
 
 
-def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
+def campaign_report(campaign: Campaign, options: ReportOptions) -> JSON:
     """Create the report of a campaign, as JSON."""
-    frame = campaign_frame(campaign, choices, campaign_strata(campaign))
+    frame = campaign_frame(campaign, options, campaign_strata(campaign))
     frame = with_floor(frame, campaign)
     head = {
         "campaign": campaign.name,
@@ -24,7 +24,7 @@ def campaign_report(campaign: Campaign, choices: Choices) -> JSON:
         "batch": campaign.batch.name,
     }
     order = [v.name for v in schema(campaign).variables]
-    report = frame_report(head, frame, choices, order, sampled=campaign.human_share < 1)
+    report = frame_report(head, frame, options, order, sampled=campaign.human_share < 1)
     report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
     report["warnings"] += contaminated_prompts(campaign, judges_there)

@@ -10,9 +10,9 @@ from dataclasses import replace
 from .assisted import AssistedKey
 from .frame import Frame, make_frame
 from .labels import Inputs, LabelFact, Scale
-from .selection import Choices, Strata
+from .selection import ReportOptions, Strata
 
-EVERYTHING = Choices()
+EVERYTHING = ReportOptions()
 
 
 @contextmanager
@@ -34,13 +34,13 @@ def without_garbage_collection() -> Iterator[None]:
 
 def selected_frame(
     facts: list[LabelFact],
-    choices: Choices,
+    options: ReportOptions,
     strata: Strata,
     scales: Mapping[str, Scale],
     verdicts: dict[AssistedKey, str] | None = None,
     out: Mapping[str, str] | None = None,
 ) -> Frame:
     """Return the frame of the labels that the options select; its inputs count all of them."""
-    kept = choices.kept(facts, strata)
-    frame = make_frame(kept, scales, out, verdicts, choices.assisted)
+    kept = options.kept(facts, strata)
+    frame = make_frame(kept, scales, out, verdicts, options.assisted)
     return replace(frame, strata=strata, inputs=Inputs.from_facts(facts))

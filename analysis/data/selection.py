@@ -27,7 +27,7 @@ OWN_STRATA = ("system", "setting")
 """Strata that are part of the labels."""
 
 
-class ChoiceError(ValueError):
+class UnknownOptionError(ValueError):
     """An option that names something unknown; `problems` are sentences by the option's name."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
@@ -59,7 +59,7 @@ RESAMPLES = {
 
 
 @dataclass(frozen=True)
-class Choices:
+class ReportOptions:
     """The options of a report, declared once for its form, API, command and documentation.
 
     Empty tuples take everything. `raters` apply to judges only where a judge or the kind is named
@@ -183,7 +183,7 @@ class Choices:
     )
 
     @classmethod
-    def of_values(cls, values: Mapping[str, Any]) -> Choices:
+    def of_values(cls, values: Mapping[str, Any]) -> ReportOptions:
         """Build the options from values by field, with strata as texts NAME:VALUE."""
         return cls(**{**values, "strata": tuple(map(read_stratum, values["strata"]))})
 
@@ -238,22 +238,22 @@ class AvailableValues:
     def judges(self) -> list[str]:
         return [name for name, kind in self.raters.items() if kind == "judge"]
 
-    def check(self, choices: Choices) -> None:
-        """Raise ChoiceError if the options name something unknown."""
-        problems = {name: said for name, said in self._problems(choices) if said}
+    def check(self, options: ReportOptions) -> None:
+        """Raise UnknownOptionError if the options name something unknown."""
+        problems = {name: said for name, said in self._problems(options) if said}
         if problems:
-            raise ChoiceError(problems)
+            raise UnknownOptionError(problems)
 
-    def _problems(self, choices: Choices) -> Iterator[tuple[str, str]]:
+    def _problems(self, options: ReportOptions) -> Iterator[tuple[str, str]]:
         pairs = [f"{name}:{value}" for name, values in self.strata.items() for value in values]
-        yield "variable", _lacking("variable", choices.variables, self.variables)
-        yield "rater", _lacking("rater", choices.raters, [*KINDS, *self.raters])
-        yield "judge", _lacking("judge", choices.judges, self.judges())
-        yield "stratum", _lacking("stratum", map(":".join, choices.strata), pairs)
-        if choices.threshold is not None and choices.threshold not in self.thresholds:
+        yield "variable", _lacking("variable", options.variables, self.variables)
+        yield "rater", _lacking("rater", options.raters, [*KINDS, *self.raters])
+        yield "judge", _lacking("judge", options.judges, self.judges())
+        yield "stratum", _lacking("stratum", map(":".join, options.strata), pairs)
+        if options.threshold is not None and options.threshold not in self.thresholds:
             cuts = ", ".join(f"{cut:g}" for cut in self.thresholds)
             existing = f"there are {cuts}" if cuts else "nothing is rated by numbers"
-            yield "threshold", f"No rating can be cut at {choices.threshold:g}; {existing}."
+            yield "threshold", f"No rating can be cut at {options.threshold:g}; {existing}."
 
 
 def available_values(facts: Iterable[LabelFact], strata: Strata) -> AvailableValues:

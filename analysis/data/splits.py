@@ -13,20 +13,20 @@ import numpy as np
 
 from ..statistics import Bools
 from ..types import JSON
-from .selection import Choices, Strata
+from .selection import ReportOptions, Strata
 
 STRATUM = "role"
 ROLES = DEVELOPMENT, EVALUATION, AUDIT = "development", "evaluation", "audit"
 """The splits of queries, by the names that campaigns store."""
 
 
-def evaluated(strata: Strata, choices: Choices) -> Collection[str] | None:
+def evaluated(strata: Strata, options: ReportOptions) -> Collection[str] | None:
     """Return the items on which judges and people may be compared; None for all.
 
     If the options select a split, it is used instead.
     """
     roles = strata.get(STRATUM)
-    if not roles or any(name == STRATUM for name, _ in choices.strata):
+    if not roles or any(name == STRATUM for name, _ in options.strata):
         return None
     return {item for item, role in roles.items() if role == EVALUATION}
 

@@ -10,7 +10,7 @@ import numpy as np
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.reference import HUMAN
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
     PEOPLE,
     TEXTS,
@@ -310,7 +310,7 @@ def _citations(pairs: Pairs) -> Citations:
     )
 
 
-def answer_points(points: Campaign, campaign: Campaign, choices: Choices) -> Frame:
+def answer_points(points: Campaign, campaign: Campaign, report_options: ReportOptions) -> Frame:
     """Return the labels of a campaign that compares points of answers with their context.
 
     Raises ValueError if it has another protocol, option or batch, or if `campaign` does not ask
@@ -327,7 +327,7 @@ def answer_points(points: Campaign, campaign: Campaign, choices: Choices) -> Fra
             f"{VERIFICATION} with points=answers"
         )
     check_same_batch(points, campaign)
-    return campaign_frame(points, choices)
+    return campaign_frame(points, report_options)
 
 
 def rated_parts(
@@ -481,7 +481,7 @@ def key_point_scores(
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
-    choices: Choices,
+    report_options: ReportOptions,
 ) -> JSON | None:
     """Return cuts of the scores at tenths and the option's, with calibration; None without any.
 
@@ -499,9 +499,9 @@ def key_point_scores(
     together = by_rater.pop(PEOPLE, nobody)
     return {
         "cut": options.score_cut,
-        **_scores_and_verdicts(queries, together, options, choices),
+        **_scores_and_verdicts(queries, together, options, report_options),
         "raters": {
-            name: _scores_and_verdicts(queries, of, options, choices)
+            name: _scores_and_verdicts(queries, of, options, report_options)
             for name, of in by_rater.items()
         },
     }
@@ -527,15 +527,17 @@ def _verdicts(
 
 
 def _scores_and_verdicts(
-    queries: Sequence[Query], verdicts: Ints, options: Options, choices: Choices
+    queries: Sequence[Query], verdicts: Ints, options: Options, report_options: ReportOptions
 ) -> JSON:
     """Compare the scores of all points with one rater's verdicts on them."""
     points = [(n, k.score) for n, query in enumerate(queries) for k in query.key_points]
     scores = np.array([np.nan if score is None else score for _, score in points], float)
     number = np.array([n for n, _ in points], dtype=np.int64)
     thresholds = sorted({*STEPS, options.score_cut})
-    made = cuts(scores, verdicts, number, thresholds, choices.resamples, choices.seed)
-    curve = calibration(scores, verdicts, number, draws=choices.resamples, seed=choices.seed)
+    made = cuts(scores, verdicts, number, thresholds, report_options.resamples, report_options.seed)
+    curve = calibration(
+        scores, verdicts, number, draws=report_options.resamples, seed=report_options.seed
+    )
     return {
         "cuts": [_cut(each) for each in made],
         "brier": curve.brier.within(*SHARE).as_json(),

@@ -12,7 +12,7 @@ from django.utils import timezone
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame
 from analysis.data.selected import without_garbage_collection
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.evaluation.answers import answer_points, key_point_scores
 from analysis.evaluation.inputs import TOGETHER, Part, Rows, stored_sample
 from analysis.evaluation.leaderboard import RANKED, Tables, leaderboard, matrix_of
@@ -38,7 +38,7 @@ def measures_report(
     campaign: Campaign,
     options: Options,
     preset: str,
-    choices: Choices,
+    report_options: ReportOptions,
     passages: tuple[str, Campaign] | None = None,
     slices: Sequence[Campaign] = (),
     points: Campaign | None = None,
@@ -51,27 +51,25 @@ def measures_report(
     """
     if passages is not None:
         check_same_batch(passages[1], campaign)
-    strata = [each for other in slices for each in labelled_strata(other, campaign, choices)]
-    frame = campaign_frame(campaign, choices)
-    of_answers = None if points is None else answer_points(points, campaign, choices)
+    strata = [each for other in slices for each in labelled_strata(other, campaign, report_options)]
+    frame = campaign_frame(campaign, report_options)
+    of_answers = None if points is None else answer_points(points, campaign, report_options)
     with without_garbage_collection():
         queries = tuple(batch_rows(campaign.batch))
-    rated = (
-        None if passages is None else passage_ratings(passages[1], passages[0], queries, choices)
-    )
+    rated = passages and passage_ratings(passages[1], passages[0], queries, report_options)
     found: JSON = {}
     layout = Layout.from_queries(queries)
     tables, persons = Tables(stored_sample(campaign), layout.oracles), Persons()
     for part in parts_of(campaign, queries, frame, options, rated, layout, of_answers):
         for measure in of_family(part.family):
-            name, values = _add(found, measure, part, options, choices, strata)
+            name, values = _add(found, measure, part, options, report_options, strata)
             persons.add(name, measure, part, values)
             if not isinstance(values, Pooled):
                 tables.add(name, measure, part, values)
     for name, measure, part, values in persons.together():
-        _put_all(found[name], measure, values, part, choices, strata)
+        _put_all(found[name], measure, values, part, report_options, strata)
     for name, of in found.items():
-        of |= _of_tables(tables, name, choices)
+        of |= _of_tables(tables, name, report_options)
     raters = [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters]
     return {
         "campaign": campaign.name,
@@ -79,8 +77,8 @@ def measures_report(
         "batch": campaign.batch.name,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
-        "seed": choices.seed,
-        "resamples": resamples_of(len(queries), choices.resamples),
+        "seed": report_options.seed,
+        "resamples": resamples_of(len(queries), report_options.resamples),
         "preset": preset,
         "options": options_as_json(options),
         "passages": passages and f"{passages[0]}@{passages[1].name}",
@@ -91,20 +89,20 @@ def measures_report(
         "evaluation_queries": tables.drawn.known(len(queries)),
         "leaderboard": leaderboard(found, raters),
         "measures": found,
-        "thresholds": {} if rated is None else rated.thresholds(frame, options, choices),
-        "metrics": tables.metrics(choices),
-        **_of_passages(campaign, layout, frame, options, choices),
-        "key_point_scores": key_point_scores(campaign, queries, frame, options, choices),
+        "thresholds": {} if rated is None else rated.thresholds(frame, options, report_options),
+        "metrics": tables.metrics(report_options),
+        **_of_passages(campaign, layout, frame, options, report_options),
+        "key_point_scores": key_point_scores(campaign, queries, frame, options, report_options),
     }
 
 
-def _of_tables(tables: Tables, name: str, choices: Choices) -> JSON:
+def _of_tables(tables: Tables, name: str, report_options: ReportOptions) -> JSON:
     """Return the parts of a measure's report that need its values on all queries and systems."""
-    evaluators = tables.evaluators(name, choices)
+    evaluators = tables.evaluators(name, report_options)
     return {
         "evaluators": evaluators,
         "evaluator_matrix": matrix_of(evaluators),
-        "forms": tables.forms(name, choices),
+        "forms": tables.forms(name, report_options),
         "settings": tables.settings(name),
         "powered": tables.powered(name),
     }
@@ -115,14 +113,14 @@ def _of_passages(
     layout: Layout,
     frame: Frame,
     options: Options,
-    choices: Choices,
+    report_options: ReportOptions,
 ) -> JSON:
     ratings = frame.variables.get("rating")
     if campaign.protocol != "rubric-passage" or ratings is None:
         return {"sampled": {}, "required": {}, "reference_contexts": {}}
     return {
-        "sampled": sampled_orderings(layout, ratings, options, choices),
-        **reference_contexts(layout, ratings, options, choices),
+        "sampled": sampled_orderings(layout, ratings, options, report_options),
+        **reference_contexts(layout, ratings, options, report_options),
     }
 
 
@@ -142,7 +140,7 @@ def _add(
     measure: Measure,
     part: Part,
     options: Options,
-    choices: Choices,
+    report_options: ReportOptions,
     strata: Sequence[Stratum],
 ) -> tuple[str, Found]:
     name = f"{measure.name}{part.suffix}"
@@ -158,7 +156,7 @@ def _add(
         },
     )
     values = part.found(measure, options)
-    _put_all(of, measure, values, part, choices, strata)
+    _put_all(of, measure, values, part, report_options, strata)
     return name, values
 
 
@@ -167,21 +165,21 @@ def _put_all(
     measure: Measure,
     values: Found,
     part: Part,
-    choices: Choices,
+    report_options: ReportOptions,
     strata: Sequence[Stratum],
 ) -> None:
     """Add a part's values by system, overall and in every slice."""
     every = np.ones(len(part.rows.systems), bool)
-    _put(of["systems"], _by_system(measure, values, part.rows, every, choices), part)
+    _put(of["systems"], _by_system(measure, values, part.rows, every, report_options), part)
     for stratum, rows in _strata(part.rows, strata):
         slices = of["slices"].setdefault(stratum, {})
         for value, where in rows.items():
-            made = _by_system(measure, values, part.rows, where, choices)
+            made = _by_system(measure, values, part.rows, where, report_options)
             _put(slices.setdefault(value, {}), made, part)
 
 
 def _by_system(
-    measure: Measure, values: Found, rows: Rows, where: Bools, choices: Choices
+    measure: Measure, values: Found, rows: Rows, where: Bools, report_options: ReportOptions
 ) -> dict[str, Estimate]:
     numbers = rows.numbers
     made = {}
@@ -189,7 +187,9 @@ def _by_system(
         kept = (rows.columns == column) & where
         if kept.any():
             own = rows_of(values, kept)
-            made[system] = estimate(measure, own, numbers[kept], choices.resamples, choices.seed)
+            made[system] = estimate(
+                measure, own, numbers[kept], report_options.resamples, report_options.seed
+            )
     return made
 
 

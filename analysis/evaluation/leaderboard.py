@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from analysis.data.reference import HUMAN
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
     JUDGE,
     MEAN_OF_PEOPLE,
@@ -221,15 +221,15 @@ class Tables:
         elif name not in (forms := self._forms.setdefault(measure.name, [])):
             forms.append(name)
 
-    def evaluators(self, name: str, choices: Choices) -> list[JSON]:
+    def evaluators(self, name: str, report_options: ReportOptions) -> list[JSON]:
         """Return for each pair of raters whether they order the systems alike by a measure.
 
         This needs six systems besides the oracle, since tau of fewer says next to nothing. A person
         is not compared with people together. If queries have splits, only evaluation queries count.
         """
-        return orders_as_json(self._orderings(name, choices))
+        return orders_as_json(self._orderings(name, report_options))
 
-    def _orderings(self, name: str, choices: Choices) -> list[Ordering]:
+    def _orderings(self, name: str, report_options: ReportOptions) -> list[Ordering]:
         named = self.systems.get(name, {})
         tables = {rater: of for rater, of in self.values.get(name, {}).items() if rater != TEXTS}
         if len({tuple(named[rater]) for rater in tables}) != 1:
@@ -239,8 +239,8 @@ class Tables:
         why = {rater: self._why(name, rater) for rater in tables}
         found = orderings(
             held,
-            choices.resamples,
-            choices.seed,
+            report_options.resamples,
+            report_options.seed,
             {rater: reason for rater, reason in why.items() if reason},
             FEWEST_OF_EVALUATORS,
         )
@@ -262,7 +262,7 @@ class Tables:
         every = [(name, rater, system) for rater in raters for system in systems]
         return next((self.unknown[each] for each in every if each in self.unknown), None)
 
-    def forms(self, name: str, choices: Choices) -> list[JSON]:
+    def forms(self, name: str, report_options: ReportOptions) -> list[JSON]:
         """Compare the order of systems and reports by a measure with that by its later forms.
 
         Examples of forms are people's yes and no, and a judge's ratings cut at eta; `a` uses this
@@ -288,12 +288,12 @@ class Tables:
         }
         why = {str(n): self._why(form, rater) for n, (form, rater) in enumerate(places)}
         unknown = {place: reason for place, reason in why.items() if reason}
-        drawn = choices.resamples, choices.seed
+        drawn = report_options.resamples, report_options.seed
         made = []
         for each in orderings(held, *drawn, unknown, FEWEST_OF_EVALUATORS):
             (own, a), (form, b) = places[int(each.a)], places[int(each.b)]
             if own == name != form and a != b:
-                spearman = _spearman(held[each.a], held[each.b], choices)
+                spearman = _spearman(held[each.a], held[each.b], report_options)
                 found = {"kendall": each.kendall.as_json(), "spearman": spearman.as_json()}
                 made.append({"a": a, "form": form, "b": b, **found})
         return made
@@ -379,7 +379,7 @@ class Tables:
             "pairs": pairs_as_json(pairs, bounds),
         }
 
-    def metrics(self, choices: Choices) -> dict[str, list[JSON]]:
+    def metrics(self, report_options: ReportOptions) -> dict[str, list[JSON]]:
         """Compare systems' orders by measures under each rater: rankings by cuts, and forms.
 
         Measures that ask no rater are given beside each rater's measures of rankings.
@@ -397,7 +397,7 @@ class Tables:
                     n: self._unknown(n, (rater,), self.systems[n].get(rater, ())) for n in tables
                 }
                 unknown = {name: reason for name, reason in why.items() if reason}
-                found = orderings(tables, choices.resamples, choices.seed, unknown)
+                found = orderings(tables, report_options.resamples, report_options.seed, unknown)
                 if found:
                     made.setdefault(rater, []).extend(orders_as_json(found))
         return made
@@ -424,7 +424,7 @@ def table_of(values: Floats, rows: Rows) -> Floats:
     return made.reshape(shape)
 
 
-def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
+def _spearman(one: Floats, other: Floats, report_options: ReportOptions) -> Estimate:
     """Return the rank correlation of two tables (Q, S) of the same queries and systems."""
     queries = np.repeat(np.arange(len(one)), one.shape[1])
     return correlation_estimates(
@@ -433,6 +433,6 @@ def _spearman(one: Floats, other: Floats, choices: Choices) -> Estimate:
         queries,
         ("spearman",),
         " over queries and systems",
-        draws=choices.resamples,
-        seed=choices.seed,
+        draws=report_options.resamples,
+        seed=report_options.seed,
     )["spearman"]

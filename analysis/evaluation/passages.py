@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.evaluation.answers import Counted
 from analysis.evaluation.inputs import (
     TEXTS,
@@ -286,7 +286,7 @@ def contexts_of(
 
 
 def reference_contexts(
-    layout: Layout, frame: VariableFrame, options: Options, choices: Choices
+    layout: Layout, frame: VariableFrame, options: Options, report_options: ReportOptions
 ) -> JSON:
     """Return the required subset P** of each query, and CRUX's measures of it and the oracle.
 
@@ -303,7 +303,7 @@ def reference_contexts(
         required[evaluator.rater] = _by_query(layout, whole, options)
         measured[evaluator.rater] = {
             name: {
-                measure.name: _estimate(layout, measure, of, choices)
+                measure.name: _estimate(layout, measure, of, report_options)
                 for measure, of in _measured(whole, options, name == "required")
             }
             for name in ("oracle", "required")
@@ -338,9 +338,9 @@ def _kept(whole: Contexts) -> Bools:
     return required_subset(replace(found, yes=found.yes & counted), inside)
 
 
-def _estimate(layout: Layout, measure: Measure, of: Found, choices: Choices) -> JSON:
+def _estimate(layout: Layout, measure: Measure, of: Found, report_options: ReportOptions) -> JSON:
     numbers = layout.rows.numbers
-    return estimate(measure, of, numbers, choices.resamples, choices.seed).as_json()
+    return estimate(measure, of, numbers, report_options.resamples, report_options.seed).as_json()
 
 
 def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, list[str] | None]:
@@ -388,13 +388,15 @@ class PassageRatings:
             frozenset(queries[n].id for n in np.flatnonzero(hidden.any(axis=1))),
         )
 
-    def thresholds(self, frame: Frame, options: Options, choices: Choices) -> dict[str, list[JSON]]:
+    def thresholds(
+        self, frame: Frame, options: Options, report_options: ReportOptions
+    ) -> dict[str, list[JSON]]:
         """Return the threshold table under each rater who rated the reports."""
         variable = frame.variables.get("rating")
         if variable is None:
             return {}
         return {
-            evaluator.rater: self._table(variable, evaluator, options, choices)
+            evaluator.rater: self._table(variable, evaluator, options, report_options)
             for evaluator in evaluator_labels(variable)
         }
 
@@ -403,7 +405,7 @@ class PassageRatings:
         variable: VariableFrame,
         evaluator: EvaluatorLabels,
         options: Options,
-        choices: Choices,
+        report_options: ReportOptions,
     ) -> list[JSON]:
         found = answers(self.ratings, options)
         tokens = np.zeros(found.passages.shape)
@@ -412,7 +414,7 @@ class PassageRatings:
         systems = [system for system in self.layout.systems if system in written]
         contexts = [contexts_of(self.layout, s, found, tokens, options) for s in systems]
         reports = [self._of_system(variable, evaluator, system) for system in systems]
-        drawn = choices.resamples, choices.seed
+        drawn = report_options.resamples, report_options.seed
         table = threshold_table(self.ratings, contexts, reports, ETAS, options, *drawn)
         return [_as_json(each) for each in table]
 
@@ -436,10 +438,10 @@ class PassageRatings:
 
 
 def passage_ratings(
-    campaign: Campaign, rater: str, queries: Sequence[Query], choices: Choices
+    campaign: Campaign, rater: str, queries: Sequence[Query], report_options: ReportOptions
 ) -> PassageRatings:
     """Return the ratings of a rater, or of `people`. Raises ValueError if there are none."""
-    variable = campaign_frame(campaign, choices).variables.get("rating")
+    variable = campaign_frame(campaign, report_options).variables.get("rating")
     if campaign.protocol != "rubric-passage" or variable is None:
         raise ValueError(f"{campaign.name!r} has no ratings of passages")
     known = {evaluator.rater: evaluator for evaluator in evaluator_labels(variable)}
@@ -460,7 +462,7 @@ def _as_json(row: AtThreshold) -> JSON:
 
 
 def sampled_orderings(
-    layout: Layout, frame: VariableFrame, options: Options, choices: Choices
+    layout: Layout, frame: VariableFrame, options: Options, report_options: ReportOptions
 ) -> dict[str, list[JSON]]:
     """Return Kendall's tau-b between measures over random contexts, by rater.
 
@@ -472,13 +474,13 @@ def sampled_orderings(
     passages = layout.masks()[0] & np.isfinite(tokens)
     # A longer sample starts with the shorter one.
     sizes = np.maximum(sizes_of(layout.oracle(options)), max(options.cuts, default=0))
-    drawn = sampled_contexts(passages, sizes, options.samples, choices.seed)
+    drawn = sampled_contexts(passages, sizes, options.samples, report_options.seed)
     if not options.samples:
         return {}
     made = {}
     for evaluator in evaluator_labels(frame):
         tables, reasons = _tables(layout, frame, evaluator, drawn, options)
-        found = orderings(tables, choices.resamples, choices.seed, reasons)
+        found = orderings(tables, report_options.resamples, report_options.seed, reasons)
         made[evaluator.rater] = [
             {"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found
         ]

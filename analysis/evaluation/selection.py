@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 
 from analysis.campaigns.cache import state_of
-from analysis.data.selection import RESAMPLES, SEED, Choices, about
+from analysis.data.selection import RESAMPLES, SEED, ReportOptions, about
 from analysis.evaluation.answers import RECALL, VERIFICATION
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.slicing import SLICING
@@ -52,14 +52,14 @@ class ResolvedOptions:
 
     preset: str
     options: Options
-    choices: Choices
+    report_options: ReportOptions
     passages: tuple[str, Campaign] | None = None
     slices: tuple[Campaign, ...] = ()
     points: Campaign | None = None
 
 
 @dataclass(frozen=True)
-class MeasuresChoices:
+class MeasuresOptions:
     """The options of measures, declared once for form, API, command and documentation.
 
     `option` changes an option of `analysis.measures.base.Options`; a page has a field for each.
@@ -123,7 +123,7 @@ class MeasuresOptionError(ValueError):
 
 
 def resolve_options(
-    user: User, campaign: Campaign, given: MeasuresChoices, changes: Mapping[str, str]
+    user: User, campaign: Campaign, given: MeasuresOptions, changes: Mapping[str, str]
 ) -> ResolvedOptions:
     """Return the options as a page or the API may take them, with names resolved for this account.
 
@@ -139,7 +139,7 @@ def resolve_options(
     return ResolvedOptions(
         given.preset,
         resolved("option", lambda: options_over_the_web(given.preset, changes)),
-        Choices(seed=given.seed, resamples=given.resamples),
+        ReportOptions(seed=given.seed, resamples=given.resamples),
         resolved("passages", lambda: find_passages(user, campaign, given.passages)),
         resolved("slices", lambda: find_slices(user, campaign, given.slices)),
         resolved("points", lambda: find_points(user, campaign, given.points)),
@@ -271,7 +271,7 @@ def computed_measures(campaign: Campaign, asked: ResolvedOptions) -> JSON:
         "measures",
         asked.preset,
         asdict(asked.options),
-        asdict(asked.choices),
+        asdict(asked.report_options),
         beside,
         dividing,
         points,
@@ -283,7 +283,7 @@ def computed_measures(campaign: Campaign, asked: ResolvedOptions) -> JSON:
             campaign,
             asked.options,
             asked.preset,
-            asked.choices,
+            asked.report_options,
             asked.passages,
             asked.slices,
             asked.points,
@@ -335,7 +335,7 @@ class Shown:
     )
 
 
-CHOSEN, SHOWN = options_of(MeasuresChoices), options_of(Shown)
+CHOSEN, SHOWN = options_of(MeasuresOptions), options_of(Shown)
 
 
 @dataclass
@@ -490,7 +490,7 @@ class MeasuresForm(OptionsForm):
     def _check(self, data: dict[str, Any]) -> None:
         changes = {name: data[name] for name in NAMES if data[name]}
         try:
-            given = MeasuresChoices(**values_of(CHOSEN, data))
+            given = MeasuresOptions(**values_of(CHOSEN, data))
             self.asked = resolve_options(self.user, self.campaign, given, changes)
         except MeasuresOptionError as error:
             self.add_error(None, _as_sentence(str(error)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.document import DASH, Block, Cell, Number, RaterName, Section, Table
 from analysis.evaluation.inputs import TOGETHER, Rows
 from analysis.measures.base import QUALITY, grounding_quality
@@ -63,7 +63,9 @@ class Stratum:
         }
 
 
-def labelled_strata(campaign: Campaign, of: Campaign, choices: Choices) -> list[Stratum]:
+def labelled_strata(
+    campaign: Campaign, of: Campaign, report_options: ReportOptions
+) -> list[Stratum]:
     """Return the strata that a campaign's labels give to another one's queries.
 
     Adjudicated labels are the reference's, and the rest people's most frequent ones, without ties
@@ -73,7 +75,7 @@ def labelled_strata(campaign: Campaign, of: Campaign, choices: Choices) -> list[
         known = " or ".join(SLICING)
         raise ValueError(f"{campaign.name!r} is a campaign of {campaign.protocol}; name {known}")
     check_same_batch(campaign, of)
-    frame = campaign_frame(campaign, choices)
+    frame = campaign_frame(campaign, report_options)
     return [each for each in SLICING[campaign.protocol](campaign, frame) if each.values]
 
 

@@ -11,7 +11,7 @@ from django.utils.text import slugify
 
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import VariableFrame
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import evaluator_labels
 from analysis.evaluation.passages import Layout
 from analysis.evaluation.relevance import BY_ORACLE, relevance_of
@@ -49,16 +49,18 @@ identifiers are percent-encoded.
 """
 
 
-def trec_archive(campaign: Campaign, options: Options, choices: Choices) -> bytes:
+def trec_archive(campaign: Campaign, options: Options, report_options: ReportOptions) -> bytes:
     """Return a ZIP archive of every system's runs, and of the qrels by the batch and each rater."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in trec_files(campaign, options, choices).items():
+        for name, text in trec_files(campaign, options, report_options).items():
             archive.writestr(zipfile.ZipInfo(name, MADE), text, zipfile.ZIP_DEFLATED)
     return held.getvalue()
 
 
-def trec_files(campaign: Campaign, options: Options, choices: Choices) -> Mapping[str, str]:
+def trec_files(
+    campaign: Campaign, options: Options, report_options: ReportOptions
+) -> Mapping[str, str]:
     """Return the files by their names in the archive."""
     layout = Layout.from_queries(tuple(batch_rows(campaign.batch)))
     about = {"campaign": campaign.name, "alpha": f"{options.alpha:g}", "nothing": NOTHING}
@@ -70,7 +72,7 @@ def trec_files(campaign: Campaign, options: Options, choices: Choices) -> Mappin
         return found
     oracle = members(layout.oracle(options), layout.masks()[0].shape[1])
     found["qrels/oracle.qrels"] = "".join(_qrels(layout, oracle.astype(float)))
-    frame = campaign_frame(campaign, choices).variables.get("rating")
+    frame = campaign_frame(campaign, report_options).variables.get("rating")
     if campaign.protocol == "rubric-passage" and frame is not None:
         found |= _of_raters(layout, frame, options)
     return found

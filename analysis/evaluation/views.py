@@ -227,7 +227,7 @@ def runs(request: HttpRequest, pk: int) -> HttpResponse:
     form = MeasuresForm(request.GET, person(request), campaign)
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
-    archive = trec_archive(campaign, form.asked.options, form.asked.choices)
+    archive = trec_archive(campaign, form.asked.options, form.asked.report_options)
     record_export(request, pk, "measures", "zip")
     return attached(archive, ARCHIVE, f"measures-{pk}.zip")
 

@@ -57,24 +57,24 @@ def _about(report: JSON) -> str:
     return " · ".join(facts)
 
 
-def describe_options(choices: JSON) -> list[str]:
+def describe_options(options: JSON) -> list[str]:
     """Describe the options that differ from the defaults."""
     parts = [("variables", "only"), ("raters", "only raters"), ("judges", "only judges")]
-    facts = [f"{word} {', '.join(choices[name])}" for name, word in parts if choices.get(name)]
+    facts = [f"{word} {', '.join(options[name])}" for name, word in parts if options.get(name)]
     facts += [
-        f"only items of {name} {' or '.join(of)}" for name, of in choices.get("strata", {}).items()
+        f"only items of {name} {' or '.join(of)}" for name, of in options.get("strata", {}).items()
     ]
-    if choices.get("threshold") is not None:
-        facts.append(f"ratings cut at {choices['threshold']:g} only")
-    if "epsilon" in choices:
-        facts.append(f"epsilon {choices['epsilon']:g}")
-    if choices.get("width", 0.1) != 0.1:
-        facts.append(f"plans for intervals of width {choices['width']:g}")
-    if choices.get("pairs", "distribution") != "distribution":
+    if options.get("threshold") is not None:
+        facts.append(f"ratings cut at {options['threshold']:g} only")
+    if "epsilon" in options:
+        facts.append(f"epsilon {options['epsilon']:g}")
+    if options.get("width", 0.1) != 0.1:
+        facts.append(f"plans for intervals of width {options['width']:g}")
+    if options.get("pairs", "distribution") != "distribution":
         facts.append("large pairs of a crowd listed one by one")
-    if choices.get("bootstrap", "queries") == "two-way":
+    if options.get("bootstrap", "queries") == "two-way":
         facts.append("queries and raters resampled where possible")
-    if choices.get("reference", "majority") != "majority":
+    if options.get("reference", "majority") != "majority":
         facts.append("judges compared with references, too")
     return facts
 

@@ -108,9 +108,9 @@ def facts(report: JSON) -> Iterator[JSON]:
             yield {**where, "statistic": name, "reason": _format_names(taken)}
 
 
-def _numbers(choices: JSON) -> JSON:
+def _numbers(options: JSON) -> JSON:
     """Return the options that are numbers, leaving out the names of selected labels."""
-    return {key: of for key, of in choices.items() if not isinstance(of, dict | list)}
+    return {key: of for key, of in options.items() if not isinstance(of, dict | list)}
 
 
 def _format_names(taken: JSON | list[str]) -> str:

@@ -296,10 +296,10 @@ def _excluded(raters: list[JSON]) -> list[str]:
     return [f"Excluded by a researcher: {'; '.join(out)}."] if out else []
 
 
-def _describe_selection(choices: JSON) -> list[str]:
+def _describe_selection(options: JSON) -> list[str]:
     words = {"variables": "variables", "raters": "raters", "judges": "judges"}
-    parts = [f"the {word} {', '.join(choices[n])}" for n, word in words.items() if choices[n]]
-    parts += [f"items of {name} {' or '.join(of)}" for name, of in choices["strata"].items()]
+    parts = [f"the {word} {', '.join(options[n])}" for n, word in words.items() if options[n]]
+    parts += [f"items of {name} {' or '.join(of)}" for name, of in options["strata"].items()]
     return [f"Only these were used: {'; '.join(parts)}."] if parts else []
 
 

@@ -302,7 +302,7 @@ def _written_table(caption: str, block: JSON, names: dict[str, str]) -> Table:
     return Table(caption, ("Measure", "Value", "Questions"), rows)
 
 
-def test_tables_of(test: JSON) -> list[Table]:
+def sensitivity_tables(test: JSON) -> list[Table]:
     """Return both tables, or none in snapshots of older reports."""
     tables = [_sensitivity(test["sensitivity"])] if test.get("sensitivity") else []
     return tables + ([_power(test["power"])] if "power" in test else [])
@@ -535,7 +535,7 @@ def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
     label, decisive = readings[test["decides"]]
     if decisive["annotators"]:
         tables.append(_annotators(decisive["annotators"], label))
-    return [*tables, *test_tables_of(test)]
+    return [*tables, *sensitivity_tables(test)]
 
 
 def _annotators(annotators: list[JSON], reading: str) -> Table:

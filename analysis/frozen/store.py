@@ -7,7 +7,7 @@ from dataclasses import replace
 from django.db import transaction
 from django.db.models import QuerySet
 
-from analysis.data.selection import MOST_RESAMPLES, Choices
+from analysis.data.selection import MOST_RESAMPLES, ReportOptions
 from analysis.formats.html import as_json
 from analysis.models import FrozenReport, digest
 from analysis.types import JSON
@@ -24,7 +24,7 @@ class UnequalError(ValueError):
     """Another library computes another figure; the text names it."""
 
 
-def as_frozen(choices: Choices) -> Choices:
+def as_frozen(choices: ReportOptions) -> ReportOptions:
     """Return the options of a snapshot: 10,000 resamples, unless another number was given."""
     return choices if choices.resamples else replace(choices, resamples=MOST_RESAMPLES)
 

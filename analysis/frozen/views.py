@@ -12,7 +12,7 @@ from analysis.campaigns.cache import computed_report
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.formats import FORMATS
 from analysis.formats.build import document
-from analysis.forms import ChoicesForm
+from analysis.forms import ReportForm
 from analysis.frozen.compare import compared
 from analysis.frozen.store import frozen_reports
 from analysis.models import FrozenReport
@@ -94,8 +94,8 @@ def _live(found: FrozenReport) -> JSON | None:
     """Return the current report, or None if the snapshot's options are no longer valid."""
     campaign = found.campaign
     offered = available_options(campaign, campaign_strata(campaign))
-    form = ChoicesForm(QueryDict(found.choices), offered)
+    form = ReportForm(QueryDict(found.choices), offered)
     if not form.is_valid():
         return None
-    same = replace(form.choices, resamples=found.report["resamples"])
+    same = replace(form.options, resamples=found.report["resamples"])
     return computed_report(campaign, same).report

@@ -30,7 +30,7 @@ from ..data.frame import (
 )
 from ..data.labels import Inputs, LabelFact, number_of
 from ..data.metadata import meta_strata
-from ..data.selection import OWN_STRATA, AvailableValues, Choices, Strata
+from ..data.selection import OWN_STRATA, AvailableValues, ReportOptions, Strata
 from ..statistics import Bools, Ints
 from ..statistics.arrays import distinct
 
@@ -198,17 +198,17 @@ def column_values(labels: Labels, strata: Strata) -> AvailableValues:
     )
 
 
-def selected_positions(labels: Labels, choices: Choices, strata: Strata) -> Ints:
-    """Return the positions of the selected labels, as `Choices.kept` does."""
+def selected_positions(labels: Labels, options: ReportOptions, strata: Strata) -> Ints:
+    """Return the positions of the selected labels, as `ReportOptions.kept` does."""
     kept = np.ones(len(labels), dtype=bool)
-    if choices.variables:
-        kept &= _among(labels, "variable", lambda text: text in choices.variables)
-    if choices.raters or choices.judges:
+    if options.variables:
+        kept &= _among(labels, "variable", lambda text: text in options.variables)
+    if options.raters or options.judges:
         kinds = labels.kinds()
-        taken = choices.taken(kinds)
+        taken = options.taken(kinds)
         kept &= _among(labels, "rater", lambda text: text in taken)
     wanted: dict[str, list[str]] = defaultdict(list)
-    for name, value in choices.strata:
+    for name, value in options.strata:
         wanted[name].append(value)
     for name, values in wanted.items():
         if name in OWN_STRATA:

@@ -18,7 +18,7 @@ from ..data.frame import Frame
 from ..data.labels import Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
 from ..data.metadata import OF_META, meta_strata
 from ..data.selected import EVERYTHING, selected_frame, without_garbage_collection
-from ..data.selection import Choices, available_values
+from ..data.selection import ReportOptions, available_values
 from ..statistics import Level
 from .columns import Labels, column_values, frame_of, inputs_of, selected_positions, whole
 
@@ -29,23 +29,23 @@ class UnknownLevelError(ValueError):
 
 @without_garbage_collection()
 def file_frame(
-    paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices = EVERYTHING
+    paths: Iterable[Path], levels: Mapping[str, Level], options: ReportOptions = EVERYTHING
 ) -> tuple[Frame, set[str]]:
     """Return the frame of files' labels, and the protocols that they name.
 
-    Raises InputError, UnknownLevelError and ChoiceError.
+    Raises InputError, UnknownLevelError and UnknownOptionError.
 
     If the rows name a known protocol, its codes, escapes and levels apply; `levels` override them.
     Only the newest revision of a label counts.
     """
     given = list(paths)
     labels = whole(read_columns(given, OF_META))
-    found = None if labels is None else _by_columns(labels, levels, choices)
-    return found or _by_rows(given, levels, choices)
+    found = None if labels is None else _by_columns(labels, levels, options)
+    return found or _by_rows(given, levels, options)
 
 
 def _by_columns(
-    labels: Labels, levels: Mapping[str, Level], choices: Choices
+    labels: Labels, levels: Mapping[str, Level], options: ReportOptions
 ) -> tuple[Frame, set[str]] | None:
     """Return the frame by columns, or None if a line has to be named in an error."""
     protocols = set(filter(None, labels.used("protocol")))
@@ -58,16 +58,16 @@ def _by_columns(
         # The first judgement of a unit can only be found from all of its lines.
         return None
     strata = labels.strata()
-    column_values(labels, strata).check(choices)
+    column_values(labels, strata).check(options)
     # First, since building the frame needs the most memory.
     inputs = inputs_of(labels)
-    frame = frame_of(labels, selected_positions(labels, choices, strata), scales)
+    frame = frame_of(labels, selected_positions(labels, options, strata), scales)
     frame = replace(frame, strata=strata, inputs=inputs)
     return replace(frame, evidence=file_evidence(rich)), protocols
 
 
 def _by_rows(
-    paths: Iterable[Path], levels: Mapping[str, Level], choices: Choices
+    paths: Iterable[Path], levels: Mapping[str, Level], options: ReportOptions
 ) -> tuple[Frame, set[str]]:
     read = [row for path in paths for row in read_labels(path)]
     # A duplicate label, and a rater of two kinds, are refused as they are on import.
@@ -86,8 +86,8 @@ def _by_rows(
             wrong = f"{row.variable} is {shown(row.value)}, which is not a number, and {level}"
             raise InputError(row.place, wrong, "code it as a number, or declare it nominal")
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
-    available_values(facts, strata).check(choices)
-    frame = selected_frame(facts, choices, strata, scales)
+    available_values(facts, strata).check(options)
+    frame = selected_frame(facts, options, strata, scales)
     return replace(frame, evidence=file_evidence(rows)), protocols
 
 

@@ -14,7 +14,7 @@ from ..data.assisted import summary
 from ..data.frame import Frame, UnitFacts
 from ..data.metadata import in_order
 from ..data.resampling import Sample
-from ..data.selection import OWN_STRATA, Choices, Strata
+from ..data.selection import OWN_STRATA, ReportOptions, Strata
 from ..data.splits import STRATUM, among, evaluated, splits_as_json
 from ..statistics import resamples_of
 from ..types import JSON
@@ -37,7 +37,7 @@ Comparable = Collection[str] | None
 def frame_report(
     head: JSON,
     frame: Frame,
-    choices: Choices,
+    options: ReportOptions,
     order: list[str],
     sampled: bool | None,
     check: bool = True,
@@ -49,32 +49,32 @@ def frame_report(
     unknown. Without `check` no other library computes figures again.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
-    comparable = evaluated(frame.strata, choices)
-    variables = {name: _variable(frame, name, choices, comparable) for name in names}
+    comparable = evaluated(frame.strata, options)
+    variables = {name: _variable(frame, name, options, comparable) for name in names}
     return {
         **head,
         "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": VERSION,
-        "seed": choices.seed,
-        "resamples": resamples_of(frame.queries, choices.resamples),
-        "choices": choices.as_json(),
+        "seed": options.seed,
+        "resamples": resamples_of(frame.queries, options.resamples),
+        "choices": options.as_json(),
         "inputs": asdict(frame.inputs),
         "queries": frame.queries,
         "assisted_labels": len(frame.assisted),
-        "assisted": summary(frame.assisted, choices.assisted),
+        "assisted": summary(frame.assisted, options.assisted),
         "roles": splits_as_json(frame.strata, comparable),
         "raters": [_rater(rater) for rater in frame.raters],
         "warnings": warnings(frame, variables),
         "variables": variables,
-        "scores": (found := _scores(frame, choices, sampled, comparable)),
-        "check": _check(frame, variables, found, choices, comparable)
+        "scores": (found := _scores(frame, options, sampled, comparable)),
+        "check": _check(frame, variables, found, options, comparable)
         if check
         else unchecked("it was not asked for"),
     }
 
 
 def _check(
-    frame: Frame, variables: JSON, of: JSON, choices: Choices, comparable: Comparable
+    frame: Frame, variables: JSON, of: JSON, options: ReportOptions, comparable: Comparable
 ) -> JSON:
     """Check the figures that other libraries have, by these libraries."""
 
@@ -82,19 +82,21 @@ def _check(
         found = Figures()
         for name, block in variables.items():
             whole = frame.variables[name]
-            sample = Sample(whole, choices.resamples, choices.seed)
+            sample = Sample(whole, options.resamples, options.seed)
             variable_figures(found, whole, _compared(sample, comparable).frame, block)
         score_figures(found, of)
         return found
 
-    return crosschecked(figures, sum(rater.labels for rater in frame.raters), choices.check)
+    return crosschecked(figures, sum(rater.labels for rater in frame.raters), options.check)
 
 
-def _scores(frame: Frame, choices: Choices, sampled: bool | None, comparable: Comparable) -> JSON:
-    found = scores(frame, choices.resamples, choices.seed, sampled, comparable)
+def _scores(
+    frame: Frame, options: ReportOptions, sampled: bool | None, comparable: Comparable
+) -> JSON:
+    found = scores(frame, options.resamples, options.seed, sampled, comparable)
     for name, of in scores_of_items(frame).items():
-        found[name]["planning"] = systems_planning(of, found[name]["systems"], choices.width)
-        found[name]["components"] = components(of, choices, comparable)
+        found[name]["planning"] = systems_planning(of, found[name]["systems"], options.width)
+        found[name]["components"] = components(of, options, comparable)
     return found
 
 
@@ -103,13 +105,13 @@ def _rater(rater: object) -> JSON:
     return {name: getattr(rater, name) for name in names}
 
 
-def _variable(whole: Frame, name: str, choices: Choices, comparable: Comparable) -> JSON:
+def _variable(whole: Frame, name: str, options: ReportOptions, comparable: Comparable) -> JSON:
     frame = whole.variables[name]
-    sample = Sample(frame, choices.resamples, choices.seed)
-    compared, both = _comparison(sample, choices, comparable), _compared(sample, comparable)
+    sample = Sample(frame, options.resamples, options.seed)
+    compared, both = _comparison(sample, options, comparable), _compared(sample, comparable)
     for column in frame.columns("judge"):
         judge = compared["judges"][frame.raters[column].name]
-        judge["alt_test"] |= sensitivity_and_power(both, column, compared, choices.epsilon)
+        judge["alt_test"] |= sensitivity_and_power(both, column, compared, options.epsilon)
         judge |= bounds(both, column)
     return {
         "measurement": frame.scale.level,
@@ -117,26 +119,26 @@ def _variable(whole: Frame, name: str, choices: Choices, comparable: Comparable)
         "escapes": frame.escapes,
         "distribution": distribution(frame),
         **compared,
-        **spans(frame, whole.evidence, choices.resamples, choices.seed),
+        **spans(frame, whole.evidence, options.resamples, options.seed),
         "soft_labels": soft_labels(sample),
-        "planning": planning(sample, compared, choices.width),
-        "strata": _strata(sample, whole, choices, comparable),
+        "planning": planning(sample, compared, options.width),
+        "strata": _strata(sample, whole, options, comparable),
     }
 
 
 def _comparison(
-    sample: Sample, choices: Choices, comparable: Comparable, with_curves: bool = True
+    sample: Sample, options: ReportOptions, comparable: Comparable, with_curves: bool = True
 ) -> JSON:
     both = _compared(sample, comparable)
-    found = judges(both, choices.epsilon, with_curves)
-    if choices.reference == "adjudicated":
+    found = judges(both, options.epsilon, with_curves)
+    if options.reference == "adjudicated":
         for column in both.frame.columns("judge"):
             found[both.frame.raters[column].name]["adjudicated"] = adjudicated(both, column)
-    for block in found.values() if choices.threshold is not None else ():
-        block["thresholds"] = _only(block["thresholds"], choices.threshold)
-        block["curves"] = _only(block["curves"], choices.threshold)
-    made: JSON = {"agreement": agreement(sample, choices.pairs == "all"), "judges": found}
-    if choices.bootstrap == "two-way":
+    for block in found.values() if options.threshold is not None else ():
+        block["thresholds"] = _only(block["thresholds"], options.threshold)
+        block["curves"] = _only(block["curves"], options.threshold)
+    made: JSON = {"agreement": agreement(sample, options.pairs == "all"), "judges": found}
+    if options.bootstrap == "two-way":
         over_raters(sample, both, made)
     return made
 
@@ -153,7 +155,7 @@ def _compared(sample: Sample, comparable: Comparable) -> Sample:
     return sample.only(among([item for item, _, _ in sample.frame.units.names], comparable))
 
 
-def _strata(sample: Sample, frame: Frame, choices: Choices, comparable: Comparable) -> JSON:
+def _strata(sample: Sample, frame: Frame, options: ReportOptions, comparable: Comparable) -> JSON:
     """Repeat the sections for each part of each stratum; equal parts are computed once."""
     done: dict[tuple[bool, tuple[tuple[int, ...], ...]], JSON] = {}
     strata: JSON = {}
@@ -168,7 +170,7 @@ def _strata(sample: Sample, frame: Frame, choices: Choices, comparable: Comparab
             done[partition] = {
                 part: _comparison(
                     sample.only(_mask(units, sample)),
-                    choices,
+                    options,
                     None if of_roles else comparable,
                     with_curves=False,
                 )

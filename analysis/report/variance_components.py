@@ -7,12 +7,14 @@ from collections.abc import Collection
 import numpy as np
 
 from ..data.resampling import Scores
-from ..data.selection import Choices
+from ..data.selection import ReportOptions
 from ..statistics import Components, Decision, Floats, decisions, variance_components
 from ..types import JSON
 
 
-def components(scores_table: Scores, choices: Choices, comparable: Collection[str] | None) -> JSON:
+def components(
+    scores_table: Scores, options: ReportOptions, comparable: Collection[str] | None
+) -> JSON:
     """Return the components of people's scores, and of each judge's excess over people's.
 
     `comparable` are the items on which judges are compared with people; None for all.
@@ -24,21 +26,21 @@ def components(scores_table: Scores, choices: Choices, comparable: Collection[st
         for n in labels.columns("judge")
     }
     return {
-        "humans": _block(scores_table, scores_table.values[:, labels.columns("human")], choices),
-        "judges": {name: _block(scores_table, values, choices) for name, values in more.items()},
+        "humans": _block(scores_table, scores_table.values[:, labels.columns("human")], options),
+        "judges": {name: _block(scores_table, values, options) for name, values in more.items()},
     }
 
 
-def _block(scores_table: Scores, values: Floats, choices: Choices) -> JSON:
+def _block(scores_table: Scores, values: Floats, options: ReportOptions) -> JSON:
     """Return the block of the scores (I, R) of some raters."""
     systems = np.unique(
         [item.system or "" for item in scores_table.frame.items], return_inverse=True
     )[1]
     items, raters = np.nonzero(np.isfinite(values))
     found = variance_components(
-        values[items, raters], scores_table.queries[items], systems[items], raters, choices.seed
+        values[items, raters], scores_table.queries[items], systems[items], raters, options.seed
     )
-    return _as_json(found, decisions(found, choices.width), choices.width)
+    return _as_json(found, decisions(found, options.width), options.width)
 
 
 def _as_json(found: Components, planned: list[Decision], width: float) -> JSON:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.campaigns.misplaced_flags import flag_as_json
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.labels_file.reports import labels_report
 from annotation.answers.evidence import Misplaced
 
@@ -27,7 +27,7 @@ def report() -> dict[str, Any]:
         path = Path(folder, "labels.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
         levels = {"answerable": "nominal", "rating": "ordinal"}
-        made = labels_report([path], levels, Choices(resamples=20, reference="adjudicated"))  # type: ignore[arg-type]
+        made = labels_report([path], levels, ReportOptions(resamples=20, reference="adjudicated"))  # type: ignore[arg-type]
     _add_crowd(made)
     # Of the material of a labels file nothing is known, so it gives no hint and no role.
     misplaced = Misplaced(PEOPLE[0], "human", "rating", 9, Counter(report=1))
@@ -42,7 +42,7 @@ def _add_crowd(made: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "crowd.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _crowd()), "utf-8")
-        crowd = labels_report([path], {}, Choices(resamples=20))
+        crowd = labels_report([path], {}, ReportOptions(resamples=20))
     here, there = (each["variables"]["answerable"] for each in (made, crowd))
     of = "pairs_distribution"
     here["agreement"][of] = there["agreement"][of]

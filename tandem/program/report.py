@@ -26,7 +26,7 @@ def is_of_files(arguments: list[str]) -> bool:
 def report_files(arguments: list[str]) -> int:
     """Print or write the report of files, and return the exit status."""
     from analysis.arguments import OptionError, levels_of, read_choices
-    from analysis.data.selection import ChoiceError
+    from analysis.data.selection import UnknownOptionError
     from analysis.formats import FORMATS
     from analysis.labels_file.frames import UnknownLevelError
     from analysis.labels_file.reports import labels_report
@@ -43,7 +43,7 @@ def report_files(arguments: list[str]) -> int:
         else:
             sys.stdout.write(text)
             sys.stdout.flush()
-    except (OptionError, InputError, UnknownLevelError, ChoiceError) as error:
+    except (OptionError, InputError, UnknownLevelError, UnknownOptionError) as error:
         return _refused(" ".join(str(error).split()), options)
     except BrokenPipeError:
         raise

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.labels_file.reports import labels_report
 from tests.cast import write_lines
 
@@ -28,7 +28,7 @@ def report_of(
     path = write_lines(folder / "labels.jsonl", lines)
     found = {line["variable"] for line in lines}
     levels = {name: level for name, level in LEVELS.items() if name in found}
-    return labels_report([path], levels, Choices(resamples=resamples))
+    return labels_report([path], levels, ReportOptions(resamples=resamples))
 
 
 def _labels(

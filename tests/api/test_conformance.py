@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
@@ -87,7 +87,9 @@ def fill(study: Study) -> Filled:
         run=run, assignment=row, attempt=1, request_hash="0" * 64, state="answered",
         completion="no", sent_at=timezone.now(), seconds=0.1,
     )  # fmt: skip
-    freeze(study.campaign, campaign_report(study.campaign, Choices(resamples=2)), "", study.rita)
+    freeze(
+        study.campaign, campaign_report(study.campaign, ReportOptions(resamples=2)), "", study.rita
+    )
     dora = User.objects.create(username="dora", role="annotator")
     add_member(study.campaign, dora, "adjudicator")
     invite("annotator", study.campaign, by=study.rita)

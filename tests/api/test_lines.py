@@ -13,7 +13,7 @@ from django.http import StreamingHttpResponse
 from django.test.utils import CaptureQueriesContext
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from annotation.answers.submission import fail, submit
 from annotation.models import Assignment, Campaign, Item, Rater, Response, User, rater_of
 from audit.models import Event
@@ -169,7 +169,7 @@ def test_whole_exports_are_counted_apart(campaign: Campaign, rita: Script) -> No
 
 def test_the_report_is_the_commands(campaign: Campaign, rita: Script) -> None:
     answer = rita.get(f"campaigns/{campaign.pk}/report/?seed=3&resamples=50&epsilon=0.1")
-    expected = campaign_report(campaign, Choices(3, 50, 0.1))
+    expected = campaign_report(campaign, ReportOptions(3, 50, 0.1))
     expected = json.loads(json.dumps(expected)) | {"generated_at": answer.json()["generated_at"]}
     assert answer.json() == expected
 

@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from analysis.api.measures import MeasuresParameters
 from analysis.api.reports import ReportParameters
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.evaluation.selection import CHOSEN, SHOWN
 from analysis.management.commands.measures import Command as MeasuresCommand
 from analysis.management.commands.report import Command as ReportCommand
@@ -108,7 +108,7 @@ def test_an_option_exists_only_where_it_is_declared_to() -> None:
 
 
 def test_reports_and_measures_take_what_is_declared_everywhere() -> None:
-    every = options_of(Choices)
+    every = options_of(ReportOptions)
     assert set(ReportParameters().fields) == {each.name for each in every} - {"check"}
     flags = _flags(ReportCommand())
     assert {each.flag for each in every} <= flags

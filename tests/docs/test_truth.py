@@ -18,7 +18,7 @@ from django.urls import resolve
 from pytest_django.live_server_helper import LiveServer
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats import FORMATS
 from analysis.management.commands import demo
 from annotation.campaign_setup.dry_run import FEWEST_QUERIES, Assumptions
@@ -78,7 +78,7 @@ def quoted() -> list[str]:
 def test_the_tutorial_quotes_what_is_printed(study: str) -> None:
     made = run("create_judge", demo.JUDGE, "--backend", "lexical")
     run("run_judge", "--campaign", demo.CAMPAIGN, "--judge", demo.JUDGE)
-    report = campaign_report(Campaign.objects.get(name=demo.CAMPAIGN), Choices())
+    report = campaign_report(Campaign.objects.get(name=demo.CAMPAIGN), ReportOptions())
     printed = set(f"{study}\n{made}\n{FORMATS['md'].render(report)}".splitlines())
     assert len(quoted()) > 60
     assert [line for line in quoted() if line not in printed] == []

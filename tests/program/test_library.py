@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import tandem
-from analysis.data.selection import ChoiceError, Choices
+from analysis.data.selection import ReportOptions, UnknownOptionError
 from analysis.labels_file.reports import labels_report
 from datasets.rows import InputError
 from tandem.statistics import alt_test, krippendorff_alpha, ppi_mean
@@ -67,7 +67,9 @@ def test_it_needs_no_django_and_gives_the_numbers_of_the_command(tmp_path: Path)
     )
     assert done.stderr == ""
     assert done.returncode == 0
-    by_command = told(json.loads(json.dumps(labels_report([path], {}, Choices(resamples=50)))))
+    by_command = told(
+        json.loads(json.dumps(labels_report([path], {}, ReportOptions(resamples=50))))
+    )
     written = [*map(json.loads, done.stdout.splitlines()), json.loads(output.read_text("utf-8"))]
     assert len(written) == 3
     assert all(told(each) == by_command for each in written)
@@ -232,7 +234,7 @@ class TestARefusal:
             tandem.report(ROWS, **options)
 
     def test_of_a_judge_or_a_level_that_nothing_has(self) -> None:
-        with pytest.raises(ChoiceError, match="no judge 'nobody'"):
+        with pytest.raises(UnknownOptionError, match="no judge 'nobody'"):
             tandem.report(ROWS, judges=["nobody"])
         with pytest.raises(tandem.TableError, match=r"^no label is of 'rating'"):
             tandem.report(ROWS, levels={"rating": "ordinal"})

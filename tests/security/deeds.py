@@ -15,7 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from analysis.evaluation.rendering import FORMATS as MEASURES_FORMATS
-from analysis.figures.files import offered
+from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
@@ -30,7 +30,7 @@ from tests.security.world import World
 
 REPORTS = tuple(each.suffix for each in FORMATS.values())
 MEASURES = tuple(each.suffix for each in MEASURES_FORMATS.values())
-FIGURES = tuple(each.suffix for each in offered())
+FIGURES = tuple(each.suffix for each in available_kinds())
 DIGEST = "ab" * 32
 WORDS = "a sentence that somebody wrote"
 

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
@@ -67,7 +67,9 @@ def make_world() -> World:
     submit(study.assignment(study.rita), payload("no", "planted-comment-of-rita"), "page")
     users = {ANNOTATOR: study.ada, OTHER: study.ben, RESEARCHER: study.rita, ADMIN: study.root}
     batch = study.campaign.batch
-    freeze(study.campaign, campaign_report(study.campaign, Choices(resamples=2)), "", study.rita)
+    freeze(
+        study.campaign, campaign_report(study.campaign, ReportOptions(resamples=2)), "", study.rita
+    )
     closed = create_campaign("Closed", "report-coverage", batch, Design(raters_per_item=1)).campaign
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
     _invited(study)
@@ -103,7 +105,9 @@ def _studied(named: Campaign) -> None:
     asked = list(item.units.values_list("name", flat=True))
     row = Assignment.objects.create(item=item, rater=judge.rater, asked=asked)
     _called(JudgeRun.objects.create(campaign=named, judge=judge, prompt_sha256="0" * 64), row)
-    freeze(named, campaign_report(named, Choices(resamples=2)), "", User.objects.get(role=ADMIN))
+    freeze(
+        named, campaign_report(named, ReportOptions(resamples=2)), "", User.objects.get(role=ADMIN)
+    )
 
 
 def _judged(study: Study, row: Assignment) -> None:

@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 
 import datasets
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.demo import celery_worker, make_accounts
 from analysis.formats.markdown import as_markdown
 from annotation.models import Assignment, Campaign
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         self.say("\n2. A judge, run by a Celery worker over the file system broker")
         self.judge()
         self.say("\n3. The agreement report\n")
-        self.say(as_markdown(campaign_report(Campaign.objects.get(name=CAMPAIGN), Choices())))
+        self.say(as_markdown(campaign_report(Campaign.objects.get(name=CAMPAIGN), ReportOptions())))
         if not options["no_serve"]:
             self.serve(options["port"])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.rendering import FORMATS, with_slices
 from analysis.evaluation.selection import CHOSEN, read_pairs
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         campaign = campaign_called(options["campaign"])
         chosen = options_of(options["preset"], options["option"])
-        choices = Choices(seed=options["seed"], resamples=options["resamples"])
+        choices = ReportOptions(seed=options["seed"], resamples=options["resamples"])
         passages = passages_of(options["passages"])
         points = campaign_called(options["points"]) if options["points"] else None
         slices = [campaign_called(name) for name in dict.fromkeys(options["slices"])]

@@ -13,8 +13,8 @@ from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import (
     AvailableValues,
-    ChoiceError,
-    Choices,
+    ReportOptions,
+    UnknownOptionError,
 )
 from analysis.formats import FORMATS
 from analysis.labels_file.frames import UnknownLevelError
@@ -49,7 +49,7 @@ class Command(BaseCommand):
                 report = labels_report(options["labels"], levels, choices)
             except UnknownLevelError as error:
                 raise CommandError(f"{error}.") from error
-            except ChoiceError as error:
+            except UnknownOptionError as error:
                 raise CommandError(str(error)) from error
         text = FORMATS[options["format"]].render(report)
         if options["output"]:
@@ -58,8 +58,8 @@ class Command(BaseCommand):
             print_lines(self.stdout, [text])
 
 
-def _check(offered: AvailableValues, choices: Choices) -> None:
+def _check(offered: AvailableValues, choices: ReportOptions) -> None:
     try:
         offered.check(choices)
-    except ChoiceError as error:
+    except UnknownOptionError as error:
         raise CommandError(str(error)) from error

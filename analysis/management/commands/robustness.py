@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import Resampling, sheet
 from annotation.management.base import campaign_called, print_lines, write_whole
@@ -37,7 +37,7 @@ from judging.runs.ledger import (
     trial_sample_for,
 )
 
-RESAMPLING = options_of(Choices)[:2]
+RESAMPLING = options_of(ReportOptions)[:2]
 """Seed and resamples; the seed has a meaning of its own here."""
 
 

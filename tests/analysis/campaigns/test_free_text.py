@@ -10,7 +10,7 @@ import pytest
 
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats.facts import facts
 from analysis.report.extras import Rounds, WrittenAnswers, written
 from annotation.answers.submission import submit
@@ -81,7 +81,7 @@ class TestCampaigns:
         return second
 
     def test_the_second_campaign_is_held_against_the_first(self, study: Study) -> None:
-        block = campaign_report(self.rounds(study), Choices(resamples=20))["written"]
+        block = campaign_report(self.rounds(study), ReportOptions(resamples=20))["written"]
         rounds = block["rounds"]
         assert (rounds["kept"], rounds["modified"], rounds["skipped"]) == (1, 1, 1)
         assert rounds["keep_rate"]["value"] == 0.5
@@ -90,7 +90,7 @@ class TestCampaigns:
 
     def test_the_first_campaign_has_no_rounds(self, study: Study) -> None:
         self.rounds(study)
-        block = campaign_report(study.campaign, Choices(resamples=20))["written"]
+        block = campaign_report(study.campaign, ReportOptions(resamples=20))["written"]
         assert set(block) == {"answers", "unusable"}
 
     def test_answers_of_judges_and_with_help_stay_out(self, study: Study) -> None:
@@ -110,7 +110,7 @@ class TestCampaigns:
         study.campaign.items.update(quota=2)
         self.give(study.assignment(study.ada), "Anna built it.")
         self.give(study.assignment(study.ben), "Anna built the bridge.")
-        block = campaign_report(study.campaign, Choices(resamples=20))["written"]
+        block = campaign_report(study.campaign, ReportOptions(resamples=20))["written"]
         assert block["between_raters"]["rouge_l_differing"]["value"] == pytest.approx(4 / 7)
 
     def test_other_protocols_and_validation_passes_have_no_such_key(self, study: Study) -> None:
@@ -118,7 +118,7 @@ class TestCampaigns:
         third = after(study, "Third", variables=("grounded",))
         other = campaign_of("question-typing", name="typing")
         for campaign in (third, other):
-            assert "written" not in campaign_report(campaign, Choices(resamples=20))
+            assert "written" not in campaign_report(campaign, ReportOptions(resamples=20))
 
     @pytest.mark.parametrize("format", ["md", "html", "latex"])
     def test_every_format_prints_the_section(self, study: Study, format: str) -> None:

@@ -11,12 +11,12 @@ from django.test import Client
 
 from analysis.campaigns import cache
 from analysis.campaigns.cache import computed_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from annotation.models import Assignment, Campaign
 from tests.analysis.test_report_page import logged_in, more_labels
 
 pytestmark = pytest.mark.django_db
-FEW = Choices(resamples=10)
+FEW = ReportOptions(resamples=10)
 
 
 def polled(client: Client, campaign: Campaign) -> str:
@@ -64,7 +64,7 @@ def test_what_changes_the_numbers_has_them_computed_anew(
     if what == "labels":
         more_labels(labelled, tmp_path)
     elif what == "choices":
-        choices = Choices(resamples=10, seed=1)
+        choices = ReportOptions(resamples=10, seed=1)
     else:
         done = Assignment.objects.filter(item__campaign=labelled, status="done").first()
         assert done

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats.methods import methods
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun
@@ -62,7 +62,7 @@ def campaign(db: None, tmp_path: Path) -> Campaign:
 
 
 def report(campaign: Campaign, **choices: Any) -> Any:
-    return campaign_report(campaign, Choices(resamples=20, **choices))
+    return campaign_report(campaign, ReportOptions(resamples=20, **choices))
 
 
 def test_a_judge_is_held_against_people_on_evaluation_queries(campaign: Campaign) -> None:

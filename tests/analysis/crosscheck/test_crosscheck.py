@@ -13,7 +13,7 @@ import pytest
 
 from analysis.campaigns.reports import campaign_report
 from analysis.crosscheck import process
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.frozen.store import UnequalError, freeze
 from analysis.labels_file.reports import labels_report
 from analysis.report import agreement
@@ -54,7 +54,7 @@ def report(path: Path, check: bool = False) -> JSON:
     levels: dict[str, Level] = {
         level: level for level in LEVELS if f'"variable": "{level}"' in there
     }
-    return labels_report([path], levels, Choices(resamples=20, check=check))
+    return labels_report([path], levels, ReportOptions(resamples=20, check=check))
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
@@ -70,7 +70,7 @@ def test_every_figure_that_libraries_have_is_theirs(gaps: float, tmp_path: Path)
 
 
 def test_adjusted_p_values_of_a_campaign_s_systems_are_theirs(labelled: Campaign) -> None:
-    found = campaign_report(labelled, Choices(resamples=20))
+    found = campaign_report(labelled, ReportOptions(resamples=20))
     assert found["check"]["differs"] == []
     assert found["check"]["figures"] > 0
 
@@ -96,7 +96,7 @@ def test_a_figure_that_is_not_theirs_is_named_with_both_values(
 def test_a_report_with_such_a_figure_is_not_frozen(
     labelled: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = campaign_report(labelled, Choices(resamples=20))
+    found = campaign_report(labelled, ReportOptions(resamples=20))
     found["check"] |= {"differs": [{"figure": "x"}], "line": "x is not equal."}
     client = logged_in("researcher")
     with pytest.raises(UnequalError, match="x is not equal"):

@@ -12,7 +12,7 @@ import pytest
 from analysis.campaigns.reports import campaign_report
 from analysis.data.assisted import summary
 from analysis.data.frame import LabelFact, make_frame
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats import FORMATS
 from analysis.report.agreement import agreement
 from analysis.report.judges import judges
@@ -232,7 +232,7 @@ class TestCampaigns:
         judged(holds.items.get(key="r"), self.ANSWERS)
         of.campaign = campaign
         self.check(of, of.assignment(of.ada), **{"🌉": "invalid"})
-        found = campaign_report(campaign, Choices(resamples=10))
+        found = campaign_report(campaign, ReportOptions(resamples=10))
         parts = found["assisted"]["by"][JUDY]["variables"]["answerable"]
         assert (parts["confirmed"], parts["corrected"], parts["unmatched"]) == (1, 1, 0)
         named = {rater["name"] for rater in found["raters"]}
@@ -248,6 +248,6 @@ class TestCampaigns:
         no = {"answerable": "no", "evidence": []}
         units = {name: dict(no) for name in assignment.asked}
         submit(assignment, {"units": units, "comment": None}, "page")
-        found = campaign_report(of.campaign, Choices(resamples=10))
+        found = campaign_report(of.campaign, ReportOptions(resamples=10))
         assert found["assisted"]["by"] == {}
         assert Rater.objects.filter(kind="judge").count() == 1

@@ -11,9 +11,14 @@ from django.core.management.base import CommandError
 from django.http import QueryDict
 
 from analysis.data.metadata import length_strata, meta_strata
-from analysis.data.selection import AvailableValues, ChoiceError, Choices, available_values
+from analysis.data.selection import (
+    AvailableValues,
+    ReportOptions,
+    UnknownOptionError,
+    available_values,
+)
 from analysis.formats import FORMATS
-from analysis.forms import ChoicesForm
+from analysis.forms import ReportForm
 from annotation.models import Campaign
 from tests.analysis.cast import JUDGE, fact, table
 from tests.analysis.conftest import run
@@ -28,7 +33,7 @@ OFFERED = available_values(FACTS, DOMAINS)
 
 
 def kept(**chosen: Any) -> list[tuple[str, str, str]]:
-    facts = Choices(**chosen).kept(FACTS, DOMAINS)
+    facts = ReportOptions(**chosen).kept(FACTS, DOMAINS)
     return [(f.variable, f.rater, f.system or "") for f in facts]
 
 
@@ -47,7 +52,7 @@ def test_to_choose_people_drops_no_judge() -> None:
     assert {r for _, r, _ in kept(raters=("ada",))} == {"ada", JUDGE}
     assert {r for _, r, _ in kept(raters=("human",))} == {"ada", "bram", "nemo", JUDGE}
     another = fact("r0", "q0", "another", "yes", rater_kind="judge")
-    taken = Choices(raters=("ada", "another")).kept([*FACTS, another], DOMAINS)
+    taken = ReportOptions(raters=("ada", "another")).kept([*FACTS, another], DOMAINS)
     assert {f.rater for f in taken} == {"ada", "another"}
 
 
@@ -74,19 +79,19 @@ def test_values_of_one_stratum_add_up_and_several_strata_narrow() -> None:
     ],
 )
 def test_what_is_not_there_is_told(chosen: Any, says: str) -> None:
-    with pytest.raises(ChoiceError) as error:
-        OFFERED.check(Choices(**chosen))
+    with pytest.raises(UnknownOptionError) as error:
+        OFFERED.check(ReportOptions(**chosen))
     assert says in str(error.value)
 
 
-def form(query: str, offered: AvailableValues = OFFERED) -> ChoicesForm:
-    return ChoicesForm(QueryDict(query), offered)
+def form(query: str, offered: AvailableValues = OFFERED) -> ReportForm:
+    return ReportForm(QueryDict(query), offered)
 
 
 def test_an_address_without_choices_is_the_default() -> None:
     found = form("seed=&variable=")
     assert found.is_valid(), found.problems()
-    assert found.choices == Choices(variables=("",)) or found.choices == Choices()
+    assert found.options == ReportOptions(variables=("",)) or found.options == ReportOptions()
 
 
 def test_an_address_says_every_choice() -> None:
@@ -96,7 +101,7 @@ def test_an_address_says_every_choice() -> None:
     )
     found = form(query)
     assert found.is_valid(), found.problems()
-    assert found.choices == Choices(
+    assert found.options == ReportOptions(
         4, 9, 0.1, True, 3.0, ("rating",), ("ada", "bram"), ("model",), (("system", "bm25"),),
         0.05,
     )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.data.frame import Scale
 from analysis.data.reference import reference
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats import FORMATS
 from analysis.formats.methods import methods
 from analysis.labels_file.reports import labels_report
@@ -120,7 +120,7 @@ def lines(people: dict[str, str], judge: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def report(tmp_path: Path) -> dict[str, Any]:
     path = write_lines(tmp_path / "labels.jsonl", lines(PEOPLE, ROWS[JUDGE]))
-    return labels_report([path], {"stars": "interval"}, Choices(resamples=20))
+    return labels_report([path], {"stars": "interval"}, ReportOptions(resamples=20))
 
 
 def test_the_methods_say_what_was_used(report: dict[str, Any]) -> None:

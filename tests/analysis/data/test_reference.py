@@ -9,7 +9,7 @@ import pytest
 
 from analysis.data.frame import Scale, make_frame
 from analysis.data.labels import LabelFact
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats.methods import methods
 from analysis.labels_file.reports import labels_report
 from analysis.report.judges import references_of
@@ -48,7 +48,7 @@ def labels(tmp_path: Path) -> Path:
 
 
 def report(labels: Path, **choices: Any) -> dict[str, Any]:
-    return labels_report([labels], {}, Choices(resamples=20, **choices))
+    return labels_report([labels], {}, ReportOptions(resamples=20, **choices))
 
 
 def judge(made: dict[str, Any]) -> dict[str, Any]:

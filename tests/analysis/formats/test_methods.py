@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats import FORMATS
 from analysis.formats.citations import REFERENCES
 from analysis.formats.methods import methods, methods_section, references
@@ -153,7 +153,7 @@ class TestFewPeople:
             for rater, column in said.items()
             for n, code in enumerate(column) if code != "."
         ])  # fmt: skip
-        return " ".join(methods(labels_report([path], {}, Choices(resamples=20))))
+        return " ".join(methods(labels_report([path], {}, ReportOptions(resamples=20))))
 
     def test_one_person(self, tmp_path: Path) -> None:
         told = self.told(tmp_path, {"Ada": "yynn", "M": "yyny"})

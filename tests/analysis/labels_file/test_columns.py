@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.data.frame import Frame
-from analysis.data.selection import ChoiceError, Choices
+from analysis.data.selection import ReportOptions, UnknownOptionError
 from analysis.labels_file.frames import UnknownLevelError, _by_rows, file_frame
 from datasets.rows import InputError
 from tests.cast import ROOT, write_lines
@@ -63,13 +63,15 @@ def same(one: Frame, other: Frame) -> None:
 
 
 CHOICES = {
-    "everything": Choices(),
-    "a variable": Choices(variables=("rating",)),
-    "people": Choices(raters=("human",)),
-    "a person and a judge": Choices(raters=("Ada",), judges=("model",)),
-    "a system": Choices(strata=(("system", "bm25"),)),
-    "what meta says": Choices(strata=(("domain", "law"),)),
-    "two strata": Choices(strata=(("system", "bm25"), ("system", "dense"), ("domain", "art"))),
+    "everything": ReportOptions(),
+    "a variable": ReportOptions(variables=("rating",)),
+    "people": ReportOptions(raters=("human",)),
+    "a person and a judge": ReportOptions(raters=("Ada",), judges=("model",)),
+    "a system": ReportOptions(strata=(("system", "bm25"),)),
+    "what meta says": ReportOptions(strata=(("domain", "law"),)),
+    "two strata": ReportOptions(
+        strata=(("system", "bm25"), ("system", "dense"), ("domain", "art"))
+    ),
 }
 
 
@@ -86,10 +88,10 @@ def test_the_frame_is_that_of_the_rows(
 
 
 def test_so_is_that_of_a_file_of_the_demonstration(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_rows, protocols = _by_rows([DEMONSTRATION], {}, Choices())
+    by_rows, protocols = _by_rows([DEMONSTRATION], {}, ReportOptions())
     assert protocols == {"report-coverage"}
     monkeypatch.setattr("analysis.labels_file.frames._by_rows", None)
-    by_columns, named = file_frame([DEMONSTRATION], {}, Choices())
+    by_columns, named = file_frame([DEMONSTRATION], {}, ReportOptions())
     assert named == protocols
     same(by_columns, by_rows)
 
@@ -100,7 +102,7 @@ def test_several_files_are_one(tmp_path: Path) -> None:
     together = file_frame(paths, {})[0]
     whole, _ = file_frame([write_lines(tmp_path / "whole.jsonl", every)], {})
     assert together.inputs.labels == whole.inputs.labels > 0
-    same(together, _by_rows(paths, {}, Choices())[0])
+    same(together, _by_rows(paths, {}, ReportOptions())[0])
 
 
 ADA = {"item": "r", "unit": "q", "variable": "v", "rater": "Ada", "value": "3"}
@@ -119,7 +121,7 @@ def test_of_what_meta_says_of_an_item_the_first_counts(tmp_path: Path) -> None:
                                                ("t", {"domain": 1.5})])]  # fmt: skip
     path = write_lines(tmp_path / "labels.jsonl", lines)
     assert file_frame([path], {})[0].strata == {"domain": {"r": "law", "s": "3"}}
-    same(file_frame([path], {})[0], _by_rows([path], {}, Choices())[0])
+    same(file_frame([path], {})[0], _by_rows([path], {}, ReportOptions())[0])
 
 
 WRONG = {
@@ -135,7 +137,7 @@ def test_what_only_all_lines_show_is_refused_with_its_line(tmp_path: Path, what:
     told = []
     for read in (
         lambda: file_frame([path], {"v": "ordinal"}),
-        lambda: _by_rows([path], {"v": "ordinal"}, Choices()),
+        lambda: _by_rows([path], {"v": "ordinal"}, ReportOptions()),
     ):
         with pytest.raises(InputError) as error:
             read()
@@ -154,13 +156,13 @@ def test_what_was_assisted_is_held_against_its_verdict(tmp_path: Path) -> None:
 def test_an_item_of_two_queries_is_read(tmp_path: Path) -> None:
     found = [ADA | {"query": "one"}, ADA | {"unit": "p", "query": "two"}]
     path = write_lines(tmp_path / "labels.jsonl", found)
-    for frame in (file_frame([path], {})[0], _by_rows([path], {}, Choices())[0]):
+    for frame in (file_frame([path], {})[0], _by_rows([path], {}, ReportOptions())[0]):
         assert frame.variables["v"].units.query.tolist() == [0, 1]
 
 
 def test_choices_and_levels_of_what_is_not_there_are_refused(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "labels.jsonl", [ADA])
-    with pytest.raises(ChoiceError, match="There is no rater 'Chidi' here; there are"):
-        file_frame([path], {}, Choices(raters=("Chidi",)))
+    with pytest.raises(UnknownOptionError, match="There is no rater 'Chidi' here; there are"):
+        file_frame([path], {}, ReportOptions(raters=("Chidi",)))
     with pytest.raises(UnknownLevelError):
         file_frame([path], {"w": "ordinal"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.sections import test_tables_of
+from analysis.formats.sections import sensitivity_tables
 from analysis.report.agreement import agreement
 from analysis.report.alt_test import sensitivity_and_power
 from analysis.report.judges import judges
@@ -52,9 +52,9 @@ def test_lost_answers_are_dropped_in_one_line_only() -> None:
     found = beside({"Ada": ADA, "Bram": BRAM, "Chidi": CHIDI, JUDGE: judge})["sensitivity"]
     dropped, kept = found["missing_dropped"], found["multiplicative"]
     assert dropped["advantage_probability"] > kept["advantage_probability"]
-    (table_of_rules,) = test_tables_of({"sensitivity": found})
+    (table_of_rules,) = sensitivity_tables({"sensitivity": found})
     assert "Items without an answer dropped" in [row[0] for row in table_of_rules.rows]
 
 
 def test_a_report_from_before_these_has_no_tables_of_them() -> None:
-    assert test_tables_of({"winning_rate": 1.0}) == []
+    assert sensitivity_tables({"winning_rate": 1.0}) == []

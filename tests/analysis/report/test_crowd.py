@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.figures import agreement
 from analysis.figures.base import Subject
 from analysis.formats import FORMATS
@@ -44,12 +44,12 @@ def lines_of(people: int, units: int, labels: int, variable: str = "answerable")
         yield place | {"rater": "model", "rater_kind": "judge", "value": value}
 
 
-def report_of(folder: Path, lines: Iterator[JSON], choices: Choices | None = None) -> JSON:
+def report_of(folder: Path, lines: Iterator[JSON], choices: ReportOptions | None = None) -> JSON:
     path = write_lines(folder / "labels.jsonl", list(lines))
     return labels_report(
         [path],
         {"rating": "ordinal"} if "rating" in path.read_text() else {},
-        choices or Choices(resamples=40),
+        choices or ReportOptions(resamples=40),
     )
 
 
@@ -92,7 +92,7 @@ def test_pairs_that_share_too_little_are_no_part_of_it(crowd: JSON) -> None:
 
 def test_all_large_pairs_are_listed_when_asked_for(tmp_path: Path) -> None:
     lines = [line for line in lines_of(40, 120, 12) if line["rater"] != "model"]
-    listed = report_of(tmp_path, iter(lines), Choices(resamples=20, pairs="all"))
+    listed = report_of(tmp_path, iter(lines), ReportOptions(resamples=20, pairs="all"))
     pairs = listed["variables"]["answerable"]["agreement"]["pairs"]
     told = {
         name: {row["unit"] for row in lines if row["rater"] == name}
@@ -112,7 +112,7 @@ def test_it_grows_with_the_labels_and_not_with_the_square_of_the_people(tmp_path
     for people in (50, 200):
         folder = tmp_path / str(people)
         folder.mkdir()
-        found = report_of(folder, lines_of(people, 300, 3), Choices(resamples=10))
+        found = report_of(folder, lines_of(people, 300, 3), ReportOptions(resamples=10))
         sizes[people] = len(json.dumps(found))
     # Four times the people are sixteen times the pairs.
     assert sizes[200] < 2 * sizes[50]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.labels_file.reports import labels_report
 from analysis.statistics import Estimate, correlation_estimates
 from tests.cast import write_lines
@@ -84,7 +84,7 @@ def test_no_number_of_a_report_leaves_the_range_of_its_statistic(
     path = tmp_path / "labels.jsonl"
     write_lines(path, labels(random.Random(seed), 10 + seed, slip, flat))
     levels: Any = {"answerable": "nominal", "rating": "ordinal"}
-    report = json.loads(json.dumps(labels_report([path], levels, Choices(resamples=40))))
+    report = json.loads(json.dumps(labels_report([path], levels, ReportOptions(resamples=40))))
     held: set[str] = set()
     assert list(outside(report, held)) == []
     if slip:

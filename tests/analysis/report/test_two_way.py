@@ -13,7 +13,7 @@ from django.http import QueryDict
 
 from analysis.data.selection import AvailableValues
 from analysis.formats.methods import methods
-from analysis.forms import ChoicesForm
+from analysis.forms import ReportForm
 from tests.cast import run, write_lines
 
 JSON = dict[str, Any]
@@ -100,11 +100,11 @@ def test_the_report_states_it_and_its_methods_say_for_whom_it_holds(tmp_path: Pa
 
 
 def test_it_stands_in_the_address_of_the_page() -> None:
-    form = ChoicesForm(QueryDict("bootstrap=two-way"), AvailableValues())
+    form = ReportForm(QueryDict("bootstrap=two-way"), AvailableValues())
     assert form.is_valid(), form.problems()
-    assert form.choices.bootstrap == "two-way"
-    assert ChoicesForm(QueryDict(""), AvailableValues()).is_valid()
-    wrong = ChoicesForm(QueryDict("bootstrap=raters"), AvailableValues())
+    assert form.options.bootstrap == "two-way"
+    assert ReportForm(QueryDict(""), AvailableValues()).is_valid()
+    wrong = ReportForm(QueryDict("bootstrap=raters"), AvailableValues())
     assert wrong.problems() == ["Resample must be queries or two-way."]
 
 

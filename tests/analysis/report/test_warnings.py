@@ -11,7 +11,7 @@ import pytest
 
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.data.frame import LabelFact
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats import FORMATS
 from analysis.labels_file.reports import labels_report
 from analysis.report.agreement import agreement
@@ -203,7 +203,7 @@ def few(tmp_path: Path) -> dict[str, Any]:
         for rater in ("Ada", "Bram")
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    return labels_report([path], {}, Choices(resamples=5))
+    return labels_report([path], {}, ReportOptions(resamples=5))
 
 
 @pytest.mark.every_case

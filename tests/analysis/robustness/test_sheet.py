@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import Samples, compared, sheet
 from analysis.statistics import wilson_interval
@@ -401,7 +401,7 @@ def test_samples_are_one_label_in_the_table_of_raters(campaign: Campaign) -> Non
         params={"samples": 3, "temperature": 1.0},
     )
     run_scripted(campaign, rater)
-    (row,) = campaign_report(campaign, Choices(resamples=10))["raters"]
+    (row,) = campaign_report(campaign, ReportOptions(resamples=10))["raters"]
     assert (row["responses"], row["labels"]) == (4, 12)
 
 
@@ -432,7 +432,7 @@ def planted(campaign: Campaign) -> Campaign:
 
 
 def test_a_trial_stands_in_no_report(planted: Campaign) -> None:
-    report = campaign_report(planted, Choices(resamples=10))
+    report = campaign_report(planted, ReportOptions(resamples=10))
     assert [rater["name"] for rater in report["raters"]] == ["base"]
     assert "base~again" not in json.dumps(report)
 

@@ -11,7 +11,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import (
@@ -169,7 +169,7 @@ class TestGold:
         campaign.refresh_from_db()
         for name in ("ann", "bo"):
             work(campaign, rater(name), {"r2": "yes"})
-        report = campaign_report(campaign, Choices(resamples=2))
+        report = campaign_report(campaign, ReportOptions(resamples=2))
         assert report["variables"]["answerable"]["agreement"]["units"] == 2 * (REPORTS - 2)
         assert report["inputs"]["labels"] == 2 * 2 * (REPORTS - 2)
         lines = exported("c", "labels")
@@ -327,7 +327,7 @@ class TestPractice:
     def test_practice_stands_in_no_agreement(self, campaign: Campaign) -> None:
         for name in ("ann", "bo"):
             work(campaign, rater(name))
-        report = campaign_report(campaign, Choices(resamples=2))
+        report = campaign_report(campaign, ReportOptions(resamples=2))
         assert report["variables"]["answerable"]["agreement"]["units"] == 2 * (REPORTS - 2)
 
     @pytest.mark.every_case

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats.build import document
 from analysis.formats.markdown import as_markdown
 from annotation.answers.evidence import Misplaced, misplaced, place_of, place_of_all
@@ -109,7 +109,7 @@ class TestACampaign:
         self, ratings: Campaign, tmp_path: Path
     ) -> None:
         load(tmp_path, row("a/b#1", "שלום לכולם!"), row("a/b#1", "שלום לכולם!", "bo"))
-        report = campaign_report(ratings, Choices(resamples=10))
+        report = campaign_report(ratings, ReportOptions(resamples=10))
         assert [hint["name"] for hint in report["hints"]] == ["ann", "bo"]
         hint = report["hints"][0]
         assert (hint["rationales"], hint["elsewhere"]) == (
@@ -127,7 +127,7 @@ class TestACampaign:
         units = {name: {"rating": "3", "evidence": evidence} for name in held.asked}
         submit(held, {"units": units, "comment": None}, "page")
         assert misplaced(ratings) == []
-        report = campaign_report(ratings, Choices(resamples=10))
+        report = campaign_report(ratings, ReportOptions(resamples=10))
         assert report["hints"] == []
         assert "Data quality" not in as_markdown(report)
 

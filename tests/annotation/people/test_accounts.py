@@ -13,7 +13,7 @@ from django.urls import reverse
 from knox.models import AuthToken
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from annotation.answers.submission import submit
 from annotation.exports import rows
 from annotation.models import Assignment, Draft, Label, Membership, Rater, User, rater_of
@@ -53,7 +53,7 @@ def may_ask(script: Script) -> bool:
 def told(study: Study) -> str:
     """All that leaves the campaign: labels, responses and the report."""
     lines = [*rows.labels(study.campaign), *rows.responses(study.campaign)]
-    report = campaign_report(study.campaign, Choices(resamples=2))
+    report = campaign_report(study.campaign, ReportOptions(resamples=2))
     return json.dumps([lines, report], default=str)
 
 

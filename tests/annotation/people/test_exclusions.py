@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from analysis.campaigns.cache import computed_report
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.formats import FORMATS
 from annotation.answers.submission import submit
 from annotation.exports import rows
@@ -25,7 +25,7 @@ from tests.page_cast import Study, client_of, make_study, payload
 
 pytestmark = pytest.mark.django_db
 WHY = "answered faster than one can read"
-CHOICES = Choices(resamples=20)
+CHOICES = ReportOptions(resamples=20)
 
 
 @pytest.fixture

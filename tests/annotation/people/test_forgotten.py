@@ -10,7 +10,7 @@ from django.test import Client
 from knox.models import AuthToken
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
@@ -42,7 +42,7 @@ def study() -> Study:
     submit(done, payload("no"), "page")
     exclude(study.campaign, done.rater, "a reason", study.rita)
     change(study.campaign, Terms(guideline="Look twice."), user=study.rita)
-    report = campaign_report(study.campaign, Choices(resamples=2))
+    report = campaign_report(study.campaign, ReportOptions(resamples=2))
     freeze(study.campaign, report, "", study.rita)
     AuthToken.objects.create(study.rita)
     for word in (PASSWORD, "a wrong guess"):

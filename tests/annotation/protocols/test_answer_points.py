@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import Choices
+from analysis.data.selection import ReportOptions
 from annotation.answers.submission import submit
 from annotation.campaigns.design import Design
 from annotation.exports.rows import labels
@@ -299,7 +299,7 @@ def test_the_report_compares_what_people_mark_in_each_passage(study: Study) -> N
         answer = {"grounded": "yes", "evidence": [quote(words, place_of, passage)]}
         units = {"r/1": answer, "r#2": {"grounded": "no", "evidence": []}}
         submit(mine, {"units": units, "comment": None}, "page")
-    made = campaign_report(study.campaign, Choices(resamples=50))
+    made = campaign_report(study.campaign, ReportOptions(resamples=50))
     grounded = made["variables"]["grounded"]
     assert grounded["agreement"]["percent"]["value"] == 1
     assert grounded["spans"]["unanchored"] == {}
