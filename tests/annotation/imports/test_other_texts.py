@@ -118,7 +118,7 @@ class TestACampaign:
         )
         assert "1 does not stand" in hint["message"]
         assert "Data quality" in [section.title for section in document(report).sections]
-        assert "They may have judged what they read there" in as_markdown(report)
+        assert "They may have judged that other text" in as_markdown(report)
 
     def test_work_of_the_page_gives_no_hint(self, ratings: Campaign) -> None:
         held = next_assignment(ratings, rater())
