@@ -1,4 +1,4 @@
-"""Which pages of judges and of preparation an account may see."""
+"""Access to the pages of judges and of preparation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judging.preparation.review import Written, with_all
 from judging.preparation.status import name_of
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
-BLIND = "You have an open item in this campaign; answer it before you read what a judge says."
+BLIND = "You have an open item in this campaign; answer it before you read a judge's labels."
 
 
 def person(request: HttpRequest) -> User:
@@ -29,12 +29,12 @@ def person(request: HttpRequest) -> User:
 
 
 def runs_of(user: User) -> QuerySet[JudgeRun]:
-    """The runs over campaigns that an account may read."""
+    """Return the runs over campaigns that an account may read."""
     return JudgeRun.objects.filter(campaign__in=readable(user)).select_related("campaign")
 
 
 def blind_page(request: HttpRequest, campaign: Campaign) -> HttpResponse | None:
-    """For whoever has an open item of the campaign: what others said of it comes after."""
+    """Return the page for a person with an open item, who must not see others' labels yet."""
     if not is_blind(person(request), campaign):
         return None
     return render(request, "reports/blind.html", {"campaign": campaign}, status=403)
@@ -47,7 +47,7 @@ def step_called(name: str) -> Step:
 
 
 def step_of(campaign: Campaign) -> Step:
-    """The step that a campaign is of; any other campaign is none of preparation."""
+    """Return the preparation step of a campaign. Raises Http404 for other campaigns."""
     for step in STEPS.values():
         asked = step.protocol == campaign.protocol
         if asked and name_of(campaign.batch, step) == campaign.name:
@@ -56,12 +56,12 @@ def step_of(campaign: Campaign) -> Step:
 
 
 def written_by(user: User, uid: uuid.UUID) -> Written:
-    """A standing answer by its assignment, of a campaign that the account may read."""
-    there = Response.objects.filter(
+    """Return the current answer to an assignment in a campaign that the account may read."""
+    responses = Response.objects.filter(
         current=True,
         assignment__uid=uid,
         assignment__replicate=0,
         assignment__item__campaign__in=readable(user),
     )
-    response = get_object_or_404(with_all(there))
+    response = get_object_or_404(with_all(responses))
     return Written(step_of(response.assignment.item.campaign), response)

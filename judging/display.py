@@ -1,4 +1,4 @@
-"""How runs and calls are shown: their status in words, and foreign texts made harmless."""
+"""Display of runs and calls: a run's status in words, and foreign texts made harmless."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VISIBLE = str.maketrans(_TELLING | _CONTROLS | {"\x7f": "\u2421"})
 
 @dataclass(frozen=True)
 class Standing:
-    """A run's state in a word, the colour of its sign, and what to know or do about it."""
+    """A run's status: a word, the colour of its sign, and a note with what to do."""
 
     word: str
     kind: str = ""
@@ -39,7 +39,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Progress:
-    """A run in numbers. `rate` is requests answered in a second, `left` seconds, where known."""
+    """A run in numbers. `rate` is in requests per second, `left` in seconds, if known."""
 
     run: JudgeRun
     standing: Standing
@@ -67,30 +67,30 @@ class Progress:
 
 
 def with_clock(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
-    """Runs with the database's clock as `now`, as leases go by it, and what they have cost."""
+    """Add the database's clock, which leases go by, as `now`, and the latest cost to runs."""
     related = runs.select_related("judge__rater", "campaign", "lane")
     return with_last_cost(related).annotate(now=Now())
 
 
 def standing_of(run: Any) -> Standing:
-    """Where a run of `with_clock` stands."""
+    """Return the status of a run that was loaded `with_clock`."""
     if run.state not in ACTIVE:
         return _ended(run)
-    held = run.lease is not None and run.lease_until > run.now
+    leased = run.lease is not None and run.lease_until > run.now
     if run.wish:
         doing = "Stopping" if run.wish == JudgeRun.Wish.STOP else "Cancelling"
-        return Standing(doing, "warn", "Calls that are under way end first.")
+        return Standing(doing, "warn", "Calls in progress are finished first.")
     if run.lane is not None and run.lane.paused:
         return Standing("Paused", "no", run.lane.paused, paused=True)
-    if held:
-        # While it is at work its error is what is wrong with the server at the moment.
+    if leased:
+        # The error of a run at work describes the present problem with its server.
         return Standing("Running", "warn" if run.error else "plain", run.error)
     if run.lane is not None and (other := lanes.current_run(run.lane)) is not None:
         return Standing(
             "Waiting",
             "warn",
-            f"{str(other).capitalize()} of judge {other.judge} asks "
-            "this server now; this one is next when that ends.",
+            f"{str(other).capitalize()} of judge {other.judge} uses this server now. This run "
+            "starts when it ends.",
         )
     return _untaken(run)
 
@@ -98,27 +98,26 @@ def standing_of(run: Any) -> Standing:
 def _untaken(run: Any) -> Standing:
     if file := file_of(run):
         words = (
-            f"Its requests are in {file}. Take the results in with run_judge --batch-file, or stop "
-            "it to give them up."
+            f"Its requests are in {file}. Load the results with run_judge --batch-file, or stop "
+            "the run to give them up."
         )
         return Standing("Out", "warn", words)
     if not run.queued:
-        words = "The command that worked on it is gone. Start the run again to go on."
-        return Standing("Left alone", "warn", words)
+        words = "The command that worked on it has ended. Start the run again to continue."
+        return Standing("Interrupted", "warn", words)
     since = run.lease_until or run.started_at
     if run.now - since < timedelta(seconds=UNTAKEN_SECONDS):
-        return Standing("Queued", "other", "A worker takes it up in a moment.")
+        return Standing("Queued", "other", "A worker will start it in a moment.")
     return Standing(
         "No worker",
         "no",
-        "No worker has taken it up for over "
-        f"{UNTAKEN_SECONDS} seconds. Start one with make worker, or celery -A config "
-        "worker; the run then goes on by itself.",
+        f"No worker has started it for over {UNTAKEN_SECONDS} seconds. Start a worker with make "
+        "worker, or celery -A config worker. The run then continues by itself.",
     )
 
 
 def file_of(run: JudgeRun) -> str:
-    """The first file that the requests of a run are out in; empty where it asks them itself."""
+    """Return the first batch file of a run's requests, empty if it has none."""
     batch = run.manifest.get("batch")
     return str(batch["files"][0]["name"]) if batch else ""
 
@@ -127,15 +126,15 @@ def _ended(run: JudgeRun) -> Standing:
     if run.state == JudgeRun.State.DONE:
         return Standing("Done", "yes")
     if run.state == JudgeRun.State.CANCELLED:
-        return Standing("Cancelled", "", "What was open is closed. A new run opens it again.")
+        return Standing("Cancelled", "", "Open requests were closed. A new run reopens them.")
     word = "Stopped" if run.state == JudgeRun.State.STOPPED else "Interrupted"
     return Standing(
-        word, "no" if run.error else "warn", run.error or "A new run goes on from here."
+        word, "no" if run.error else "warn", run.error or "A new run continues from here."
     )
 
 
 def progress_of(run: Any) -> Progress:
-    """A run of `with_clock` in numbers, in a few queries."""
+    """Return the progress of a run that was loaded `with_clock`, in a few queries."""
     counts = ledger.count_by_status(run.campaign, run.judge)
     waiting = counts.get("open", 0) + counts.get("leased", 0)
     closed = counts.get("done", 0) + counts.get("failed", 0)
@@ -149,7 +148,7 @@ def progress_of(run: Any) -> Progress:
 
 
 def _rate(run: Any) -> float | None:
-    """Requests answered in a second, from the newest calls; None where they are old or few."""
+    """Return requests per second over the newest calls. None if they are old or few."""
     rows = JudgeCall.objects.filter(run=run, reused_from=None).order_by("-id")
     recent = list(rows.values_list("sent_at", "seconds")[:RECENT_CALLS])
     ends = [sent + timedelta(seconds=seconds) for sent, seconds in recent]
@@ -160,7 +159,7 @@ def _rate(run: Any) -> float | None:
 
 
 def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
-    """A foreign text as it may be looked at: what steers a screen stands there as a sign."""
+    """Make a foreign text safe to display: control characters become visible symbols."""
     return text[:longest].replace("\r\n", "\n").translate(_VISIBLE)
 
 
@@ -169,7 +168,7 @@ def is_cut(text: str, longest: int = LONGEST_SHOWN) -> bool:
 
 
 def seconds_in_words(seconds: float | None) -> str:
-    """A span of time to two places: 45 s, 12 min, 3 h 20 min."""
+    """Format a duration with up to two units: 45 s, 12 min, 3 h 20 min."""
     if seconds is None:
         return ""
     if seconds < 90:
@@ -181,7 +180,7 @@ def seconds_in_words(seconds: float | None) -> str:
 
 
 def logprob_facts(logprobs: Any) -> dict[str, float | int] | None:
-    """Mean and least log probability of the tokens that are stored, and of how many in all."""
+    """Return mean and minimum log probability of the stored tokens, and the number of tokens."""
     told = logprobs if isinstance(logprobs, Mapping) else {}
     tokens = told.get(STORED_KEY, told.get("content"))
     values = list(_logprobs(tokens))

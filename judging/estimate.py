@@ -1,8 +1,8 @@
-"""What a run will ask, cost and take, estimated before anything is asked.
+"""The estimate of a run: its requests, cost and duration, before anything is asked.
 
-Prompts are measured on a sample of the requests themselves. What only earlier calls of the model
-can tell (characters per token, lengths of answers, seconds) is learned from the newest of them.
-Without any, a stated guess takes their place, and time and money are unknown rather than guessed.
+Prompts are measured on a sample of the requests. Characters per token, lengths of answers and
+seconds are learned from the model's newest calls. Without such calls, lengths are guessed, which
+the estimate says. Cost and duration are then unknown rather than guessed.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ Status = Assignment.Status
 
 @dataclass(frozen=True)
 class Estimate:
-    """Counts of rows and tokens, US dollars and seconds; None where these cannot be told.
+    """Counts of assignments and tokens, US dollars and seconds, which are None if unknown.
 
-    Of the `rows`, `missing` have no result. `reused` of them will be taken from equal requests,
-    `calls` will be asked. `cost_unknown` and `time_unknown` say why there is no figure, `notes`
-    what is guessed.
+    Of the `rows`, `missing` have no result. Of these, `reused` will be answered from equal requests
+    and `calls` will be asked. `cost_unknown` and `time_unknown` say why a figure is unknown, and
+    `notes` lists the guesses.
     """
 
     rows: int
@@ -64,12 +64,12 @@ class Estimate:
 
     @property
     def sentence(self) -> str:
-        """The estimate in words, for people."""
+        """The estimate as a sentence for people."""
         if not self.missing:
             return f"Nothing will be asked: all {self.rows:,} have a result."
         line = f"{self.calls:,} of {self.rows:,} will be asked"
         if self.reused:
-            line += f" and {self.reused:,} taken from equal requests"
+            line += f" and {self.reused:,} reused from equal requests"
         line += " at no cost" if self.cost == 0 else ""
         known = [format_money(self.cost)] if self.cost else []
         known += [] if self.seconds is None else [duration(self.seconds)]
@@ -80,7 +80,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Learned:
-    """What earlier calls of a model tell; None where there were none that do."""
+    """Averages over a model's earlier calls. None if no call has them."""
 
     characters: float | None
     completion: float | None
@@ -96,11 +96,10 @@ def estimate(
     concurrency: int | None = None,
     on: date | None = None,
 ) -> Estimate:
-    """The estimate of a run that would begin now. It writes nothing.
+    """Estimate a run that would start now, without storing anything.
 
+    Reused answers are counted one by one up to 1,000 assignments, and from a sample above that.
     Raises SetupError, PromptError.
-
-    Reused answers are counted one by one up to 1,000 rows, and from a sample above that.
     """
     backend = build_backend(judge)
     preparer = build_preparer(campaign, judge, backend)
@@ -127,7 +126,7 @@ def estimate(
 
 
 def duration(seconds: float) -> str:
-    """A time in words, in the unit that suits it."""
+    """Format a duration in seconds, minutes or hours."""
     if seconds < 90:
         whole = max(1, round(seconds))
         return f"{whole} second" + "s" * (whole > 1)
@@ -135,7 +134,7 @@ def duration(seconds: float) -> str:
 
 
 def _missing(campaign: Campaign, judge: Judge, most: int) -> tuple[int, int, list[Assignment]]:
-    """How many rows there are and how many have no result, and at most so many of these."""
+    """Count all assignments and those without a result, and return a sample of up to `most`."""
     there = assignments_of(campaign, judge)
     waiting = there.filter(status__in=(Status.OPEN, Status.LEASED, Status.CANCELLED))
     drawn: list[int | Assignment] = []
@@ -152,13 +151,13 @@ def _missing(campaign: Campaign, judge: Judge, most: int) -> tuple[int, int, lis
 
 
 def _each(there: QuerySet[Assignment], new: Iterable[Assignment]) -> Iterator[int | Assignment]:
-    """Rows that are stored, by their ids, and rows that are not."""
+    """Yield the ids of stored assignments, and the assignments not yet created."""
     yield from there.order_by("id").values_list("pk", flat=True).iterator(chunk_size=2000)
     yield from new
 
 
 def _loaded(campaign: Campaign, rows: Iterable[int | Assignment]) -> Iterator[Assignment]:
-    """The rows with all that a request is made of, those of an item together."""
+    """Load the assignments with everything a request needs, grouped by item."""
     new = [row for row in rows if isinstance(row, Assignment)]
     ids = sorted(row for row in rows if isinstance(row, int))
     for start in range(0, len(ids), CHUNK):
@@ -178,7 +177,7 @@ def _share_reused(
 
 
 def _learn(judge: Judge, campaign: Campaign) -> Learned:
-    """From the newest calls of the same model, for the same kind of question where that matters."""
+    """Learn from the newest calls of the same model with the same kind of request."""
     calls = JudgeCall.objects.filter(
         state=ANSWERED,
         reused_from=None,
@@ -190,7 +189,7 @@ def _learn(judge: Judge, campaign: Campaign) -> Learned:
     )
     newest = list(calls.order_by("-id").values_list("usage", "seconds")[:LEARNED])
     counts = [tokens for usage, _ in newest if (tokens := tokens_in(usage)) and tokens[0]]
-    # Answers that came in a file say nothing of their time.
+    # Answers from batch files have no duration.
     seconds = [each for _, each in newest if each > 0]
     prompt = sum(each[0] for each in counts)
     return Learned(
@@ -202,7 +201,7 @@ def _learn(judge: Judge, campaign: Campaign) -> Learned:
 
 
 def _characters(calls: QuerySet[JudgeCall]) -> float | None:
-    """Characters for a token, in requests that can still be made as they were sent."""
+    """Return characters per token, over requests that can still be built as they were sent."""
     preparers: dict[int, Preparer] = {}
     sent = tokens = 0
     for call in _with_rows(calls):
@@ -227,14 +226,14 @@ def _with_rows(calls: QuerySet[JudgeCall]) -> QuerySet[JudgeCall]:
 
 
 def length_of(request: Request) -> int:
-    """The characters of a request's messages."""
+    """Count the characters of a request's messages."""
     return sum(len(message.content) for message in request.messages)
 
 
 def _tokens_a_call(
     judge: Judge, learned: Learned, prepared: Sequence[Prepared]
 ) -> tuple[float, float]:
-    """Tokens of a prompt and of a completion, on average."""
+    """Return the average tokens of a prompt and of a completion."""
     if not prepared:
         return 0.0, 0.0
     length = sum(length_of(each.request) for each in prepared) / len(prepared)
@@ -246,19 +245,19 @@ def _tokens_a_call(
 
 def _guessed(judge: Judge, learned: Learned) -> Iterator[str]:
     if learned.characters is None:
-        yield f"{CHARACTERS:g} characters are taken for a token"
+        yield f"a token is assumed to have {CHARACTERS:g} characters"
     if learned.completion is None:
         most = judge.params.get("max_tokens")
         yield (
-            f"each answer is taken to be as long as it may be, {most:,} tokens"
+            f"each answer is assumed to have the maximum length, {most:,} tokens"
             if most
-            else f"answers are taken to be {TOKENS_A_UNIT} tokens for a unit"
+            else f"answers are assumed to have {TOKENS_A_UNIT} tokens per unit"
         )
 
 
 def _priced(figures: Estimate, rates: Rates | None, judge: Judge) -> Estimate:
     if rates is None:
-        why = f"the cost is unknown, as {judge.model} has no price (create_price)"
+        why = f"the cost is unknown, since {judge.model} has no price (create_price)"
         return replace(figures, cost_unknown=why)
     counts = figures.prompt_tokens, figures.cached_tokens, figures.completion_tokens
     return replace(figures, cost=rates.cost_of_tokens(*counts))
@@ -266,8 +265,8 @@ def _priced(figures: Estimate, rates: Rates | None, judge: Judge) -> Estimate:
 
 def _timed(figures: Estimate, seconds: float | None, judge: Judge) -> Estimate:
     if seconds is None:
-        who = judge.model or judge
-        why = f"the time is unknown, as {who} has answered no such question yet"
+        model = judge.model or judge
+        why = f"the duration is unknown, since {model} has answered no such request yet"
         return replace(figures, time_unknown=why)
     at_once = min(figures.concurrency, figures.calls) or 1
     return replace(figures, seconds=figures.calls * seconds / at_once)

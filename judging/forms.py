@@ -1,4 +1,4 @@
-"""Forms of judges: define one, try one, start a run."""
+"""Forms of judges: define a judge, try it, start a run."""
 
 from __future__ import annotations
 
@@ -28,46 +28,46 @@ MOST_TRIED = 1024
 PARAM_HELP = {
     "temperature": ("Temperature", "0 to 2. At 0, the default, a model mostly repeats itself."),
     "top_p": ("Top p", "Above 0 and up to 1. Leave it empty unless you know why."),
-    "seed": ("Seed", "A whole number, 0 unless you say otherwise. Not every server heeds it."),
+    "seed": ("Seed", "A whole number, 0 by default. Not every server uses it."),
     "max_tokens": ("Longest answer", "In tokens. Empty: as long as the server allows."),
     "logprobs": (
         "Log probabilities",
-        "Alternatives a token, 0 to 20. Scores come from them.",
+        "Alternatives per token, 0 to 20. Scores are computed from them.",
     ),
     "samples": (
         "Samples",
-        "How often the same is asked, 1 to 20. Above 1 give a temperature above 0.",
+        "How often the same request is asked, 1 to 20. Above 1, set a temperature above 0.",
     ),
-    "repair": ("Repair", "An answer that cannot be read is sent back once, and paid again."),
+    "repair": ("Repair", "An answer that cannot be read is asked for again once, at a cost."),
     "timeout": (
         "Time limit",
-        "Seconds until a request is given up. Empty: by what the server takes, 30 to 600.",
+        "Seconds until a request times out. Empty: depends on the server's latency, 30 to 600.",
     ),
-    "concurrency": ("Requests at once", "16 unless you say otherwise."),
+    "concurrency": ("Requests at once", "16 by default."),
 }
 BACKENDS = (
     ("openai", "A model on a server that speaks OpenAI's protocol"),
-    ("lexical", "Word overlap: no model, no cost, the floor that a model has to beat"),
+    ("lexical", "Word overlap: no model, no cost, the baseline that a model has to beat"),
 )
 GRANULARITIES = (
     (Judge.Granularity.ITEM, "All units of an item in one request: fewer tokens"),
-    (Judge.Granularity.UNIT, "One request for each unit: no answer leans on another"),
+    (Judge.Granularity.UNIT, "One request for each unit: no answer depends on another"),
 )
 REPAIR = (("", "No"), ("1", "Once"))
 REUSE = (
-    (JudgeRun.Reuse.NEVER, "No: ask everything anew"),
-    (JudgeRun.Reuse.CAMPAIGN, "Take answers to equal requests from runs over this campaign"),
-    (JudgeRun.Reuse.ALL, "Take answers to equal requests from all runs"),
+    (JudgeRun.Reuse.NEVER, "No: ask everything again"),
+    (JudgeRun.Reuse.CAMPAIGN, "Reuse answers to equal requests from runs over this campaign"),
+    (JudgeRun.Reuse.ALL, "Reuse answers to equal requests from all runs"),
 )
 
 
 class JudgeForm(forms.Form):
-    """A judge as somebody defines it in the browser; `definition` once it is valid."""
+    """A judge as a person defines it in the browser. A valid form gives a `definition`."""
 
     name = forms.CharField(
         max_length=150,
         error_messages={"required": "Give it a name."},
-        help_text="Its labels stand under this name in reports and exports. No other rater has it.",
+        help_text="Reports and exports list its labels under this name, which has to be new.",
     )
     backend = forms.ChoiceField(label="What answers", choices=BACKENDS, widget=forms.RadioSelect)
     server = forms.ChoiceField(
@@ -85,10 +85,10 @@ class JudgeForm(forms.Form):
         required=False,
         max_length=100,
         help_text=f"The name of an environment variable, {KEY_PREFIX}…, never the key itself. "
-        "Empty where the server asks for none.",
+        "Empty if the server needs no key.",
     )
     model = forms.CharField(
-        required=False, max_length=200, help_text="As the server calls it, such as gpt-4.1-mini."
+        required=False, max_length=200, help_text="The server's name for it, such as gpt-4.1-mini."
     )
     prompt = forms.CharField(
         label="Prompt of its own",
@@ -96,9 +96,9 @@ class JudgeForm(forms.Form):
         strip=False,
         max_length=MAX_PROMPT_LENGTH,
         widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}),
-        help_text="Empty: the prompt of the protocol that it is run on. What stands before a line "
-        "--- is the system message. {texts}, {units} and {answer} must stand below it; "
-        "{guideline} and {query} may stand anywhere.",
+        help_text="Empty: the prompt of the campaign's protocol. The text before a line --- is "
+        "the system message. {texts}, {units} and {answer} must be below that line; {guideline} "
+        "and {query} may be anywhere.",
     )
     granularity = forms.ChoiceField(
         label="Asked", choices=GRANULARITIES, widget=forms.RadioSelect, initial="item"
@@ -124,7 +124,7 @@ class JudgeForm(forms.Form):
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
         if has_controls(name):
-            raise forms.ValidationError("A name stands on one line; take the line break out.")
+            raise forms.ValidationError("A name has one line; remove the line break.")
         if Rater.objects.filter(name=name).exists():
             raise forms.ValidationError("A rater has this name already; choose another.")
         return name
@@ -144,12 +144,12 @@ class JudgeForm(forms.Form):
         self.params = self._params(data)
         if data.get("backend") == "openai":
             if not data.get("model"):
-                self.add_error("model", "Say which model the server shall run.")
+                self.add_error("model", "Give the model that the server is to run.")
             self.chosen = self._server(data)
         return data
 
     def definition(self) -> Definition:
-        """What the form says, checked."""
+        """Return the definition from a valid form."""
         data = self.cleaned_data
         if data["backend"] == "lexical":
             return Definition(data["name"], "lexical", granularity=data["granularity"])
@@ -176,7 +176,7 @@ class JudgeForm(forms.Form):
             except ParamError:
                 self.add_error(name, f"Give {PARAMS[name][1]}.")
         if int(found.get("samples", 1)) > 1 and not found.get("temperature"):
-            wrong = "At temperature 0 all samples are alike; give a temperature, such as 0.7."
+            wrong = "At temperature 0 all samples are equal; set a temperature, such as 0.7."
             self.add_error("samples", wrong)
         return found
 
@@ -203,7 +203,7 @@ class JudgeForm(forms.Form):
 
 
 class CampaignForm(forms.Form):
-    """Which campaign a run is to go over: one that the account may read."""
+    """The choice of a campaign that the account may read."""
 
     campaign = forms.ModelChoiceField(Campaign.objects.none(), empty_label=None)
 
@@ -215,27 +215,27 @@ class CampaignForm(forms.Form):
 
 
 class TryForm(CampaignForm):
-    """One item to try a judge on; by chance where no number is given."""
+    """The item to try a judge on, random without a number."""
 
     item = forms.IntegerField(
         required=False,
         min_value=1,
-        help_text="Its number in the campaign, from 1. Empty: one by chance.",
+        help_text="Its number in the campaign, from 1. Empty: a random item.",
     )
 
 
 class StartForm(forms.Form):
-    """How far a run may go."""
+    """The limits of a run."""
 
     limit = forms.IntegerField(
         label="Most requests",
         required=False,
         min_value=1,
         max_value=2**31 - 1,
-        help_text="Empty: all that is open. Try 20 first.",
+        help_text="Empty: all open ones. Try 20 first.",
     )
     most_tokens = forms.IntegerField(
-        required=False, min_value=1, max_value=2**53, help_text="Of prompts and answers together."
+        required=False, min_value=1, max_value=2**53, help_text="Prompts and answers together."
     )
     most_cost = forms.DecimalField(
         label="Most US dollars",
@@ -243,14 +243,14 @@ class StartForm(forms.Form):
         min_value=Decimal("0.000001"),
         max_digits=12,
         decimal_places=6,
-        help_text="Counts only where a price of the model is known.",
+        help_text="Needs a price of the model.",
     )
     concurrency = forms.IntegerField(
         label="Requests at once",
         required=False,
         min_value=1,
         max_value=MOST_TRIED,
-        help_text="The most; how many the server bears is found out on the way.",
+        help_text="The maximum. The run finds out how many the server can handle.",
     )
     reuse = forms.ChoiceField(
         label="Earlier answers",
@@ -261,7 +261,7 @@ class StartForm(forms.Form):
 
 
 class ConcurrencyForm(forms.Form):
-    """A new number of requests at once for a run that is under way."""
+    """A new number of requests at once for an active run."""
 
     concurrency = forms.IntegerField(label="Requests at once", min_value=1, max_value=MOST_TRIED)
 

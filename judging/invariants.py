@@ -1,9 +1,13 @@
-"""Checks of what must hold at any instant, whatever failed: each yields a line for each violation.
+"""Checks of what must hold at any instant after any failure. Each yields a line per violation.
 
-I1 one answer counts for each question; I2 nothing acknowledged is lost; I3 no item has more people
-than planned; I4 every row of the ledger is in one state, and runs count the rows that were closed;
-I5 a failure is no label; I6 nothing is asked without need; I7 a fault never shows as a wrong page;
-I8 what runs cost is what their calls cost.
+- I1: one answer counts for each question.
+- I2: nothing acknowledged is lost.
+- I3: no item has more people than planned.
+- I4: every assignment of a judge is in one state, and runs count the closed ones.
+- I5: a failure is no label.
+- I6: nothing is asked without need.
+- I7: a fault never shows as a wrong page.
+- I8: the cost of a run is the sum of its calls.
 
 `violations` runs every check by name in one pass. `datasets` checks texts, `annotation` answers
 and samples, `audit` the trail.
@@ -40,7 +44,7 @@ CHUNK = 500
 
 @contextmanager
 def one_instant() -> Iterator[None]:
-    """Everything that is read in it is as it was at one moment, and nobody waits for us."""
+    """Read everything in the block as of one moment, without blocking other processes."""
     if connection.in_atomic_block:
         yield
         return
@@ -54,7 +58,7 @@ def one_instant() -> Iterator[None]:
 
 
 def stored() -> Iterator[str]:
-    """All that the database alone can tell."""
+    """Yield the violations that the database alone can show."""
     yield from one_answer_stands()
     yield from no_item_has_too_many_people()
     yield from every_row_is_in_one_state()
@@ -65,7 +69,7 @@ def stored() -> Iterator[str]:
 
 
 def one_answer_stands() -> Iterator[str]:
-    """I1: one current response a row, and one value a unit and variable from one rater."""
+    """I1: one current response per assignment, and one value per unit, variable and rater."""
     responses = Response.objects.filter(current=True).order_by().values("assignment")
     for twice in responses.annotate(n=Count("pk")).filter(n__gt=1):
         yield f"I1: {_row(twice['assignment'])} has {twice['n']} answers that stand"
@@ -78,7 +82,7 @@ def one_answer_stands() -> Iterator[str]:
 
 
 def no_item_has_too_many_people() -> Iterator[str]:
-    """I3: as many places are held as are counted, no more than the quota, no person twice."""
+    """I3: as many slots are taken as are counted, at most the quota, and no person twice."""
     held = Count("assignments", filter=Q(assignments__slot__isnull=False))
     counted = Item.objects.order_by().annotate(held=held)
     wrong = counted.exclude(held=F("taken")) | counted.filter(held__gt=F("quota"))
@@ -93,7 +97,7 @@ def no_item_has_too_many_people() -> Iterator[str]:
 
 
 def every_row_is_in_one_state() -> Iterator[str]:
-    """I4: the rows of judges by state: one each, with a lease only while they are leased."""
+    """I4: each assignment of a judge has one state, and a lease only while it is leased."""
     rows = Assignment.objects.filter(rater__judge__isnull=False)
     for row in rows.exclude(status__in=Assignment.Status.values):
         yield f"I4: {_row(row.pk)} is {row.status!r}, which is no state"
@@ -105,9 +109,9 @@ def every_row_is_in_one_state() -> Iterator[str]:
 
 
 def leased_rows_are_of_a_run() -> Iterator[str]:
-    """I4: what is leased is so for the run that is under way, or for a dead one before it.
+    """I4: leased assignments belong to the active run, or to a dead process before it.
 
-    A run that nobody has taken yet, or that was taken from a dead holder, still has his rows.
+    A run that no process has leased yet may still have the assignments of a dead process.
     """
     leased = Assignment.objects.filter(rater__judge__isnull=False, status=Assignment.Status.LEASED)
     of_the_row = JudgeRun.objects.filter(
@@ -121,10 +125,10 @@ def leased_rows_are_of_a_run() -> Iterator[str]:
 
 
 def runs_count_what_was_closed() -> Iterator[str]:
-    """I4: all runs of a judge over a campaign together closed the rows that are closed."""
+    """I4: all runs of a judge over a campaign together count its closed assignments."""
     for campaign, judge in _pairs():
         rows = ledger.assignments_of(campaign, judge)
-        # What a file brought for this rater was closed by no run.
+        # Imported answers of this rater were closed by no run.
         answered = Q(responses__current=True, responses__door="judge")
         there = (
             rows.filter(answered, status=Assignment.Status.DONE).count(),
@@ -140,7 +144,7 @@ def runs_count_what_was_closed() -> Iterator[str]:
 
 
 def failures_are_no_labels() -> Iterator[str]:
-    """I5: a row of a judge that is not done has no answer that stands, and a done one has."""
+    """I5: an assignment of a judge has a current answer if and only if it is done."""
     rows = Assignment.objects.filter(rater__judge__isnull=False)
     answers = Count("responses", filter=Q(responses__current=True))
     counted = rows.annotate(answers=answers)
@@ -150,7 +154,7 @@ def failures_are_no_labels() -> Iterator[str]:
 
 
 def runs_count_their_calls() -> Iterator[str]:
-    """I6 and I8: calls, tokens and cost of a run are those of the calls that it made."""
+    """I6 and I8: calls, tokens and cost of a run are the sums over its calls."""
     for run in JudgeRun.objects.select_related("campaign", "judge__rater"):
         calls = JudgeCall.objects.filter(run=run).exclude(NOT_ASKED)
         counted = {"calls": calls.count(), **_tokens_of(calls.values_list("usage", flat=True))}
@@ -165,7 +169,7 @@ def runs_count_their_calls() -> Iterator[str]:
 
 
 def acknowledged(keys: Iterable[str]) -> Iterator[str]:
-    """I2: each save that a client was told of is stored: by its key, or its assignment's uid."""
+    """I2: each acknowledged save is stored, by its key or its assignment's uid."""
     told = {key.strip() for key in keys if key.strip()}
     every = sorted(told)
     for start in range(0, len(every), CHUNK):
@@ -178,10 +182,10 @@ def acknowledged(keys: Iterable[str]) -> Iterator[str]:
 
 
 def told_by_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
-    """I6 and I8: what the server counted, against all calls that are stored here.
+    """I6 and I8: compare the server's counts with all stored calls.
 
     `stats` are those of the fake server: `calls`, `usage`, `by_outcome`. Each kill may have cost
-    the calls under way and one unwritten group; probing is beside it.
+    the calls in flight and one group that was not stored. Probes come on top.
     """
     runs = JudgeRun.objects.all()
     calls = JudgeCall.objects.exclude(NOT_ASKED)
@@ -194,7 +198,7 @@ def told_by_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
     beside = stats["calls"] - calls.exclude(usage={}).count()
     for name in ("prompt_tokens", "completion_tokens"):
         ours, told = sum(getattr(run, name) for run in runs), stats["usage"].get(name, 0)
-        # A call that is not stored here, a probe or one that was lost, is no longer than these.
+        # A probe or a lost call, which are not stored, is at most as long as these.
         longest = max([PROBE_TOKENS, *_tokens_of_each(calls, name)])
         if not ours <= told <= ours + beside * longest:
             most = ours + beside * longest
@@ -202,7 +206,7 @@ def told_by_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
 
 
 def answered_over_http(lines: Iterable[str]) -> Iterator[str]:
-    """I7: by the JSON lines of the site's log: no request ended with an error but 503."""
+    """I7: in the JSON lines of the site's log, no request ended with a server error but 503."""
     for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
@@ -319,9 +323,9 @@ CHECKS: tuple[Check, ...] = (digests.TEXTS, *answers.CHECKS, _TALLIES, _TRAIL, *
 
 
 def violations(seen: Seen) -> Iterator[Violation]:
-    """Every place where what the database holds is not as it must be, as it is found.
+    """Yield every violation in the database as it is found.
 
-    Call it within `invariants.one_instant`. `seen` counts what was looked at.
+    Call this within `invariants.one_instant`. `seen` counts what was checked.
     """
     yield from _told(LAWS, stored())
     yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_tallies()))
@@ -332,7 +336,7 @@ def violations(seen: Seen) -> Iterator[Violation]:
 
 
 def told(lines: Iterable[str]) -> Iterator[Violation]:
-    """The lines of `judging.invariants` as violations."""
+    """Convert lines of this module to violations."""
     yield from _told(LAWS, lines)
 
 

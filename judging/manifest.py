@@ -1,15 +1,15 @@
-"""A run's manifest: how it was made and what came of it, as JSON that names its own hash.
+"""A run's manifest: its setup and its results, as JSON that contains its own hash.
 
 A worker calls two functions under the run's lease:
 
-- `begin(run, backend, findings)` after the server was probed. A second call, by the next worker,
-  keeps what was written and notes that the run was resumed.
-- `end(run, findings=None, limits=())` after `finish`. `findings` are of a probe at the end, if
-  there was one; `limits` is the history of the limit, as pairs of seconds and calls at once.
+- `begin(run, backend, findings)` after the server was probed. When the next worker calls it again,
+  it only notes that the run was resumed.
+- `end(run, findings=None, limits=())` after `finish`. `findings` are those of a probe at the end,
+  if there was one. `limits` is the history of the limit, as pairs of seconds and calls at once.
 
-A run whose process died has no end of its own: `manifest_of` computes it from what is stored. It
-also updates `controls`, as trials come after the run that they test: `run_sha256` is over all but
-these and stays what it was when the run ended, `sha256` is over everything.
+If a run's process died, `manifest_of` computes the end from stored data. It also updates
+`controls`, since trials run after the run that they test. `run_sha256` covers everything else and
+does not change after the end of the run. `sha256` covers everything.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "logprobs", "samples")
 
 
 def begin(run: JudgeRun, backend: Backend, findings: Findings) -> None:
-    """Writes down what the run is made with; a second time, only that it was taken up again."""
+    """Store the setup of the run, or when called again, only that it was resumed."""
     run.refresh_from_db(fields=["manifest"])
     manifest = dict(run.manifest)
     facts = storable(dict(findings.facts))
@@ -72,7 +72,7 @@ def begin(run: JudgeRun, backend: Backend, findings: Findings) -> None:
 def end(
     run: JudgeRun, findings: Findings | None = None, limits: Sequence[tuple[float, int]] = ()
 ) -> None:
-    """Adds what the run came to, and the hash over it all."""
+    """Add the results of the run and the hashes."""
     run.refresh_from_db()
     manifest = dict(run.manifest)
     if findings is not None:
@@ -83,8 +83,9 @@ def end(
 
 
 def manifest_of(run: JudgeRun) -> JSON:
-    """The manifest as it was sealed, with the trials of its judge as far as they have come by now;
-    of a run without an end, as it would be now.
+    """Return the sealed manifest with the current results of the judge's trials.
+
+    For a run without an end, return what the manifest would be now.
     """
     stored = dict(run.manifest)
     if not is_sealed(stored):
@@ -93,7 +94,7 @@ def manifest_of(run: JudgeRun) -> JSON:
 
 
 def is_sealed(manifest: Mapping[str, Any]) -> bool:
-    """Whether its hash stands in it and is right."""
+    """Tell whether the manifest contains its hash and the hash is right."""
     return bool(manifest) and manifest.get("sha256") == _digest(manifest)
 
 
@@ -107,7 +108,7 @@ def platform_facts() -> JSON:
 
 
 def commit_in(folder: Path) -> str | None:
-    """The commit that is checked out in a folder; None where none can be told."""
+    """Return the commit that is checked out in a folder. None if it is unknown."""
     git = folder / ".git"
     try:
         head = (git / "HEAD").read_text("utf-8").strip()
@@ -123,7 +124,7 @@ def commit_in(folder: Path) -> str | None:
 
 
 def without_credentials(url: str) -> str:
-    """An address without user, query and fragment."""
+    """Remove user, query and fragment from an address."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
@@ -223,14 +224,14 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
 
 
 def _sealed(manifest: JSON) -> JSON:
-    """With both hashes, each over what stands without it."""
+    """Add both hashes, each computed without itself."""
     of_run = {name: each for name, each in manifest.items() if name not in ("controls", RUN_HASH)}
     whole = manifest | {RUN_HASH: _digest(of_run)}
     return whole | {"sha256": _digest(whole)}
 
 
 def _controls(run: JudgeRun) -> list[JSON]:
-    """What came of the trials of the same judge by now, whichever runs asked them."""
+    """Return the current results of the judge's trials, from any of their runs."""
     return [_control(run.campaign, trial) for trial in trials_in(run.campaign, run.judge)]
 
 
@@ -258,7 +259,7 @@ def _keep(run: JudgeRun, manifest: JSON) -> None:
 
 
 def _digest(value: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON, its own hash left out."""
+    """Return the SHA-256 of the canonical JSON without its own hash."""
     left = {name: each for name, each in value.items() if name != "sha256"}
     text = json.dumps(left, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

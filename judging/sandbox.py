@@ -1,6 +1,6 @@
-"""Trying a judge on one item, limited by account. Nothing is stored.
+"""Try a judge on one item without storing anything, limited per account.
 
-Each try asks a server, and keeps one of our threads busy.
+Each try asks a server and occupies a thread of the web server.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ from judging.runs.lifecycle import prompt_for
 from judging.servers import GUARDED
 
 DEADLINE = 45.0
-# As long as the client waits for a connection at most, and a little more.
+# Slightly longer than the client waits for a connection.
 UNCONNECTED_SECONDS = 5.5
-# Each keeps a thread of the web server for up to `DEADLINE`; by default a process has four.
+# Each try occupies a thread of the web server for up to `DEADLINE`, and a process has four.
 MOST_AT_ONCE = 2
 KEPT = (
-    "this item's query is kept for evaluation or an audit, and no prompt may see it; try an item "
-    "of a development query, or none by number for one by chance"
+    "this item's query is reserved for evaluation or an audit, and prompts must not be tuned on "
+    "it; try an item of a development query, or leave the number out for a random one"
 )
 _places = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
 class BusyError(Exception):
-    """As many tries are under way in this process as there may be."""
+    """The maximum number of tries is in progress in this process."""
 
 
 class NothingToTryError(LookupError):
-    """There is no such item, or none that judges are asked by now."""
+    """The item does not exist, or judges are not asked about it yet."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What an answer says of one unit, and how many quotes stand with it."""
+    """An answer's labels for one unit, and the number of its quotes."""
 
     unit: str
     text: str
@@ -69,7 +69,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Trial:
-    """A request and what came of it: labels, or the reason why there are none."""
+    """A request and its result: labels, or an error or problems."""
 
     item: Item
     prepared: Prepared
@@ -83,7 +83,7 @@ class Trial:
 
 
 def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Trial:
-    """Asks about the item of that number, from 1, or about one by chance.
+    """Ask a judge about the item of a number from 1, or about a random item.
 
     A judge that works unit by unit is asked about the first unit. Raises BusyError,
     NothingToTryError, SetupError, PromptError.
@@ -99,8 +99,8 @@ def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Tr
 def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
     if judge.backend == "vllm":
         raise NothingToTryError(
-            "Tandem would have to start the server of this judge first, which takes minutes; "
-            "run_judge --limit 1 does it on the command line"
+            "Tandem would have to start the server of this judge first, which takes minutes; use "
+            "run_judge --limit 1 on the command line"
         )
     item, names = _item(campaign, judge, number)
     by_unit = judge.granularity == Judge.Granularity.UNIT
@@ -129,17 +129,17 @@ def _item(campaign: Campaign, judge: Judge, number: int | None) -> tuple[Item, l
     tunable = _for_prompts(campaign, items)
     rows = tunable.order_by("?") if number is None else items.filter(position=number - 1)
     if (item := rows.first()) is None:
-        raise NothingToTryError("there is no such item that judges are asked about by now")
+        raise NothingToTryError("the item does not exist, or judges are not asked about it yet")
     if number is not None and not tunable.filter(pk=item.pk).exists():
         raise NothingToTryError(KEPT)
     names = asked_of_judges(item, order_for(item, judge.rater)[0])
     if not names:
-        raise NothingToTryError("nobody is asked anything about this item yet; try another")
+        raise NothingToTryError("this item has no questions yet; try another")
     return item, names
 
 
 def _for_prompts(campaign: Campaign, items: QuerySet[Item]) -> QuerySet[Item]:
-    """The items that a prompt may be tuned on: where queries are drawn for that, only theirs."""
+    """Keep the items that prompts may be tuned on: those of the development split, if any."""
     drawn = QueryDraw.objects.filter(campaign=campaign, role=DEVELOPMENT).values("query")
     return items.filter(query__in=drawn) if drawn.exists() else items
 
@@ -155,7 +155,7 @@ async def _asked(
         return None, TransientError("deadline", f"no answer within {DEADLINE:g} s")
     except BackendError as error:
         if guarded and isinstance(error, TransientError) and error.unreachable:
-            # A refusal must not come sooner than silence, or it would tell what listens where.
+            # A refusal must take as long as silence, or it would reveal which ports are open.
             await asyncio.sleep(max(0.0, UNCONNECTED_SECONDS - (time.monotonic() - started)))
         return getattr(error, "answer", None), error
 
@@ -163,7 +163,7 @@ async def _asked(
 def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
     answer, prepared = trial.answer, trial.prepared
     if answer is None:
-        raise ValueError("there is no answer to be read")
+        raise ValueError("there is no answer to read")
     known: dict[str, Any] = {"cost": cost_of_call(answer.usage, judge.model, timezone.now().date())}
     if trial.error is None:
         try:
@@ -190,7 +190,10 @@ TRIES, WINDOW = 10, 60
 
 
 class TooOftenError(Exception):
-    """The account has had its tries of this minute, or one is under way; `seconds` to wait."""
+    """The account has used its tries of this minute, or has one in progress.
+
+    `seconds` is how long to wait.
+    """
 
     def __init__(self, sentence: str, seconds: int) -> None:
         super().__init__(sentence)
@@ -199,16 +202,13 @@ class TooOftenError(Exception):
 
 @contextmanager
 def one_try(user: int) -> Iterator[None]:
-    """Counts a try of an account, and holds the only one that it may have at once.
-
-    Raises TooOftenError.
-    """
+    """Count a try of an account, and allow only one at a time. Raises TooOftenError."""
     if _tries(user) > TRIES:
         left = WINDOW - int(time.time()) % WINDOW
-        raise TooOftenError(f"you tried {TRIES} times in this minute; wait a little", left)
+        raise TooOftenError(f"you tried {TRIES} times in this minute; wait a moment", left)
     if not cache.add(mine := f"judge-trying:{user}", 1, timeout=WINDOW):
-        # A try keeps a thread of the web server busy for up to 45 seconds.
-        raise TooOftenError("a try of yours is still under way; wait for its end", 5)
+        # A try occupies a thread of the web server for up to 45 seconds.
+        raise TooOftenError("your last try is still in progress; wait for its end", 5)
     try:
         yield
     finally:
@@ -216,11 +216,11 @@ def one_try(user: int) -> Iterator[None]:
 
 
 def _tries(user: int) -> int:
-    """How many tries this account had in this minute, this one among them."""
+    """Count the account's tries in this minute, including this one."""
     key = f"judge-tries:{user}:{int(time.time()) // WINDOW}"
     cache.add(key, 0, timeout=2 * WINDOW)
     try:
         return int(cache.incr(key))
     except ValueError:
-        # The cache dropped the key in between, to make room.
+        # The cache has evicted the key meanwhile.
         return 1

@@ -1,8 +1,8 @@
-"""Background tasks that start and resume runs, and the sweep that finds runs nobody works on.
+"""Background tasks that start and resume runs, and the sweep that finds runs without a worker.
 
-A message says only that a run may be due; what is due is in the database. So a message that is
-lost, late or doubled does no harm: the first worker takes the lease, and the sweep sends a new
-message for runs that nobody works on.
+A message says only that a run may be due, and the database says what is due. So lost, late or
+duplicate messages do no harm: the first worker takes the lease, and the sweep sends a new message
+for runs without a worker.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ PUMP_EXPIRES = 60.0
 
 
 def ring(run: int) -> None:
-    """Asks the workers to look after a run; call it after the commit.
+    """Ask the workers to work on a run. Call this after the commit.
 
-    Without a broker nothing is lost: the sweep finds the run once there is one again.
+    Without a broker nothing is lost, since the sweep finds the run later.
     """
     _send(pump, PUMP_EXPIRES, run)
 
@@ -45,20 +45,20 @@ def ring_sweep() -> None:
 
 
 def _send(task: Task, expires: float, *arguments: int) -> None:
-    """Sends a message, or says in the log that the broker is away; it never waits for one."""
+    """Send a message without waiting, or log that the broker cannot be reached."""
     try:
         task.apply_async(arguments, expires=expires, retry=False)
     except (OperationalError, OSError) as error:
-        logger.warning("The broker is away, %s is not rung: %s", task.name, error)
+        logger.warning("The broker cannot be reached, %s was not sent: %s", task.name, error)
 
 
 @shared_task
 def pump(run: int) -> None:
-    """Works on a run for a while, and rings for whoever comes next on its lane then.
+    """Work on a run for a while, then send a message for the next run on its lane.
 
-    A message for a run whose lane another one holds does nothing.
-    A worker on its way out takes nothing up and rings for nobody: it would hear itself. The sweep
-    of another one, or of its successor, finds the run.
+    A message for a run whose lane is in use does nothing. A worker that is shutting down starts
+    nothing and sends nothing, since it could receive its own message. Another worker's sweep finds
+    the run.
     """
     if is_ending():
         return
@@ -76,7 +76,7 @@ def pump(run: int) -> None:
 
 @shared_task
 def sweep() -> None:
-    """Rings for every run that nobody works on, and ends those that were only to end."""
+    """Send a message for every run without a worker, and end those with a wish to end."""
     lifecycle.apply_wishes()
     for run in lifecycle.runs_without_worker().values_list("pk", flat=True):
         ring(run)
@@ -84,16 +84,16 @@ def sweep() -> None:
 
 @worker_ready.connect
 def sweep_by_itself(sender: Any, **kwargs: Any) -> None:
-    """A worker sweeps when it starts and from then on, so that it needs no beat beside it.
+    """Have each worker sweep from its start on, so that it needs no beat process.
 
-    Several workers and a beat ring more often than is needed; who comes late finds the lease taken.
+    Several workers and a beat send more messages than needed, which does no harm.
     """
     ring_sweep()
     sender.timer.call_repeatedly(SWEEP_SECONDS, ring_sweep)
 
 
 class NothingOpenError(ValueError):
-    """The judge has a result for all of the campaign."""
+    """The judge has a result for every assignment in the campaign."""
 
 
 def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
@@ -104,7 +104,7 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
     """
     lifecycle.plan(campaign, judge)
     if not ledger.count_waiting(campaign, judge):
-        raise NothingOpenError("nothing is open: the judge is through with this campaign")
+        raise NothingOpenError("nothing is open: the judge has finished this campaign")
     try:
         run = lifecycle.start(campaign, judge, queued=True, **limits)
     except lifecycle.LeasedRunError:
@@ -114,7 +114,7 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
 
 
 def resume(run: JudgeRun) -> bool:
-    """Has the paused server of a run asked again; False if the run has ended."""
+    """Resume the paused lane of a run. Return False if the run has ended."""
     if run.lane is not None:
         with transaction.atomic():
             lanes.resume(run.lane)

@@ -1,4 +1,4 @@
-"""What commands of preparation name: batches, authors, reviewers."""
+"""Look up what preparation commands name: batches, authors, reviewers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def batch_called(name: str) -> Batch:
 
 
 def work_called(step: Step, batch: Batch, judge: str) -> tuple[Campaign, Rater]:
-    """The campaign of a step over a batch, and its author."""
+    """Return the campaign of a step over a batch, and its author."""
     campaign = Campaign.objects.filter(name=name_of(batch, step)).first()
     if campaign is None:
-        raise CommandError(f"Nobody has worked on {step.name} of {batch}; run prepare_batch first.")
+        raise CommandError(f"{step.name} of {batch} has not started; run prepare_batch first.")
     try:
         return campaign, author_of(campaign, judge)
     except AuthorError as error:
@@ -32,10 +32,12 @@ def work_called(step: Step, batch: Batch, judge: str) -> tuple[Campaign, Rater]:
 
 
 def account_called(name: str) -> User:
-    """A researcher's or administrator's account."""
+    """Return a researcher's or administrator's account."""
     user = User.objects.filter(username=name, is_active=True).first()
     if user is None or user.role == User.Role.ANNOTATOR:
-        raise CommandError(f"{name!r} is no account of a researcher; make one with create_account.")
+        raise CommandError(
+            f"{name!r} is not a researcher's account; create one with create_account."
+        )
     return user
 
 

@@ -1,7 +1,7 @@
-"""From accepted answers to a new batch: its lines in the native format, with their origin.
+"""Build a new batch from accepted answers: its lines in the native format, with their origin.
 
-A batch never changes. Each step creates another one, whose parts say in `meta` under `prepared`,
-by step, who wrote them with which prompt in which run, and who accepted them.
+A batch never changes. Each step creates another batch, whose `meta` says under `prepared`, by step,
+who wrote each part, with which prompt and in which run, and who accepted it.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from judging.preparation.review import unanswered, written
 
 
 class UnreviewedError(ValueError):
-    """Not every answer has been reviewed, or not everything was answered: which, what to do."""
+    """Answers or reviews are missing. The message says which, and what to do."""
 
 
 class NothingLeftError(ValueError):
-    """A step that leaves no query."""
+    """The step would leave no query."""
 
 
 @dataclass
 class Built:
-    """What became of the queries, beside the lines."""
+    """Counts of the queries that were built and left out."""
 
     queries: int = 0
     left_out: list[str] = field(default_factory=list)
 
 
 def numbers_of(step: Step, given: Mapping[str, float]) -> dict[str, float]:
-    """A step's thresholds. Raises ValueError for one that it does not have."""
+    """Return a step's thresholds. Raises ValueError for one that it does not have."""
     if unknown := sorted(given.keys() - step.numbers.keys()):
         known = ", ".join(step.numbers) or "none"
         raise ValueError(f"{step.name} has no threshold {unknown[0]!r}, but {known}; mend it")
@@ -50,9 +50,9 @@ def numbers_of(step: Step, given: Mapping[str, float]) -> dict[str, float]:
 def accepted(
     step: Step, campaign: Campaign, author: Rater, partial: bool = False
 ) -> dict[str, list[Result]]:
-    """The accepted answers of an author by the id of their query.
+    """Return the accepted answers of an author by the id of their query.
 
-    Raises UnreviewedError where anything is open, unless a `partial` batch is wanted.
+    Raises UnreviewedError if anything is open, unless the batch may be `partial`.
     """
     found: dict[str, list[Result]] = defaultdict(list)
     open_: Counter[str] = Counter(unanswered(campaign, author))
@@ -78,9 +78,10 @@ def build(
     name: str,
     output: Path | None = None,
 ) -> tuple[Built, bool]:
-    """Makes the new batch, and what became of the queries; whether it was there already.
+    """Create the new batch. Return the counts, and whether the batch already existed.
 
-    Its file is kept at `output` where that is given. Raises NothingLeftError and what loading does.
+    Its file is stored as `output` if that is given. Raises NothingLeftError and the errors of
+    loading.
     """
     built = Built()
     with tempfile.TemporaryDirectory() as folder:
@@ -100,7 +101,7 @@ def built_lines(
     numbers: Mapping[str, float],
     built: Built,
 ) -> Iterator[dict[str, Any]]:
-    """The lines of the new batch; what became of the queries is counted in `built`."""
+    """Yield the lines of the new batch, and count the queries in `built`."""
     for query in batch_rows(batch):
         made = step.apply(query, results.get(query.id, ()), numbers)
         if made is None:
@@ -111,4 +112,4 @@ def built_lines(
 
 
 MOST_QUERIES = 2000
-"""More than these take longer than a page should; the command has no such bound."""
+"""Larger batches take too long for a page. The command has no such limit."""

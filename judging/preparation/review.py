@@ -26,12 +26,12 @@ from judging.prompts.repair import Units, find_problems
 
 
 class AuthorError(ValueError):
-    """It cannot be told whose answers are meant: what is wrong, and what to do."""
+    """The author is ambiguous or unknown. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A standing answer with its review, if there is one yet."""
+    """A current answer with its review, if it has one."""
 
     step: Step
     response: Response
@@ -54,18 +54,18 @@ class Written:
 
     @property
     def own(self) -> Units:
-        """What the author wrote, by unit name."""
+        """The author's answer by unit name."""
         units: Units = self.response.payload["units"]
         return units
 
     @property
     def standing(self) -> Units:
-        """What holds: the reviewer's words where these changed it."""
+        """The answer that counts: the reviewer's version if the review changed it."""
         review = self.review
         return review.answer if review is not None and review.answer else self.own
 
     def problems(self, units: Units, channel: Channel = "judge") -> list[str]:
-        """Why an answer cannot become part of a batch, in words; none where it can."""
+        """Return the problems of an answer that keep it out of a batch."""
         asked = schema(self.assignment.item.campaign)
         try:
             return find_problems(asked, self.spec, self.units, units, channel)
@@ -73,7 +73,7 @@ class Written:
             return [str(problem) for problem in error.problems]
 
     def result(self, units: Units | None = None) -> Result:
-        """The answer for the step. Probabilities stand only beside the words that they are of."""
+        """Return the answer for the step. Scores are kept only for unchanged units."""
         given = self.standing if units is None else units
         passage = self.assignment.item.passage
         return Result(
@@ -93,7 +93,7 @@ class Written:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Who wrote it, how, and who let it through."""
+        """The author, the run and the reviewer of the answer."""
         told: dict[str, Any] = {"author": self.assignment.rater.name, **self._of_run}
         if (review := self.review) is not None:
             told |= {"verdict": review.verdict, "by": review.by.name}
@@ -116,7 +116,7 @@ class Written:
 
 
 def author_of(campaign: Campaign, name: str = "") -> Rater:
-    """Whose answers are meant: the one that is named, or the only one there is."""
+    """Return the named author, or the only one. Raises AuthorError."""
     raters = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
     found = list(raters.filter(name=name) if name else raters)
     if len(found) == 1:
@@ -130,7 +130,7 @@ def author_of(campaign: Campaign, name: str = "") -> Rater:
 
 
 def written(step: Step, campaign: Campaign, author: Rater) -> Iterator[Written]:
-    """The standing answers of an author, in the order of the items."""
+    """Yield the current answers of an author, in the order of the items."""
     responses = with_all(
         Response.objects.filter(
             current=True,
@@ -144,7 +144,7 @@ def written(step: Step, campaign: Campaign, author: Rater) -> Iterator[Written]:
 
 
 def with_all(responses: QuerySet[Response]) -> QuerySet[Response]:
-    """Responses with all that is told of them."""
+    """Load responses with their related rows."""
     return responses.select_related(
         "assignment__item__campaign__batch",
         "assignment__item__query",
@@ -155,7 +155,7 @@ def with_all(responses: QuerySet[Response]) -> QuerySet[Response]:
 
 
 def unanswered(campaign: Campaign, author: Rater) -> dict[str, int]:
-    """How many parts of the work have no answer, by the reason."""
+    """Count the assignments and items without an answer, by reason."""
     found: dict[str, int] = {}
     rows = Assignment.objects.filter(item__campaign=campaign, rater=author, replicate=0)
     for status, reason in rows.exclude(status="done").values_list("status", "reason"):
@@ -171,7 +171,7 @@ VERDICTS = tuple(Review.Verdict.values)
 
 
 class ProblemsError(ValueError):
-    """A review that cannot be kept: what is wrong, how to mend it, and the answer's problems."""
+    """A review is invalid: what is wrong, how to correct it, and the answer's problems."""
 
     def __init__(self, wrong: str, mend: str = "mend it", problems: Sequence[str] = ()) -> None:
         super().__init__(wrong)
@@ -179,7 +179,7 @@ class ProblemsError(ValueError):
 
 
 def review_line(each: Written) -> Line:
-    """One answer as people review it: what it was given to, what was written, what is wrong."""
+    """Return an answer as a line for review: its texts, the answer, and its problems."""
     review = each.review
     return {
         "id": str(each.assignment.uid),
@@ -197,7 +197,7 @@ def review_line(each: Written) -> Line:
 
 
 def accept_all(campaign: Campaign, found: Iterable[Written], by: Rater) -> Counter[str]:
-    """Accepts what nobody has reviewed yet, but for what has a problem; the counts by outcome."""
+    """Accept all answers without a review or a problem. Return the counts by outcome."""
     counts: Counter[str] = Counter()
     with transaction.atomic():
         for each in found:
@@ -213,10 +213,10 @@ def accept_all(campaign: Campaign, found: Iterable[Written], by: Rater) -> Count
 
 
 def take_in(campaign: Campaign, path: Path, found: Iterable[Written], by: Rater) -> Counter[str]:
-    """Takes in a reviewed file, all or nothing; the counts by outcome. Raises InputError.
+    """Load a reviewed file, all or nothing. Return the counts by outcome. Raises InputError.
 
-    A line without a verdict is left alone. An accepted line whose answer is another than the
-    author's is a changed one. The same file again changes nothing.
+    A line without a verdict is skipped. An accepted line whose answer differs from the author's
+    counts as changed. Loading the same file again changes nothing.
     """
     known = {str(each.assignment.uid): each for each in found}
     counts: Counter[str] = Counter()
@@ -233,9 +233,9 @@ def take_in(campaign: Campaign, path: Path, found: Iterable[Written], by: Rater)
 def judge_one(
     each: Written, verdict: str, answer: Units | None, note: str, by: Rater
 ) -> Counter[str]:
-    """Keeps what a person says of one answer; the count by outcome. Raises ProblemsError.
+    """Store a review of one answer. Return the count by outcome. Raises ProblemsError.
 
-    An accepted one whose `answer` is another than the author's is a changed one.
+    An accepted answer that differs from the author's counts as changed.
     """
     with transaction.atomic():
         counts = Counter({_judged(each, verdict, answer, note, by): 1})
@@ -319,5 +319,5 @@ LONGEST_NOTE = 2000
 
 
 def seen_of(each: Written) -> str:
-    """Which review of an answer somebody has seen; empty where there was none."""
+    """Identify the current review of an answer, so that a later change is noticed."""
     return each.review.made_at.isoformat() if each.review else ""

@@ -46,7 +46,7 @@ class Point:
 
 @dataclass(frozen=True)
 class UnitFields:
-    """One unit's fields; what its kind does not have is None."""
+    """One unit's fields. A field that its kind does not have is None."""
 
     unit: UnitSpec
     choices: tuple[Choice, ...]
@@ -57,7 +57,7 @@ class UnitFields:
     evidence: Point | None = None
 
     def sent(self) -> Iterator[tuple[str, list[str]]]:
-        """The fields as a browser sends them where nobody has touched them."""
+        """Yield the fields as a browser sends them if they are unchanged."""
         yield from ((choice.name, [choice.value]) for choice in self.choices)
         for point in (self.written, self.matches, *self.points):
             if point is not None:
@@ -70,7 +70,7 @@ class UnitFields:
 def fields_of(
     schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Mapping[str, Any]
 ) -> list[UnitFields]:
-    """The fields of an answer, with quotes in the words of the texts where these were found."""
+    """Return the fields of an answer, with quotes as they are in the texts if they were found."""
     return [
         _fields(schema, spec, unit, f"{place}", answer.get(name) or {})
         for place, (name, unit) in enumerate(units.items())
@@ -110,7 +110,7 @@ def _points(spec: ItemSpec, rule: PointList, place: str, own: Mapping[str, Any])
 
 
 def _words(spec: ItemSpec, rule: PointList, points: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The points' words; those of the text where they stand in it word for word."""
+    """Return the points' wording, as it is in the text for verbatim points."""
     words = [point["text"] for point in points]
     if rule.verbatim:
         return [found.quote for found in find_in_order(_text(spec, rule.field), words)]
@@ -136,7 +136,7 @@ def answer_in(
     units: Mapping[str, UnitSpec],
     own: Mapping[str, Any],
 ) -> Answer:
-    """The answer that stands in a form. Whether it can be taken, the step's check tells."""
+    """Read the answer from a form. The step's check decides whether it is acceptable."""
     return {
         name: _answer(form, schema, spec, unit, f"{place}", own.get(name) or {})
         for place, (name, unit) in enumerate(units.items())
@@ -175,7 +175,7 @@ def _points_in(form: Form, spec: ItemSpec, rule: PointList, place: str) -> Itera
 
 
 def _texts_in(given: str, spec: ItemSpec, rule: PointList) -> list[str]:
-    """The point that stands in a field, or the verbatim ones with empty lines between them."""
+    """Return the point in a field, or the verbatim points separated by empty lines."""
     if not rule.verbatim:
         return [text] if (text := _lines(given).strip()) else []
     text, words = _text(spec, rule.field), given.strip()
@@ -193,7 +193,7 @@ def _text(spec: ItemSpec, where: str) -> str:
 
 
 def _found(text: str, quote: str) -> str:
-    """A quote with the line ends of its text: a browser sends all of them as two characters."""
+    """Return a quote with the line ends of its text, since browsers send CRLF for all."""
     forms = (quote, _lines(quote), quote.replace("\r\n", "\r"))
     return next((each for each in forms if each in text), _lines(quote))
 
@@ -207,7 +207,7 @@ def _lines(text: str) -> str:
 
 
 def _numbers(words: str) -> list[int | str]:
-    """Numbers between commas; what is none stays, and is refused by its name."""
+    """Read numbers between commas. Other words stay as they are and are refused later."""
     parts = words.replace(",", " ").split()
     return [int(part) if part.isascii() and part.isdigit() else part for part in parts]
 
@@ -221,7 +221,7 @@ def marked_texts(
     units: Mapping[str, UnitSpec],
     answer: Mapping[str, Any],
 ) -> list[tuple[Text, Pieces]]:
-    """Each text in pieces, those true that a quote or a verbatim point of it covers."""
+    """Split each text into pieces, with True for those covered by a quote or verbatim point."""
     told = [(unit, answer.get(name) or {}) for name, unit in units.items()]
     return [
         (
@@ -252,7 +252,7 @@ def _quotes(schema: Schema, field: str, unit: UnitSpec, own: Mapping[str, Any]) 
 
 
 def pieces(text: str, found: Iterable[Found]) -> Pieces:
-    """A text taken apart where its quotes begin and end; quotes that overlap are one piece."""
+    """Split a text where its quotes begin and end. Overlapping quotes form one piece."""
     spans = sorted((f.start, f.end) for f in found if f.start is not None and f.end is not None)
     made, at = Pieces(), 0
     for start, end in spans:

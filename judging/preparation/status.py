@@ -1,4 +1,4 @@
-"""The status of a step over a batch: who wrote, how much was reviewed and how, what is missing."""
+"""The status of a step over a batch: its authors, their reviewed answers, and what is missing."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def name_of(batch: Batch, step: Step) -> str:
 
 
 def campaign_for(batch: Batch, step: Step, by: User | None = None) -> Campaign:
-    """The campaign of a step over a batch, made at first need. Raises DesignError.
+    """Return the campaign of a step over a batch, and create it if needed. Raises DesignError.
 
-    It has no pool of people and takes no answers of theirs, unless somebody opens it on its page.
-    It is read and reviewed by whoever made it, `by`, and by those whom its page on people names.
+    It is closed to annotators unless a researcher opens it on its page. Its creator `by` and its
+    members may read and review it.
     """
     if not step.protocol:
         raise DesignError(f"step {step.name} asks nobody; build the batch with build_batch")
@@ -44,7 +44,7 @@ def campaign_for(batch: Batch, step: Step, by: User | None = None) -> Campaign:
 
 
 def _only_for_judges(campaign: Campaign) -> None:
-    """Closed to people, whose own work it would stand among; judges ask nobody's leave."""
+    """Close the campaign to annotators, since it would appear among their work."""
     campaign.pool, campaign.is_open = Campaign.Pool.NAMED, False
     campaign.save(update_fields=["pool", "is_open"])
 
@@ -54,7 +54,7 @@ WAITING = "waiting"
 
 @dataclass(frozen=True)
 class Author:
-    """One author's work: answers by verdict (`waiting` has none yet), and what has no answer."""
+    """One author's work: answers by verdict, `waiting` without one, and missing answers."""
 
     rater: Rater
     verdicts: dict[str, int]
@@ -71,13 +71,13 @@ class Author:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a batch can be built without leaving anything open."""
+        """Whether a batch can be built with nothing open."""
         return self.written > 0 and not self.verdicts[WAITING] and not self.missing
 
 
 @dataclass(frozen=True)
 class Work:
-    """One step over one batch. Without a campaign nobody has begun; a hidden one is another's."""
+    """One step over one batch. It has no campaign before it starts, or if that is `hidden`."""
 
     step: Step
     campaign: Campaign | None
@@ -86,7 +86,7 @@ class Work:
 
 
 def works_on(batch: Batch, user: User, steps: Iterable[Step] = STEPS.values()) -> list[Work]:
-    """All steps over a batch, or those named, as far as an account may read their campaigns."""
+    """Return all steps over a batch, or the given ones, with campaigns that the user may read."""
     steps = list(steps)
     names = [name_of(batch, step) for step in steps if step.protocol]
     found = {c.name: c for c in Campaign.objects.filter(batch=batch, name__in=names)}
@@ -117,7 +117,7 @@ def _author(campaign: Campaign, rater: Rater) -> Author:
 
 
 def answers(campaign: Campaign, rater: Rater) -> QuerySet[Response]:
-    """The standing answers of an author, in the order in which they are reviewed."""
+    """Return the current answers of an author, in the order of review."""
     return Response.objects.filter(
         current=True,
         assignment__item__campaign=campaign,
@@ -128,7 +128,7 @@ def answers(campaign: Campaign, rater: Rater) -> QuerySet[Response]:
 
 @dataclass(frozen=True)
 class Queue:
-    """The place of an answer among its author's, from 1, and which stand beside it."""
+    """The position of an answer among its author's, from 1, and the answers next to it."""
 
     number: int
     total: int
@@ -139,7 +139,7 @@ class Queue:
 
 
 def queue_of(campaign: Campaign, rater: Rater, uid: uuid.UUID | None = None) -> Queue:
-    """Beside an answer; without one, from the beginning."""
+    """Return the queue at an answer, or at the beginning without one."""
     rows = list(answers(campaign, rater).values_list("assignment__uid", "review__verdict"))
     uids = [each for each, _ in rows]
     at = uids.index(uid) if uid in uids else -1

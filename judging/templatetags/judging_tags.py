@@ -15,13 +15,13 @@ register = template.Library()
 
 @register.filter
 def shown(text: object) -> str:
-    """The text as it may be looked at; it is escaped like every other."""
+    """Make a text safe to display. It is also escaped as usual."""
     return made_harmless(str(text))
 
 
 @register.filter
 def cost(run: JudgeRun) -> str:
-    """What a run has cost in US dollars, or that this is unknown; a dash where it asked nothing."""
+    """Format a run's cost in US dollars or as unknown. A dash for a run without calls."""
     return format_dollars(cost_of_run(run)) if run.calls else "–"
 
 
@@ -32,5 +32,5 @@ def dollars(amount: Decimal | None) -> str:
 
 @register.filter
 def counted(number: object) -> object:
-    """A whole number in groups of three; anything else as it is."""
+    """Group the digits of a whole number, and return anything else as it is."""
     return f"{number:,}" if isinstance(number, int) else number

@@ -1,1 +1,1 @@
-"""Pages of judges, for researchers and admins; annotators learn nothing about judges here."""
+"""Pages of judges, for researchers and admins. Annotators have no access."""

@@ -1,4 +1,4 @@
-"""Pages of judges: the list, a new one, and one with an item to try."""
+"""Pages of judges: the list, a new judge, and a judge with an item to try."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _form_page(request: HttpRequest, form: JudgeForm, status: int = 200) -> Http
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
-    """What the form begins with: a judge that is there (`like`), or a protocol's prompt."""
+    """Return the form's initial values: an existing judge (`like`), or a protocol's prompt."""
     initial: dict[str, Any] = {"backend": "openai", "granularity": "item"}
     like = request.GET.get("like", "")
     if like.isascii() and like.isdigit() and len(like) < 10:
@@ -128,7 +128,7 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
 @require_POST
 @role_required(*READERS)
 def try_one(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks about one item. What came is shown and not stored; nobody's labels are looked at."""
+    """Ask about one item. The result is shown and not stored, and no labels are read."""
     judge, form = _judge(pk), TryForm(request.POST, user=person(request))
     status, told = 200, {}
     if not form.is_valid():
@@ -144,7 +144,7 @@ def try_one(request: HttpRequest, pk: int) -> HttpResponse:
         except BusyError:
             status, told = 503, {"wrong": BUSY}
     if request.headers.get("HX-Request"):
-        # htmx leaves the page as it is when it hears of an error.
+        # htmx does not replace anything after an error status.
         context = {"judge": judge, "form": form, **told}
         return render(request, "judges/_trial.html", context)
     context = {**_judge_context(person(request), judge, form), **told, "tried": True}

@@ -1,4 +1,4 @@
-"""Pages of preparing a batch: its steps, the review of an answer, building the new batch."""
+"""Pages of preparation: the steps of a batch, the review of an answer, and the new batch."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def overview(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
-    """Makes the step's campaign at first need, and leads to the run of the judge that is chosen."""
+    """Create the step's campaign if needed, and redirect to the start of the judge's run."""
     batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
     if not chosen.protocol:
         raise Http404
@@ -76,7 +76,7 @@ def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def accept(request: HttpRequest, pk: int, step: str) -> HttpResponse:
-    """Accepts what nobody has reviewed yet of an author, but for what has a problem."""
+    """Accept all of an author's answers without a review or a problem."""
     batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
     campaign = _campaign(request, batch, chosen)
     author = _author(request, campaign)
@@ -130,7 +130,7 @@ LONG_NOTE = f"The note is longer than {LONGEST_NOTE} characters; shorten it."
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def review(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    """One answer. A verdict leads on to the next answer that waits, or back to the overview."""
+    """Review one answer. A verdict leads to the next waiting answer, or back to the overview."""
     each = written_by(person(request), uid)
     campaign = each.assignment.item.campaign
     if blind := blind_page(request, campaign):
@@ -154,9 +154,9 @@ def review(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 def _given(request: HttpRequest, each: Written) -> Units:
-    """What stands in the form: the author's own words where nothing in them was changed.
+    """Read the answer from the form, or return the stored one if the form is unchanged.
 
-    A form cannot give back every answer as it was, such as a quote in the model's own spelling.
+    A form cannot return every answer exactly, such as a quote in the model's own spelling.
     """
     asked = schema(each.assignment.item.campaign)
     given = answer_in(request.POST, asked, each.spec, each.units, each.own)

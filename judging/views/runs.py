@@ -46,7 +46,7 @@ from judging.tasks import NothingOpenError, begin, resume
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def start(request: HttpRequest, pk: int) -> HttpResponse:
-    """What a run over the chosen campaign will ask and cost, and with a POST its beginning."""
+    """Show the estimate of a run over the chosen campaign, and start the run on POST."""
     judge = get_object_or_404(Judge.objects.select_related("rater"), pk=pk)
     posted = request.method == "POST"
     chosen = CampaignForm(request.POST if posted else request.GET or None, user=person(request))
@@ -103,7 +103,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """The moving part of a run's page. When the run has ended the whole page is fetched anew."""
+    """Render the part of a run's page that is polled. After the run, the page is reloaded."""
     context = _context(_run(request, pk))
     response = render(request, "judges/_live.html", context)
     if context["progress"].ended and request.headers.get("HX-Request"):
@@ -150,7 +150,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def manifest(request: HttpRequest, pk: int) -> HttpResponse:
-    """All that the run was made with, as a file."""
+    """Download the run's manifest."""
     found = _run(request, pk)
     if blind := blind_page(request, found.campaign):
         return blind
@@ -219,13 +219,13 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _asked(call: JudgeCall) -> dict[str, Any]:
-    """The request, written anew from the stored material, and whether it is still the same."""
+    """Rebuild the request from stored data, and tell whether it is still the same."""
     try:
         prepared = _preparer(call).prepare(call.assignment)
     except LOST as error:
         return {"lost": f"{type(error).__name__}: {error}"}
     messages = [(m.role, shown(m.content)) for m in prepared.request.messages]
-    # What is shown of a repair is the request before it; its own holds the answer to that as well.
+    # A repair shows the request before it, since its own also contains the answer to that.
     same = call.repair or prepared.request_hash == call.request_hash
     return {"messages": messages, "same": same}
 
@@ -237,8 +237,9 @@ def _preparer(call: JudgeCall) -> Preparer:
 
 
 def _stands(call: JudgeCall) -> bool:
-    """Whether the answer that stands is this call's: the last one's, or the one's before a repair
-    that brought none that can be read."""
+    """Tell whether the current answer is from this call: the last call, or the call before an
+    unreadable repair.
+    """
     rows = JudgeCall.objects.filter(assignment=call.assignment_id, state="answered")
     later = list(rows.filter(pk__gt=call.pk))
     if call.repair:
@@ -247,7 +248,7 @@ def _stands(call: JudgeCall) -> bool:
 
 
 def _is_readable(call: JudgeCall) -> bool:
-    """Of a call whose request cannot be written anew nothing else is known."""
+    """Tell whether a call's answer is readable, assumed so if its request cannot be rebuilt."""
     try:
         preparer = _preparer(call)
         prepared = preparer.prepare(call.assignment)
@@ -257,7 +258,7 @@ def _is_readable(call: JudgeCall) -> bool:
 
 
 def _labels(call: JudgeCall) -> list[dict[str, Any]]:
-    """What the answer that stands says, where it is this call's."""
+    """Return the current labels if they are from this call."""
     if call.state != "answered" or not _stands(call):
         return []
     labels = (

@@ -120,7 +120,7 @@ def test_a_judge_is_defined_and_tried_without_leaving_the_page(
     found += violations(page, "tried")
     page.get_by_label("Item", exact=True).fill("99")
     page.get_by_role("button", name="Ask").click()
-    expect(page.locator("#trial")).to_contain_text("no such item")
+    expect(page.locator("#trial")).to_contain_text("The item does not exist")
     assert not found, "\n".join(found)
 
 

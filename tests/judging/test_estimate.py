@@ -78,21 +78,21 @@ def test_prompts_are_measured_and_a_guess_is_said(campaign: Campaign) -> None:
     assert found.prompt_tokens == round(characters(campaign, rater) / 4)
     assert found.completion_tokens == 4 * 3 * 60
     assert found.notes == (
-        "4 characters are taken for a token",
-        "answers are taken to be 60 tokens for a unit",
+        "a token is assumed to have 4 characters",
+        "answers are assumed to have 60 tokens per unit",
     )
 
 
 def test_without_earlier_answers_they_are_as_long_as_they_may_be(campaign: Campaign) -> None:
     found = estimate(model(max_tokens=500), campaign, on=TODAY)
     assert found.completion_tokens == 2000
-    assert "each answer is taken to be as long as it may be, 500 tokens" in found.notes
+    assert "each answer is assumed to have the maximum length, 500 tokens" in found.notes
 
 
 def test_without_a_price_the_cost_is_unknown_with_the_reason(campaign: Campaign) -> None:
     found = estimate(model(), campaign, on=TODAY)
     assert found.cost is None
-    assert "the cost is unknown, as m has no price (create_price)" in found.sentence
+    assert "the cost is unknown, since m has no price (create_price)" in found.sentence
 
 
 def test_the_price_of_the_day_counts(campaign: Campaign) -> None:
@@ -119,7 +119,7 @@ def test_of_many_missing_rows_a_few_are_drawn_from_all(
 def test_without_earlier_calls_the_time_is_unknown_with_the_reason(campaign: Campaign) -> None:
     found = estimate(model(), campaign, on=TODAY)
     assert found.seconds is None
-    assert "the time is unknown, as m has answered no such question yet" in found.sentence
+    assert "the duration is unknown, since m has answered no such request yet" in found.sentence
 
 
 def test_what_earlier_calls_tell_is_learned(campaign: Campaign) -> None:
@@ -149,7 +149,7 @@ def adopt_hashes(campaign: Campaign, rater: Judge) -> None:
 def test_requests_that_are_no_longer_the_same_teach_no_length(campaign: Campaign) -> None:
     run_scripted(campaign, model("earlier"), thrifty)
     found = estimate(model(), campaign, on=TODAY)
-    assert "4 characters are taken for a token" in found.notes
+    assert "a token is assumed to have 4 characters" in found.notes
     assert found.completion_tokens == 40
 
 
@@ -172,7 +172,7 @@ def test_equal_requests_are_counted_as_reused_where_that_is_chosen(campaign: Cam
     assert estimate(rater, campaign, on=TODAY).reused == 0
     found = estimate(rater, campaign, reuse="campaign", on=TODAY)
     assert (found.calls, found.reused) == (1, 3)
-    assert found.sentence.startswith("1 of 4 will be asked and 3 taken from equal requests")
+    assert found.sentence.startswith("1 of 4 will be asked and 3 reused from equal requests")
 
 
 def test_a_judge_that_asks_no_server_costs_nothing(campaign: Campaign) -> None:
@@ -225,5 +225,5 @@ def test_run_judge_tells_it_and_asks_nothing(campaign: Campaign) -> None:
     model()
     said = command("run_judge", "--campaign", campaign.name, "--judge", "judge", "--estimate")
     assert said.startswith("4 of 4 will be asked; the cost is unknown")
-    assert "Note: 4 characters are taken for a token." in said
+    assert "Note: a token is assumed to have 4 characters." in said
     assert not JudgeRun.objects.exists()

@@ -35,7 +35,7 @@ FIGURES = Estimate(
     [
         ({}, "3 of 4 will be asked."),
         ({"missing": 0}, "Nothing will be asked: all 4 have a result."),
-        ({"reused": 1}, "3 of 4 will be asked and 1 taken from equal requests."),
+        ({"reused": 1}, "3 of 4 will be asked and 1 reused from equal requests."),
         ({"cost": Decimal(0)}, "3 of 4 will be asked at no cost."),
         ({"cost": Decimal(2)}, "3 of 4 will be asked, about 2.00 US dollars."),
         ({"seconds": 0.0}, "3 of 4 will be asked, about 1 second."),
@@ -98,7 +98,7 @@ def test_calls_that_differ_teach_nothing(campaign: Campaign, earlier: Judge) -> 
         with transaction.atomic():
             rows.update(**changed)
             found = estimate(rater, campaign, on=TODAY)
-            assert "answers are taken to be 60 tokens for a unit" in found.notes, changed
+            assert "answers are assumed to have 60 tokens per unit" in found.notes, changed
             assert (found.completion_tokens, found.cached_tokens) == (4 * 3 * 60, 0), changed
             assert found.seconds == (2.0 if "usage" in changed else None), changed
             transaction.set_rollback(True)
@@ -121,7 +121,7 @@ def test_only_the_newest_calls_teach(
 def test_without_figures_there_are_guesses(campaign: Campaign) -> None:
     assert (estimating.SAMPLE, estimating.COMPARED, estimating.LEARNED) == (40, 1000, 200)
     found = estimate(model(max_tokens=1500), campaign, on=TODAY)
-    assert found.notes[1] == "each answer is taken to be as long as it may be, 1,500 tokens"
+    assert found.notes[1] == "each answer is assumed to have the maximum length, 1,500 tokens"
     assert (found.cached_tokens, found.completion_tokens) == (0, 6000)
 
 

@@ -24,12 +24,12 @@ from judging.preparation.build import (
 
 
 class Command(BaseCommand):
-    help = "Makes a new batch of a batch and of what was accepted for it in a step of preparation."
+    help = "Creates a new batch from a batch and the answers accepted in a preparation step."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         told = "; ".join(f"{s.name}: {', '.join(s.numbers)}" for s in STEPS.values() if s.numbers)
         parser.add_argument("--step", required=True, choices=list(STEPS), help="which step")
-        parser.add_argument("--batch", required=True, metavar="B", help="the batch it began with")
+        parser.add_argument("--batch", required=True, metavar="B", help="the step's original batch")
         parser.add_argument("--name", required=True, help="of the new batch")
         parser.add_argument("--judge", default="", metavar="J", help="the author, if several wrote")
         parser.add_argument("--output", type=Path, metavar="F", help="keep its file, too")
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             "--set", action="append", default=[], metavar="K=V", help=f"a threshold ({told})"
         )
         parser.add_argument(
-            "--partial", action="store_true", help="even where answers or reviews are missing"
+            "--partial", action="store_true", help="even if answers or reviews are missing"
         )
 
     def run(self, **options: Any) -> None:
@@ -67,7 +67,7 @@ class Command(BaseCommand):
 
 
 def read_numbers(given: list[str]) -> dict[str, float]:
-    """Thresholds given as K=V. Raises ValueError."""
+    """Read thresholds of the form K=V. Raises ValueError."""
     found: dict[str, float] = {}
     for pair in given:
         name, _, value = pair.partition("=")

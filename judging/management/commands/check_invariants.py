@@ -27,34 +27,34 @@ MEND = {check.name: check.mend for check in CHECKS}
 
 class Command(BaseCommand):
     help = (
-        "Checks that nothing was lost, doubled or invented, in answers and texts, draws, tallies "
-        "and the rows of judges, and names every place where it was. It mends nothing."
+        "Checks that nothing was lost, duplicated or invented in answers, texts, samples, tallies "
+        "and the assignments of judges, and reports every violation. It repairs nothing."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--acknowledged",
             metavar="FILE",
-            help="saves that clients were told of, a line each: the save's key or the assignment's",
+            help="acknowledged saves, one per line: the save's key or the assignment's",
         )
         parser.add_argument(
-            "--server", metavar="URL", help="a test server of judges that counts what it was asked"
+            "--server", metavar="URL", help="a test server for judges that counts its requests"
         )
         parser.add_argument(
             "--kills",
             type=int,
             default=0,
             metavar="N",
-            help="how often a process at work was killed; each may have cost some calls",
+            help="how many processes were killed at work, each of which may have lost some calls",
         )
         parser.add_argument(
-            "--http-log", metavar="FILE", help="the site's log as JSON, for answers with errors"
+            "--http-log", metavar="FILE", help="the site's log as JSON, to look for errors"
         )
         parser.add_argument(
             "--format",
             choices=("text", "json"),
             default="text",
-            help="sentences, or one JSON object with each place by its keys (default: text)",
+            help="sentences, or one JSON object with the keys of each violation (default: text)",
         )
 
     def run(self, **options: Any) -> None:
@@ -78,7 +78,7 @@ class Command(BaseCommand):
             self.say(f"To mend {name}: {MEND[name]}")
 
     def _as_json(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
-        """The object, written as it is found: a line for each violation."""
+        """Write the object as it is found, with a line for each violation."""
         seen, comma = Seen(), ""
         self.say('{"violations": [')
         for violation in self._found(options, seen, found):
@@ -101,7 +101,7 @@ class Command(BaseCommand):
                 yield violation
 
     def beside(self, options: dict[str, Any]) -> Iterator[str]:
-        """What is checked against files, and against a server."""
+        """Yield the violations found by comparing with files and with a server."""
         if options["acknowledged"]:
             yield from invariants.acknowledged(lines_of(options["acknowledged"]))
         if options["http_log"]:
@@ -118,7 +118,7 @@ def lines_of(path: str) -> list[str]:
 
 
 def stats_of(url: str) -> dict[str, Any]:
-    """What a test server counted."""
+    """Fetch the counts of a test server."""
     if not url.startswith(("http://", "https://")):
         raise CommandError(f"{url} is no address of a server; write it as http://HOST:PORT.")
     try:

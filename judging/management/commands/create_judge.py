@@ -22,7 +22,7 @@ from judging.models import Judge
 
 
 class Command(BaseCommand):
-    help = "Defines a judge, whose labels stand under its name. It cannot be changed afterwards."
+    help = "Defines a judge, whose labels are listed under its name. It can never be changed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")

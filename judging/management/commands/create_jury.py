@@ -14,15 +14,15 @@ from judging.jury import RULES, Jury, JuryError, convene, create_jury, jury_of_s
 
 
 class Command(BaseCommand):
-    help = "Makes several judges, or several samples of one, one more judge; again to update it."
+    help = "Combines several judges, or several samples of one, into a jury, or updates a jury."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
         parser.add_argument("--campaign", required=True, metavar="C")
         members = parser.add_mutually_exclusive_group(required=True)
-        members.add_argument("--judges", metavar="A,B,C", help="two judges or more")
+        members.add_argument("--judges", metavar="A,B,C", help="at least two judges")
         members.add_argument(
-            "--samples-of", metavar="J", help="a judge that was made with --param samples=K"
+            "--samples-of", metavar="J", help="a judge that was created with --param samples=K"
         )
         parser.add_argument("--rule", choices=RULES, default="majority")
 

@@ -19,8 +19,8 @@ LONGEST_MODEL, HIGHEST, PLACES = 200, Decimal(999_999), 6
 
 class Command(BaseCommand):
     help = (
-        "Writes down what a model costs from a day on, in US dollars for a million tokens. Calls "
-        "are counted at the newest price of their day; what was counted before stays."
+        "Stores the price of a model from a day on, in US dollars per million tokens. Calls use "
+        "the newest price of their day. Costs that were computed before do not change."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             "--cached",
             type=_amount,
             metavar="P",
-            help="prompt tokens that the server had in its cache (default: as all others)",
+            help="prompt tokens from the server's cache (default: the price of all others)",
         )
         parser.add_argument("--completion", required=True, type=_amount, metavar="P")
 

@@ -19,8 +19,8 @@ from judging.models import JudgeRun
 
 class Command(BaseCommand):
     help = (
-        "Prints the manifests of a judge's runs over a campaign, as JSON: what each was made with, "
-        "what it came to, and a hash over both."
+        "Prints the manifests of a judge's runs over a campaign, as JSON: the setup of each run, "
+        "its results, and a hash over both."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -16,8 +16,8 @@ from judging.preparation.status import campaign_for
 
 class Command(RunJudge):
     help = (
-        "Lets a judge write for a step of preparing a batch, or goes on where it was interrupted. "
-        "What it wrote is reviewed with review_batch, and becomes a new batch with build_batch."
+        "Has a judge write for a preparation step, or continues where it was interrupted. Review "
+        "its answers with review_batch, and create a new batch from them with build_batch."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

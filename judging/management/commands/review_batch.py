@@ -18,21 +18,21 @@ from judging.preparation.review import accept_all, review_line, take_in, written
 
 class Command(BaseCommand):
     help = (
-        "Writes what was written for a step into a file to be reviewed, takes the reviewed file "
-        "in, or accepts all that has no problem. In the file each line gets a verdict: accepted, "
-        "changed (with the answer mended in its place) or rejected."
+        "Exports the answers of a preparation step for review, imports the reviewed file, or "
+        "accepts all answers without a problem. In the file, each line gets a verdict: accepted, "
+        "changed (with the answer corrected in place) or rejected."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         asked = [name for name, step in STEPS.items() if step.protocol]
         parser.add_argument("--step", required=True, choices=asked, help="which step")
-        parser.add_argument("--batch", required=True, metavar="B", help="the batch it began with")
+        parser.add_argument("--batch", required=True, metavar="B", help="the step's original batch")
         parser.add_argument("--judge", default="", metavar="J", help="the author, if several wrote")
-        parser.add_argument("--by", metavar="NAME", help="the account of whoever reviews")
+        parser.add_argument("--by", metavar="NAME", help="the reviewer's account")
         how = parser.add_mutually_exclusive_group(required=True)
         how.add_argument("--export", type=Path, metavar="F", help="a file of JSON Lines to write")
         how.add_argument("--import", type=Path, metavar="F", help="the reviewed file")
-        how.add_argument("--accept", action="store_true", help="accept what nobody has reviewed")
+        how.add_argument("--accept", action="store_true", help="accept all unreviewed answers")
 
     def run(self, **options: Any) -> None:
         step, batch = STEPS[options["step"]], batch_called(options["batch"])

@@ -48,37 +48,37 @@ Terms = dict[str, Any]
 
 
 class Command(BaseCommand):
-    help = "Runs a judge over a campaign, or goes on where it was interrupted."
+    help = "Runs a judge over a campaign, or continues where it was interrupted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True, metavar="C")
         self.add_terms(parser)
 
     def add_terms(self, parser: ArgumentParser) -> None:
-        """The arguments of a run over whichever campaign."""
+        """Add the arguments of a run over any campaign."""
         parser.add_argument("--judge", required=True, metavar="J")
         parser.add_argument(
-            "--limit", type=int, metavar="N", help="at most so many requests in this call"
+            "--limit", type=int, metavar="N", help="the maximum number of requests in this run"
         )
         parser.add_argument(
-            "--concurrency", type=int, metavar="N", help="at most so many requests at once"
+            "--concurrency", type=int, metavar="N", help="the maximum number of requests at once"
         )
         parser.add_argument(
-            "--most-tokens", type=int, metavar="N", help="stop when so many tokens are used up"
+            "--most-tokens", type=int, metavar="N", help="stop after this many tokens"
         )
         parser.add_argument(
             "--most-cost",
             type=us_dollars,
             metavar="USD",
-            help="stop when so many US dollars are spent, by the prices of create_price",
+            help="stop after this many US dollars, by the prices of create_price",
         )
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--queue", action="store_true", help="leave it to the workers")
         how.add_argument(
-            "--stop", action="store_true", help="end the run that is under way; it can be resumed"
+            "--stop", action="store_true", help="end the active run, which can be resumed"
         )
         how.add_argument(
-            "--cancel", action="store_true", help="end it, and close what it had not yet asked"
+            "--cancel", action="store_true", help="end the active run, and close what is left of it"
         )
         how.add_argument(
             "--estimate", action="store_true", help="say what a run would cost, and ask nothing"
@@ -87,14 +87,14 @@ class Command(BaseCommand):
             "--batch-file",
             type=Path,
             metavar="F",
-            help="write the requests to F, to be answered elsewhere; take in what came back where "
-            "F holds results",
+            help="write the requests to the file F for a batch service, or load F if it contains "
+            "results",
         )
         parser.add_argument(
             "--reuse",
             choices=JudgeRun.Reuse.values,
             default=JudgeRun.Reuse.NEVER,
-            help="take answers to equal requests from earlier runs",
+            help="reuse answers to equal requests from earlier runs",
         )
 
     def run(self, **options: Any) -> None:
@@ -145,7 +145,7 @@ class Command(BaseCommand):
             self.say(f"Note: {note}.")
 
     def exchange(self, campaign: Campaign, judge: Judge, path: Path, terms: Terms) -> None:
-        """Writes a batch's requests, or takes in its results."""
+        """Write a batch's requests, or load its results."""
         if unused := [name for name in ONLINE if terms[name] is not None]:
             option = f"--{unused[0].replace('_', '-')}"
             raise CommandError(f"{option} has no meaning with --batch-file; leave it out.")
@@ -197,7 +197,7 @@ class Command(BaseCommand):
             self.say(f"Note: {warning}")
 
     def begin(self, campaign: Campaign, judge: Judge, terms: Terms) -> tuple[JudgeRun, uuid.UUID]:
-        """A run under our lease, once any other of this judge, and of its server, has ended."""
+        """Start a run and lease it, after waiting for other runs of its judge and its server."""
         run = self.started(campaign, judge, terms)
         said = False
         try:
@@ -210,7 +210,7 @@ class Command(BaseCommand):
         return run, lease
 
     def started(self, campaign: Campaign, judge: Judge, terms: Terms) -> JudgeRun:
-        """A new run, once the lease of a run of this judge that died is over."""
+        """Start a run, after waiting for the lease of a dead run of this judge to expire."""
         deadline, said = time.monotonic() + PATIENCE_SECONDS, False
         while True:
             try:
@@ -224,7 +224,7 @@ class Command(BaseCommand):
             time.sleep(LOOK_SECONDS)
 
     def say_busy(self, run: JudgeRun, said: bool) -> bool:
-        """Says once whom the run waits for; raises where waiting is of no use any more."""
+        """Say once which run this run waits for. Raises if waiting is futile."""
         run.refresh_from_db()
         if run.state not in ACTIVE or run.lane is None:
             raise lifecycle.LeasedRunError(f"{run} was ended or taken over while it waited")
@@ -246,7 +246,7 @@ def how_to_go_on(ending: Ending) -> str:
 
 
 def us_dollars(text: str) -> Decimal:
-    """An amount of money. Raises ValueError."""
+    """Read an amount of money. Raises ValueError."""
     try:
         amount = Decimal(text)
     except InvalidOperation as error:
@@ -266,7 +266,7 @@ def judge_called(name: str) -> Judge:
 
 @contextmanager
 def stopped_by_signals(control: Control) -> Iterator[None]:
-    """Ctrl+C and TERM end the run in order; a second one ends it at once."""
+    """Have Ctrl+C and TERM stop the run in order, and a second signal end it at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

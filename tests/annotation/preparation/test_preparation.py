@@ -259,7 +259,7 @@ class TestReviews:
         extracted(tmp_path)
         with pytest.raises(CommandError, match="Nobody is named who reviews; give --by NAME"):
             review("--accept")
-        with pytest.raises(CommandError, match="'rosa' is no account of a researcher"):
+        with pytest.raises(CommandError, match="'rosa' is not a researcher's account"):
             review("--accept", "--by", "rosa")
 
 

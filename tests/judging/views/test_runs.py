@@ -131,7 +131,7 @@ def test_a_queued_run_says_when_no_worker_comes(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert word(run) == "Queued"
     assert word(changed(run, started_at=timezone.now() - timedelta(seconds=40))) == "No worker"
-    assert word(changed(run, queued=False)) == "Left alone"
+    assert word(changed(run, queued=False)) == "Interrupted"
 
 
 def test_a_run_whose_requests_are_out_says_where_they_are(campaign: Campaign) -> None:

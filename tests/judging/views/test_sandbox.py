@@ -98,7 +98,7 @@ def test_unit_by_unit_the_first_unit_is_asked(rita: Client, campaign: Campaign) 
 
 def test_an_item_by_chance_and_one_that_is_not_there(rita: Client, campaign: Campaign) -> None:
     assert "word for word" in try_it(rita, judge(), campaign, "")
-    assert "There is no such item" in try_it(rita, judge("j"), campaign, 999)
+    assert "The item does not exist" in try_it(rita, judge("j"), campaign, 999)
     assert "Its number in the campaign" in try_it(rita, judge("k"), campaign, 0)
 
 
@@ -110,7 +110,7 @@ def test_only_development_queries_are_tried_where_there_are_any(
     for item in campaign.items.all():
         told = try_it(rita, made, campaign, item.position + 1)
         assert ("word for word" in told) == (item.query_id == tuned)
-        assert ("no prompt may see it" in told) == (item.query_id != tuned)
+        assert ("prompts must not be tuned on" in told) == (item.query_id != tuned)
     by_chance = {try_judge(made, campaign).item.query_id for _ in range(10)}
     assert by_chance == {tuned}
 
@@ -132,7 +132,7 @@ def test_after_ten_tries_in_a_minute_one_waits(
     made = judge()
     for _ in range(10):
         assert "word for word" in try_it(rita, made, campaign)
-    assert "wait a little" in try_it(rita, made, campaign)
+    assert "wait a moment" in try_it(rita, made, campaign)
     other = client_of(User.objects.create(username="root", role="admin"))
     assert "word for word" in try_it(other, made, campaign)
 
@@ -141,7 +141,7 @@ def test_one_try_at_a_time_keeps_the_site_free_for_others(rita: Client, campaign
     made = judge()
     key = f"judge-trying:{User.objects.get(username='rita').pk}"
     cache.add(key, 1)
-    assert "still under way" in try_it(rita, made, campaign)
+    assert "still in progress" in try_it(rita, made, campaign)
     cache.delete(key)
     assert "word for word" in try_it(rita, made, campaign)
     assert cache.get(key) is None
@@ -170,7 +170,7 @@ def test_a_try_that_fails_gives_its_place_back(
     places = sandbox.threading.BoundedSemaphore(1)
     monkeypatch.setattr(sandbox, "_places", places)
     for _ in range(2):
-        assert "There is no such item" in try_it(rita, judge(), campaign, 999)
+        assert "The item does not exist" in try_it(rita, judge(), campaign, 999)
     assert places.acquire(blocking=False)
 
 
@@ -189,7 +189,7 @@ def test_a_guarded_judge_that_finds_nobody_tells_nothing_of_the_network(
     )
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place])
     page = try_it(rita, made, campaign)
-    assert "no connection to the server came about" in page
+    assert "no connection to the server;" in page
     assert "127.0.0.1" not in page
     assert waited
     assert waited[0] > 5
