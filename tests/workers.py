@@ -43,6 +43,16 @@ def _count(text: str) -> int:
     return (os.cpu_count() or 1) + 1 if text == "auto" else int(text)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[None]:
+    """Next to nothing that is collected is garbage: to look for it costs a sixth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     count = min(session.config.getoption("--workers"), len(session.items))
