@@ -37,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "tandem",
         deadline=None,
         derandomize=not Extent.everything,
+        max_examples=100 if Extent.everything else 40,
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("tandem")
