@@ -13,7 +13,8 @@ from tandem.program.verbs import BY_WORDS, COMPLETION
 from tests.cast import ROOT
 from tests.docs.markdown import inline, shell_lines, written
 
-OURS = re.compile(r"(?:^tandem|manage\.py) (?P<rest>[a-z_]+\b.*)")
+OURS = re.compile(r"(?:^(?:\.venv/bin/)?tandem |(?=manage\.py [a-z]))(?P<rest>[a-z_.]+\b.*)")
+DJANGO = "manage.py"
 PROGRAM = ("--json", "--quiet")  # options that every verb of the program has besides
 MAKE = re.compile(r"(?:^|-- |&& )make (?P<target>[a-z-]+)")
 MODULE = re.compile(r"-m (?P<module>scripts\.[a-z.]+)")
@@ -39,8 +40,10 @@ def in_sentences() -> list[tuple[str, str]]:
 
 
 def command_and_arguments(line: str) -> tuple[str, list[str]]:
-    """The command of a line that names it, or a verb of the program, and what is behind it."""
+    """Return the command of a line, which names it or a verb of the program, and its arguments."""
     words = shlex.split(line, comments=True)
+    if words[0] == DJANGO:
+        return words[1], words[2:]
     for length in (2, 1):
         if verb := BY_WORDS.get(tuple(words[:length])):
             rest = words[length:]
