@@ -414,10 +414,10 @@ def test_a_secret_among_the_flags_is_refused_since_manifests_tell_them(
         ),
         ("huggingface_hub.errors.GatedRepoError: 403 Client Error.", "HF_TOKEN"),
         ("ValueError: Free memory on device cuda:0 (1/24 GiB) on startup is less than desired GPU "
-         "memory utilization (0.9, 21 GiB).", "another process holds"),
+         "memory utilization (0.9, 21 GiB).", "another process uses"),
         ("ValueError: No available memory for the cache blocks.", "lower --param max_model_len"),
         ("ValueError: User-specified max_model_len (99) is greater than the derived "
-         "max_model_len (max_position_embeddings=32)", "no texts of that length"),
+         "max_model_len (max_position_embeddings=32)", "cannot read texts of that length"),
         ("RuntimeError: Failed to infer device type", "no GPU can be used"),
         ("vllm serve: error: unrecognized arguments: --wrong", "TANDEM_VLLM_ARGS"),
         ("OSError: [Errno 98] error while attempting to bind on address: address already in use",
