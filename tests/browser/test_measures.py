@@ -68,7 +68,7 @@ def test_columns_order_boards_filters_leave_systems_and_campaigns_slice(page: Pa
     page.get_by_role("button", name="Show", exact=True).click()
     expect(board.locator("tbody tr")).to_have_count(1)
     page.goto(address)
-    page.get_by_role("group", name="Slice by the labels of").get_by_label("typing").check()
+    page.get_by_role("group", name="Slice by the labels from").get_by_label("typing").check()
     page.get_by_role("button", name="Compute").click()
     slices = page.get_by_role("region", name="Slices")
     expect(slices).to_contain_text("sensitivity of 48 queries")
