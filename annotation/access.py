@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest
 
 from annotation import prerequisites
 from annotation.assignments.queue import free_items
-from annotation.gold.scoring import is_ready, left_known
+from annotation.gold.scoring import count_remaining_gold, is_ready
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
 from datasets.db.prepared import Given, Prepared, PreparedModels
@@ -215,7 +215,7 @@ def _with_known(user: User, campaign: Campaign, numbers: Progress) -> Progress:
     if not campaign.gold_every and campaign.practice_of_id != campaign.pk:
         return numbers
     rater = Rater.objects.filter(user=user).first() or Rater(pk=0, name=user.username)
-    practice, gold = left_known(campaign, rater, numbers.free or numbers.waiting)
+    practice, gold = count_remaining_gold(campaign, rater, numbers.free or numbers.waiting)
     free, waiting = (gold, 0) if numbers.free else (0, gold)
     return replace(numbers, free=numbers.free + practice + free, waiting=numbers.waiting + waiting)
 
@@ -231,7 +231,7 @@ def _capped(campaign: Campaign, numbers: Progress) -> Progress:
 
 
 def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progress:
-    if not prerequisites.reasons(campaign):
+    if not prerequisites.wait_rules(campaign):
         return numbers
     # Whoever has taken nothing yet is no rater: a key that no row has stands for such a person.
     rater = Rater.objects.filter(user=user).first() or Rater(pk=0)
@@ -239,7 +239,7 @@ def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progres
         # All of them wait for the practice, so they need not be counted.
         return replace(numbers, free=0, waiting=numbers.free)
     study = free_items(campaign, rater).filter(use=Item.Use.STUDY)
-    held = study.filter(prerequisites.waits_for(campaign, rater)).count()
+    held = study.filter(prerequisites.waiting_items(campaign, rater)).count()
     return replace(numbers, free=max(0, numbers.free - held), waiting=held)
 
 

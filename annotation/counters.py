@@ -1,15 +1,15 @@
-"""Counts of a campaign's answers, kept by database triggers, so that pages need not count rows.
+"""Counts of a campaign's answers, kept by database triggers, so that pages do not count rows.
 
-Triggers keep the counts right whoever writes: a page, a judge, an import, or SQL by hand.
+Triggers keep the counts correct for every writer: a page, a judge, an import, or SQL by hand.
 
-On PostgreSQL people write side by side, and a row that all of them incremented would make them
-wait for each other. So each change is a row of its own there, and now and then the existing rows
-are folded into one; rows that another process is folding are skipped. SQLite has one writer, which
-increments the existing row; an index finds that row, because every answer of a judge waits for it.
+On PostgreSQL people write at the same time, and a row that all of them incremented would make them
+wait for each other. So each change is a row of its own, and from time to time the rows are folded
+into one. Rows that another process is folding are skipped. SQLite has one writer, which increments
+the existing row. An index finds that row, because every answer of a judge waits for it.
 
-Triggers are removed before each migration and installed again after it. SQLite rebuilds a table
-that changes, and PostgreSQL changes no column that a trigger looks at. What was written meanwhile
-is counted when they are back.
+Triggers are removed before each migration and installed again after it, because SQLite rebuilds a
+table that changes, and PostgreSQL refuses to change a column that a trigger uses. Installing them
+counts all rows again.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ NOBODY = "CAST(NULL AS bigint)"
 
 @dataclass(frozen=True)
 class Count:
-    """A number for each campaign, rater and word `what`, as SQL over a row `r` of a table.
+    """A number for each campaign, rater and name `what`, as SQL over a row `r` of a table.
 
-    `joins` may add tables. An update counts only where one of `watched` becomes another. Where
-    `many` rows change at once, as judges take and answer them, PostgreSQL looks at a whole update.
+    `joins` may add tables. An update counts only if one of the `watched` expressions changes. If
+    `many` rows change at once, as when judges claim and answer them, the PostgreSQL trigger runs
+    once per statement.
     """
 
     name: str
@@ -47,21 +48,21 @@ class Count:
     many: bool = False
 
 
-# A row that a judge has in hand counts as open: it comes and goes with every claim.
+# A leased row counts as open, because the status changes with every claim.
 STATUS = "CASE WHEN r.status = 'leased' THEN 'open' ELSE r.status END"
 
 
 def _answers(use: str) -> str:
-    placed = "CASE WHEN r.slot IS NULL THEN 'no-place' ELSE 'placed' END"
-    return f"'answers/' || {use} || '/' || {STATUS} || '/' || {placed}"
+    slot = "CASE WHEN r.slot IS NULL THEN 'no-place' ELSE 'placed' END"
+    return f"'answers/' || {use} || '/' || {STATUS} || '/' || {slot}"
 
 
-def answers(use: str, status: str, placed: bool) -> str:
-    """The word for assignments of items of a use."""
-    return f"answers/{use}/{status}/{'placed' if placed else 'no-place'}"
+def answers(use: str, status: str, has_slot: bool) -> str:
+    """Return the name of the count of assignments to items of a use."""
+    return f"answers/{use}/{status}/{'placed' if has_slot else 'no-place'}"
 
 
-USE, HAS_PLACE = 'r."use"', "r.taken < r.quota"
+USE, HAS_SLOT = 'r."use"', "r.taken < r.quota"
 OF_ITEM = "JOIN annotation_item i ON i.id = r.item_id"
 
 ANSWERS = Count(
@@ -83,8 +84,8 @@ COUNTS = (
         "free",
         "annotation_item",
         f"'free/' || {USE}",
-        (USE, HAS_PLACE),
-        number=f"CASE WHEN {HAS_PLACE} THEN 1 ELSE 0 END",
+        (USE, HAS_SLOT),
+        number=f"CASE WHEN {HAS_SLOT} THEN 1 ELSE 0 END",
     ),
     Count(
         "queries",
@@ -105,34 +106,38 @@ COUNTS = (
 
 
 def answers_of_item(use: str) -> str:
-    """The same columns of all assignments of the item in `NEW`, as if it were of another use."""
+    """Return the columns for all assignments of the item in `NEW`, under another use."""
     return f"NEW.campaign_id, r.rater_id, {_answers(use)}"
 
 
 ALL_ANSWERS = "answers/"
 
 
-def tallied(*what: str, raters: Q | None = None) -> Coalesce:
-    """A number of each campaign of a queryset: all that is under these words."""
-    rows = _of_outer(what, raters).values("campaign").annotate(sum=Sum("number")).values("sum")
+def sum_counts(*what: str, raters: Q | None = None) -> Coalesce:
+    """Return the sum of these counts, as an expression for a queryset of campaigns."""
+    rows = (
+        _counts_of_outer(what, raters).values("campaign").annotate(sum=Sum("number")).values("sum")
+    )
     return Coalesce(Subquery(rows, output_field=IntegerField()), 0)
 
 
-def raters_with(*what: str, raters: Q) -> Subquery:
-    """How many raters of each campaign of a queryset have anything under these words."""
-    rows = _of_outer(what, raters).values("rater").annotate(sum=Sum("number")).filter(sum__gt=0)
-    return _Rows(rows.values("rater"), output_field=IntegerField())
+def count_raters(*what: str, raters: Q) -> Subquery:
+    """Return the number of raters with any of these counts, for a queryset of campaigns."""
+    rows = (
+        _counts_of_outer(what, raters).values("rater").annotate(sum=Sum("number")).filter(sum__gt=0)
+    )
+    return _CountRows(rows.values("rater"), output_field=IntegerField())
 
 
 def numbers(campaign: Campaign) -> dict[str, int]:
-    """What a campaign has that is no rater's, by word; nothing of which there is none."""
+    """Return the counts of a campaign that belong to no rater, by name. Zeros are left out."""
     rows = Tally.objects.filter(campaign=campaign, rater=None)
     sums = rows.values_list("what").annotate(sum=Sum("number")).filter(sum__gt=0)
     return dict(sums.order_by("what"))
 
 
 def answers_by_rater(campaign: Campaign) -> Mapping[int, dict[str, int]]:
-    """By rater, the assignments under each word; nobody without any."""
+    """Return the counts of assignments by rater and name. Raters without any are left out."""
     rows = Tally.objects.filter(campaign=campaign, what__startswith=ALL_ANSWERS)
     sums = rows.values_list("rater", "what").annotate(sum=Sum("number")).filter(sum__gt=0)
     found: dict[int, dict[str, int]] = {}
@@ -142,23 +147,22 @@ def answers_by_rater(campaign: Campaign) -> Mapping[int, dict[str, int]]:
 
 
 def raters_in(*campaigns: int) -> QuerySet[Tally, int]:
-    """The raters with an assignment in any of the campaigns, by primary key, for a query."""
+    """Return a query for the primary keys of raters with an assignment in any of the campaigns."""
     rows = Tally.objects.filter(campaign__in=campaigns, what__startswith=ALL_ANSWERS)
     sums = rows.order_by().values("rater").annotate(sum=Sum("number"))
     return sums.filter(sum__gt=0).values_list("rater", flat=True)
 
 
-class _Rows(Subquery):
+class _CountRows(Subquery):
     template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
 
 
-def _of_outer(what: tuple[str, ...], raters: Q | None) -> QuerySet[Tally, Any]:
+def _counts_of_outer(what: tuple[str, ...], raters: Q | None) -> QuerySet[Tally, Any]:
     rows = Tally.objects.filter(campaign=OuterRef("pk"), what__in=what)
     return (rows.filter(raters) if raters else rows).order_by()
 
 
-# What is put together here are names and expressions of `counts`, and nothing that came from
-# outside.
+# The SQL below is composed of names and expressions in this module, never of input.
 # ruff: noqa: S608
 
 
@@ -170,7 +174,7 @@ ADDED = f"ON CONFLICT {ONCE} DO UPDATE SET number = number + excluded.number"
 OF_USE = f"{PREFIX}use"
 EVENTS = ("insert", "update", "delete")
 FOLDED_ONE_IN = 50
-"""After so many changes, on average, the rows of a campaign become few again."""
+"""The average number of changes after which the rows of a campaign are folded."""
 
 FOLD = f"""
 CREATE OR REPLACE FUNCTION {PREFIX}fold(of_campaign bigint) RETURNS void LANGUAGE sql AS $$
@@ -185,39 +189,39 @@ CREATE OR REPLACE FUNCTION {PREFIX}fold(of_campaign bigint) RETURNS void LANGUAG
 $$"""
 
 
-def names() -> dict[str, str]:
-    """Every trigger with its table."""
+def trigger_names() -> dict[str, str]:
+    """Return every trigger with its table."""
     found = {f"{PREFIX}{c.name}_{event}": c.table for c in COUNTS for event in EVENTS}
     return found | {OF_USE: "annotation_item"}
 
 
-def recounting() -> Iterator[str]:
-    """Statements that count everything anew."""
+def recount_statements() -> Iterator[str]:
+    """Yield the statements that count everything again."""
     yield f"DELETE FROM {TABLE}"
     for count in COUNTS:
-        yield f"{INTO} {counted(count)}"
+        yield f"{INTO} {count_query(count)}"
 
 
-def counted(count: Count, rows: str = "", number: str = "") -> str:
-    """The sums of some rows, or of the whole table."""
+def count_query(count: Count, rows: str = "", number: str = "") -> str:
+    """Return the query that counts some rows, or the whole table."""
     columns = f"{count.campaign}, {count.rater}, {count.what}, sum({number or count.number})"
     return f"SELECT {columns} FROM {rows or count.table} r {count.joins} GROUP BY 1, 2, 3"
 
 
-def postgresql() -> Iterator[str]:
+def postgresql_statements() -> Iterator[str]:
     yield FOLD
     for count in COUNTS:
-        yield _function(count.name + "_insert", f"{INTO} {counted(count, 'new_rows')};")
-        less = counted(count, "old_rows", f"-({count.number})")
+        yield _function(count.name + "_insert", f"{INTO} {count_query(count, 'new_rows')};")
+        less = count_query(count, "old_rows", f"-({count.number})")
         yield _function(count.name + "_delete", f"{INTO} {less};")
-        yield _function(count.name + "_update", _moved(count))
+        yield _function(count.name + "_update", _update_body(count))
         yield _trigger(count, "insert", "REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT")
         yield _trigger(count, "delete", "REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT")
-        yield _trigger(count, "update", _looked_at(count))
-    yield _function("use", "".join(f"{each};\n" for each in _under_another_use()))
+        yield _trigger(count, "update", _update_scope(count))
+    yield _function("use", "".join(f"{each};\n" for each in _use_change_statements()))
     yield (
         f"CREATE TRIGGER {OF_USE} AFTER UPDATE ON annotation_item FOR EACH ROW "
-        f"WHEN ({_changed((USE,))}) EXECUTE FUNCTION {OF_USE}()"
+        f"WHEN ({_any_changed((USE,))}) EXECUTE FUNCTION {OF_USE}()"
     )
 
 
@@ -230,14 +234,14 @@ BEGIN
 END $$"""
 
 
-def _looked_at(count: Count) -> str:
+def _update_scope(count: Count) -> str:
     if count.many:
         return "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT"
-    return f"FOR EACH ROW WHEN ({_changed(count.watched)})"
+    return f"FOR EACH ROW WHEN ({_any_changed(count.watched)})"
 
 
-def _moved(count: Count) -> str:
-    """Rows count no more as what they were; now and then their campaign's tallies are folded."""
+def _update_body(count: Count) -> str:
+    """Return the trigger body for updates, which moves counts and sometimes folds them."""
     old, new = ("old_rows", "new_rows") if count.many else ("(SELECT OLD.*)", "(SELECT NEW.*)")
     of = f"{count.campaign}, {count.rater}, {count.what}"
     before = f"SELECT {of}, -({count.number}) FROM {old} r {count.joins}"
@@ -251,9 +255,9 @@ def _moved(count: Count) -> str:
   END IF;"""
 
 
-def _changed(watched: tuple[str, ...]) -> str:
+def _any_changed(watched: tuple[str, ...]) -> str:
     return " OR ".join(
-        f"({_of(each, 'OLD')}) IS DISTINCT FROM ({_of(each, 'NEW')})" for each in watched
+        f"({_for_row(each, 'OLD')}) IS DISTINCT FROM ({_for_row(each, 'NEW')})" for each in watched
     )
 
 
@@ -265,22 +269,23 @@ def _trigger(count: Count, event: str, how: str) -> str:
     )
 
 
-def _under_another_use() -> Iterator[str]:
-    """When an item becomes a gold one, say, its assignments go along."""
+def _use_change_statements() -> Iterator[str]:
+    """Yield the statements that count an item's assignments under its new use."""
     rows = "FROM annotation_assignment r WHERE r.item_id = NEW.id GROUP BY 1, 2, 3"
     yield f"""{INTO} SELECT {answers_of_item('OLD."use"')}, -count(*) {rows}"""
     yield f"""{INTO} SELECT {answers_of_item('NEW."use"')}, count(*) {rows}"""
 
 
-def sqlite() -> Iterator[str]:
+def sqlite_statements() -> Iterator[str]:
     yield f"DELETE FROM {TABLE}"
     yield f"CREATE UNIQUE INDEX IF NOT EXISTS {PREFIX}once ON {TABLE} {ONCE}"
     for count in COUNTS:
         for event in EVENTS:
-            body = [_counted_up(count, "OLD", "-")] if event != "insert" else []
-            body += [_counted_up(count, "NEW", "")] if event != "delete" else []
+            body = [_increment(count, "OLD", "-")] if event != "insert" else []
+            body += [_increment(count, "NEW", "")] if event != "delete" else []
             changed = " OR ".join(
-                f"({_of(each, 'OLD')}) IS NOT ({_of(each, 'NEW')})" for each in count.watched
+                f"({_for_row(each, 'OLD')}) IS NOT ({_for_row(each, 'NEW')})"
+                for each in count.watched
             )
             yield (
                 f"CREATE TRIGGER {PREFIX}{count.name}_{event} AFTER {event.upper()} "
@@ -290,18 +295,18 @@ def sqlite() -> Iterator[str]:
     yield (
         f"CREATE TRIGGER {OF_USE} AFTER UPDATE ON annotation_item FOR EACH ROW "
         f'WHEN OLD."use" IS NOT NEW."use" BEGIN '
-        f"{' '.join(f'{each} {ADDED};' for each in _under_another_use())} END"
+        f"{' '.join(f'{each} {ADDED};' for each in _use_change_statements())} END"
     )
 
 
-def _of(expression: str, row: str) -> str:
+def _for_row(expression: str, row: str) -> str:
     return expression.replace("r.", f"{row}.")
 
 
-def _counted_up(count: Count, row: str, sign: str) -> str:
-    """The row that is there is counted up or down, or made at first need."""
+def _increment(count: Count, row: str, sign: str) -> str:
+    """Return the statement that increments or decrements a count, creating its row if needed."""
     campaign, rater, what, number = (
-        _of(each, row) for each in (count.campaign, count.rater, count.what, count.number)
+        _for_row(each, row) for each in (count.campaign, count.rater, count.what, count.number)
     )
     change = f"{campaign}, {rater}, {what}, {sign}({number})"
     if count.joins:
@@ -309,11 +314,11 @@ def _counted_up(count: Count, row: str, sign: str) -> str:
     return f"{INTO} VALUES ({change}) {ADDED};"
 
 
-TABLES = {TABLE, *names().values()}
+TABLES = {TABLE, *trigger_names().values()}
 
 
 def before_migrating(using: str, plan: Any = None, **_: Any) -> None:
-    """Answers the signal `pre_migrate`."""
+    """Handle the signal `pre_migrate`: remove the triggers."""
     connection = connections[using]
     if plan and _has_tables(connection):
         with transaction.atomic(using=using):
@@ -321,35 +326,35 @@ def before_migrating(using: str, plan: Any = None, **_: Any) -> None:
 
 
 def after_migrating(using: str, plan: Any = None, **_: Any) -> None:
-    """Answers `post_migrate`: all triggers stand, and what they keep is counted anew if need be.
+    """Handle the signal `post_migrate`: install the triggers, or count again after a `flush`.
 
-    `flush` sends it without a plan. It empties one table after the other, in any order, and on
-    SQLite the triggers count that.
+    `flush` sends the signal without a plan. It empties the tables in any order, and on SQLite the
+    triggers count these deletions.
     """
     connection = connections[using]
     if not _has_tables(connection):
         return
-    if plan or standing(connection) != set(names()):
+    if plan or installed_triggers(connection) != set(trigger_names()):
         install(using)
     elif plan is None:
         recount(using)
 
 
 def install(using: str = "default") -> None:
-    """All or nothing. Whoever writes meanwhile waits, so that nothing is counted twice or never."""
+    """Install all triggers and count everything, in one transaction that other writers wait for."""
     connection = connections[using]
-    make = postgresql if connection.vendor == "postgresql" else sqlite
+    make = postgresql_statements if connection.vendor == "postgresql" else sqlite_statements
     with transaction.atomic(using=using):
         _drop(connection)
         with connection.cursor() as cursor:
-            for statement in (*make(), *recounting()):
+            for statement in (*make(), *recount_statements()):
                 cursor.execute(statement)
 
 
 def recount(using: str = "default") -> None:
-    """Counts everything anew, for whoever doubts it; nothing of ours needs it."""
+    """Count everything again. Only needed by an administrator who doubts the counts."""
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
-        for statement in recounting():
+        for statement in recount_statements():
             cursor.execute(statement)
 
 
@@ -360,12 +365,12 @@ def _has_tables(connection: BaseDatabaseWrapper) -> bool:
 def _drop(connection: BaseDatabaseWrapper) -> None:
     where = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
-        for name, table in names().items():
+        for name, table in trigger_names().items():
             cursor.execute(f"DROP TRIGGER IF EXISTS {name}{f' ON {table}' if where else ''}")
 
 
-def standing(connection: BaseDatabaseWrapper) -> set[str]:
-    """The names of the triggers that are there."""
+def installed_triggers(connection: BaseDatabaseWrapper) -> set[str]:
+    """Return the names of the triggers in the database."""
     catalogue = {
         "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal",
         "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
@@ -375,21 +380,17 @@ def standing(connection: BaseDatabaseWrapper) -> set[str]:
         return {name for (name,) in cursor.fetchall() if name.startswith(PREFIX)}
 
 
-# Tables and expressions are those of `counts`; nothing comes from outside.
-# ruff: noqa: S608
-
-
 WRONG = f"""
 SELECT campaign, rater, what, sum(number) FROM (
   SELECT campaign_id AS campaign, rater_id AS rater, what, number FROM {TABLE}
-  UNION ALL {" UNION ALL ".join(counted(each, number=f"-({each.number})") for each in COUNTS)}
+  UNION ALL {" UNION ALL ".join(count_query(each, number=f"-({each.number})") for each in COUNTS)}
 ) both_ways GROUP BY campaign, rater, what HAVING sum(number) <> 0 ORDER BY campaign, what"""
 
 
-def wrong() -> Iterator[str]:
-    """One line for each number of a campaign that is not what is there."""
+def wrong_counts() -> Iterator[str]:
+    """Yield one line for each count of a campaign that differs from its rows."""
     with connection.cursor() as cursor:
         cursor.execute(WRONG)
         for campaign, rater, what, more in cursor.fetchall():
             whose = f"campaign {campaign}{f', rater {rater}' if rater else ''}"
-            yield f"Tallies: {whose}: {what} is kept as {more:+} of what is there"
+            yield f"Tallies: {whose}: {what} differs from the rows by {more:+}"

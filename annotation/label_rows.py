@@ -1,4 +1,4 @@
-"""LabelRow and SpanRow: one line of the labels file, and the reasons why a label may be missing."""
+"""LabelRow and SpanRow, which are one line of the labels file, and the missing reasons."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class SpanRow:
-    """A range of the text `field`, in code points, or only its words where `start` is None."""
+    """A range of the text `field`, in code points, or only its words if `start` is None."""
 
     field: str
     start: int | None
@@ -57,7 +57,7 @@ class SpanRow:
 
 @dataclass(frozen=True, slots=True)
 class LabelRow:
-    """A line of the labels file. Exactly one of `value` and `missing` is given."""
+    """A line of the labels file. Exactly one of `value` and `missing` is not None."""
 
     item: str
     unit: str
@@ -86,14 +86,14 @@ class LabelRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRow:
-    """A row with the name that its unit has in responses."""
+    """A row, and the name of its unit in responses."""
 
     row: LabelRow
     name: str
 
 
 def as_line(row: LabelRow) -> dict[str, Any]:
-    """The object that a row's line holds; what is absent is left out."""
+    """Return a row as the JSON object of its line. Absent values are left out."""
     values = {name: getattr(row, name) for name in COLUMNS}
     if row.spans is not None:
         values["spans"] = [

@@ -1,4 +1,4 @@
-"""Why an assignment has no label, by unit and variable."""
+"""The missing reasons of an assignment, by unit and variable."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Reasons = dict[str, dict[str, str]]
 
 
 def reasons(assignment: Assignment, asked: Schema, kinds: Mapping[str, str]) -> Reasons:
-    """The reasons of an assignment; `kinds` are the kinds of its units by name.
+    """Return the missing reasons of an assignment. `kinds` are the kinds of its units by name.
 
-    Where the whole answer is missing, that goes for each variable that is asked in any case.
+    If the whole answer is missing, its reason applies to each variable that is always asked.
     """
     if assignment.missing or assignment.status not in ("failed", "declined"):
         return {name: dict(each) for name, each in assignment.missing.items()}
@@ -29,5 +29,5 @@ def reasons(assignment: Assignment, asked: Schema, kinds: Mapping[str, str]) -> 
 
 
 def joined(old: Reasons, new: Reasons) -> Reasons:
-    """Both, the new one's where both give a reason."""
+    """Return old and new reasons together. The new reason wins where both have one."""
     return {name: {**old.get(name, {}), **new.get(name, {})} for name in {**old, **new}}

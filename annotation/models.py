@@ -16,15 +16,20 @@ from knox.models import AuthToken
 
 from datasets.models import Batch, KeyPoint, Passage, Query, Report
 
-# Letters and digits that nobody takes for one another.
 LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+"""Letters and digits that are not confused with one another."""
+MAX_KEY = 600
+"""Room for two ids and their separator."""
+MAX_WHAT = 40
+MAX_REASON = 500
+ROLES = ("development", "evaluation", "audit")
 
 
 class User(AbstractUser):
-    """An account with one of three roles, which is the most that it may be in any campaign.
+    """An account with one of three roles, which limits its role in every campaign.
 
-    A guest came by a link for one campaign, has no password, and sees nothing else. `sessions` is
-    counted up to end those that are there.
+    A guest came by a link for one campaign, has no password, and sees nothing else. Increasing
+    `sessions` ends all sessions of the account.
     """
 
     class Role(models.TextChoices):
@@ -45,24 +50,25 @@ class User(AbstractUser):
         ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """A new password ends all tokens of the account: it may be new because one got out."""
-        # Django keeps a password that was set here until it is saved; a better hash is no new one.
+        """Save the account. A new password deletes its tokens, in case the old one leaked."""
+        # Django keeps a new password here until it is saved. A rehashed password is not new.
         is_new = getattr(self, "_password", None) is not None and self.pk is not None
         super().save(*args, **kwargs)
         if is_new:
             AuthToken.objects.filter(user=self).delete()
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
-        """What a session has to know to go on: a new password or another role ends all of them."""
+        """Return the hash that keeps a session valid. A new password or role ends all sessions."""
         what = f"{self.password}\0{self.role}\0{self.sessions}"
         return salted_hmac("annotation.sessions", what, secret, algorithm="sha256").hexdigest()
 
 
 class Rater(models.Model):
-    """Whoever answers. `name` is what exports show: a pseudonym, where a person has an account.
+    """A rater: a person, a judge, a trial, or a reference. Exports show `name`.
 
-    A `trial` is a judge under changed conditions (a control, an attack, the same again). What it
-    answers is about the judge alone, and stands in no agreement and no export of labels.
+    The name of a person with an account is a pseudonym. A `trial` is a judge under a perturbation,
+    such as a control, an attack or a repetition. Its answers describe the judge alone, and are in
+    no agreement and no export of labels.
     """
 
     class Kind(models.TextChoices):
@@ -89,31 +95,29 @@ class Rater(models.Model):
 
 
 def rater_of(user: User) -> Rater:
-    """The rater that a person's answers stand under, made at first need under a pseudonym."""
+    """Return the rater of an account. It is created under a pseudonym when first needed."""
     return Rater.objects.get_or_create(user=user, defaults={"name": new_pseudonym()})[0]
 
 
 def new_pseudonym() -> str:
-    """A name that nobody has, and that says nothing of whoever gets it."""
+    """Return an unused name that reveals nothing about the person."""
     while True:
         name = "person-" + "".join(secrets.choice(LETTERS) for _ in range(6))
         if not Rater.objects.filter(name=name).exists():
             return name
 
 
-MAX_KEY = 600  # two ids and what joins them
-
-
 class Campaign(models.Model):
-    """A study: a protocol over a batch, with its design. `options` are those of create_campaign.
+    """One protocol over one batch, with its design and its settings.
 
-    What may change while it runs are columns of their own: until when answers count, the language
-    of its texts, its own guideline (empty: the protocol's), after how many items one of the gold
-    ones comes (0: never), whose practice people pass first and with which share right.
+    `options` are those of `create_campaign`. The settings may change while the campaign runs:
+    `deadline`, `language`, `guideline` (empty: the protocol's), `gold_every` (a gold item comes
+    after this many items; 0: never), `practice_of` (the campaign whose practice people take first)
+    and `qualify` (its pass mark).
 
-    In an open `pool` whoever may label takes part; in a named one, its members do. A place that is
-    held longer than `hold_minutes` without a sign of life goes back (none given: it is held for
-    good), and nobody takes more than `items_per_person`, if that is given.
+    With an open `pool`, every account that may label can take part; with a named one, only members
+    can. A lease lasts `hold_minutes` after the last sign of life (None: without end). Each person
+    takes at most `items_per_person` items (None: no limit).
     """
 
     class Pool(models.TextChoices):
@@ -152,22 +156,24 @@ class Campaign(models.Model):
 
     @property
     def takes_answers(self) -> bool:
-        """Whether it is open, and its deadline is not past by the server's clock."""
+        """Whether the campaign is open and its deadline is not past, by the server's clock."""
         return self.is_open and (self.deadline is None or timezone.now() < self.deadline)
 
 
 class Item(models.Model):
     """What a rater sees at once.
 
-    `quota` people are asked; `taken` counts those who hold a place, and the database refuses one
-    more. `probability` is the chance with which the design asked people about it at all.
+    `quota` is the number of slots. `taken` counts the slots in use, and the database refuses more
+    than `quota`. `probability` is the chance with which the design sampled the item.
+
     `shown_passages` are the ids of the passages that the campaign's option left when the item was
-    made (none given: all), and `passage_uses` what each was called useful for then, as codes by id;
-    later labels change nothing that was asked. `drawn` are the names of
-    the units that a draw left to ask of everybody, where it waits for another campaign (none given:
-    not drawn, or each rater for himself). `words` are those of the texts that it shows (none given:
-    not counted). What a `use` other than study gets stays out of agreement and estimates: the
-    answers to gold and practice items are known beforehand.
+    created (None: all). `passage_uses` are the codes of their uses at that time, by id. Later
+    labels change neither. `drawn` are the names of the sampled units, if all raters are asked the
+    same sample and it depends on another campaign (None: not sampled, or sampled for each rater).
+    `words` is the number of words in the texts shown (None: not counted).
+
+    Answers to items with another `use` than study are left out of agreement and estimates, since
+    gold and practice items have gold answers.
     """
 
     class Use(models.TextChoices):
@@ -214,7 +220,7 @@ class Item(models.Model):
 
 
 class Unit(models.Model):
-    """What gets a value: a kind and a stable key. `name` is what responses call it."""
+    """What gets a value: a kind and a stable key. Responses refer to it by `name`."""
 
     item = models.ForeignKey(Item, models.CASCADE, related_name="units")
     kind = models.CharField(max_length=20)
@@ -234,14 +240,13 @@ class Unit(models.Model):
 
 
 class Assignment(models.Model):
-    """This rater is asked these units of this item. For a judge it is the row of the ledger.
+    """One unit of work: this rater is asked these units of this item.
 
-    `asked` are unit names and `shown` fields of texts, each in the order in which this rater sees
-    them (none: the item's own order). A judge that works unit by unit
-    has one assignment for each, told apart by `scope`; a person has one for the item, in one of
-    its places (`slot`, from 1; none for imports and judges), and holds it until `held_until` where
-    the campaign sets a time. `missing` holds reasons by unit name and variable, where only a part
-    of an answer is missing.
+    `asked` are unit names and `shown` fields of texts, in the order in which this rater sees them
+    (empty: the item's own order). A person has one assignment per item, in one of its slots
+    (`slot`, from 1; None for imports and judges), with a lease until `held_until` if the campaign
+    sets a time. A judge that works unit by unit has one assignment per unit, distinguished by
+    `scope`. If a part of an answer is missing, `missing` has the reasons by unit name and variable.
     """
 
     class Status(models.TextChoices):
@@ -297,16 +302,13 @@ class Assignment(models.Model):
         return str(self.uid)
 
 
-ROLES = ("development", "evaluation", "audit")
-
-
 class QueryDraw(models.Model):
-    """Whether people are asked about a query, and what its labels are for; drawn or not.
+    """The sampling of one query: whether people are asked about it, and its split.
 
     `kind` is all or simple (without replacement). `probability` is the chance with which people are
-    asked about it, `role_probability` the one with which it got its `role`: prompts and examples
-    may be tuned on development queries, none may see an evaluation query, and audit queries stay
-    aside for a later look.
+    asked about the query, and `role_probability` the chance with which it got its split, the
+    `role`. Prompts and examples may be tuned on development queries, but not on evaluation queries.
+    Audit queries are left aside.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="query_draws")
@@ -331,11 +333,11 @@ class QueryDraw(models.Model):
 
 
 class UnitDraw(models.Model):
-    """Whether a unit of an item is asked, given that the item is; drawn or not.
+    """The sampling of one unit: whether it is asked, given that its item is.
 
-    `kind` is all, simple, turns (by turns from two strata, once another campaign is done; until
-    then `drawn` and `probability` are unknown, and the wave is 2), or own (each rater has a draw of
-    his own, stored with his assignment).
+    `kind` is all, simple, turns or own. Turns alternate between two strata once another campaign is
+    done; until then `drawn` and `probability` are unknown, and the wave is 2. With own, each rater
+    has a sample that is stored with the assignment.
     """
 
     item = models.ForeignKey(Item, models.CASCADE, related_name="unit_draws")
@@ -360,7 +362,7 @@ class UnitDraw(models.Model):
 
 
 class KnownAnswer(models.Model):
-    """What is right for a variable of a unit of a gold or practice item, and why, if it is said."""
+    """A gold answer: the correct value of a variable of a unit, with an optional reason."""
 
     unit = models.ForeignKey(Unit, models.CASCADE, related_name="known_answers")
     variable = models.CharField(max_length=40)
@@ -377,7 +379,7 @@ class KnownAnswer(models.Model):
 
 
 class Admission(models.Model):
-    """A person whom a researcher lets into a campaign without its qualification, and why."""
+    """The admission of a person to a campaign without the pass mark, with a researcher's reason."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="admissions")
     rater = models.ForeignKey(Rater, models.CASCADE, related_name="admissions")
@@ -395,9 +397,9 @@ class Admission(models.Model):
 
 
 class GuidelineVersion(models.Model):
-    """A campaign's own guideline as it stood from a moment on.
+    """One version of a campaign's own guideline.
 
-    `digest` is what `Response.basis` holds of it, so each answer tells which version it followed.
+    `digest` is a part of `Response.basis`, so each answer shows which version it followed.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="guidelines")
@@ -418,15 +420,12 @@ class GuidelineVersion(models.Model):
         return f"{self.campaign_id} v{self.version}"
 
 
-LONGEST_WHAT = 40
-
-
 class Tally(models.Model):
-    """How many of a kind a campaign has, or how many more or less: the sum of its rows counts.
+    """A change in a count of a campaign. The count is the sum of its rows.
 
-    Triggers write them (`annotation.tallies`), nothing else does. `rater` is empty for what is no
-    one's. The database checks neither key: a check would lock rows that people's saves wait for.
-    What a campaign had is counted down as it is deleted, so its tallies come to nothing themselves.
+    Only the triggers of `annotation.counters` write these rows. `rater` is None for counts that
+    belong to no rater. The foreign keys have no constraints, because checking them would lock rows
+    that people's saves wait for. Deleting a campaign brings its counts to 0.
     """
 
     campaign = models.ForeignKey(
@@ -435,7 +434,7 @@ class Tally(models.Model):
     rater = models.ForeignKey(
         Rater, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
     )
-    what = models.CharField(max_length=LONGEST_WHAT)
+    what = models.CharField(max_length=MAX_WHAT)
     number = models.IntegerField()
 
     class Meta:
@@ -445,13 +444,10 @@ class Tally(models.Model):
         return f"{self.campaign_id}: {self.number} {self.what}"
 
 
-LONGEST_REASON = 500
-
-
 class Membership(models.Model):
-    """An account's role in one campaign. The account's own role is the most that it can be.
+    """An account's role in one campaign, limited by the account's own role.
 
-    A row that has ended stays: it keeps its person out of a campaign that is open to everybody.
+    A membership that has ended keeps its person out of the campaign, even if its pool is open.
     """
 
     class Role(models.TextChoices):
@@ -481,10 +477,11 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """A link that lets one person in, once. Only the digest of its key is kept.
+    """A link that invites one person, once. Only the digest of its key is stored.
 
-    `role` is that of the account that it makes, `campaign_role` that in the campaign, if it names
-    one. `note` says whom it is for; it leaves the site in no export, and goes with the account.
+    `role` is the role of the new account, and `campaign_role` its role in the campaign, if the
+    invitation names one. `note` says who is invited. No export contains it, and it is erased with
+    the account.
     """
 
     digest = models.CharField(max_length=64, unique=True)
@@ -517,7 +514,7 @@ class Invitation(models.Model):
 
     @property
     def state(self) -> str:
-        """open, used, expired or revoked."""
+        """One of open, used, expired and revoked."""
         if self.used_at:
             return "used"
         if self.revoked_at:
@@ -526,14 +523,14 @@ class Invitation(models.Model):
 
 
 class Exclusion(models.Model):
-    """A rater whose labels count in no statistic of a campaign, and why. Labels stay as they are.
+    """The exclusion of a rater from a campaign's statistics, with its reason. Labels stay.
 
-    What was undone stays, too: it was decided once, and somebody may ask.
+    An exclusion that was undone is kept as a record.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="exclusions")
     rater = models.ForeignKey(Rater, models.CASCADE, related_name="exclusions")
-    reason = models.CharField(max_length=LONGEST_REASON)
+    reason = models.CharField(max_length=MAX_REASON)
     by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=timezone.now)
     undone_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
@@ -552,7 +549,7 @@ class Exclusion(models.Model):
 
 
 class ProlificStudy(models.Model):
-    """A campaign as a study on Prolific: its id there, the code at the end, and how many come."""
+    """A campaign as a study on Prolific: its id, its completion code, and the number of people."""
 
     campaign = models.OneToOneField(Campaign, models.CASCADE, related_name="prolific")
     study_id = models.CharField(max_length=64)
@@ -564,10 +561,10 @@ class ProlificStudy(models.Model):
 
 
 class Participant(models.Model):
-    """One person of a study on Prolific, behind an account without a password.
+    """A person from Prolific, with an account without a password.
 
-    `pid` and `session_id` are Prolific's; no export holds them. Whoever returned the study or ran
-    out of time leaves their place in it to somebody else.
+    `pid` and `session_id` are Prolific's, and no export contains them. A person who returned the
+    study or ran out of time no longer counts towards its number of people.
     """
 
     class Status(models.TextChoices):
@@ -597,7 +594,7 @@ class Participant(models.Model):
 
 
 class Draft(models.Model):
-    """A person's unfinished work. `version` grows with each save; a stale one is a conflict."""
+    """A person's unfinished answer. Each save increases `version`, so that stale saves conflict."""
 
     assignment = models.OneToOneField(Assignment, models.CASCADE, related_name="draft")
     payload = models.JSONField()
@@ -609,10 +606,10 @@ class Draft(models.Model):
 
 
 class Response(models.Model):
-    """A validated answer. Never changed: a newer revision takes its place as the current one.
+    """A validated answer. It never changes: a newer revision replaces it as the current one.
 
-    `key` is the client's own for this save, so that one sent twice is stored once. `basis` are
-    the digests of what it was given to (`annotation.basis`); none where a file brought it.
+    `key` is the client's own key for the save, so that an answer sent twice is stored once. `basis`
+    has the digests of what the rater was shown (`annotation.provenance`). It is None for imports.
     """
 
     assignment = models.ForeignKey(Assignment, models.CASCADE, related_name="responses")
@@ -661,9 +658,10 @@ class Label(models.Model):
 
 
 class Span(models.Model):
-    """One range of evidence, in code points, `end` exclusive; without a place where none was found.
+    """One range of evidence, in code points, with `end` exclusive.
 
-    `quote` is the text's own words, or, for an unanchored span, the words as they were given.
+    `quote` has the text's own words. If the quote was not found, both ends are None and `quote` has
+    the words as they were sent.
     """
 
     label = models.ForeignKey(Label, models.CASCADE, related_name="spans")
@@ -677,7 +675,7 @@ class Span(models.Model):
         ordering = ("label", "id")
         constraints = [
             models.CheckConstraint(
-                # An unknown comparison would pass, so both ends are asked for by name.
+                # A comparison with NULL would pass, so both ends are checked for NULL by name.
                 condition=Q(start__isnull=True, end__isnull=True)
                 | Q(start__isnull=False, end__isnull=False, start__lt=models.F("end")),
                 name="a_span_has_both_ends_or_none",
@@ -689,10 +687,10 @@ class Span(models.Model):
 
 
 class Decision(models.Model):
-    """One decision on a unit. The label, its evidence, the reason and the time are the response's.
+    """A decision on one unit. Its label, evidence, reason and time are those of its response.
 
-    `by` is the adjudicator's rater, which keeps its pseudonym when the account goes. A decision
-    that was changed stays, with the response that was superseded.
+    `by` is the adjudicator's rater, which keeps its pseudonym if the account is deleted. A decision
+    that was changed is kept with its superseded response.
     """
 
     response = models.OneToOneField(Response, models.CASCADE, related_name="decision")

@@ -1,7 +1,7 @@
-"""Three digests of what an answer was given to: the questions, the texts, and the guideline.
+"""The basis of an answer: digests of the questions, the texts and the guideline that it refers to.
 
-So a page that was opened before an upgrade, or before a text was changed in the database, tells
-what its rater saw. The digests cover only what the page showed: no id, no system's name.
+The basis shows what a rater saw on a page that was opened before an upgrade, or before a text was
+changed in the database. It covers only what the page shows: no id, no system's name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FORM = re.compile(rf"[0-9a-f]{{{LENGTH}}}(-[0-9a-f]{{{LENGTH}}}){{2}}")
 
 @dataclass(frozen=True)
 class Basis:
-    """Hexadecimal digests, 12 digits each; as text joined by hyphens, as `Response.basis` is."""
+    """Hexadecimal digests of 12 digits. `Response.basis` stores them joined by hyphens."""
 
     questions: str
     texts: str
@@ -37,7 +37,7 @@ class Basis:
         return f"{self.questions}-{self.texts}-{self.guideline}"
 
     def differs(self, other: str) -> list[str]:
-        """Which of the three are another in the text of a basis; all if it is none."""
+        """Return which of the three differ in another basis, or all if it is malformed."""
         if not _FORM.fullmatch(other):
             return list(WHAT)
         pairs = zip(WHAT, astuple(self), other.split("-"), strict=True)
@@ -45,16 +45,16 @@ class Basis:
 
 
 def basis_of(asked: Schema, spec: ItemSpec, units: Iterable[UnitSpec], beside: str = "") -> Basis:
-    """The basis of an item as it is shown now, with the units that are asked of this rater.
+    """Return the basis of an item as it is shown now, with the units asked of this rater.
 
-    Their order, and that of the texts, does not count: it is recorded elsewhere. `beside` is a text
-    that the item does not have by itself, such as the first answer in a second round.
+    The order of units and texts does not count, since assignments record it. `beside` is a text
+    that is not the item's own, such as the first answer in a second round.
     """
     return Bases(asked).of(spec, units, beside)
 
 
 class Bases:
-    """The same for many answers to one schema: what they share is read and digested once."""
+    """Compute bases for many answers to one schema, digesting their common parts only once."""
 
     def __init__(self, asked: Schema) -> None:
         self._asked = asked
@@ -73,7 +73,7 @@ class Bases:
         )
 
     def _texts(self, spec: ItemSpec, beside: str) -> Digest:
-        """What was digested of a list of the texts and of the units' words, up to the latter."""
+        """Return the digest of the list of texts, to be continued with the units' texts."""
         if self._begun is None or self._begun[0] is not spec or self._begun[1] != beside:
             shown = sorted(text.text for text in spec.texts) + ([beside] if beside else [])
             digest = hashlib.sha256(b"[" + _canonical(shown) + b", ")
@@ -95,7 +95,7 @@ def _questions(asked: Schema, kind: str) -> list[Any]:
 
 
 def guideline_digest(text: str) -> str:
-    """What a basis holds of a guideline."""
+    """Return the digest of a guideline as it is in a basis."""
     return _digest(text)
 
 
@@ -104,5 +104,5 @@ def _digest(thing: Any) -> str:
 
 
 def _canonical(thing: Any) -> bytes:
-    # A file may bring half a surrogate pair, which JSON's escapes keep and UTF-8 would refuse.
+    # A file may contain half a surrogate pair, which JSON escapes but UTF-8 cannot encode.
     return _ENCODER.encode(thing).encode("ascii")

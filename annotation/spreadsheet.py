@@ -1,4 +1,4 @@
-"""CSV that no spreadsheet runs as a formula, and that reads back unchanged."""
+"""Write CSV without cells that a spreadsheet runs as formulas, and read it back unchanged."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def defused(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula: one apostrophe before it where it would.
+    """Return a cell that no spreadsheet runs as a formula, with an apostrophe in front if needed.
 
-    Formulas begin with a sign of `_RUNS`, perhaps behind blanks, quotes and characters without a
-    width. Numbers stay numbers.
+    Formulas begin with a character of `_RUNS`, perhaps after blanks, quotes and zero-width
+    characters. Numbers do not change.
     """
     first = next((c for c in text if c in _RUNS or not (c.isspace() or c in _QUIET)), "")
     return f"'{text}" if first in _RUNS and not _NUMBER.fullmatch(text) else text
 
 
 def armed(cell: str) -> str:
-    """The text that `defused` was given."""
+    """Return the original text of a cell from `defused`."""
     return cell[1:] if cell.startswith("'") and defused(cell[1:]) == cell else cell
 
 
 def cell(value: Any) -> str:
-    """A value as a cell: lists and objects as JSON, nothing as an empty cell."""
+    """Return a value as a cell: lists and objects as JSON, None as an empty cell."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -48,9 +48,9 @@ def cell(value: Any) -> str:
 
 
 def write_rows(columns: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
-    """Lines of CSV, the header first. Line ends inside cells stay as they are."""
+    """Yield lines of CSV, starting with the header. Line ends inside cells do not change."""
     buffer = io.StringIO(newline="")
-    # The writer puts quotes round a lone CR only where CR is a part of its line end.
+    # The writer quotes a lone CR only if CR is part of its line end.
     writer = csv.writer(buffer, lineterminator="\r\n")
     for cells in _with_header(columns, rows):
         writer.writerow(cells)
@@ -68,7 +68,10 @@ def _with_header(
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Rows of a CSV file: the line of the last cell, and filled cells. Raises InputError."""
+    """Yield the rows of a CSV file: the line of the last cell, and the cells that are not empty.
+
+    Raises InputError.
+    """
     csv.field_size_limit(MAX_LINE_BYTES)
     header: list[str] | None = None
     empty = True
@@ -93,7 +96,7 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
                 cells = next(reader, None)
             except csv.Error as error:
                 place = Place(os.fspath(path), reader.line_num)
-                raise InputError(place, f"broken CSV ({error})", "mend its quotes") from None
+                raise InputError(place, f"broken CSV ({error})", "correct its quotes") from None
             if cells is None:
                 return
             yield reader.line_num, cells
@@ -109,7 +112,7 @@ def _opened(path: Path) -> io.BufferedReader:
 
 
 class _Text:
-    """Lines of a UTF-8 file with their line ends, refused where they are no clean text."""
+    """The lines of a UTF-8 file with their line ends. Raises InputError for other content."""
 
     def __init__(self, handle: io.BufferedReader, file: str) -> None:
         self.handle, self.file, self.number = handle, file, 0
@@ -141,12 +144,12 @@ def _header(cells: list[str], columns: Sequence[str], place: Place) -> list[str]
             known = ", ".join(columns)
             raise InputError(place, f"unknown column {name!r}", f"the columns are {known}")
     if len(set(cells)) < len(cells):
-        raise InputError(place, "a column stands twice", "keep one of the two")
+        raise InputError(place, "a column occurs twice", "keep one of the two")
     return cells
 
 
 def _row(header: list[str], cells: list[str], place: Place) -> dict[str, str]:
     if len(cells) != len(header):
         wrong = f"{len(cells)} cells where the header has {len(header)}"
-        raise InputError(place, wrong, "mend the line's commas and quotes")
+        raise InputError(place, wrong, "correct the line's commas and quotes")
     return {name: armed(value) for name, value in zip(header, cells, strict=True) if value != ""}

@@ -27,7 +27,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from annotation import integrity as answers
-from annotation.counters import wrong as wrong_tallies
+from annotation.counters import wrong_counts
 from annotation.integrity import Seen
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
 from audit.sealing import broken
@@ -328,7 +328,7 @@ def violations(seen: Seen) -> Iterator[Violation]:
     Call this within `invariants.one_instant`. `seen` counts what was checked.
     """
     yield from _told(LAWS, stored())
-    yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_tallies()))
+    yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_counts()))
     yield from _of(_TRAIL, broken())
     yield from digests.changed()
     judges = set(Judge.objects.values_list("rater", flat=True))

@@ -24,7 +24,7 @@ from annotation.answers.submission import prepare
 from annotation.assignments.queue import order_for
 from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.models import Assignment, Campaign, Item, QueryDraw
-from annotation.prerequisites import asked_of_judges, ready_for_judges
+from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
 from annotation.protocols.validation import Problem, RefusedError
 from judging.backends.base import Answer, Backend, BackendError, TransientError
@@ -132,7 +132,7 @@ def _item(campaign: Campaign, judge: Judge, number: int | None) -> tuple[Item, l
         raise NothingToTryError("the item does not exist, or judges are not asked about it yet")
     if number is not None and not tunable.filter(pk=item.pk).exists():
         raise NothingToTryError(KEPT)
-    names = asked_of_judges(item, order_for(item, judge.rater)[0])
+    names = units_asked_of_judges(item, order_for(item, judge.rater)[0])
     if not names:
         raise NothingToTryError("this item has no questions yet; try another")
     return item, names

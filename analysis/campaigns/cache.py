@@ -17,7 +17,7 @@ from analysis.types import JSON
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.people.membership import excluded
 from annotation.prerequisites.base import prerequisite_of
-from annotation.prerequisites.verdict_validation import verdict_campaign
+from annotation.prerequisites.label_validation import source_campaign
 from judging.models import JudgeRun
 
 
@@ -57,7 +57,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
     Responses never change, so the number and the newest of the current ones identify them.
     """
     own = _answers(campaign.name)
-    also = {verdict_campaign(campaign)}
+    also = {source_campaign(campaign)}
     if first := prerequisite_of(campaign):
         also.add(first)
     state = [

@@ -21,7 +21,7 @@ from analysis.data.splits import EVALUATION, STRATUM
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QueryDraw, Rater, Unit
 from annotation.people.membership import excluded
-from annotation.prerequisites.verdict_validation import validated_judge, verdict_campaign
+from annotation.prerequisites.label_validation import source_campaign, validated_judge
 from annotation.presentation import schema
 from annotation.protocols.schema import Schema
 from datasets.models import Grounding
@@ -101,7 +101,7 @@ def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
 
 def verdicts_in_other_campaigns(campaign: Campaign) -> dict[AssistedKey, str]:
     """Return the labels of the judge that a campaign validates, if another campaign holds them."""
-    judge, source = validated_judge(campaign), verdict_campaign(campaign)
+    judge, source = validated_judge(campaign), source_campaign(campaign)
     if not judge or source == campaign.name:
         return {}
     labels = Label.objects.filter(

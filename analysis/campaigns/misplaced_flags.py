@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from analysis.types import JSON
-from annotation.answers.evidence import Misplaced, misplaced
+from annotation.answers.evidence import MisplacedEvidence, find_misplaced_evidence
 from annotation.models import Campaign
 
 
 def misplaced_flags(campaign: Campaign) -> list[JSON]:
     """Return the raters with rationales from another text than the judged one, and their number."""
-    return [flag_as_json(found) for found in misplaced(campaign)]
+    return [flag_as_json(found) for found in find_misplaced_evidence(campaign)]
 
 
-def flag_as_json(found: Misplaced) -> JSON:
+def flag_as_json(found: MisplacedEvidence) -> JSON:
     """Return the flag as the report has it."""
     return {
         "name": found.rater,

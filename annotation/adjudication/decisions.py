@@ -20,7 +20,7 @@ from annotation.adjudication.disputes import Split, adjudicable, counted, in_dis
 from annotation.answers.submission import (
     Circumstances,
     ConflictError,
-    Held,
+    LockedAnswer,
     Outcome,
     prepare,
     store,
@@ -274,7 +274,7 @@ def decide(
         assignment = _stored_assignment(case)
         ready = prepare(assignment, payload, channel, case.spec, case.schema)
 
-        def check(held: Held) -> None:
+        def check(held: LockedAnswer) -> None:
             stands = held.current.revision if held.current else 0
             if held.current and stands != (circumstances.seen or 0):
                 raise ConflictError(held.current)

@@ -1,6 +1,7 @@
-"""From what a rater sends to stored labels: the only way in which an answer enters the database.
+"""Answers: from the input of a rater to stored labels. Every answer takes this way.
 
-`payloads` turns a form, JSON or a judge's reply into a payload; `submission.submit` checks it and
-finds its evidence (`evidence`); `storage` alone writes Response, Label and Span. `drafts` keeps a
-person's unfinished work.
+`payloads` turns a form, JSON or a judge's reply into a payload. `submission.submit` checks the
+payload and locates its quotes with `evidence`. `storage` is the only writer of responses, labels
+and spans. `types` defines the input and output of `submit`. `drafts` stores a person's unfinished
+work. Other packages import from `submission`, `payloads`, `evidence` and `drafts`.
 """

@@ -1,4 +1,4 @@
-"""Drafts: a person's unfinished work, saved as it arrives, one version after the other."""
+"""Drafts: a person's unfinished answers, saved as they arrive, with a version for each save."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from annotation.protocols.validation import (
 )
 from datasets.db.prepared import Given, PreparedModels, columns_of
 
-LONGEST_FIELD = Span._meta.get_field("field").max_length or 0
+MAX_FIELD = Span._meta.get_field("field").max_length or 0
 
 
 @dataclass(frozen=True)
-class Standing:
+class DraftState:
     """What is stored for an assignment: the newest payload, its draft version, its revision.
 
-    `version` is 0 where there is no draft, `revision` where there is no response.
+    `version` is 0 without a draft, and `revision` is 0 without a response.
     """
 
     payload: Payload | None
@@ -46,29 +46,31 @@ class Standing:
 
 
 class StaleDraftError(Exception):
-    """Somebody saved in between, in another tab perhaps: `standing` is what is there now."""
+    """Another save came in between, perhaps from another tab. `state` is what is stored now."""
 
-    def __init__(self, standing: Standing) -> None:
-        self.standing = standing
-        super().__init__(f"version {standing.version} of revision {standing.revision} is there")
-
-
-def standing(assignment: Assignment) -> Standing:
-    draft, responses = stored(assignment)
-    return standing_of(draft, responses[0] if responses else None)
+    def __init__(self, state: DraftState) -> None:
+        self.state = state
+        super().__init__(f"version {state.version} of revision {state.revision} is stored")
 
 
-def stored(assignment: Assignment, key: str | None = None) -> tuple[Draft | None, list[Response]]:
-    """An assignment's draft, and its responses that are the current one or bear this key."""
+def read_draft_state(assignment: Assignment) -> DraftState:
+    draft, responses = _read_rows(assignment)
+    return draft_state(draft, responses[0] if responses else None)
+
+
+def _read_rows(
+    assignment: Assignment, key: str | None = None
+) -> tuple[Draft | None, list[Response]]:
+    """Return an assignment's draft, its current response, and its response to this key."""
     draft = _draft.first(assignment=assignment.pk)
     responses = _responses.all(assignment=assignment.pk, key=key)
     return draft[0] if draft else None, [response for response, _ in responses]
 
 
-def standing_of(draft: Draft | None, response: Response | None) -> Standing:
-    """What a draft and a current response come to."""
+def draft_state(draft: Draft | None, response: Response | None) -> DraftState:
+    """Return the state that follows from a draft and a current response."""
     newest = draft or response
-    return Standing(
+    return DraftState(
         payload=newest.payload if newest else None,
         version=draft.version if draft else 0,
         revision=response.revision if response else 0,
@@ -76,47 +78,49 @@ def standing_of(draft: Draft | None, response: Response | None) -> Standing:
     )
 
 
-def save_draft(assignment: Assignment, payload: Payload, version: int, seen: int) -> Standing:
-    """Keeps a draft over the version and the revision that its writer had seen.
+def save_draft(assignment: Assignment, payload: Payload, version: int, seen: int) -> DraftState:
+    """Store a draft that its writer based on this version and revision.
 
-    The same payload again changes nothing. Raises StaleDraftError.
+    Saving the same payload again changes nothing. Raises StaleDraftError.
     """
     with transaction.atomic():
         Assignment.objects.select_for_update().get(pk=assignment.pk)
-        there = check_fresh(assignment, version, seen, payload)
-        if there.payload == payload:
-            return there
+        state = check_fresh(assignment, version, seen, payload)
+        if state.payload == payload:
+            return state
         Draft.objects.update_or_create(
             assignment=assignment,
             defaults={
                 "payload": payload,
-                "version": there.version + 1,
+                "version": state.version + 1,
                 "saved_at": timezone.now(),
             },
         )
         extend(assignment)
-        return standing(assignment)
+        return read_draft_state(assignment)
 
 
-def check_fresh(assignment: Assignment, version: int, seen: int, payload: Payload) -> Standing:
-    """What is stored, if it is what was seen or says the same. Raises StaleDraftError."""
-    return checked_fresh(standing(assignment), version, seen, payload)
+def check_fresh(assignment: Assignment, version: int, seen: int, payload: Payload) -> DraftState:
+    """Return the stored state. Raises StaleDraftError if it is newer and differs."""
+    return check_state(read_draft_state(assignment), version, seen, payload)
 
 
-def checked_fresh(there: Standing, version: int, seen: int, payload: Payload) -> Standing:
-    """The same, of what is known to stand."""
-    if (there.version, there.revision) != (version, seen) and there.payload != payload:
-        raise StaleDraftError(there)
-    return there
+def check_state(state: DraftState, version: int, seen: int, payload: Payload) -> DraftState:
+    """Like `check_fresh`, for a state that was read already."""
+    if (state.version, state.revision) != (version, seen) and state.payload != payload:
+        raise StaleDraftError(state)
+    return state
 
 
-def check_shape(payload: Payload) -> None:
-    """Refuses what no page of ours sends and some database could not keep. Raises RefusedError."""
-    if problems := [p for name, answer in payload["units"].items() for p in _odd(name, answer)]:
+def check_draft(payload: Payload) -> None:
+    """Raise RefusedError for content that our pages never send or a database cannot store."""
+    if problems := [
+        p for name, answer in payload["units"].items() for p in _draft_problems(name, answer)
+    ]:
         raise RefusedError(problems)
 
 
-def _odd(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
+def _draft_problems(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
     if not answer:
         yield Problem(name, "", "was not asked")
     for key, value in answer.items():
@@ -138,15 +142,15 @@ def _is_quote(given: object) -> bool:
     if not isinstance(given, dict) or given.keys() - {"field"} != {"quote", "start"}:
         return False
     quote, start, field = given["quote"], given["start"], given.get("field")
-    if field is not None and not (_is_name(field) and is_storable(field)):
+    if field is not None and not (_is_field_name(field) and is_storable(field)):
         return False
     if not isinstance(quote, str) or len(quote) > MAX_QUOTE or not is_storable(quote):
         return False
     return start is None or (type(start) is int and 0 <= start <= MAX_OFFSET)
 
 
-def _is_name(field: object) -> bool:
-    return isinstance(field, str) and len(field) <= LONGEST_FIELD
+def _is_field_name(field: object) -> bool:
+    return isinstance(field, str) and len(field) <= MAX_FIELD
 
 
 def _texts(value: Any) -> list[str]:

@@ -1,9 +1,9 @@
-"""Where the quotes of an answer are in the texts that were shown, and misplaced evidence.
+"""Locate the quotes of an answer in the texts that were shown, and find misplaced evidence.
 
-Evidence is misplaced if its quote is in another text of the query than the one being judged: a
-rater who quotes the report beside the rating of a passage may have rated the report, as most
-rationales of one annotator of the CRUX study do. Only quotes that were not found word for word are
-checked, so a campaign answered on the page, where every quote is exact, costs one query.
+Evidence is misplaced if its quote is in a text of the query other than the one being judged. A
+rater who quotes the report in the rationale for a passage may have rated the report, as most
+rationales of one annotator in the CRUX study suggest. Only quotes that were not found word for word
+are checked, so this costs one query for a campaign answered on the page, where quotes are exact.
 """
 
 from __future__ import annotations
@@ -25,12 +25,25 @@ from datasets.material import as_row
 from datasets.text import find_quote
 
 METHODS = ("exact", "folded", "joined", "fuzzy", "none")
-"""How a quote may have been found, the surest first."""
+"""The ways in which a quote was found, from the most to the least certain."""
+UNCERTAIN = ("none", "joined", "fuzzy")
+HERE, NOWHERE = "here", "nowhere"
+_ARTICLES = {
+    "report": "a report of the same query",
+    "passage": "another passage of the same query",
+    "reference": "a reference of the same query",
+}
+_RATER_KEY = ("response__assignment__rater__name", "response__assignment__rater__kind", "variable")
+
+RaterKey = tuple[str, str, str]
+"""The name and kind of a rater, and a variable."""
+Texts = Sequence[tuple[str, str]]
+"""Kind and text of each of the other texts, in the order in which they are searched."""
 
 
 @dataclass(frozen=True)
 class Located:
-    """A span of the text `field`, in code points; without ends where its quote stands nowhere."""
+    """A span of the text `field`, in code points. Both ends are None if the quote was not found."""
 
     field: str
     start: int | None
@@ -43,11 +56,12 @@ Spans = dict[tuple[str, str], list[Located]]
 
 
 def locate(entries: list[Entry], spec: ItemSpec, channel: Channel) -> tuple[Spans, list[Problem]]:
-    """Spans by unit name and variable, and warnings for quotes that stand nowhere.
+    """Return spans by unit name and variable, and warnings about quotes that were not found.
 
-    People's quotes must stand where they say (RefusedError): a page that counts wrongly must not
-    store wrong ranges. Models copy with small changes, and old files hold only the words, so for
-    these the text is searched, and what is not found is kept without a place.
+    Quotes from people must be exactly where they say, so that a page that counts wrongly stores no
+    wrong ranges: otherwise raises RefusedError. Models copy with small changes, and old files have
+    only the words. For these the text is searched, and a quote that is not found is stored without
+    a location.
     """
     texts = shown_texts(spec)
     spans: Spans = {}
@@ -65,17 +79,17 @@ def locate(entries: list[Entry], spec: ItemSpec, channel: Channel) -> tuple[Span
 
 
 def _foreign_citations(entry: Entry, texts: Mapping[str, str]) -> list[Problem]:
-    """A problem for each citation of a written answer that is no passage of the item."""
+    """Return a problem for each citation of a written answer that is not a passage of the item."""
     cited = entry.written.citations if entry.written else ()
     return [
-        Problem(entry.name, "citations", f"{passage!r} is no passage of this item")
+        Problem(entry.name, "citations", f"{passage!r} is not a passage of this item")
         for passage in cited
         if f"passage:{passage}" not in texts
     ]
 
 
 def _misplaced_points(entry: Entry, texts: Mapping[str, str], strict: bool) -> Iterator[Problem]:
-    """A problem for each quote of a written point that does not stand where it says."""
+    """Yield a problem for each quote of a written point that is not in its text."""
     for number, point in enumerate(entry.points, start=1):
         for quote in point.evidence:
             _, problem = _find(entry, quote, texts, strict)
@@ -86,93 +100,92 @@ def _misplaced_points(entry: Entry, texts: Mapping[str, str], strict: bool) -> I
 def _find(
     entry: Entry, quote: Quote, texts: Mapping[str, str], strict: bool
 ) -> tuple[list[Located], Problem | None]:
-    place = quote.field or next(iter(texts), "")
-    places = _places(place, texts)
-    if not places:
-        words = Located(place, None, None, quote.quote, "none")
-        problem = Problem(entry.name, EVIDENCE_KEY, f"{place!r} is no text of this item")
+    field = quote.field or next(iter(texts), "")
+    fields = _fields_for(field, texts)
+    if not fields:
+        words = Located(field, None, None, quote.quote, "none")
+        problem = Problem(entry.name, EVIDENCE_KEY, f"{field!r} is not a text of this item")
         return [words], problem
     if strict:
-        exact = (_exact(quote, each, texts[each]) for each in places)
+        exact = (_exact(quote, each, texts[each]) for each in fields)
         one = next((each for each in exact if each), None)
-        return ([one], None) if one else ([], _nowhere(entry, quote, place))
-    found = _best(quote, places, texts)
+        return ([one], None) if one else ([], _not_found(entry, quote, field))
+    found = _find_best(quote, fields, texts)
     if any(f.start is None for f in found):
-        return found, _nowhere(entry, quote, place)
+        return found, _not_found(entry, quote, field)
     return found, None
 
 
-def _places(place: str, texts: Mapping[str, str]) -> list[str]:
-    """The texts that a name stands for: its own, or all of the kind, such as each `passage:ID`."""
-    return [place] if place in texts else [each for each in texts if each.startswith(f"{place}:")]
+def _fields_for(name: str, texts: Mapping[str, str]) -> list[str]:
+    """Return the text of this name, or all texts of this kind, such as each `passage:ID`."""
+    return [name] if name in texts else [each for each in texts if each.startswith(f"{name}:")]
 
 
-def _best(quote: Quote, places: Sequence[str], texts: Mapping[str, str]) -> list[Located]:
-    """The places of a quote in the text that holds it best; the first of those that do so alike."""
+def _find_best(quote: Quote, fields: Sequence[str], texts: Mapping[str, str]) -> list[Located]:
+    """Return the spans of a quote in the text that contains it best, and the first of equals."""
     found: list[list[Located]] = []
-    for each in places:
+    for each in fields:
         parts = find_quote(texts[each], quote.quote, quote.start)
         found.append([Located(each, p.start, p.end, p.quote, p.method) for p in parts])
         if found[-1][0].method == METHODS[0]:
             break
-    best = min(found, key=_doubt)
-    if len(places) > 1 and all(part.start is None for part in best):
-        # Words that stand nowhere stand in none of the texts more than in another.
+    best = min(found, key=_uncertainty)
+    if len(fields) > 1 and all(part.start is None for part in best):
+        # Words that were not found belong to no text more than to another.
         return [replace(part, field=quote.field) for part in best]
     return best
 
 
-def _doubt(parts: Sequence[Located]) -> tuple[bool, int]:
+def _uncertainty(parts: Sequence[Located]) -> tuple[bool, int]:
     lost = any(part.start is None for part in parts)
     return lost, max(METHODS.index(part.method) for part in parts)
 
 
-def _exact(quote: Quote, place: str, text: str) -> Located | None:
+def _exact(quote: Quote, field: str, text: str) -> Located | None:
     start = text.find(quote.quote) if quote.start is None else quote.start
     end = start + len(quote.quote)
     if start < 0 or text[start:end] != quote.quote:
         return None
-    return Located(place, start, end, quote.quote, "exact")
+    return Located(field, start, end, quote.quote, "exact")
 
 
-def _nowhere(entry: Entry, quote: Quote, place: str) -> Problem:
+def _not_found(entry: Entry, quote: Quote, field: str) -> Problem:
     words = quote.quote if len(quote.quote) <= 60 else quote.quote[:57] + "…"
-    return Problem(entry.name, EVIDENCE_KEY, f"{words!r} does not stand there in the {place}")
+    return Problem(entry.name, EVIDENCE_KEY, f"{words!r} was not found in the {field}")
 
 
-HERE, NOWHERE = "here", "nowhere"
-Texts = Sequence[tuple[str, str]]
-"""Kind and text of each of the other texts, in the order in which they are looked at."""
+def locate_quote(quote: str, judged: str, others: Texts) -> str:
+    """Return which text contains a quote, word for word except for blanks.
 
-
-def place_of(quote: str, judged: str, others: Texts) -> str:
-    """`here` where a quote stands in the judged text, else the kind of the first other text that
-    holds it, else `nowhere`. Word for word, but for blanks.
+    The result is `here` for the judged text, else the kind of the first other text that contains
+    the quote, else `nowhere`.
     """
-    wanted = _folded(quote)
-    if not wanted or wanted in _folded(judged):
+    words = _collapse_blanks(quote)
+    if not words or words in _collapse_blanks(judged):
         return HERE
-    return next((kind for kind, text in others if wanted in _folded(text)), NOWHERE)
+    return next((kind for kind, text in others if words in _collapse_blanks(text)), NOWHERE)
 
 
-def place_of_all(quotes: Iterable[str], judged: str, others: Texts) -> str:
-    """The same of a rationale of several quotes: `here` if one of them is, else where the first of
-    them stands that stands anywhere.
+def locate_rationale(quotes: Iterable[str], judged: str, others: Texts) -> str:
+    """Like `locate_quote`, for a rationale with several quotes.
+
+    The result is `here` if one of the quotes is in the judged text, else that of the first quote
+    found in another text.
     """
-    found = [place_of(quote, judged, others) for quote in quotes]
+    found = [locate_quote(quote, judged, others) for quote in quotes]
     if not found or HERE in found:
         return HERE
-    return next((place for place in found if place != NOWHERE), NOWHERE)
+    return next((kind for kind in found if kind != NOWHERE), NOWHERE)
 
 
 @lru_cache(maxsize=512)
-def _folded(text: str) -> str:
+def _collapse_blanks(text: str) -> str:
     return " ".join(text.split())
 
 
 @dataclass(frozen=True)
-class Misplaced:
-    """How many of a rater's rationales stand in other texts alone, by the kind of text."""
+class MisplacedEvidence:
+    """The number of a rater's rationales that quote only other texts, by the kind of text."""
 
     rater: str
     rater_kind: str
@@ -185,48 +198,38 @@ class Misplaced:
         return sum(self.elsewhere.values())
 
     @property
-    def places(self) -> str:
-        """How many stand in which kind of text, in words."""
+    def texts_in_words(self) -> str:
+        """The kinds of text that are quoted, with their numbers, as a phrase."""
         return " and ".join(f"{n} in {_ARTICLES[kind]}" for kind, n in self.elsewhere.items())
 
     def __str__(self) -> str:
-        verb = "does" if self.total == 1 else "do"
+        verb = "quotes" if self.total == 1 else "quote"
         return (
             f"rater {self.rater!r}: of {self.rationales} rationales for {self.variable}, "
-            f"{self.total} {verb} not stand in the text that was judged, but word for word "
-            f"elsewhere ({self.places}); look whether that text was judged at all"
+            f"{self.total} {verb} another text than the one being judged, word for word "
+            f"({self.texts_in_words}); check whether the right text was judged"
         )
 
 
-_ARTICLES = {
-    "report": "a report of the same query",
-    "passage": "another passage of the same query",
-    "reference": "a reference of the same query",
-}
-
-
-DOUBTFUL = ("none", "joined", "fuzzy")
-Who = tuple[str, str, str]
-_WHO = ("response__assignment__rater__name", "response__assignment__rater__kind", "variable")
-
-
-def misplaced(campaign: Campaign, raters: Collection[str] | None = None) -> list[Misplaced]:
-    """By rater and variable, those with any such rationale; all raters, or only those named."""
+def find_misplaced_evidence(
+    campaign: Campaign, raters: Collection[str] | None = None
+) -> list[MisplacedEvidence]:
+    """Return the misplaced evidence of all raters, or of those named, by rater and variable."""
     labels = _with_evidence(campaign, raters)
-    elsewhere: dict[Who, Counter[str]] = {}
-    for _, who, place in _rationale_places(labels.filter(spans__method__in=DOUBTFUL).distinct()):
-        if place not in (HERE, NOWHERE):
-            elsewhere.setdefault(who, Counter())[place] += 1
-    if not elsewhere:
+    found: dict[RaterKey, Counter[str]] = {}
+    for _, key, kind in _locate_rationales(labels.filter(spans__method__in=UNCERTAIN).distinct()):
+        if kind not in (HERE, NOWHERE):
+            found.setdefault(key, Counter())[kind] += 1
+    if not found:
         return []
     totals = _totals(labels)
-    return [Misplaced(*who, totals[who], elsewhere[who]) for who in sorted(elsewhere)]
+    return [MisplacedEvidence(*key, totals[key], found[key]) for key in sorted(found)]
 
 
-def misplaced_labels(campaign: Campaign, rater: str) -> list[int]:
-    """The labels whose rationales stand in another text alone, by their keys."""
-    labels = _with_evidence(campaign, [rater]).filter(spans__method__in=DOUBTFUL).distinct()
-    return [key for key, _, place in _rationale_places(labels) if place not in (HERE, NOWHERE)]
+def misplaced_label_ids(campaign: Campaign, rater: str) -> list[int]:
+    """Return the ids of a rater's labels whose rationales quote only other texts."""
+    labels = _with_evidence(campaign, [rater]).filter(spans__method__in=UNCERTAIN).distinct()
+    return [pk for pk, _, kind in _locate_rationales(labels) if kind not in (HERE, NOWHERE)]
 
 
 def _with_evidence(campaign: Campaign, raters: Collection[str] | None) -> QuerySet[Label]:
@@ -238,51 +241,51 @@ def _with_evidence(campaign: Campaign, raters: Collection[str] | None) -> QueryS
     return labels if raters is None else labels.filter(response__assignment__rater__name__in=raters)
 
 
-def _totals(labels: QuerySet[Label]) -> dict[Who, int]:
-    counted = labels.order_by().values_list(*_WHO).annotate(n=Count("pk", distinct=True))
+def _totals(labels: QuerySet[Label]) -> dict[RaterKey, int]:
+    counted = labels.order_by().values_list(*_RATER_KEY).annotate(n=Count("pk", distinct=True))
     return {(name, kind, variable): n for name, kind, variable, n in counted}
 
 
-def _rationale_places(labels: QuerySet[Label]) -> Iterator[tuple[int, Who, str]]:
-    """Each label, whose it is, and where its rationale stands; texts of an item are read once."""
+def _locate_rationales(labels: QuerySet[Label]) -> Iterator[tuple[int, RaterKey, str]]:
+    """Yield each label's id, its rater and variable, and the text that its rationale quotes."""
     related = ("unit", "response__assignment__rater", "response__assignment__item__query")
     item: int | None = None
     judged: dict[str, str] = {}
     others: Texts = ()
     ordered = labels.select_related(*related, "response__assignment__item__campaign")
     for label in ordered.order_by("response__assignment__item__position", "pk"):
-        held = label.response.assignment
-        if held.item_id != item:
-            item = held.item_id
-            judged, others = dict(shown_texts(present(held.item))), _texts_of(held.item)
-        field, quotes = _given(label)
+        assignment = label.response.assignment
+        if assignment.item_id != item:
+            item = assignment.item_id
+            judged, others = dict(shown_texts(present(assignment.item))), _texts_of(assignment.item)
+        field, quotes = _quotes_as_sent(label)
         if texts := _judged(label, field, judged):
-            who = (held.rater.name, held.rater.kind, label.variable)
-            yield label.pk, who, place_of_all(quotes, "\n".join(texts), others)
+            key = (assignment.rater.name, assignment.rater.kind, label.variable)
+            yield label.pk, key, locate_rationale(quotes, "\n".join(texts), others)
 
 
 def _judged(label: Label, field: str, texts: Mapping[str, str]) -> list[str]:
-    """The texts that were judged of those on show: one, or all that its rule lets be quoted."""
+    """Return the judged texts among those shown: one, or all that the rule allows to quote."""
     if field in texts:
         return [texts[field]]
     rule = declared(label.response.assignment.item.campaign).evidence
     return [text for name, text in texts.items() if rule and rule.covers(name)]
 
 
-def _given(label: Label) -> tuple[str, list[str]]:
-    """The field that a label quotes, and the quotes as they were given.
+def _quotes_as_sent(label: Label) -> tuple[str, list[str]]:
+    """Return the field that a label quotes, and the quotes as they were sent.
 
-    What is stored as the quote of a span that was found is the text's own words.
+    A span that was found has the text's own words as its quote instead.
     """
     spans = list(label.spans.all())
     rule = declared(label.response.assignment.item.campaign).evidence
     answer = label.response.payload["units"].get(label.unit.name, {})
-    given = answer.get(EVIDENCE_KEY) if rule and rule.variable == label.variable else None
-    return spans[0].field, [each["quote"] for each in given or ()] or [s.quote for s in spans]
+    sent = answer.get(EVIDENCE_KEY) if rule and rule.variable == label.variable else None
+    return spans[0].field, [each["quote"] for each in sent or ()] or [s.quote for s in spans]
 
 
 def _texts_of(item: Item) -> Texts:
-    """Every text of an item's query; the judged one among them does no harm."""
+    """Return every text of an item's query, including the judged one, which does no harm."""
     query = as_row(item.query, ("reports", "passages"))
     return [
         *(("report", report.text) for report in query.reports),

@@ -1,6 +1,6 @@
-"""Turning input into a payload: from the page's form, the API's JSON, or a judge's JSON.
+"""Turn input into a payload: from the page's form, the API's JSON, or a judge's JSON.
 
-A payload is `{"units": {name: answer}, "comment": text or null}`; `submit` accepts nothing else.
+A payload is `{"units": {name: answer}, "comment": text or null}`. `submit` accepts nothing else.
 
 The page's form numbers the units in the order of the page, from 0. Unit N sends `unit-N` (its
 name), `unit-N-VARIABLE` (a code; absent if nothing is chosen), `unit-N-evidence` (JSON, a list of
@@ -29,7 +29,7 @@ from annotation.protocols.validation import (
 
 
 class FormData(Protocol):
-    """The part of Django's QueryDict that is used here."""
+    """The methods of Django's QueryDict that this module uses."""
 
     def get(self, key: str, default: None = None, /) -> Any: ...
     def getlist(self, key: str) -> list[Any]: ...
@@ -38,9 +38,9 @@ class FormData(Protocol):
 
 
 def from_form(schema: Schema, units: Mapping[str, UnitSpec], form: FormData) -> Payload:
-    """The payload of a page's form.
+    """Return the payload of a page's form.
 
-    Raises RefusedError where a field holds broken JSON, is none of a unit's, or comes twice.
+    Raises RefusedError if a field contains broken JSON, belongs to no unit, or occurs twice.
     """
     names = list(unit_names(form))
     if problems := [*_repeated(names), *_strays(schema, units, names, form)]:
@@ -53,7 +53,10 @@ def from_form(schema: Schema, units: Mapping[str, UnitSpec], form: FormData) -> 
 
 
 def from_api(body: object) -> Payload:
-    """The payload of an API call: `units`, and `comment` if there is one. Raises RefusedError."""
+    """Return the payload of an API call, with `units` and an optional `comment`.
+
+    Raises RefusedError.
+    """
     if not isinstance(body, Mapping) or not isinstance(body.get("units"), Mapping):
         raise RefusedError([Problem("", "", "send an object with units and comment")])
     if unknown := sorted(str(k) for k in body.keys() - {"units", "comment"}):
@@ -65,10 +68,10 @@ def from_api(body: object) -> Payload:
 
 
 def from_judge(text: str, units: Mapping[str, UnitSpec], unit_by_unit: bool) -> Payload:
-    """The payload of a judge's completion; unit by unit it holds one unit's answer, bare.
+    """Return the payload of a judge's completion.
 
-    Raises RefusedError where the text is no JSON object, or one that says two things under one
-    key. Nothing is searched for in prose.
+    If the judge works `unit_by_unit`, the completion is the answer to one unit. Raises RefusedError
+    if the text is not a JSON object or has a key twice. JSON inside prose is not searched for.
     """
     try:
         answer = _DECODER.decode(text)
@@ -82,7 +85,7 @@ def from_judge(text: str, units: Mapping[str, UnitSpec], unit_by_unit: bool) -> 
 def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise RefusedError([Problem("", "", "the completion gives a key twice")])
+        raise RefusedError([Problem("", "", "the completion has a key twice")])
     return found
 
 
@@ -99,7 +102,7 @@ def _comment(text: str | None) -> str | None:
 
 
 def unit_names(form: FormData) -> Iterator[str]:
-    """What a form says of its units' names, in their order."""
+    """Yield the names of the units in a form, in their order."""
     number = 0
     while f"unit-{number}" in form:
         yield str(form.get(f"unit-{number}"))
@@ -113,7 +116,10 @@ def _repeated(names: list[str]) -> list[Problem]:
 def _strays(
     schema: Schema, units: Mapping[str, UnitSpec], names: list[str], form: FormData
 ) -> Iterator[Problem]:
-    """The fields that their unit does not have. Those of a foreign unit are named by the check."""
+    """Yield problems for fields that their unit does not have.
+
+    Fields of units that were not asked are left to the check of the payload.
+    """
     numbered = {str(number): name for number, name in enumerate(names)}
     for field in form:
         if not field.startswith("unit-") or field.removeprefix("unit-") in numbered:

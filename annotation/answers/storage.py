@@ -1,8 +1,8 @@
 """The only writer of Response, Label and Span, and the row locks that writing needs.
 
-`annotation.answers.submission` is the only caller. A group of answers is written in a handful of
-statements, however many there are. An error in one answer is reported for that answer and leaves
-the others unharmed.
+`annotation.answers.submission` is the only caller. A group of answers of any size is written in a
+handful of statements. An error in one answer is reported for that answer and does not affect the
+others.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from annotation.answers.types import (
     Answer,
     Circumstances,
     ConflictError,
-    Held,
+    LockedAnswer,
     LostLeaseError,
     Outcome,
-    Stands,
+    StoredRevision,
 )
 from annotation.models import Assignment, Draft, Label, Response, Span
 from annotation.presentation import stored_units
@@ -46,8 +46,8 @@ from datasets.db.prepared import (
 )
 
 
-class Locked(NamedTuple):
-    """An assignment's row that is held, with what stands for it and what this save made before."""
+class LockedRow(NamedTuple):
+    """A locked assignment, with its current response, its draft, and the response to this key."""
 
     status: str
     lease: uuid.UUID | None
@@ -57,17 +57,17 @@ class Locked(NamedTuple):
     sent: Response | None = None
 
 
-def hold(keys: Mapping[int, str | None]) -> dict[int, Locked]:
-    """The assignments, locked, by primary key; call it in a transaction.
+def lock_assignments(keys: Mapping[int, str | None]) -> dict[int, LockedRow]:
+    """Lock assignments and return them by primary key. Must be called in a transaction.
 
-    They come with what stands, and with what the save of this key made if it came before: whatever
-    happened since, that is stored.
+    Each comes with its current response and draft. If the save with this key was stored before, its
+    response is `sent`, even if a later one has replaced it.
     """
     pks = list(keys)
     sought = [key for key in keys.values() if key is not None]
-    # What stands is read when the row is held: whoever writes it holds that row, and one who waits
-    # for it in PostgreSQL would be told what stood when the waiting began.
-    rows = hold_rows(pks)
+    # Read only after the rows are locked: a single statement that waits for the lock would return
+    # responses as they were when the waiting began.
+    rows = lock_rows(pks)
     drafts = {draft.assignment_id: draft for draft, _ in _drafts.all(assignments=pks)}
     current: dict[int, Response] = {}
     sent: dict[int, Response] = {}
@@ -85,9 +85,9 @@ def hold(keys: Mapping[int, str | None]) -> dict[int, Locked]:
     }
 
 
-def hold_rows(pks: Sequence[int]) -> dict[int, Locked]:
-    """The rows alone, locked."""
-    return {pk: Locked(*row) for pk, *row in _lock.rows(pks=pks)}
+def lock_rows(pks: Sequence[int]) -> dict[int, LockedRow]:
+    """Lock the rows of assignments, without their responses and drafts."""
+    return {pk: LockedRow(*row) for pk, *row in _lock.rows(pks=pks)}
 
 
 def _current_or_sent() -> QuerySet[Response]:
@@ -96,7 +96,7 @@ def _current_or_sent() -> QuerySet[Response]:
 
 
 def _rows_to_lock() -> QuerySet[Assignment, tuple[Any, ...]]:
-    # In one order for everybody, so that no two wait for each other.
+    # Always in the same order, so that no two transactions wait for each other.
     rows = Assignment.objects.select_for_update().filter(Among("pk", "pks")).order_by("pk")
     return rows.values_list("pk", "status", "lease", "seconds")
 
@@ -111,81 +111,83 @@ _responses = PreparedModels(_current_or_sent, {"": columns_of(Response)})
 CHUNK = 100
 Status = Assignment.Status
 Row = TypeVar("Row")
-Checked = tuple[list[Entry], Spans, tuple[Problem, ...]]
-Check = Callable[[Held], None]
-Wrong = RefusedError | ConflictError | LostLeaseError
+CheckedAnswer = tuple[list[Entry], Spans, tuple[Problem, ...]]
+CheckFresh = Callable[[LockedAnswer], None]
+SubmitError = RefusedError | ConflictError | LostLeaseError
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A checked answer, or why it is refused: all that can be known before any row is locked."""
+class PreparedAnswer:
+    """A checked answer, or its refusal: everything that can be known before a row is locked."""
 
     assignment: Assignment
     payload: Payload
     channel: Channel
     schema: Schema
     refused: RefusedError | None
-    checked: Checked
+    checked: CheckedAnswer
     basis: str | None
 
 
 @dataclass(frozen=True)
 class _Change:
-    """An answer that is to be written."""
+    """An answer that will be written."""
 
-    held: Locked
-    ready: Ready
+    held: LockedRow
+    ready: PreparedAnswer
     circumstances: Circumstances
     answer: Answer
 
 
-Offer = tuple[Ready, Circumstances]
+Submission = tuple[PreparedAnswer, Circumstances]
 
 
-def write(ready: Ready, circumstances: Circumstances, check_fresh: Check | None) -> Outcome:
-    """One answer. Raises what is wrong with it, and Assignment.DoesNotExist."""
-    held = hold({ready.assignment.pk: circumstances.key}).get(ready.assignment.pk)
+def write(
+    ready: PreparedAnswer, circumstances: Circumstances, check_fresh: CheckFresh | None
+) -> Outcome:
+    """Write one answer. Raises its error, or Assignment.DoesNotExist."""
+    held = lock_assignments({ready.assignment.pk: circumstances.key}).get(ready.assignment.pk)
     if held is None:
         raise Assignment.DoesNotExist
-    found = _decided(held, ready, circumstances, check_fresh)
+    found = _decide(held, ready, circumstances, check_fresh)
     if isinstance(found, Outcome):
         return found
-    (row,) = rows = [_response(found)]
+    (row,) = rows = [_response_row(found)]
     (key,) = _write([found], rows)
     return _outcome(found, key, row)
 
 
-def write_all(answers: Sequence[Offer]) -> list[Stands | Wrong]:
-    """Many answers to different assignments: for each what stands, or what is wrong with it."""
+def write_all(answers: Sequence[Submission]) -> list[StoredRevision | SubmitError]:
+    """Write answers to different assignments. Returns a revision or an error for each."""
     keys = {ready.assignment.pk: circumstances.key for ready, circumstances in answers}
-    held = hold(keys)
-    stand: list[Stands | Wrong] = []
+    held = lock_assignments(keys)
+    outcomes: list[StoredRevision | SubmitError] = []
     changes: list[_Change] = []
     rows: list[tuple[Any, ...]] = []
     for ready, circumstances in answers:
         try:
             if ready.assignment.pk not in held:
                 raise LostLeaseError
-            found = _decided(held[ready.assignment.pk], ready, circumstances)
+            found = _decide(held[ready.assignment.pk], ready, circumstances)
         except (RefusedError, ConflictError, LostLeaseError) as error:
-            stand.append(error)
+            outcomes.append(error)
             continue
         if isinstance(found, _Change):
             changes.append(found)
-            rows.append(_response(found))
-            stand.append(Stands(rows[-1][REVISION], created=True))
+            rows.append(_response_row(found))
+            outcomes.append(StoredRevision(rows[-1][REVISION], created=True))
         else:
-            stand.append(Stands(found.response.revision, created=False))
+            outcomes.append(StoredRevision(found.response.revision, created=False))
     if changes:
         _write(changes, rows)
-    return stand
+    return outcomes
 
 
 def close_without(
     rows: Sequence[tuple[Assignment, str]], lease: uuid.UUID | None
 ) -> list[LostLeaseError | None]:
-    """Closes assignments with the reasons why they have no answer; what is wrong, row by row."""
-    held = hold_rows([row.pk for row, _ in rows])
+    """Close assignments with their missing reasons. Returns an error or None for each."""
+    held = lock_rows([row.pk for row, _ in rows])
     wrong: list[LostLeaseError | None] = []
     closed: dict[str, list[int]] = {}
     for assignment, reason in rows:
@@ -202,27 +204,27 @@ def close_without(
     return wrong
 
 
-def _decided(
-    held: Locked,
-    ready: Ready,
+def _decide(
+    held: LockedRow,
+    ready: PreparedAnswer,
     circumstances: Circumstances,
-    check_fresh: Check | None = None,
+    check_fresh: CheckFresh | None = None,
 ) -> Outcome | _Change:
-    """What is to become of an answer. Raises what is wrong with it."""
+    """Return the change to write, or the outcome if nothing changes. Raises the answer's error."""
     entries, spans, doubts = ready.checked
     if check_fresh and not held.sent:
-        check_fresh(Held(ready.assignment, held.current, held.draft))
+        check_fresh(LockedAnswer(ready.assignment, held.current, held.draft))
     if ready.refused:
         raise ready.refused
     if held.sent:
         return Outcome(held.sent, created=False, warnings=doubts)
     if circumstances.lease is not None and held.lease != circumstances.lease:
         raise LostLeaseError
-    # Somebody else may have the place by now, and the item would get one answer too many.
+    # The slot may belong to another person by now, and the item would get one answer too many.
     if ready.channel in ("page", "api") and held.status == Status.CANCELLED:
         raise LostLeaseError
     answer = Answer(ready.payload, entries, spans, circumstances.details, ready.schema)
-    if held.current and answer.stands_as(held.current, ready.channel):
+    if held.current and answer.changes_nothing(held.current, ready.channel):
         _drop_draft(held)
         return Outcome(held.current, created=False, warnings=doubts)
     _check_conflict(held.current, circumstances)
@@ -230,17 +232,17 @@ def _decided(
 
 
 def _check_conflict(current: Response | None, circumstances: Circumstances) -> None:
-    stands = current.revision if current else 0
-    if current and circumstances.seen is not None and circumstances.seen != stands:
+    revision = current.revision if current else 0
+    if current and circumstances.seen is not None and circumstances.seen != revision:
         raise ConflictError(current)
 
 
-def _response(change: _Change) -> tuple[Any, ...]:
-    """A new response, in the order of `_RESPONSE`."""
+def _response_row(change: _Change) -> tuple[Any, ...]:
+    """Return the columns of a new response, in the order of `_RESPONSE`."""
     ready, circumstances = change.ready, change.circumstances
     return (
         ready.assignment.pk,
-        max(_last(change) + 1, circumstances.revision or 1),
+        max(_last_revision(change) + 1, circumstances.revision or 1),
         True,
         ready.payload,
         ready.payload.get("comment") or "",
@@ -252,46 +254,49 @@ def _response(change: _Change) -> tuple[Any, ...]:
 
 
 def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Writes the responses of changes with all that hangs on them; their primary keys."""
+    """Write the responses, labels and spans of changes. Returns the responses' primary keys."""
     replaced = [change.held.current.pk for change in changes if change.held.current]
     if replaced:
         _replace.run(responses=replaced)
-        write_events([_replacing(change) for change in changes if change.held.current])
+        write_events([_replacement_event(change) for change in changes if change.held.current])
     write_events(
         [
-            _numbering(change, row)
+            _numbering_event(change, row)
             for change, row in zip(changes, rows, strict=True)
-            if row[REVISION] != _last(change) + 1
+            if row[REVISION] != _last_revision(change) + 1
         ]
     )
-    keys = [key for chunk in _chunks(rows) for key in _respond.rows(chunk)]
+    keys = [key for chunk in _chunks(rows) for key in _insert_response.rows(chunk)]
     _write_labels(keys, changes)
     _close(changes)
     return keys
 
 
-def _replacing(change: _Change) -> Event:
-    """That an answer takes the place of another. First ones stand in their rows, once and for all,
-    and are counted with each seal: an event for each would double what a save writes."""
+def _replacement_event(change: _Change) -> Event:
+    """Return the event that an answer replaced another.
+
+    First answers have no event, which would double the writes of a save. They are in their own
+    rows, and each seal counts them.
+    """
     before, ready = change.held.current, change.ready
     was = before.payload if before else None
     campaign, of = ready.assignment.item.campaign_id, ("assignment", ready.assignment.pk)
     return made("answer.changed", campaign, of, was, ready.payload, door=ready.channel)
 
 
-def _numbering(change: _Change, row: Sequence[Any]) -> Event:
-    """That a file's own number leaves a gap, which would look like an answer that is gone."""
+def _numbering_event(change: _Change, row: Sequence[Any]) -> Event:
+    """Return the event that a file's revision number left a gap, so that nothing seems deleted."""
     assignment = change.ready.assignment
     of = "assignment", assignment.pk
     return made("answer.numbered", assignment.item.campaign_id, of, revision=row[REVISION])
 
 
-def _last(change: _Change) -> int:
+def _last_revision(change: _Change) -> int:
     return change.held.current.revision if change.held.current else 0
 
 
 def _outcome(change: _Change, key: int, row: Sequence[Any]) -> Outcome:
-    """The outcome of an answer that was written, with its response as it would be read."""
+    """Return the outcome of a written answer, with its response as if read from the database."""
     response = Response.from_db(DATABASE, ("id", *_RESPONSE), (key, *row))
     response.assignment = change.ready.assignment
     return Outcome(response, created=True, warnings=change.ready.checked[2])
@@ -299,7 +304,7 @@ def _outcome(change: _Change, key: int, row: Sequence[Any]) -> Outcome:
 
 def _write_labels(responses: Sequence[int], changes: Sequence[_Change]) -> None:
     rows: list[tuple[Any, ...]] = []
-    marked: list[tuple[int, Any]] = []
+    spans_of_labels: list[tuple[int, Any]] = []
     for response, change in zip(responses, changes, strict=True):
         answer = change.answer
         ids = stored_units(change.ready.assignment.item)
@@ -307,18 +312,18 @@ def _write_labels(responses: Sequence[int], changes: Sequence[_Change]) -> None:
             for variable, value in entry.values.items():
                 detail = answer.detail(entry.name, variable)
                 spans = answer.spans.get((entry.name, variable), ())
-                marked += [(len(rows), span) for span in spans]
+                spans_of_labels += [(len(rows), span) for span in spans]
                 label = response, ids[entry.name], variable, value, detail.score, detail.meta
                 rows.append(label)
-    keys = [key for chunk in _chunks(rows) for key in _label.rows(chunk)]
-    for chunk in _chunks(marked):
-        _mark.rows(
+    keys = [key for chunk in _chunks(rows) for key in _insert_label.rows(chunk)]
+    for chunk in _chunks(spans_of_labels):
+        _insert_span.rows(
             [(keys[n], s.field, s.start, s.end, s.quote, s.method) for n, s in chunk],
         )
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """A database takes only so many values at once."""
+    """Split rows into chunks, since a database limits the values in one statement."""
     rows = list(rows)
     return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
 
@@ -335,7 +340,7 @@ def _close(changes: Sequence[_Change]) -> None:
     _finish.run(pks=list(seconds), missing=missing, seconds=seconds)
 
 
-def _drop_draft(held: Locked) -> None:
+def _drop_draft(held: LockedRow) -> None:
     if held.draft:
         held.draft.delete()
 
@@ -352,9 +357,11 @@ _RESPONSE = (
     "basis",
 )
 REVISION = _RESPONSE.index("revision")
-_respond = PreparedInsert(Response, _RESPONSE)
-_label = PreparedInsert(Label, ("response_id", "unit_id", "variable", "value", "score", "meta"))
-_mark = PreparedInsert(Span, ("label_id", "field", "start", "end", "quote", "method"))
+_insert_response = PreparedInsert(Response, _RESPONSE)
+_insert_label = PreparedInsert(
+    Label, ("response_id", "unit_id", "variable", "value", "score", "meta")
+)
+_insert_span = PreparedInsert(Span, ("label_id", "field", "start", "end", "quote", "method"))
 _replace = PreparedUpdate(lambda: Response.objects.filter(Among("pk", "responses")), current=False)
 _finish = PreparedUpdate(
     lambda: Assignment.objects.filter(Among("pk", "pks")),

@@ -1,8 +1,8 @@
-"""`submit`: the one function through which every answer passes, from people, judges and files.
+"""`submit`: the one function that accepts answers, from people, judges and files.
 
-An answer comes through one of four channels: page, API, judge or import. `submit_many` takes many
-at once. `annotation.answers.storage` writes what they accept. `fail` closes an assignment that
-gave no answer, with the reason and without a label, and `fail_many` closes many.
+An answer comes through one of four channels: page, API, judge or import. `submit_many` accepts
+many answers at once. `annotation.answers.storage` writes them. `fail` closes an assignment without
+an answer, with a missing reason instead of labels, and `fail_many` closes many.
 """
 
 from __future__ import annotations
@@ -13,15 +13,23 @@ from collections.abc import Mapping, Sequence
 from django.db import transaction
 
 from annotation.answers.evidence import locate
-from annotation.answers.storage import Check, Checked, Ready, Wrong, close_without, write, write_all
+from annotation.answers.storage import (
+    CheckedAnswer,
+    CheckFresh,
+    PreparedAnswer,
+    SubmitError,
+    close_without,
+    write,
+    write_all,
+)
 from annotation.answers.types import (
     Circumstances,
     ConflictError,
     Detail,
-    Held,
+    LockedAnswer,
     LostLeaseError,
     Outcome,
-    Stands,
+    StoredRevision,
 )
 from annotation.label_rows import REASONS
 from annotation.models import Assignment
@@ -37,12 +45,12 @@ __all__ = [
     "Circumstances",
     "ConflictError",
     "Detail",
-    "Held",
+    "LockedAnswer",
     "LostLeaseError",
     "Outcome",
-    "Ready",
-    "Stands",
-    "Wrong",
+    "PreparedAnswer",
+    "StoredRevision",
+    "SubmitError",
     "fail",
     "fail_many",
     "prepare",
@@ -60,10 +68,11 @@ def submit(
     spec: ItemSpec | None = None,
     asked_schema: Schema | None = None,
 ) -> Outcome:
-    """Checks an answer and makes it the current response of its assignment.
+    """CheckFresh an answer and store it as the current response of its assignment.
 
-    The same `key`, or the same answer as the one that stands, changes nothing. Raises RefusedError,
-    ConflictError, LostLeaseError. `spec` and `asked_schema` spare looking them up again.
+    An answer with a `key` that was stored before, or one equal to the current response, changes
+    nothing. Raises RefusedError, ConflictError or LostLeaseError. Callers that have `spec` and
+    `asked_schema` pass them to save the look-up.
     """
     spec = spec or present(assignment.item)
     asked_schema = asked_schema or schema(assignment.item.campaign)
@@ -72,16 +81,19 @@ def submit(
         return store(ready, circumstances or Circumstances())
 
 
-def submit_many(answers: Sequence[tuple[Ready, Circumstances]]) -> list[Stands | Wrong]:
-    """The second half of `submit` for a group: prepared answers, each to another assignment.
+def submit_many(
+    answers: Sequence[tuple[PreparedAnswer, Circumstances]],
+) -> list[StoredRevision | SubmitError]:
+    """Store a group of prepared answers, each to another assignment.
 
-    What `submit` would raise of an answer stands in its place, and hurts no other. An assignment
-    that is gone counts as given to somebody else. Raises ValueError for two to one assignment.
+    Returns, for each answer, its revision or the error that `submit` would raise. An error in one
+    answer does not affect the others. A deleted assignment gives LostLeaseError. Raises ValueError
+    if two answers are for the same assignment.
     """
     if not answers:
         return []
     if len({ready.assignment.pk for ready, _ in answers}) < len(answers):
-        raise ValueError("an assignment stands in a group twice; submit one answer after the other")
+        raise ValueError("a group has two answers to one assignment; submit one after the other")
     with transaction.atomic(savepoint=False):
         return write_all(answers)
 
@@ -95,37 +107,43 @@ def prepare(
     keep_refusal: bool = False,
     asked: Mapping[str, UnitSpec] | None = None,
     basis: str | None = None,
-) -> Ready:
-    """The first half of `submit`. Raises RefusedError, unless it is for later.
+) -> PreparedAnswer:
+    """CheckFresh an answer without storing it: the first half of `submit`.
 
-    That an answer is refused is said only to who has seen what stands. `asked`, the units by name,
-    and the `basis` of what was shown spare working them out again.
+    Raises RefusedError, unless `keep_refusal` leaves that to `store`: a client whose page is out of
+    date gets the conflict before the refusal. Callers that have `asked`, the units by name, and the
+    `basis` of what was shown pass them to save computing them again.
     """
     asked = asked_units(assignment, spec) if asked is None else asked
-    refused, checked = _tried(assignment, payload, channel, spec, asked_schema, asked)
+    refused, checked = _check_answer(assignment, payload, channel, spec, asked_schema, asked)
     if refused and not keep_refusal:
         raise refused
-    # A file tells what was answered, and nothing of what its rater saw.
+    # A file does not record what its rater was shown.
     if channel != "import" and basis is None:
         beside = shown_beside(assignment)
         basis = str(basis_of(asked_schema, spec, asked.values(), beside))
-    return Ready(assignment, payload, channel, asked_schema, refused, checked, basis)
+    return PreparedAnswer(assignment, payload, channel, asked_schema, refused, checked, basis)
 
 
-def store(ready: Ready, circumstances: Circumstances, check_fresh: Check | None = None) -> Outcome:
-    """The second half, in a transaction; `check_fresh` may look at what stands, and raise."""
+def store(
+    ready: PreparedAnswer, circumstances: Circumstances, check_fresh: CheckFresh | None = None
+) -> Outcome:
+    """Store a prepared answer, in the caller's transaction: the second half of `submit`.
+
+    `check_fresh` gets the locked assignment and may raise.
+    """
     return write(ready, circumstances, check_fresh)
 
 
-def _tried(
+def _check_answer(
     assignment: Assignment,
     payload: Payload,
     channel: Channel,
     spec: ItemSpec,
     asked_schema: Schema,
     asked: Mapping[str, UnitSpec],
-) -> tuple[RefusedError | None, Checked]:
-    """What an answer holds, where its quotes stand, and warnings; or why it is refused."""
+) -> tuple[RefusedError | None, CheckedAnswer]:
+    """Return the entries, spans and warnings of an answer, or the refusal."""
     try:
         entries, warnings = check(asked_schema, asked, payload["units"], channel)
         spans, doubts = locate(entries, spec, channel)
@@ -138,9 +156,9 @@ def _tried(
 
 
 def fail(assignment: Assignment, reason: str, lease: uuid.UUID | None = None) -> None:
-    """Closes an assignment without an answer.
+    """Close an assignment without an answer.
 
-    Raises LostLeaseError where somebody else holds it, or an answer stands already.
+    Raises LostLeaseError if another worker has the lease, or the assignment has an answer.
     """
     if wrong := fail_many([(assignment, reason)], lease)[0]:
         raise wrong
@@ -149,10 +167,10 @@ def fail(assignment: Assignment, reason: str, lease: uuid.UUID | None = None) ->
 def fail_many(
     rows: Sequence[tuple[Assignment, str]], lease: uuid.UUID | None = None
 ) -> list[LostLeaseError | None]:
-    """The same for many; what `fail` would raise of one stands in its place, and hurts no other."""
+    """Close many assignments. Returns, for each, None or the error that `fail` would raise."""
     for _, reason in rows:
         if reason not in REASONS:
-            raise ValueError(f"{reason!r} is no reason for a missing label")
+            raise ValueError(f"{reason!r} is not a missing reason")
     if not rows:
         return []
     with transaction.atomic(savepoint=False):

@@ -1,4 +1,4 @@
-"""What goes into `submit` beside the payload and what comes out: Circumstances, Outcome, errors."""
+"""The input and output of `submit`, beside the payload: Circumstances, Outcome, errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Channel, Entry, Problem
 
 LONGEST_SECONDS = 7 * 24 * 3600
-"""More time on task than this is no time on task."""
+"""A longer time on task is not credible and is not stored."""
 
 
 @dataclass(frozen=True)
 class Detail:
-    """What a label may carry beside its value."""
+    """The optional parts of a label: a judge's score, and metadata."""
 
     score: float | None = None
     meta: Mapping[str, Any] | None = None
@@ -28,7 +28,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class Answer:
-    """A checked answer with the places of its quotes."""
+    """A checked answer with the spans of its quotes."""
 
     payload: Payload
     entries: list[Entry]
@@ -39,37 +39,37 @@ class Answer:
     def detail(self, name: str, variable: str) -> Detail:
         return self.details.get((name, variable), Detail())
 
-    def stands_as(self, current: Response, channel: Channel) -> bool:
-        """Whether it changes nothing. A file may say in other words what stands."""
+    def changes_nothing(self, current: Response, channel: Channel) -> bool:
+        """Whether the answer equals the current response. A file may word it differently."""
         if current.payload == self.payload:
             return True
         return channel == "import" and self._same_labels(current) and self._same_prose(current)
 
     def _same_labels(self, current: Response) -> bool:
         values = {(e.name, v): value for e in self.entries for v, value in e.values.items()}
-        given = {name: (value, self.detail(*name)) for name, value in values.items()}
+        new = {name: (value, self.detail(*name)) for name, value in values.items()}
         labels = current.labels.select_related("unit").prefetch_related("spans")
-        there = {(label.unit.name, label.variable): label for label in labels}
-        stands = {n: (x.value, Detail(x.score, x.meta)) for n, x in there.items()}
-        return given == stands and all(
+        stored = {(label.unit.name, label.variable): label for label in labels}
+        old = {n: (x.value, Detail(x.score, x.meta)) for n, x in stored.items()}
+        return new == old and all(
             _same_spans(self.spans.get(name, []), list(label.spans.all()))
-            for name, label in there.items()
+            for name, label in stored.items()
         )
 
     def _same_prose(self, current: Response) -> bool:
         comment = self.payload.get("comment") or ""
-        units, there = self.payload["units"], current.payload["units"]
-        return comment == current.comment and self._written(units) == self._written(there)
+        new, old = self.payload["units"], current.payload["units"]
+        return comment == current.comment and self._written(new) == self._written(old)
 
     def _written(self, units: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
-        """What was written, by unit and key. An empty list says as much as none."""
+        """Return the written texts by unit and key. An empty list is the same as none."""
         keys = {entry.name: self.asked.free_keys(entry.unit.kind) for entry in self.entries}
-        said = {(name, key): units.get(name, {}).get(key) for name in keys for key in keys[name]}
-        return {place: text for place, text in said.items() if text}
+        texts = {(name, key): units.get(name, {}).get(key) for name in keys for key in keys[name]}
+        return {name_and_key: text for name_and_key, text in texts.items() if text}
 
 
 def _same_spans(given: list[Located], stored: list[Span]) -> bool:
-    """A part of a joined quote that was not found may be found now, by itself; it is the same."""
+    """Whether spans are the same. A stored span without a location may be located by now."""
     return len(given) == len(stored) and all(
         (new.field, new.quote) == (old.field, old.quote)
         and (old.start is None or (new.start, new.end) == (old.start, old.end))
@@ -78,7 +78,7 @@ def _same_spans(given: list[Located], stored: list[Span]) -> bool:
 
 
 class ConflictError(Exception):
-    """Somebody saved in between: `current` is the response that stands now."""
+    """Another save came in between. `current` is the response that is current now."""
 
     def __init__(self, current: Response) -> None:
         self.current = current
@@ -86,17 +86,18 @@ class ConflictError(Exception):
 
 
 class LostLeaseError(Exception):
-    """The assignment was given to another worker; this answer comes too late to count."""
+    """The assignment was given to another worker, so this answer comes too late."""
 
 
 @dataclass(frozen=True)
 class Circumstances:
-    """How an answer came about; everything has a sound default.
+    """The circumstances of an answer. Every field has a default.
 
-    `key` is the client's own for this save. `seen` is the revision that the client had before it
-    (0: none), checked if given. `lease` is checked if given. `basis` is what a page had shown, if
-    that was another guideline than today's. An import brings its own `revision`,
-    `created_at`, `details` by unit name and variable, and `missing` reasons in the same order.
+    `key` is the client's own key for this save. `seen` is the revision that the client had before
+    it (0: none). `seen` and `lease` are checked if they are not None. `basis` is the basis of the
+    page, if it showed another guideline than the current one. An import brings its own `revision`,
+    `created_at`, `details` by unit name and variable, and `missing` reasons by unit name and
+    variable.
     """
 
     key: str | None = None
@@ -112,23 +113,23 @@ class Circumstances:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The response that stands, and whether this call made it."""
+    """The current response, and whether this call created it."""
 
     response: Response
     created: bool
     warnings: tuple[Problem, ...] = ()
 
 
-class Stands(NamedTuple):
-    """What stands after one answer of a group: its revision, and whether this call made it."""
+class StoredRevision(NamedTuple):
+    """The current revision after one answer of a group, and whether this call created it."""
 
     revision: int
     created: bool
 
 
 @dataclass(frozen=True)
-class Held:
-    """An assignment whose row is locked, with the answer and the draft that stand for it."""
+class LockedAnswer:
+    """An assignment whose row is locked, with its current response and its draft."""
 
     assignment: Assignment
     current: Response | None

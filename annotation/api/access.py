@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from annotation.access import is_blind, my_assignments
 from annotation.adjudication.disputes import adjudicable
-from annotation.assignments.queue import take_again
+from annotation.assignments.queue import reclaim
 from annotation.campaigns.settings import open_now
 from annotation.models import Assignment, Campaign, Item, User
 from annotation.people.leases import EXPIRED
@@ -106,6 +106,6 @@ def still_mine(request: Request, uid: uuid.UUID) -> Assignment:
     if found is not None:
         return found
     late = get_object_or_404(visible_expired(user), uid=uid)
-    if not take_again(late):
+    if not reclaim(late):
         raise RefusedBodyError(GONE)
     return late

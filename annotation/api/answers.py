@@ -16,7 +16,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.answers.drafts import StaleDraftError, check_fresh, standing
+from annotation.answers.drafts import StaleDraftError, check_fresh, read_draft_state
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import (
     Circumstances,
@@ -34,7 +34,7 @@ from annotation.api.serializers import (
     NewAnswerSerializer,
     SavedSerializer,
 )
-from annotation.assignments.queue import is_put_out
+from annotation.assignments.queue import has_lost_access
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
 from annotation.presentation import Blinding, alias_of, blinding_of, hidden_problems, present
@@ -175,7 +175,7 @@ def _stored(assignment: Assignment, body: dict[str, Any], circumstances: Circums
             campaign = Campaign.objects.get(pk=assignment.item.campaign_id)
             if not campaign.takes_answers:
                 raise RefusedError([Problem("", "", PAST if campaign.is_open else CLOSED)])
-            if is_put_out(assignment):
+            if has_lost_access(assignment):
                 raise RefusedError([Problem("", "", PUT_OUT)])
             check_fresh(assignment, body.get("draft", 0), circumstances.seen or 0, payload)
         outcome = submit(assignment, payload, "api", circumstances)
@@ -211,7 +211,7 @@ def _seen(request: Request, body: dict[str, Any]) -> int:
 
 
 def _conflict(assignment: Assignment) -> StandingError:
-    there = standing(assignment)
+    there = read_draft_state(assignment)
     payload = shown_names(assignment, there.payload or {"units": {}, "comment": None})
     current = {
         "revision": there.revision,

@@ -16,7 +16,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.answers.drafts import standing
+from annotation.answers.drafts import read_draft_state
 from annotation.api import serializers as examples
 from annotation.api.access import mine, person, visible_assignments, visible_open_campaigns
 from annotation.api.answers import answer_of, shown_names
@@ -28,9 +28,9 @@ from annotation.api.serializers import (
     PresentedSerializer,
     first_answer_of,
 )
-from annotation.assignments.context import verdicts_of
+from annotation.assignments.context import judge_answers_for
 from annotation.assignments.queue import next_assignment
-from annotation.gold.scoring import Checked, checked, passes, score, shows_feedback
+from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
 from annotation.item_context import Asked, Row, sheet_of
 from annotation.models import Assignment, Draft, Item, rater_of
 from annotation.models import Response as Answer
@@ -154,8 +154,10 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
     spec, asked = present(assignment.item), schema(campaign)
     blinding, fields = blinding_of(assignment, spec), hidden_fields(assignment, spec)
     units, texts = blinding.units, ordered_texts(assignment, spec)
-    sheet = sheet_of(asked, spec, units, blinding.hidden(standing(assignment).payload), texts)
-    verdicts = verdicts_of(assignment, spec, blinding)
+    sheet = sheet_of(
+        asked, spec, units, blinding.hidden(read_draft_state(assignment).payload), texts
+    )
+    verdicts = judge_answers_for(assignment, spec, blinding)
     draft = Draft.objects.filter(assignment=assignment).first()
     answer = assignment.responses.filter(current=True).first()
     return PresentedSerializer(
@@ -273,7 +275,7 @@ A_FEEDBACK: dict[str, Any] = {
 }
 
 
-class CheckedSerializer(serializers.Serializer[Checked]):
+class CheckedSerializer(serializers.Serializer[GoldComparison]):
     """One known answer beside one's own first one."""
 
     unit = serializers.CharField(help_text="as the assignment names it")
@@ -323,12 +325,12 @@ def _answers(assignment: Assignment) -> Iterator[dict[str, Any]]:
     """Under the names and sides of the page, where stored ones would tell whose text is whose."""
     blinding = blinding_of(assignment, present(assignment.item))
     codes = TURNED if blinding.turned else {}
-    for each in checked(assignment):
+    for each in compare_with_gold(assignment):
         yield {
             "unit": blinding.aliases.get(each.unit, each.unit),
             "variable": each.variable,
-            "said": None if each.said is None else codes.get(each.said, each.said),
-            "known": codes.get(each.known, each.known),
+            "said": None if each.answer is None else codes.get(each.answer, each.answer),
+            "known": codes.get(each.gold, each.gold),
             "reason": each.reason,
-            "is_right": each.is_right,
+            "is_right": each.is_correct,
         }

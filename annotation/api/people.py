@@ -14,14 +14,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.access import person, visible_studies
-from annotation.gold.scoring import LONGEST as LONGEST_ADMISSION
-from annotation.gold.scoring import admissible, admit
-from annotation.models import LONGEST_REASON, Campaign, Invitation, Membership, Rater, User
+from annotation.gold.scoring import MAX_ADMISSION_REASON, admissible, admit
+from annotation.models import MAX_REASON, Campaign, Invitation, Membership, Rater, User
 from annotation.people import accounts, membership
 from annotation.people import membership as members
 from annotation.people.accounts import Answering, answering, invitations_of
 from annotation.people.invitations import invite, revoke
-from annotation.people.leases import LONGEST, free, set_hold
+from annotation.people.leases import MAX_LEASE, free, set_hold
 from annotation.people.membership import PeopleError
 from datasets.api.base import (
     ADMIN,
@@ -163,7 +162,7 @@ class CastChangeSerializer(Strict):
 
     pool = serializers.ChoiceField(Campaign.Pool.values, required=False)
     hold_minutes = serializers.IntegerField(
-        min_value=5, max_value=LONGEST, allow_null=True, required=False
+        min_value=5, max_value=MAX_LEASE, allow_null=True, required=False
     )
     items_per_person = serializers.IntegerField(
         min_value=1, max_value=10**6, allow_null=True, required=False
@@ -178,12 +177,12 @@ class MemberChangeSerializer(Strict):
 
 
 class AdmissionSerializer(Strict):
-    reason = serializers.CharField(max_length=LONGEST_ADMISSION, help_text="why, for the record")
+    reason = serializers.CharField(max_length=MAX_ADMISSION_REASON, help_text="why, for the record")
 
 
 class ExclusionSerializer(Strict):
     reason = serializers.CharField(
-        max_length=LONGEST_REASON, allow_null=True, help_text="null counts the rater again"
+        max_length=MAX_REASON, allow_null=True, help_text="null counts the rater again"
     )
 
 

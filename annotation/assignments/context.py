@@ -1,10 +1,10 @@
-"""What is shown beside an item: a judge's labels to validate, and one's own nuggets to correct.
+"""The context of an item: a judge's labels to validate, and a person's own nuggets to correct.
 
-Only an assignment that was created for validation shows a judge's labels: one that is
+An assignment shows a judge's labels only if it was created to validate them, so that it is
 `assisted_by` the judge that its campaign validates. No other rater's answer is read here. Nuggets
-are what a rater marked in reports as the answer to a sub-question (CRUX, task 1). They are shown
-beside the same rater's rating of passages and may be corrected there; a correction is a revision
-of the rater's own report coverage, through `submit`.
+are the spans that a rater marked in reports as the answer to a sub-question (CRUX, task 1). They
+are shown beside the same rater's rating of passages and may be corrected there. A correction is a
+revision of the rater's own report coverage, stored by `submit`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.answers.drafts import StaleDraftError, check_shape, standing_of
-from annotation.answers.submission import Circumstances, Held, Outcome, prepare, store
-from annotation.assignments.queue import is_put_out
+from annotation.answers.drafts import StaleDraftError, check_draft, draft_state
+from annotation.answers.submission import Circumstances, LockedAnswer, Outcome, prepare, store
+from annotation.assignments.queue import has_lost_access
 from annotation.models import Assignment, Item, Label, Rater, Response, Span
 from annotation.prerequisites.base import prerequisite_of
-from annotation.prerequisites.verdict_validation import validated_judge, verdict_campaign
+from annotation.prerequisites.label_validation import source_campaign, validated_judge
 from annotation.presentation import Blinding, hidden_fields, present, schema
 from annotation.protocols.base import ItemSpec, name_units
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
@@ -31,7 +31,7 @@ from annotation.protocols.validation import Problem, RefusedError
 
 @dataclass(frozen=True)
 class Cited:
-    """A quote of the judge, in code points; without a place where it stands nowhere."""
+    """A quote by the judge. `start` is in code points, or None if the quote was not found."""
 
     field: str
     quote: str
@@ -39,11 +39,11 @@ class Cited:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgeAnswer:
     """A judge's answer to one unit.
 
-    `answer` is what a person's answer would be who confirmed it: codes by variable, `evidence`
-    (only quotes that stand in the text), and what else was given. `scores` are by variable.
+    `answer` has the form of a person's answer that confirms it: codes by variable, `evidence` with
+    only the quotes found in the text, and the other keys. `scores` are by variable.
     """
 
     judge: str
@@ -52,12 +52,13 @@ class Verdict:
     quotes: tuple[Cited, ...] = ()
 
 
-def verdicts_of(
+def judge_answers_for(
     assignment: Assignment, spec: ItemSpec, blinding: Blinding | None = None
-) -> dict[str, Verdict]:
-    """The verdicts on the units that an assignment asks, by name; none in a blind campaign.
+) -> dict[str, JudgeAnswer]:
+    """Return the judge's answers to the units of an assignment, by name.
 
-    With `blinding` the names and codes are those of the page.
+    The result is empty unless the campaign validates a judge. With `blinding`, names and codes are
+    those of the page.
     """
     judge = validated_judge(assignment.item.campaign)
     if not judge or assignment.assisted_by != judge:
@@ -67,28 +68,28 @@ def verdicts_of(
     return _hidden(asked, blinding, hidden_fields(assignment, spec)) if blinding else asked
 
 
-def _stored(assignment: Assignment, spec: ItemSpec, judge: str) -> dict[str, Verdict]:
+def _stored(assignment: Assignment, spec: ItemSpec, judge: str) -> dict[str, JudgeAnswer]:
     campaign = assignment.item.campaign
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__rater__name=judge,
         response__assignment__rater__kind=Rater.Kind.JUDGE,
         response__assignment__replicate=0,
-        response__assignment__item__campaign__name=verdict_campaign(campaign),
+        response__assignment__item__campaign__name=source_campaign(campaign),
         response__assignment__item__key=assignment.item.key,
     )
     names = {(unit.kind, unit.key): name for name, unit in name_units(spec.units).items()}
     given: dict[str, list[Label]] = {}
     related = labels.select_related("unit", "response").prefetch_related("spans")
     for label in related.order_by("pk"):
-        # Units of the other campaign that this one does not have are no concern of it.
+        # Skip units that only the judge's campaign has.
         if name := names.get((label.unit.kind, label.unit.key)):
             given.setdefault(name, []).append(label)
     asked = schema(campaign)
     return {name: _verdict(judge, asked, of_unit) for name, of_unit in given.items()}
 
 
-def _verdict(judge: str, asked: Schema, labels: list[Label]) -> Verdict:
+def _verdict(judge: str, asked: Schema, labels: list[Label]) -> JudgeAnswer:
     unit = labels[0].unit
     payload = labels[0].response.payload["units"].get(unit.name) or {}
     quotes = tuple(_quotes(labels))
@@ -96,10 +97,10 @@ def _verdict(judge: str, asked: Schema, labels: list[Label]) -> Verdict:
     answer |= {v.name: None for v in asked.variables_of(unit.kind)}
     answer |= {label.variable: label.value for label in labels}
     if rule := asked.evidence(unit.kind):
-        stands = [q for q in quotes if q.start is not None and rule.covers(q.field)]
-        answer[EVIDENCE_KEY] = [rule.quote(q.quote, q.start, q.field) for q in stands]
+        located = [q for q in quotes if q.start is not None and rule.covers(q.field)]
+        answer[EVIDENCE_KEY] = [rule.quote(q.quote, q.start, q.field) for q in located]
     scores = {label.variable: label.score for label in labels if label.score is not None}
-    return Verdict(judge, answer, scores, quotes)
+    return JudgeAnswer(judge, answer, scores, quotes)
 
 
 def _quotes(labels: Iterable[Label]) -> Iterable[Cited]:
@@ -109,9 +110,9 @@ def _quotes(labels: Iterable[Label]) -> Iterable[Cited]:
 
 
 def _hidden(
-    verdicts: Mapping[str, Verdict], blinding: Blinding, fields: Mapping[str, str]
-) -> dict[str, Verdict]:
-    """The same under the page's names, a pair's codes turned as it is shown."""
+    verdicts: Mapping[str, JudgeAnswer], blinding: Blinding, fields: Mapping[str, str]
+) -> dict[str, JudgeAnswer]:
+    """Return the answers under the page's names, with a pair's codes swapped as it is shown."""
     answers = {"units": {name: verdict.answer for name, verdict in verdicts.items()}}
     page = (blinding.hidden(answers) or answers)["units"]
     return {
@@ -130,10 +131,10 @@ Quote = dict[str, Any]
 
 @dataclass(frozen=True)
 class Nugget:
-    """What was marked in one report for one question.
+    """The spans marked in one report for one question.
 
-    `uid` is the assignment to that report and `unit` the place of the question in it. `report` is
-    the report's number among those of the query, from 1: its name would tell who wrote it.
+    `uid` is the assignment to that report, and `unit` the position of the question in it. `report`
+    is the report's number among those of the query, from 1, since its name would reveal the system.
     """
 
     uid: uuid.UUID
@@ -145,14 +146,14 @@ class Nugget:
 
 @dataclass(frozen=True)
 class Nuggets:
-    """What a rater found for one question, and in how many of the reports that he answered."""
+    """A rater's nuggets for one question, and the number of reports that the rater answered."""
 
     found: tuple[Nugget, ...]
     reports: int
 
 
-def nuggets_of(assignment: Assignment) -> dict[str, Nuggets]:
-    """The rater's own nuggets in the prerequisite, by question; none for what he did not answer."""
+def nuggets_for(assignment: Assignment) -> dict[str, Nuggets]:
+    """Return the rater's own nuggets in the prerequisite, by question."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign__name=prerequisite_of(assignment.item.campaign),
@@ -180,18 +181,18 @@ def _nuggets(labels: Iterable[Label], numbers: dict[int, int]) -> Nuggets:
 
 
 def _nugget(label: Label, numbers: dict[int, int]) -> Nugget:
-    held = label.response.assignment
+    assignment = label.response.assignment
     return Nugget(
-        uid=held.uid,
+        uid=assignment.uid,
         unit=label.unit.position,
-        report=numbers[held.item_id],
+        report=numbers[assignment.item_id],
         quotes=tuple(span.quote for span in label.spans.all()),
-        is_open=held.item.campaign.takes_answers,
+        is_open=assignment.item.campaign.takes_answers,
     )
 
 
 def _numbers(item: Item) -> dict[int, int]:
-    """The reports of a query by their items in the prerequisite, numbered as they stand there."""
+    """Return the numbers of a query's reports, by their items in the prerequisite, from 1."""
     beside = Item.objects.filter(
         campaign__name=prerequisite_of(item.campaign), query=item.query_id
     ).order_by("position")
@@ -200,7 +201,7 @@ def _numbers(item: Item) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Editable:
-    """One question of one answered report, as it is mended: all of it is the rater's own."""
+    """The rater's own answer to one question of one report, which may be corrected."""
 
     assignment: Assignment
     response: Response
@@ -215,20 +216,20 @@ class Editable:
 
     @property
     def quotes(self) -> list[Quote]:
-        """The quotes that stand, each where it was found; a quote found nowhere has no start."""
+        """The current quotes with their starts. The start of a quote that was not found is None."""
         spans = Span.objects.filter(
             label__response=self.response, label__unit__name=self.unit, label__variable=VARIABLE
         )
         return [{"quote": span.quote, "start": span.start} for span in spans.order_by("pk")]
 
 
-def editable(assignment: Assignment, place: int) -> Editable | None:
-    """The question at that place of the rater's answer; None where there is no such answer."""
+def editable(assignment: Assignment, position: int) -> Editable | None:
+    """Return the rater's answer to the question at this position, or None if there is none."""
     item = assignment.item
     if item.campaign.protocol != PROTOCOL:
         return None
     response = assignment.responses.filter(current=True).first()
-    unit = item.units.filter(position=place).first()
+    unit = item.units.filter(position=position).first()
     if response is None or unit is None or unit.name not in response.payload["units"]:
         return None
     spec = present(item)
@@ -236,32 +237,32 @@ def editable(assignment: Assignment, place: int) -> Editable | None:
     return Editable(assignment, response, unit.name, question, spec.texts[0].text)
 
 
-def mend(there: Editable, evidence: Any, circumstances: Circumstances) -> Outcome:
-    """The same answer with other quotes for one question, as the next revision.
+def correct_nugget(there: Editable, evidence: Any, circumstances: Circumstances) -> Outcome:
+    """Store the answer with other quotes for one question, as the next revision.
 
-    Raises RefusedError where the question was not found answered or a quote does not stand in the
-    report, ConflictError where another revision was seen, StaleDraftError where the rater has begun
-    to revise the report: the new revision would throw that draft away.
+    Raises RefusedError if the rater did not find the question answered, or a quote is not in the
+    report. Raises ConflictError if the client had another revision. Raises StaleDraftError if the
+    rater has begun to revise the report, because the new revision would delete that draft.
     """
     campaign = there.assignment.item.campaign
     if not campaign.takes_answers:
         closed = "the report campaign is closed; ask its researcher to open it again"
         raise RefusedError([Problem("", "", closed)])
-    if is_put_out(there.assignment):
-        out = "you take part in the report campaign no more; ask its researcher"
+    if has_lost_access(there.assignment):
+        out = "you no longer take part in the report campaign; ask its researcher"
         raise RefusedError([Problem("", "", out)])
     if there.answer != FOUND:
-        no = "you did not find it answered; revise that in the report's own page"
+        no = "you did not find it answered; revise your answer on the report's page"
         raise RefusedError([Problem(there.unit, VARIABLE, no)])
     payload = deepcopy(there.response.payload)
     payload["units"][there.unit]["evidence"] = evidence
-    check_shape(payload)
+    check_draft(payload)
     spec = present(there.assignment.item)
     ready = prepare(there.assignment, payload, "page", spec, schema(campaign), keep_refusal=True)
     with transaction.atomic():
         return store(ready, circumstances, _no_draft)
 
 
-def _no_draft(held: Held) -> None:
+def _no_draft(held: LockedAnswer) -> None:
     if held.draft:
-        raise StaleDraftError(standing_of(held.draft, held.current))
+        raise StaleDraftError(draft_state(held.draft, held.current))

@@ -1,4 +1,4 @@
-"""Handing out the next item: exactly as many people as the design asks for, never one twice.
+"""Give out the next item, to exactly as many people as the design asks for, each at most once.
 
 An answer that arrives after its lease expired counts if a slot is still free.
 """
@@ -12,7 +12,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation import prerequisites
 from annotation.campaigns.sampling import shuffle_fields, shuffle_units
-from annotation.gold.scoring import is_plain, next_of
+from annotation.gold.scoring import is_plain, next_item
 from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.people.leases import EXPIRED, return_expired, until
 from annotation.people.membership import may_take
@@ -30,58 +30,61 @@ from datasets.db.prepared import (
 
 
 def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:
-    """The person's open assignment, or a new one on the next item with a place; None at the end."""
+    """Return the person's open assignment, or a new one on the next item with a free slot.
+
+    Returns None if there is no such item.
+    """
     return_expired(campaign)
     with transaction.atomic():
         return next_in_transaction(campaign, rater)
 
 
 def next_in_transaction(campaign: Campaign, rater: Rater) -> Assignment | None:
-    """The same, in a transaction that is there. Nothing is written before an error of ours."""
-    # One person's second click waits here, and then finds what the first one took. SQLite has one
-    # writer at a time, who is in.
+    """Like `next_assignment`, but inside the caller's transaction. Raises before writing."""
+    # A person's second click waits here and then finds the first one's assignment. SQLite needs no
+    # lock, since it has one writer at a time.
     if connection.features.has_select_for_update:
         _lock.rows(rater=rater.pk)
     waiting = _waiting.first(campaign=campaign.pk, rater=rater.pk)
     if waiting:
         return waiting[0]
-    return None if has_all(campaign, rater) else _take_next(campaign, rater)
+    return None if has_reached_limit(campaign, rater) else _claim_next(campaign, rater)
 
 
-def _take_next(campaign: Campaign, rater: Rater) -> Assignment | None:
-    """A place on the first item, in the campaign's order, that has one and is new to this person.
+def _claim_next(campaign: Campaign, rater: Rater) -> Assignment | None:
+    """Claim a slot on the first item, in the campaign's order, that is new to this person.
 
-    Whoever loses a race for the last place of an item goes on to the next item.
+    If another person takes the last slot of an item first, the next item is tried.
     """
     while found := _next_free(campaign, rater):
-        item, had_before = found
+        item, is_expired = found
         item.campaign = campaign
-        if had_before:
-            if again := _take_again(item, rater):
+        if is_expired:
+            if again := _reclaim_item(item, rater):
                 return again
             continue
         asked, shown = order_for(item, rater)
-        asked = prerequisites.asked_of(item, rater, asked)
-        slot = claim_place(item)
+        asked = prerequisites.units_asked(item, rater, asked)
+        slot = claim_slot(item)
         if slot is not None:
-            seen = prerequisites.verdicts_seen(campaign)
-            taken = Assignment(
+            judge = prerequisites.judge_shown(campaign)
+            assignment = Assignment(
                 item=item,
                 rater=rater,
                 slot=slot,
                 asked=asked,
                 shown=shown,
-                assisted_by=seen,
+                assisted_by=judge,
                 held_until=until(campaign),
             )
-            _assign.run(taken)
-            return taken
+            _assign.run(assignment)
+            return assignment
     return None
 
 
-def _take_again(item: Item, rater: Rater) -> Assignment | None:
-    """An item whose place this person had until its time ran out, with what it asked then."""
-    slot = claim_place(item)
+def _reclaim_item(item: Item, rater: Rater) -> Assignment | None:
+    """Claim a slot on an item again after this person's lease expired, with the same units."""
+    slot = claim_slot(item)
     if slot is None:
         return None
     mine = Assignment.objects.get(item=item, rater=rater, replicate=0, scope="")
@@ -90,7 +93,7 @@ def _take_again(item: Item, rater: Rater) -> Assignment | None:
 
 
 def reopen(assignment: Assignment, slot: int) -> Assignment:
-    """An expired assignment in a place that was just claimed."""
+    """Open an expired assignment again, in a slot that was just claimed."""
     assignment.status, assignment.reason, assignment.slot = Assignment.Status.OPEN, "", slot
     assignment.held_until = until(assignment.item.campaign)
     assignment.save(update_fields=["status", "reason", "slot", "held_until"])
@@ -98,29 +101,29 @@ def reopen(assignment: Assignment, slot: int) -> Assignment:
 
 
 def _next_free(campaign: Campaign, rater: Rater) -> tuple[Item, bool] | None:
-    waits = bool(prerequisites.reasons(campaign))
+    waits = bool(prerequisites.wait_rules(campaign))
     if waits or not is_plain(campaign):
         ready = free_items(campaign, rater)
         if waits:
-            ready = ready.filter(~prerequisites.waits_for(campaign, rater))
-        again = ready.annotate(again=_had(rater.pk, Q(**EXPIRED)))
-        item: Any = next_of(campaign, rater, again)
-        return (item, item.again) if item else None
+            ready = ready.filter(~prerequisites.waiting_items(campaign, rater))
+        candidates = ready.annotate(is_expired=_has_assignment(rater.pk, Q(**EXPIRED)))
+        item: Any = next_item(campaign, rater, candidates)
+        return (item, item.is_expired) if item else None
     found = _free.first(campaign=campaign.pk, rater=rater.pk)
     return (found[0], found[1][0]) if found else None
 
 
 def free_items(campaign: Campaign, rater: Rater) -> QuerySet[Item]:
-    """The items that this person may take now, waiting ones too, in their order.
+    """Return the items that this person may take now, in order, including waiting ones.
 
-    They have a place, and are new to this person or went back when the time had run out.
+    They have a free slot, and this person has had none of them, or the lease expired.
     """
-    free = campaign.items.filter(~_had(rater.pk, ~Q(**EXPIRED)), taken__lt=F("quota"))
+    free = campaign.items.filter(~_has_assignment(rater.pk, ~Q(**EXPIRED)), taken__lt=F("quota"))
     return free.filter(may_take(campaign.pk, rater.pk)).order_by("position")
 
 
-def has_all(campaign: Campaign, rater: Rater) -> bool:
-    """Whether somebody has as many items as the campaign gives to one person."""
+def has_reached_limit(campaign: Campaign, rater: Rater) -> bool:
+    """Whether a rater has as many items as the campaign gives to one person."""
     if not campaign.items_per_person:
         return False
     mine = Assignment.objects.filter(
@@ -129,21 +132,21 @@ def has_all(campaign: Campaign, rater: Rater) -> bool:
     return mine.count() >= campaign.items_per_person
 
 
-def is_let_in(campaign: Campaign, rater: Rater) -> bool:
-    """Whether somebody may take items of a campaign at all."""
+def may_take_items(campaign: Campaign, rater: Rater) -> bool:
+    """Whether a rater may take items of a campaign at all."""
     return Campaign.objects.filter(may_take(campaign.pk, rater.pk), pk=campaign.pk).exists()
 
 
-def is_put_out(assignment: Assignment) -> bool:
-    """Whether somebody answered this and takes part no more: it stays as it is, to be reread.
+def has_lost_access(assignment: Assignment) -> bool:
+    """Whether the rater answered this but no longer takes part, so that it is read-only.
 
-    Whoever has not answered yet loses the place with the part.
+    Open assignments are returned when a rater's part ends.
     """
     answered = assignment.status == Assignment.Status.DONE
-    return answered and not is_let_in(assignment.item.campaign, assignment.rater)
+    return answered and not may_take_items(assignment.item.campaign, assignment.rater)
 
 
-def _had(rater: Any, which: Q) -> Exists:
+def _has_assignment(rater: Any, which: Q) -> Exists:
     return Exists(Assignment.objects.filter(which, item=OuterRef("pk"), rater=rater))
 
 
@@ -153,18 +156,18 @@ def _waiting_query() -> QuerySet[Assignment]:
 
 
 def _free_query() -> QuerySet[Item]:
-    had = _had(Given("rater"), ~Q(**EXPIRED))
+    had = _has_assignment(Given("rater"), ~Q(**EXPIRED))
     free = Item.objects.filter(~had, campaign=Given("campaign"), taken__lt=F("quota"))
     free = free.filter(use=Item.Use.STUDY.value)
     free = free.filter(may_take(Given("campaign"), Given("rater"))).order_by("position")
-    return free.annotate(again=_had(Given("rater"), Q(**EXPIRED)))[:1]
+    return free.annotate(is_expired=_has_assignment(Given("rater"), Q(**EXPIRED)))[:1]
 
 
 _lock = Prepared(
     lambda: Rater.objects.select_for_update().filter(pk=Given("rater")).values_list("pk")
 )
 _waiting = PreparedModels(_waiting_query, {"": columns_of(Assignment)})
-_free = PreparedModels(_free_query, {"": columns_of(Item)}, ("again",))
+_free = PreparedModels(_free_query, {"": columns_of(Item)}, ("is_expired",))
 _claim = PreparedUpdate(
     lambda: Item.objects.filter(pk=Given("item"), taken__lt=F("quota")), taken=F("taken") + 1
 )
@@ -174,10 +177,10 @@ _slots = Prepared(
 )
 
 
-def claim_place(item: Item) -> int | None:
-    """Takes one of an item's places, in a transaction; the lowest free slot, or None if all are.
+def claim_slot(item: Item) -> int | None:
+    """Claim the lowest free slot of an item, in a transaction. Returns None if there is none.
 
-    The update holds the item's row to the transaction's end, so two cannot see the same slot.
+    The update locks the item's row until the transaction ends, so no two callers get one slot.
     """
     if not _claim.run(item=item.pk):
         return None
@@ -186,7 +189,7 @@ def claim_place(item: Item) -> int | None:
 
 
 def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
-    """The names of an item's units and the fields of its texts as this rater is shown them."""
+    """Return the names of an item's units and the fields of its texts, in this rater's order."""
     stored = list(stored_units(item))
     chosen = design(item.campaign)
     default = "random" if declared(item.campaign).shuffled else "fixed"
@@ -201,24 +204,24 @@ def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
     return [names[unit] for unit in units], fields
 
 
-def take_again(assignment: Assignment) -> bool:
-    """Gives a person an expired place again, if it, or another one of its item, is free.
+def reclaim(assignment: Assignment) -> bool:
+    """Open a person's expired assignment again, if a slot of its item is free.
 
-    The assignment is changed to what it is then. False where nothing changed: it had not expired,
-    the campaign is closed or no longer theirs, or others have all places of the item.
+    Returns False and changes nothing if the assignment is not expired, the campaign is closed or
+    not open to this person, or all slots of the item are taken.
     """
     campaign = assignment.item.campaign
     if assignment.status != EXPIRED["status"] or assignment.reason != EXPIRED["reason"]:
         return False
-    if not campaign.takes_answers or not is_let_in(campaign, assignment.rater):
+    if not campaign.takes_answers or not may_take_items(campaign, assignment.rater):
         return False
     with transaction.atomic():
         list(Rater.objects.select_for_update().filter(pk=assignment.rater_id))
-        # Whoever holds the row is another message of the same person: it decides, none waits.
+        # If another request of the same person has locked the row, that request decides.
         row = Assignment.objects.select_for_update(skip_locked=True).filter(pk=assignment.pk)
-        if not row.filter(**EXPIRED).first() or has_all(campaign, assignment.rater):
+        if not row.filter(**EXPIRED).first() or has_reached_limit(campaign, assignment.rater):
             return False
-        slot = claim_place(assignment.item)
+        slot = claim_slot(assignment.item)
         if slot is None:
             return False
         reopen(assignment, slot)

@@ -29,7 +29,7 @@ from annotation.campaigns.settings import (
 )
 from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw, User
 from annotation.prerequisites import check_prerequisite
-from annotation.prerequisites.verdict_validation import check_validates, named
+from annotation.prerequisites.label_validation import check_validates, parse_validates
 from annotation.presentation import design as stored
 from annotation.presentation import items_of, schema
 from annotation.protocols.base import ItemSpec, Protocol
@@ -295,7 +295,7 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
     """Whether the campaigns and judges that a design names are there, `by`'s to read, and fit."""
     check_named("option prerequisite", design.prerequisite, by)
     check_named("option passages", design.passages.partition(":")[2], by)
-    check_named("option validates", named(design.validates)[1], by)
+    check_named("option validates", parse_validates(design.validates)[1], by)
     protocol = declared(campaign)
     _check_passages(design)
     check_prerequisite(protocol, campaign.batch, design)
@@ -371,7 +371,7 @@ def _check_passages(design: Design) -> None:
     name = design.passages.partition(":")[2]
     other = Campaign.objects.filter(name=name).first()
     if name and other is None:
-        raise DesignError(f"option passages names campaign {name!r}, which is not there; mend it")
+        raise DesignError(f"option passages names campaign {name!r}, which does not exist; correct the name")
     if other and schema(other).variable("relevant") is None:
         raise DesignError(f"campaign {name!r} does not ask which passages are relevant; name one")
 

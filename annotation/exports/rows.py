@@ -16,7 +16,7 @@ from annotation.campaigns.relevance import Uses
 from annotation.label_rows import LabelRow, SpanRow, as_line
 from annotation.missing_reasons import Reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span, Unit
-from annotation.prerequisites import asked_so_far
+from annotation.prerequisites import units_asked_so_far
 from annotation.presentation import items_of, schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
@@ -272,7 +272,7 @@ def presented(campaign: Campaign, items: list[ShownItem]) -> Iterator[tuple[Show
 def asked_units(campaign: Campaign, items: list[ShownItem]) -> dict[int, list[UnitFacts]]:
     """The units that the campaign asks of items, by the items' primary keys."""
     keys = {item.pk for item in items}
-    found, so_far = units_by_item(keys), asked_so_far(campaign, keys)
+    found, so_far = units_by_item(keys), units_asked_so_far(campaign, keys)
     if so_far is None:
         return found
     return {pk: [unit for unit in found[pk] if unit.name in so_far[pk]] for pk in keys}

@@ -1,14 +1,13 @@
-"""Scoring gold and practice answers, admission to a campaign, and which item comes next.
+"""Score gold and practice answers, admit people to a campaign, and choose the next item.
 
 The first answer to an item counts, because a rater who revises it has seen the feedback. Practice
-comes first, then study items in order, with a gold item in each run of `gold_every` items, at a
-position that the seed and the person's name give.
+comes first, then study items in order. Each run of `gold_every` items has one gold item, at a
+position that depends on the seed and the person's name.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from django.db import transaction
@@ -22,10 +21,13 @@ from annotation.presentation import design
 from audit.recording import record
 
 CLOSE = 1e-9
+MAX_ADMISSION_REASON = 500
+
+Use = Item.Use
 
 
 class Score(NamedTuple):
-    """Answered `items` of `of`; `right` of the `asked` known answers to these."""
+    """`items` answered of `of`, and `right` of the `asked` gold answers to these."""
 
     items: int
     of: int
@@ -41,140 +43,143 @@ class Score(NamedTuple):
         return self.items >= self.of
 
 
-class Checked(NamedTuple):
-    """One known answer beside what somebody said first; None where that is nothing."""
+class GoldComparison(NamedTuple):
+    """A gold answer and the rater's first answer, which is None if it has no label."""
 
     unit: str
     variable: str
-    said: str | None
-    known: str
+    answer: str | None
+    gold: str
     reason: str
 
     @property
-    def is_right(self) -> bool:
-        return self.said == self.known
+    def is_correct(self) -> bool:
+        return self.answer == self.gold
 
 
 def score(campaign: Campaign, rater: Rater, use: str) -> Score:
-    """How somebody did on the gold, or the practice, items of a campaign."""
+    """Return a rater's score on the gold or practice items of a campaign."""
     items = Item.objects.filter(campaign=campaign, use=use)
     done = Assignment.objects.filter(
         item__in=items, rater=rater, replicate=0, scope="", status=Assignment.Status.DONE
     )
-    found = [each for assignment in done for each in checked(assignment)]
-    right = sum(each.is_right for each in found)
+    found = [each for assignment in done for each in compare_with_gold(assignment)]
+    right = sum(each.is_correct for each in found)
     return Score(done.count(), items.count(), right, len(found))
 
 
 def scores(campaign: Campaign, raters: Collection[int], use: str) -> dict[int, Score]:
-    """The same of many people at once, by the raters' primary keys."""
+    """Return the scores of many raters, by primary key."""
     items = Item.objects.filter(campaign=campaign, use=use)
     of = items.count()
+    found = dict.fromkeys(raters, Score(0, of, 0, 0))
+    if not of:
+        return found
     done = Assignment.objects.filter(
         item__in=items, rater__in=raters, replicate=0, scope="", status=Assignment.Status.DONE
     )
-    known = _known(items)
-    said = {
-        (held, unit, name): value
-        for held, unit, name, value in Label.objects.filter(
+    gold = _gold_answers(items)
+    answers = {
+        (assignment, unit, name): value
+        for assignment, unit, name, value in Label.objects.filter(
             response__assignment__in=done, response__revision=1
         ).values_list("response__assignment", "unit", "variable", "value")
     }
-    found = dict.fromkeys(raters, Score(0, of, 0, 0))
     for pk, rater, item, asked in done.values_list("pk", "rater", "item", "asked"):
         named = set(asked)
-        here = [each for each in known.get(item, ()) if each.name in named]
-        right = sum(said.get((pk, each.unit, each.variable)) == each.value for each in here)
+        asked_gold = [each for each in gold.get(item, ()) if each.name in named]
+        right = sum(
+            answers.get((pk, each.unit, each.variable)) == each.value for each in asked_gold
+        )
         before = found[rater]
-        found[rater] = Score(before.items + 1, of, before.right + right, before.asked + len(here))
+        found[rater] = Score(
+            before.items + 1, of, before.right + right, before.asked + len(asked_gold)
+        )
     return found
 
 
-class _Known(NamedTuple):
+class _GoldAnswer(NamedTuple):
     unit: int
     name: str
     variable: str
     value: str
 
 
-def _known(items: QuerySet[Item]) -> dict[int, list[_Known]]:
-    """The known answers by item."""
-    found: dict[int, list[_Known]] = {}
+def _gold_answers(items: QuerySet[Item]) -> dict[int, list[_GoldAnswer]]:
+    """Return the gold answers by item."""
+    found: dict[int, list[_GoldAnswer]] = {}
     rows = KnownAnswer.objects.filter(unit__item__in=items)
     columns = ("unit__item", "unit", "unit__name", "variable", "value")
     for item, unit, name, variable, value in rows.values_list(*columns):
-        found.setdefault(item, []).append(_Known(unit, name, variable, value))
+        found.setdefault(item, []).append(_GoldAnswer(unit, name, variable, value))
     return found
 
 
-def checked(assignment: Assignment) -> Iterator[Checked]:
-    """The known answers to the units that were asked, in their order, with the first answer."""
+def compare_with_gold(assignment: Assignment) -> Iterator[GoldComparison]:
+    """Yield the gold answers to the units that were asked, in order, with the first answers."""
     labels = Label.objects.filter(response__assignment=assignment, response__revision=1)
-    said = {
+    answers = {
         (unit, name): value for unit, name, value in labels.values_list("unit", "variable", "value")
     }
-    known = KnownAnswer.objects.filter(
+    gold = KnownAnswer.objects.filter(
         unit__item=assignment.item_id, unit__name__in=assignment.asked
     )
-    rows = known.order_by("unit__position", "pk").values_list(
+    rows = gold.order_by("unit__position", "pk").values_list(
         "unit", "unit__name", "variable", "value", "reason"
     )
     for unit, name, variable, value, reason in rows:
-        yield Checked(name, variable, said.get((unit, variable)), value, reason)
+        yield GoldComparison(name, variable, answers.get((unit, variable)), value, reason)
 
 
-def practised(campaign: Campaign, rater: Rater) -> Score | None:
-    """How somebody did in the practice that a campaign asks for; None where it asks for none."""
+def practice_score(campaign: Campaign, rater: Rater) -> Score | None:
+    """Return a rater's score in the practice of a campaign, or None if it has no practice."""
     first = campaign.practice_of
     return score(first, rater, Item.Use.PRACTICE) if first else None
 
 
 def is_ready(campaign: Campaign, rater: Rater) -> bool:
-    """Whether somebody may take other items than practice: passed it, or was let in."""
-    told = practised(campaign, rater)
-    return told is None or passes(campaign, told) or is_admitted(campaign, rater)
+    """Whether a rater may take items other than practice: by passing it, or by admission."""
+    score = practice_score(campaign, rater)
+    return score is None or passes(campaign, score) or is_admitted(campaign, rater)
 
 
-def passes(campaign: Campaign, told: Score) -> bool:
-    """Whether a score is whole, and good enough for a campaign."""
-    if not told.is_whole:
+def passes(campaign: Campaign, score: Score) -> bool:
+    """Whether a score is whole, and reaches the pass mark of a campaign."""
+    if not score.is_whole:
         return False
-    return campaign.qualify is None or (told.share or 0.0) >= campaign.qualify - CLOSE
+    return campaign.qualify is None or (score.share or 0.0) >= campaign.qualify - CLOSE
 
 
 def is_admitted(campaign: Campaign, rater: Rater) -> bool:
     return Admission.objects.filter(campaign=campaign, rater=rater).exists()
 
 
-def holds_back(campaign: Campaign, rater: Rater) -> Q:
-    """The items that wait for somebody's practice, as a condition on `Item`."""
+def waiting_for_practice(campaign: Campaign, rater: Rater) -> Q:
+    """Return the items that wait for a rater's practice, as a condition on `Item`."""
     if is_ready(campaign, rater):
         return Q(pk__in=())
     return ~Q(use=Item.Use.PRACTICE)
 
 
-def words(campaign: Campaign) -> str:
+def describe_practice(campaign: Campaign) -> str:
     first = campaign.practice_of
     own = first is None or first.pk == campaign.pk
     where = "the practice" if own else f"the practice of “{first}”"
     if campaign.qualify is None:
         return f"{where} to be done"
-    return f"{where} to be passed with {campaign.qualify:.0%} right"
-
-
-LONGEST = 500
+    return f"{where} to be passed with {campaign.qualify:.0%} correct"
 
 
 def admissible(campaign: Campaign) -> QuerySet[Rater]:
-    """The people of a campaign: who began here or in its practice, or was let in before."""
+    """Return the people of a campaign: those who began here or in its practice, or are admitted."""
     first = campaign.practice_of_id
     begun = raters_in(campaign.pk, *([first] if first else []))
-    wanted = Q(pk__in=begun, kind=Rater.Kind.HUMAN) | Q(admissions__campaign=campaign)
-    return Rater.objects.filter(wanted).distinct()
+    people = Q(pk__in=begun, kind=Rater.Kind.HUMAN) | Q(admissions__campaign=campaign)
+    return Rater.objects.filter(people).distinct()
 
 
 def admit(campaign: Campaign, rater: Rater, reason: str, by: User | None = None) -> bool:
-    """False where somebody did so before; the first reason stands."""
+    """Admit a rater. Returns False if the rater is admitted already, and keeps the first reason."""
     facts = {"reason": reason, "by": by}
     with transaction.atomic():
         made = Admission.objects.get_or_create(campaign=campaign, rater=rater, defaults=facts)[1]
@@ -183,22 +188,21 @@ def admit(campaign: Campaign, rater: Rater, reason: str, by: User | None = None)
     return made
 
 
-Use = Item.Use
-
-
 def is_plain(campaign: Campaign) -> bool:
-    """Whether everybody gets the batch's order and nothing else."""
+    """Whether all raters get the items in the batch's order, without gold and practice."""
     items = campaign.options.get("items") or "fixed"
     return items == "fixed" and not campaign.gold_every and campaign.practice_of_id is None
 
 
 def is_gold_turn(seed: int, rater: str, number: int, every: int) -> bool:
-    """Whether a person's item of this number, from 0 and without practice, is a gold one."""
-    return every > 0 and number % every == _place(seed, rater, number // every, every)
+    """Whether a person's item with this number is a gold item. Practice items are not counted."""
+    return every > 0 and number % every == _gold_position(seed, rater, number // every, every)
 
 
-def gold_to_come(seed: int, rater: str, number: int, every: int, gold: int, others: int) -> int:
-    """How many of so many gold items come while so many others do, from this number on."""
+def count_gold_to_come(
+    seed: int, rater: str, number: int, every: int, gold: int, others: int
+) -> int:
+    """Return how many of `gold` gold items come among `others` other items, from `number` on."""
     if every <= 0:
         return 0
     come = 0
@@ -211,20 +215,20 @@ def gold_to_come(seed: int, rater: str, number: int, every: int, gold: int, othe
 
 
 def _until_turn(seed: int, rater: str, number: int, every: int) -> int:
-    """How many items come before the next turn of a gold one."""
+    """Return the number of items before the next gold item."""
     run, place = divmod(number, every)
-    turn = _place(seed, rater, run, every)
+    turn = _gold_position(seed, rater, run, every)
     if turn < place:
-        turn = every + _place(seed, rater, run + 1, every)
+        turn = every + _gold_position(seed, rater, run + 1, every)
     return turn - place
 
 
-def _place(seed: int, rater: str, run: int, every: int) -> int:
+def _gold_position(seed: int, rater: str, run: int, every: int) -> int:
     return int.from_bytes(rank(seed, f"gold for {rater}", str(run))[:8]) % every
 
 
-def next_of(campaign: Campaign, rater: Rater, ready: QuerySet[Item]) -> Item | None:
-    """The next of the items that a person may take now; None only where there is none at all."""
+def next_item(campaign: Campaign, rater: Rater, ready: QuerySet[Item]) -> Item | None:
+    """Return the next of the items that a person may take now, or None if there are none."""
     for items in _in_turn(campaign, rater, ready):
         if (found := items.first()) is not None:
             return found
@@ -232,24 +236,24 @@ def next_of(campaign: Campaign, rater: Rater, ready: QuerySet[Item]) -> Item | N
 
 
 def _in_turn(campaign: Campaign, rater: Rater, ready: QuerySet[Item]) -> Iterator[QuerySet[Item]]:
-    seed, number = design(campaign).seed, number_of(campaign, rater)
+    seed, number = design(campaign).seed, count_items_had(campaign, rater)
     if campaign.practice_of_id == campaign.pk:
         yield ready.filter(use=Use.PRACTICE).order_by("position")
     study = ready.filter(use=Use.STUDY)
-    # A gold item stands among others, so that none comes where nothing else is left.
+    # A gold item is mixed in among others, so none comes if nothing else is left.
     if is_gold_turn(seed, rater.name, number, campaign.gold_every) and study.exists():
         yield _gold(ready, seed, rater)
     yield from _study(study, campaign, rater, seed, number)
 
 
-def number_of(campaign: Campaign, rater: Rater) -> int:
-    """How many items a person has had, practice aside."""
+def count_items_had(campaign: Campaign, rater: Rater) -> int:
+    """Return the number of items that a person has had, not counting practice."""
     mine = Assignment.objects.filter(item__campaign=campaign, rater=rater, replicate=0, scope="")
     return mine.exclude(item__use=Use.PRACTICE).count()
 
 
 def _gold(ready: QuerySet[Item], seed: int, rater: Rater) -> QuerySet[Item]:
-    """One of the gold items that are new to a person, by chance."""
+    """Return a gold item that is new to a person, chosen by the seed."""
     gold = ready.filter(use=Use.GOLD)
     purpose = f"gold for {rater.name}"
     keys = gold.values_list("key", flat=True)
@@ -257,17 +261,17 @@ def _gold(ready: QuerySet[Item], seed: int, rater: Rater) -> QuerySet[Item]:
     return gold.filter(key=first)
 
 
-def left_known(campaign: Campaign, rater: Rater, study: int) -> tuple[int, int]:
-    """How many practice and gold items a person is still to get, with so many study items."""
+def count_remaining_gold(campaign: Campaign, rater: Rater, study: int) -> tuple[int, int]:
+    """Return how many practice and gold items a person will get besides `study` study items."""
     uses = Item.objects.filter(campaign=campaign).exclude(use=Use.STUDY)
-    # One whose time ran out is given again.
+    # An item whose lease expired is assigned again.
     had = Assignment.objects.filter(~Q(**EXPIRED), rater=rater, item=OuterRef("pk"))
     new = uses.filter(~Exists(had)).values_list("use", flat=True)
     own = list(new.order_by())
     practice = own.count(Use.PRACTICE) if campaign.practice_of_id == campaign.pk else 0
-    number, seed = number_of(campaign, rater), design(campaign).seed
+    number, seed = count_items_had(campaign, rater), design(campaign).seed
     every, gold = campaign.gold_every, own.count(Use.GOLD)
-    return practice, gold_to_come(seed, rater.name, number, every, gold, study)
+    return practice, count_gold_to_come(seed, rater.name, number, every, gold, study)
 
 
 def _study(
@@ -283,15 +287,15 @@ def _study(
     last = ready.order_by("-position").values_list("position", flat=True).first()
     if last is None:
         return
-    drawn = rank(seed, f"next for {rater.name}", str(number))
-    start = int.from_bytes(drawn[:8]) % (last + 1)
-    from_there = in_order.filter(position__gte=start)
+    random = rank(seed, f"next for {rater.name}", str(number))
+    start = int.from_bytes(random[:8]) % (last + 1)
+    from_start = in_order.filter(position__gte=start)
     if order == "random":
-        yield from_there
+        yield from_start
     else:
-        query = from_there.values_list("query", flat=True).first()
+        query = from_start.values_list("query", flat=True).first()
         yield in_order.filter(query=query)
-    # Others may have taken what there was between two of these queries.
+    # Other raters may have taken the items found between two of these statements.
     yield in_order
 
 
@@ -300,50 +304,11 @@ def _last_query(campaign: Campaign, rater: Rater) -> int | None:
     return mine.order_by("-pk").values_list("item__query", flat=True).first()
 
 
-def standings(campaign: Campaign, use: str, raters: Collection[int]) -> dict[int, Score]:
-    """Scores on the gold, or the practice, items by the raters' keys; the first answer counts."""
-    items = Item.objects.filter(campaign=campaign, use=use)
-    of = items.count()
-    if not of:
-        return {}
-    done = Assignment.objects.filter(
-        item__in=items,
-        rater__in=raters,
-        replicate=0,
-        scope="",
-        status=Assignment.Status.DONE,
-    )
-    known, said = _known_codes(items), _said(done)
-    answered: Mapping[int, list[tuple[int, int]]] = defaultdict(list)
-    for pk, rater, item, asked in done.values_list("pk", "rater", "item", "asked"):
-        names = set(asked)
-        checked = [
-            said.get((pk, unit, variable)) == value
-            for name, unit, variable, value in known[item]
-            if name in names
-        ]
-        answered[rater].append((sum(checked), len(checked)))
-    return {
-        rater: Score(len(each), of, sum(right for right, _ in each), sum(n for _, n in each))
-        for rater, each in answered.items()
-    }
-
-
-def _known_codes(items: QuerySet[Item]) -> Mapping[int, list[tuple[str, int, str, str]]]:
-    found: Mapping[int, list[tuple[str, int, str, str]]] = defaultdict(list)
-    rows = KnownAnswer.objects.filter(unit__item__in=items).order_by("pk")
-    columns = ("unit__item", "unit__name", "unit", "variable", "value")
-    for item, name, unit, variable, value in rows.values_list(*columns):
-        found[item].append((name, unit, variable, value))
-    return found
-
-
-def _said(done: QuerySet[Assignment]) -> dict[tuple[int, int, str], str]:
-    labels = Label.objects.filter(response__assignment__in=done, response__revision=1)
-    rows = labels.order_by().values_list("response__assignment", "unit", "variable", "value")
-    return {(pk, unit, variable): value for pk, unit, variable, value in rows}
+def begun_scores(campaign: Campaign, raters: Collection[int], use: str) -> dict[int, Score]:
+    """Like `scores`, but only for raters who have answered an item of this use."""
+    return {rater: each for rater, each in scores(campaign, raters, use).items() if each.items}
 
 
 def shows_feedback(assignment: Assignment) -> bool:
-    """Whether the known answers of an item may ever be shown to its people."""
+    """Whether the gold answers of the item may be shown to the people who answer it."""
     return assignment.item.use == Item.Use.PRACTICE

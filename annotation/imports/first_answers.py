@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from django.db import IntegrityError, transaction
 
-from annotation.answers.submission import Ready, Stands, Wrong, submit_many
+from annotation.answers.submission import PreparedAnswer, StoredRevision, SubmitError, submit_many
 from annotation.answers.types import Circumstances
 from annotation.imports.grouping import Group
 from annotation.models import Assignment, Campaign, Item, Rater
@@ -23,7 +23,7 @@ Place = tuple[int, str, int, str]
 CHUNK = 100
 """A database takes only so many values at once."""
 _assign = PreparedInsert(Assignment)
-Offer = tuple[Ready, Circumstances]
+Offer = tuple[PreparedAnswer, Circumstances]
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class FirstImports:
             self._check(found)
             self.written(first)
 
-    def _check(self, found: Stands | Wrong) -> None:
-        if not isinstance(found, Stands):
+    def _check(self, found: StoredRevision | SubmitError) -> None:
+        if not isinstance(found, StoredRevision):
             raise found
 
 

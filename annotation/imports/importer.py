@@ -20,7 +20,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from annotation.answers.evidence import misplaced
+from annotation.answers.evidence import find_misplaced_evidence
 from annotation.answers.submission import Circumstances, Detail, prepare, submit
 from annotation.imports import clapnq, crux
 from annotation.imports.clapnq import released_groups
@@ -275,7 +275,11 @@ def import_labels(
             _Importer(campaign, report, known).take(groups, progress)
         if changed := sum(report.labels.values()) + report.missing:
             record("labels.imported", campaign.pk, campaign, labels=changed)
-    doubts = [str(each) for each in misplaced(campaign, report.labels)] if report.labels else []
+    doubts = (
+        [str(each) for each in find_misplaced_evidence(campaign, report.labels)]
+        if report.labels
+        else []
+    )
     report.warnings = doubts + notes.warnings + report.warnings
     report.skipped = notes.skipped
     return report

@@ -18,7 +18,7 @@ from audit.recording import record
 from datasets.db.prepared import Given, Prepared
 
 Status = Assignment.Status
-LONGEST = 366 * 24 * 60
+MAX_LEASE = 366 * 24 * 60
 
 
 class Ended(StrEnum):

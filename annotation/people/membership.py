@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import (
-    LONGEST_REASON,
+    MAX_REASON,
     Assignment,
     Campaign,
     Decision,
@@ -195,8 +195,8 @@ def excluded(campaign: str) -> dict[str, str]:
 def exclude(campaign: Campaign, rater: Rater, reason: str, by: User | None = None) -> Exclusion:
     """Leaves a rater out. Another reason takes the place of the one before. Raises PeopleError."""
     reason = " ".join(reason.split())
-    if not 1 <= len(reason) <= LONGEST_REASON:
-        raise PeopleError(f"give a reason of 1 to {LONGEST_REASON} characters")
+    if not 1 <= len(reason) <= MAX_REASON:
+        raise PeopleError(f"give a reason of 1 to {MAX_REASON} characters")
     if rater.kind not in (Rater.Kind.HUMAN, Rater.Kind.JUDGE):
         raise PeopleError(f"{rater.name} is neither a person nor a judge of the study")
     if not Assignment.objects.filter(item__campaign=campaign, rater=rater).exists():

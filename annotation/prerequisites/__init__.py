@@ -1,9 +1,10 @@
-"""Which items have to wait for a prerequisite campaign or another condition, and why.
+"""Prerequisites: which items have to wait for another campaign or another condition, and why.
 
-`FOLLOWS` has the rule of each protocol that may follow another campaign. `WAITS` has every reason
-to wait, by the option of the campaign that brings it, and `PRACTICE` the one that is no option. A
-campaign with none of these skips all of this. A design that could not follow what it names is
-refused.
+`base` defines the two kinds of rule and their common conditions. `RULES` has the rule of each
+protocol that may have a prerequisite, with a module for each. `WAIT_RULES` has the rules that make
+items wait, by campaign option, and `PRACTICE` is the one that belongs to no option. Callers use
+the functions of this module. A campaign without prerequisite, validation and practice costs no
+query.
 """
 
 from __future__ import annotations
@@ -15,89 +16,90 @@ from django.db.models import Q
 from annotation.campaigns.design import Design, DesignError
 from annotation.gold import scoring
 from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.prerequisites import grounded_answer, rubric_passage, verdict_validation
-from annotation.prerequisites.base import Follows, Wait, prerequisite_of
+from annotation.prerequisites import grounded_answer, label_validation, rubric_passage
+from annotation.prerequisites.base import PrerequisiteRule, WaitRule, prerequisite_of
 from annotation.protocols.base import Protocol
 from datasets.models import Batch
 
-FOLLOWS: dict[str, Follows] = {
-    "grounded-answer": grounded_answer.FOLLOWS,
-    "rubric-passage": rubric_passage.FOLLOWS,
+RULES: dict[str, PrerequisiteRule] = {
+    "grounded-answer": grounded_answer.RULES,
+    "rubric-passage": rubric_passage.RULES,
 }
 
 
 def _not_ready(campaign: Campaign, rater: Rater) -> Q:
-    return ~FOLLOWS[campaign.protocol].ready(campaign, rater)
+    return ~RULES[campaign.protocol].ready(campaign, rater)
 
 
-def _words(campaign: Campaign) -> str:
-    return FOLLOWS[campaign.protocol].words(campaign)
+def _describe(campaign: Campaign) -> str:
+    return RULES[campaign.protocol].describe(campaign)
 
 
-WAITS: dict[str, Wait] = {
-    "prerequisite": Wait(_not_ready, _words),
-    "validates": Wait(verdict_validation.waits, verdict_validation.words),
+WAIT_RULES: dict[str, WaitRule] = {
+    "prerequisite": WaitRule(_not_ready, _describe),
+    "validates": WaitRule(label_validation.unlabelled_items, label_validation.describe_wait),
 }
 
 
-PRACTICE = Wait(scoring.holds_back, scoring.words)
+PRACTICE = WaitRule(scoring.waiting_for_practice, scoring.describe_practice)
 
 
-def reasons(campaign: Campaign) -> list[Wait]:
-    """Why items of this campaign may have to wait; most campaigns have no reason."""
-    found = [wait for option, wait in WAITS.items() if campaign.options.get(option)]
+def wait_rules(campaign: Campaign) -> list[WaitRule]:
+    """Return the rules that make items of this campaign wait. Most campaigns have none."""
+    found = [wait for option, wait in WAIT_RULES.items() if campaign.options.get(option)]
     return found if campaign.practice_of_id is None else [PRACTICE, *found]
 
 
-def waits_for(campaign: Campaign, rater: Rater) -> Q:
-    """The items of a campaign that this person may not be given yet, as a condition on `Item`."""
+def waiting_items(campaign: Campaign, rater: Rater) -> Q:
+    """Return the items that this person may not get yet, as a condition on `Item`."""
     found = Q(pk__in=())
-    for wait in reasons(campaign):
-        found |= wait.holds(campaign, rater)
+    for wait in wait_rules(campaign):
+        found |= wait.selects(campaign, rater)
     return found
 
 
-def why(campaign: Campaign) -> str:
-    """What its items may wait for, in words that follow "waits for"; nothing where none does."""
-    return " and for ".join(wait.words(campaign) for wait in reasons(campaign))
+def describe_waits(campaign: Campaign) -> str:
+    """Return what items may wait for, as the end of the sentence "waits for …", or nothing."""
+    return " and for ".join(wait.describe(campaign) for wait in wait_rules(campaign))
 
 
-def asked_of(item: Item, rater: Rater, names: list[str]) -> list[str]:
-    """The units of a ready item that a person is asked, in the given order of its names."""
+def units_asked(item: Item, rater: Rater, names: list[str]) -> list[str]:
+    """Return the units of a ready item that a person is asked, in the order of `names`."""
     if prerequisite_of(item.campaign):
-        names = FOLLOWS[item.campaign.protocol].asks(item, rater, names)
+        names = RULES[item.campaign.protocol].asks(item, rater, names)
     return (
-        verdict_validation.asked(item, names)
-        if verdict_validation.validated_judge(item.campaign)
+        label_validation.units_labelled(item, names)
+        if label_validation.validated_judge(item.campaign)
         else names
     )
 
 
-def verdicts_seen(campaign: Campaign) -> str:
-    """The judge whose verdicts people see beside the questions; nobody in most campaigns."""
-    return verdict_validation.validated_judge(campaign)
+def judge_shown(campaign: Campaign) -> str:
+    """Return the judge whose labels people see beside the questions, or an empty string."""
+    return label_validation.validated_judge(campaign)
 
 
 def ready_for_judges(campaign: Campaign) -> Q:
-    """The items of a campaign that judges may be asked now, as a condition on `Item`."""
+    """Return the items that judges may be asked now, as a condition on `Item`."""
     if not prerequisite_of(campaign):
         return Q()
-    return FOLLOWS[campaign.protocol].judges(campaign)
+    return RULES[campaign.protocol].judges(campaign)
 
 
-def asked_of_judges(item: Item, names: list[str]) -> list[str]:
-    """The units of such an item that judges are asked, in the given order; none where nobody was.
+def units_asked_of_judges(item: Item, names: list[str]) -> list[str]:
+    """Return the units of a ready item that judges are asked, in the order of `names`.
 
-    They are those that people are asked, so that each of a judge's labels has a human beside it.
+    They are the units that people are asked, so that each judge's label can be compared. If no
+    person was asked any, neither are judges.
     """
     if not prerequisite_of(item.campaign):
         return names
-    return FOLLOWS[item.campaign.protocol].asks_judges(item, names)
+    return RULES[item.campaign.protocol].asks_judges(item, names)
 
 
-def asked_so_far(campaign: Campaign, items: Collection[int]) -> dict[int, set[str]] | None:
-    """The names of the units that anybody is asked of these items by now; None for all of them."""
-    if not prerequisite_of(campaign) or not FOLLOWS[campaign.protocol].draws(campaign):
+def units_asked_so_far(campaign: Campaign, items: Collection[int]) -> dict[int, set[str]] | None:
+    """Return the names of the units of these items asked of any rater so far, or None for all."""
+    if not prerequisite_of(campaign) or not RULES[campaign.protocol].samples(campaign):
         return None
     found: dict[int, set[str]] = {pk: set() for pk in items}
     drawn = Item.objects.filter(pk__in=items, drawn__isnull=False).values_list("pk", "drawn")
@@ -108,12 +110,12 @@ def asked_so_far(campaign: Campaign, items: Collection[int]) -> dict[int, set[st
 
 
 def check_prerequisite(protocol: Protocol, batch: Batch, design: Design) -> None:
-    """Whether the prerequisite is there, of this batch and of a fit protocol. Raises DesignError.
+    """Check the prerequisite of a design, and the options that need one.
 
-    With the options that need one.
+    Raises DesignError unless the prerequisite exists, and has this batch and a suitable protocol.
     """
     if design.sampling == "own" and not design.prerequisite:
-        raise DesignError("option sampling=own draws from earlier answers; give a prerequisite too")
+        raise DesignError("option sampling=own needs earlier answers; give a prerequisite too")
     if design.strata:
         _check_strata(protocol, design)
     if design.gate and not (design.prerequisite and protocol.name == "grounded-answer"):
@@ -124,29 +126,29 @@ def check_prerequisite(protocol: Protocol, batch: Batch, design: Design) -> None
 
 
 def _check_campaign(protocol: Protocol, batch: Batch, name: str) -> None:
-    if protocol.name not in FOLLOWS:
-        raise DesignError(f"option prerequisite means nothing to {protocol.name}; leave it out")
+    if protocol.name not in RULES:
+        raise DesignError(f"option prerequisite does not apply to {protocol.name}; leave it out")
     first = Campaign.objects.filter(name=name).first()
     if first is None:
-        raise DesignError(f"option prerequisite names campaign {name!r}, which is not there")
+        raise DesignError(f"option prerequisite names campaign {name!r}, which does not exist")
     if first.batch_id != batch.pk:
         raise DesignError(f"campaign {name!r} is over another batch; name one over {batch.name!r}")
-    fit = FOLLOWS[protocol.name].after
+    fit = RULES[protocol.name].after
     if first.protocol not in fit:
         wrong = f"{protocol.name} follows {' or '.join(fit)}, and campaign {name!r} is"
         raise DesignError(f"{wrong} {first.protocol}; name another")
 
 
 def _check_turn(protocol: Protocol, design: Design) -> None:
-    """Whether a campaign after a written answer says what it does with it."""
+    """Check that a campaign after written answers either revises or validates them."""
     if protocol.written and len({"action", "grounded"} & set(design.variables)) != 1:
-        wanted = "either action, for a second round, or grounded, to validate the answers"
-        raise DesignError(f"option prerequisite needs option variables with {wanted}; mend it")
+        choices = "either action, for a second round, or grounded, to validate the answers"
+        raise DesignError(f"option prerequisite needs option variables with {choices}; change it")
 
 
 def _check_strata(protocol: Protocol, design: Design) -> None:
     shared = protocol.sampled and design.prerequisite and design.sampling in (None, "shared")
     if not shared:
-        raise DesignError("option strata is for a shared draw with a prerequisite; leave it out")
+        raise DesignError("option strata is for a shared sample with a prerequisite; leave it out")
     if not Rater.objects.filter(name=design.strata, kind=Rater.Kind.JUDGE).exists():
-        raise DesignError(f"option strata names judge {design.strata!r}, which is not there")
+        raise DesignError(f"option strata names judge {design.strata!r}, which does not exist")

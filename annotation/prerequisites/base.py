@@ -1,6 +1,6 @@
 """The types of prerequisite rules, and the conditions that they share.
 
-A closed prerequisite makes nobody wait: no further answers will come to it.
+Items do not wait for a closed prerequisite, since it will get no further answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Ready = Callable[[Campaign, Rater], Q]
 ReadyForJudges = Callable[[Campaign], Q]
 Asks = Callable[[Item, Rater, list[str]], list[str]]
 AsksJudges = Callable[[Item, list[str]], list[str]]
-Words = Callable[[Campaign], str]
+Describe = Callable[[Campaign], str]
 
 
 def anything(campaign: Campaign) -> Q:
@@ -38,16 +38,15 @@ def until_done(campaign: Campaign) -> str:
 
 
 @dataclass(frozen=True)
-class Follows:
-    """How campaigns of a protocol follow another campaign, their prerequisite.
+class PrerequisiteRule:
+    """The rule by which campaigns of a protocol depend on another campaign, their prerequisite.
 
     `after` are the protocols that the prerequisite may have. `ready(campaign, rater)` selects the
-    items that this person may be given now, `judges(campaign)` those that judges may. Once an item
-    is ready, `asks(item, rater, names)` are the units that the person is asked, of the item's
-    `names` and in their order, and `asks_judges(item, names)` those of judges. It may store a draw
-    in `Item.drawn`, if whoever comes second finds what the first one stored. `draws(campaign)` says
-    whether fewer units than an item has may be asked. `words(campaign)` end the sentence
-    "waits for …".
+    items that this person may get now, and `judges(campaign)` those that judges may get. For a
+    ready item, `asks(item, rater, names)` returns the units that the person is asked, among `names`
+    and in their order, and `asks_judges(item, names)` those for judges. It may store a sample in
+    `Item.drawn`, which later callers then find. `samples(campaign)` says whether items may be asked
+    with fewer units than they have. `describe(campaign)` ends the sentence "waits for …".
     """
 
     after: tuple[str, ...]
@@ -55,20 +54,20 @@ class Follows:
     asks: Asks = every_unit
     judges: ReadyForJudges = anything
     asks_judges: AsksJudges = every_unit_of_judges
-    words: Words = until_done
-    draws: Callable[[Campaign], bool] = lambda campaign: False
+    describe: Describe = until_done
+    samples: Callable[[Campaign], bool] = lambda campaign: False
 
 
 @dataclass(frozen=True)
-class Wait:
-    """One reason for items to wait: which of them do, and the words behind "waits for …"."""
+class WaitRule:
+    """One reason for items to wait: the condition for it, and the end of "waits for …"."""
 
-    holds: Ready
-    words: Words
+    selects: Ready
+    describe: Describe
 
 
 def prerequisite_of(campaign: Campaign) -> str:
-    """The name of the campaign that this one follows, or nothing."""
+    """Return the name of the campaign's prerequisite, or an empty string."""
     return str(campaign.options.get("prerequisite") or "")
 
 
@@ -76,9 +75,9 @@ CLOSED = ("done", "failed", "declined")
 
 
 def people_are_done(prerequisite: str) -> Q:
-    """Each item of the query has as many answers of people there as it has places.
+    """Return whether each item of the query there has as many answers from people as slots.
 
-    Imported answers count as well. A query that people are not asked has no places to wait for.
+    Imported answers count too. A query that people are not asked has no slots.
     """
     answers = Assignment.objects.filter(
         item=OuterRef("pk"), rater__kind="human", replicate=0, scope="", status="done"
@@ -89,7 +88,7 @@ def people_are_done(prerequisite: str) -> Q:
 
 
 def has_answered(prerequisite: str, rater: Rater) -> Q:
-    """This person has answered items of the query there, has none begun, and can get no more."""
+    """Return whether this person has answered items of the query there and can get no more."""
     mine = Assignment.objects.filter(
         item__campaign__name=prerequisite,
         item__query=OuterRef("query"),
@@ -104,14 +103,14 @@ def has_answered(prerequisite: str, rater: Rater) -> Q:
 
 
 def judge_is_done(prerequisite: str, judge: str) -> Q:
-    """This judge was asked each item of the query there, and has given each an answer or failed."""
+    """Return whether this judge has answered, or failed on, each item of the query there."""
     rows = Assignment.objects.filter(item=OuterRef("pk"), rater__name=judge)
     waiting = Q(Exists(rows.exclude(status__in=CLOSED)))
     return ~Q(Exists(_of_query(prerequisite).filter(~Q(Exists(rows)) | waiting)))
 
 
 def _of_query(prerequisite: str) -> QuerySet[Item]:
-    """The items of the outer item's query in the prerequisite, unless that is closed."""
+    """Return the items of the outer item's query in the prerequisite, unless that is closed."""
     return Item.objects.filter(
         open_now("campaign"),
         campaign__name=prerequisite,

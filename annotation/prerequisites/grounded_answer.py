@@ -1,9 +1,9 @@
-"""Second round and validation of grounded answers: always by another person.
+"""Second round and validation of grounded answers, always by another person.
 
 An item of the second round is ready once another person's first answer to the same question
-exists. A person who was asked the question in any campaign before is not asked again. With the
-option `gate` only answers whose selected sentences leave a gap continue. In a validation pass
-nobody judges an answer to a question that they were asked themselves.
+exists. A person who was asked the question in an earlier campaign is not asked again. With the
+option `gate` only answers whose selected sentences leave a gap go to the second round. In a
+validation pass no person judges an answer to a question that this person was asked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.models import Assignment, Campaign, Item, Rater, Response
-from annotation.prerequisites.base import Follows, prerequisite_of
+from annotation.prerequisites.base import PrerequisiteRule, prerequisite_of
 from annotation.presentation import (
     FirstAnswer,
     by_others,
@@ -33,12 +33,12 @@ def ready(campaign: Campaign, rater: Rater) -> Q:
     )
     if validates_answers(campaign, schema(campaign)):
         return ~Q(Exists(mine))
-    there = first_answers(campaign).filter(assignment__item__query=OuterRef("query"))
-    return Q(Exists(there)) & ~Q(Exists(mine))
+    answers = first_answers(campaign).filter(assignment__item__query=OuterRef("query"))
+    return Q(Exists(answers)) & ~Q(Exists(mine))
 
 
 def earlier(campaign: Campaign) -> list[str]:
-    """The names of the campaigns before this one, back to the first: each follows the next."""
+    """Return the names of the campaigns before this one, back to the first."""
     names: list[str] = []
     before = prerequisite_of(campaign)
     while before and before not in names:
@@ -48,19 +48,19 @@ def earlier(campaign: Campaign) -> list[str]:
     return names
 
 
-def judges(campaign: Campaign) -> Q:
-    """A judge is shown no first answer, so a second round asks none; a validation pass asks all."""
+def ready_for_judges(campaign: Campaign) -> Q:
+    """Select no items in a second round, since judges see no first answer, and all otherwise."""
     return Q() if schema(campaign).variable("action") is None else Q(pk__in=())
 
 
 def first_answers(campaign: Campaign) -> QuerySet[Response]:
-    """The answers that a second round may show, the oldest place first."""
+    """Return the answers that a second round may show, those of the oldest slot first."""
     answers = usable_answers(prerequisite_of(campaign))
     return with_a_gap(answers) if design(campaign).gate else answers
 
 
 def first_answer(item: Item, rater: Rater) -> FirstAnswer | None:
-    """The answer of somebody else that this person sees in the second round."""
+    """Return another person's answer that this person sees in the second round."""
     campaign = item.campaign
     second = campaign.protocol == "grounded-answer" and prerequisite_of(campaign)
     if not second or schema(campaign).variable("action") is None:
@@ -71,15 +71,16 @@ def first_answer(item: Item, rater: Rater) -> FirstAnswer | None:
 
 
 def shown_beside(assignment: Assignment) -> str:
-    """The first answer that this person is shown; nothing but in a second round."""
+    """Return the first answer that this person is shown, or an empty string."""
     first = first_answer(assignment.item, assignment.rater)
     return first.text if first else ""
 
 
 def check_action(assignment: Assignment, entries: list[Entry], channel: Channel) -> None:
-    """Whether what is kept is the first answer unchanged, and what is modified another.
+    """Check that a kept answer equals the first answer, and that a modified one differs.
 
-    Raises RefusedError. A file holds history, and a judge sees no first answer.
+    Raises RefusedError. Imports are not checked, since history cannot be changed. Judges see no
+    first answer.
     """
     acted = [e for e in entries if e.values.get("action") in ("keep", "modify") and e.written]
     if not acted or channel not in ("page", "api"):
@@ -98,15 +99,16 @@ def check_action(assignment: Assignment, entries: list[Entry], channel: Channel)
 
 
 def check_grounds(asked: Schema, spec: ItemSpec, entries: list[Entry], channel: Channel) -> None:
-    """Whether nothing is written where no passage is shown: there the answer is a deflection.
+    """Check that no answer is written if no passage is shown, since it must be a deflection then.
 
-    Raises RefusedError. A file holds history, and a judge that answers all the same has erred.
+    Raises RefusedError. Imports are not checked, since history cannot be changed. Judges are not
+    either: a judge that answers nevertheless has made an error, which is recorded.
     """
     if asked.protocol.name != "grounded-answer" or channel not in ("page", "api"):
         return
     if any(text.field.startswith(PASSAGE) for text in spec.texts):
         return
-    wrong = "is written, and there is no passage to write it from; give yes for deflected"
+    wrong = "is written although there is no passage to write it from; give yes for deflected"
     problems = [Problem(entry.name, "written", wrong) for entry in entries if entry.written]
     if problems:
         raise RefusedError(problems)
@@ -115,22 +117,24 @@ def check_grounds(asked: Schema, spec: ItemSpec, entries: list[Entry], channel: 
 def _wrong(action: str, written: Prose | None, first: FirstAnswer) -> str | None:
     same = written is not None and lines_of(written.text) == lines_of(first.text)
     if action == "keep" and not same:
-        return "is keep, and the text is not the first answer; take it unchanged, or give modify"
+        return "is keep, but the text is not the first answer; use it unchanged, or give modify"
     if action == "modify" and same:
-        return "is modify, and the text is the first answer unchanged; change it, or give keep"
+        return "is modify, but the text is the first answer unchanged; change it, or give keep"
     return None
 
 
 def lines_of(text: str) -> list[str]:
-    """A text by lines, however they end: a browser's field ends them in its own way."""
+    """Split a text into lines, with any line ends, since browsers use their own."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def words(campaign: Campaign) -> str:
+def describe_wait(campaign: Campaign) -> str:
     first = prerequisite_of(campaign)
     if validates_answers(campaign, schema(campaign)):
-        return f"somebody else, as you were asked the same request in “{first}”"
-    return f"a first answer by somebody else in “{first}”"
+        return f"another person, as you were asked the same request in “{first}”"
+    return f"a first answer by another person in “{first}”"
 
 
-FOLLOWS = Follows(after=("grounded-answer",), ready=ready, judges=judges, words=words)
+RULES = PrerequisiteRule(
+    after=("grounded-answer",), ready=ready, judges=ready_for_judges, describe=describe_wait
+)

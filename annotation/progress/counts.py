@@ -17,7 +17,7 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
-from annotation.counters import answers, answers_by_rater, numbers, raters_with, tallied
+from annotation.counters import answers, answers_by_rater, count_raters, numbers, sum_counts
 from annotation.models import Assignment, Campaign, Item, Rater, Response
 
 DONE = Q(status=Assignment.Status.DONE)
@@ -147,11 +147,11 @@ def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
     Gold and practice items, which have no end of places, are left out.
     """
     return campaigns.select_related("batch").annotate(
-        items_total=tallied(f"items/{STUDY_USE}"),
-        places=tallied(f"places/{STUDY_USE}"),
-        places_done=tallied(PLACED, raters=PEOPLE),
-        imported=tallied(IMPORTED, raters=PEOPLE),
+        items_total=sum_counts(f"items/{STUDY_USE}"),
+        places=sum_counts(f"places/{STUDY_USE}"),
+        places_done=sum_counts(PLACED, raters=PEOPLE),
+        imported=sum_counts(IMPORTED, raters=PEOPLE),
         people_done=F("places_done") + F("imported"),
-        people=raters_with(PLACED, IMPORTED, raters=PEOPLE),
-        judges=raters_with(PLACED, IMPORTED, raters=JUDGES),
+        people=count_raters(PLACED, IMPORTED, raters=PEOPLE),
+        judges=count_raters(PLACED, IMPORTED, raters=JUDGES),
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from annotation.answers.evidence import misplaced, misplaced_labels
+from annotation.answers.evidence import find_misplaced_evidence, misplaced_label_ids
 from annotation.gold.scoring import Score
 from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label, Rater, Span
 from annotation.progress.counts import DONE, people_of
@@ -122,12 +122,12 @@ def _together(scores: Iterable[Score]) -> Score:
 
 
 def _elsewhere(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Hint]:
-    for found in misplaced(campaign, list(people)):
+    for found in find_misplaced_evidence(campaign, list(people)):
         if found.rater_kind == Rater.Kind.HUMAN:
             text = (
                 f"Of {found.rationales} rationales {found.total} do not stand in the text that was "
-                f"judged, but word for word in another of the same query ({found.places}). Look "
-                "whether the right text was judged."
+                "judged, but word for word in another of the same query "
+                f"({found.texts_in_words}). Look whether the right text was judged."
             )
             labels = {"of": "elsewhere", "variable": found.variable}
             rater = people[found.rater].rater
@@ -182,7 +182,7 @@ def labels_of(campaign: Campaign, rater: Rater, chosen: Chosen) -> QuerySet[Labe
             fast = fast_answers(campaign, (rater.pk,))
             labels = labels.filter(response__assignment__in=fast.values("pk"))
         case "elsewhere":
-            labels = labels.filter(pk__in=misplaced_labels(campaign, rater.name))
+            labels = labels.filter(pk__in=misplaced_label_ids(campaign, rater.name))
         case "known":
             labels = labels.filter(Exists(_missed()))
         case "others":

@@ -15,7 +15,7 @@ from django.db.models import Count, F, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
-from annotation.gold.scoring import Score, standings
+from annotation.gold.scoring import Score, begun_scores
 from annotation.models import Assignment, Campaign, Item
 from annotation.people.membership import excluded
 from annotation.progress.counts import (
@@ -291,8 +291,8 @@ def _pace(campaign: Campaign, raters: Collection[int]) -> Pace:
         now,
         times(campaign, raters),
         speeds(campaign, raters),
-        standings(campaign, Item.Use.GOLD, raters),
-        standings(first, Item.Use.PRACTICE, raters) if first else {},
+        begun_scores(campaign, raters, Item.Use.GOLD),
+        begun_scores(first, raters, Item.Use.PRACTICE) if first else {},
         tuple(by_day(campaign, timezone.localdate(now), DAYS, raters)),
     )
 

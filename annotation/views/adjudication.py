@@ -35,7 +35,7 @@ from annotation.adjudication.disputes import (
     queue,
     worded,
 )
-from annotation.answers.drafts import Standing, check_shape
+from annotation.answers.drafts import DraftState, check_draft
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, ConflictError, Outcome
 from annotation.campaigns.rendering import render as render_guideline
@@ -131,7 +131,7 @@ def _decided(request: HttpRequest, case: Case, user: User) -> Outcome:
     form = request.POST
     case.blinding.check_names(unit_names(form))
     payload = from_form(case.schema, case.blinding.units, form)
-    check_shape(payload)
+    check_draft(payload)
     circumstances = Circumstances(
         key=key_of(form),
         seen=whole(form, "seen") or 0,
@@ -312,7 +312,7 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
         "case": case,
         "sheet": sheet,
         "cards": list(cards(case, sheet.rows[0])),
-        "standing": Standing(payload, 0, case.revision, saved_at),
+        "standing": DraftState(payload, 0, case.revision, saved_at),
         "history": list(_history(case, user)),
         "beside": beside(case, user, wanted),
         "question": question(wanted),

@@ -13,17 +13,17 @@ from django.views.decorators.http import require_POST
 from annotation.access import MAY_WORK, ON_SHOW, ever_my_assignment, user_of
 from annotation.answers.drafts import (
     StaleDraftError,
-    check_shape,
-    checked_fresh,
+    check_draft,
+    check_state,
+    draft_state,
+    read_draft_state,
     save_draft,
-    standing,
-    standing_of,
 )
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import (
     Circumstances,
     ConflictError,
-    Held,
+    LockedAnswer,
     LostLeaseError,
     Outcome,
     prepare,
@@ -31,10 +31,10 @@ from annotation.answers.submission import (
 )
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.assignments.queue import (
-    is_put_out,
+    has_lost_access,
     next_assignment,
     next_in_transaction,
-    take_again,
+    reclaim,
 )
 from annotation.gold.scoring import shows_feedback
 from annotation.models import Assignment, Response
@@ -178,7 +178,7 @@ def _keep(sent: Sent) -> JsonResponse:
 def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
     """Raises RefusedError where a field cannot be read, ChangedError and, with a key,
     StoredBeforeError."""
-    take_again(assignment)
+    reclaim(assignment)
     late = _why_too_late(assignment)
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
     blinding = blinding_of(assignment, spec)
@@ -191,7 +191,7 @@ def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
         raise ChangedError(changed)
     blinding.check_names(unit_names(form))
     payload = from_form(asked, blinding.units, form)
-    check_shape(payload)
+    check_draft(payload)
     return Sent(
         assignment,
         spec,
@@ -210,7 +210,7 @@ def _why_too_late(assignment: Assignment) -> str:
     if assignment.status not in ON_SHOW:
         return TAKEN_BACK
     campaign = assignment.item.campaign
-    if is_put_out(assignment):
+    if has_lost_access(assignment):
         return PUT_OUT
     if campaign.takes_answers:
         return ""
@@ -236,9 +236,9 @@ def _submit(sent: Sent) -> tuple[Outcome, str]:
     """
     circumstances, assignment = sent.circumstances, sent.assignment
 
-    def check(held: Held) -> None:
-        there = standing_of(held.draft, held.current)
-        checked_fresh(there, sent.version, circumstances.seen or 0, sent.payload)
+    def check(held: LockedAnswer) -> None:
+        there = draft_state(held.draft, held.current)
+        check_state(there, sent.version, circumstances.seen or 0, sent.payload)
 
     ready = prepare(assignment, sent.payload, "page", sent.spec, sent.schema, keep_refusal=True)
     campaign, forgotten = assignment.item.campaign, None
@@ -294,7 +294,7 @@ def _changed(error: ChangedError) -> JsonResponse:
 
 
 def _conflict(sent: Sent) -> JsonResponse:
-    there = standing(sent.assignment)
+    there = read_draft_state(sent.assignment)
     answer = {
         "mine": sent.blinding.hidden(sent.payload),
         "theirs": sent.blinding.hidden(there.payload),

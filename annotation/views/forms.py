@@ -22,12 +22,12 @@ from django.utils import timezone
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
 from annotation.campaigns.design import Design, read_pairs
 from annotation.campaigns.settings import LONGEST_GUIDELINE, Terms, read_deadline
-from annotation.gold.scoring import LONGEST
+from annotation.gold.scoring import MAX_ADMISSION_REASON
 from annotation.imports.gold import Known, set_known
-from annotation.models import LONGEST_REASON, Campaign, Membership, Rater, User
-from annotation.people.leases import LONGEST as LONGEST_LEASE
+from annotation.models import MAX_REASON, Campaign, Membership, Rater, User
+from annotation.people.leases import MAX_LEASE
 from annotation.people.membership import readable
-from annotation.prerequisites import FOLLOWS
+from annotation.prerequisites import RULES
 from annotation.protocols import PROTOCOLS
 from datasets.models import Batch
 from datasets.options import options_of
@@ -217,7 +217,7 @@ class KnownForm(forms.Form):
 
 class AdmitForm(forms.Form):
     rater = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=2**31 - 1)
-    reason = forms.CharField(max_length=LONGEST)
+    reason = forms.CharField(max_length=MAX_ADMISSION_REASON)
 
 
 def take_file(campaign: Campaign, file: UploadedFile[Any], use: str) -> Known:
@@ -332,7 +332,7 @@ class SettingsForm(forms.Form):
         label="A place is held, in minutes",
         required=False,
         min_value=5,
-        max_value=LONGEST_LEASE,
+        max_value=MAX_LEASE,
         help_text="After the last sign of life it goes to somebody else. Empty: it is held for "
         "good. 1440 is a day.",
     )
@@ -358,7 +358,7 @@ class MemberForm(forms.Form):
 
 class ReasonForm(forms.Form):
     reason = forms.CharField(
-        max_length=LONGEST_REASON, error_messages={"required": "Give a reason; the report says it."}
+        max_length=MAX_REASON, error_messages={"required": "Give a reason; the report says it."}
     )
 
 
@@ -551,7 +551,7 @@ class CampaignForm(TermsForm):
 
     def _before(self) -> list[tuple[str, str]] | None:
         """The campaigns that this one could follow; None where its protocol follows none."""
-        follows = FOLLOWS.get(self.protocol.name)
+        follows = RULES.get(self.protocol.name)
         if follows is None:
             return None
         fit = readable(self.user).filter(batch=self.batch, protocol__in=follows.after)

@@ -13,9 +13,9 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import MAY_WORK, my_assignment, progress_here, user_of, with_neighbours
-from annotation.answers.drafts import StaleDraftError, standing
+from annotation.answers.drafts import StaleDraftError, read_draft_state
 from annotation.answers.submission import Circumstances, ConflictError
-from annotation.assignments.context import Editable, editable, mend, verdicts_of
+from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.item_context import sheet_of
 from annotation.prerequisites.grounded_answer import shown_beside
@@ -34,7 +34,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     assignment, beside = with_neighbours(user, uid)
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
-    there, page = standing(assignment), page_of(declared(campaign).slug)
+    there, page = read_draft_state(assignment), page_of(declared(campaign).slug)
     texts = ordered_texts(assignment, spec)
     blinding = blinding_of(assignment, spec)
     sheet = sheet_of(asked, spec, blinding.units, blinding.hidden(there.payload), texts)
@@ -46,7 +46,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "sheet": sheet,
         "basis": basis_of(asked, spec, blinding.units.values(), shown_beside(assignment)),
         "standing": there,
-        "verdicts": verdicts_of(assignment, spec, blinding),
+        "verdicts": judge_answers_for(assignment, spec, blinding),
         "verdicts_placed": set(),
         "progress": progress_here(user, campaign),
         "number": beside.number,
@@ -107,7 +107,7 @@ def _shown(request: HttpRequest, there: Editable) -> HttpResponse:
 def _mended(form: QueryDict, there: Editable, place: int) -> JsonResponse:
     try:
         evidence = _json(form.get("evidence"))
-        outcome = mend(there, evidence, _circumstances(form))
+        outcome = correct_nugget(there, evidence, _circumstances(form))
     except RefusedError as error:
         return JsonResponse({"problems": [asdict(p) for p in error.problems]}, status=422)
     except StaleDraftError:

@@ -25,7 +25,7 @@ from annotation.access import (
 from annotation.adjudication.disputes import adjudicable
 from annotation.assignments.queue import next_assignment
 from annotation.campaigns.settings import open_now
-from annotation.gold.scoring import Checked, checked, passes, score, shows_feedback
+from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
 from annotation.models import Assignment, Campaign, Draft, Item, Rater, Response, User, rater_of
 from annotation.people.membership import workable
 from annotation.people.prolific import completion
@@ -50,7 +50,7 @@ def work(request: HttpRequest) -> HttpResponse:
             "campaign": campaign,
             "title": declared(campaign).title,
             "progress": numbers[campaign.pk],
-            "waits_for": prerequisites.why(campaign),
+            "waits_for": prerequisites.describe_waits(campaign),
             "done": done.get(campaign.pk, []),
         }
         for campaign in campaigns
@@ -84,7 +84,7 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
         "campaign": campaign,
         "progress": numbers,
         "waiting": sum(p.left for p in progress_of(user, others).values()),
-        "waits_for": prerequisites.why(campaign),
+        "waits_for": prerequisites.describe_waits(campaign),
         "completion": completion(user, campaign) if user.is_guest else None,
     }
     return render(request, "work/finished.html", context)
@@ -191,22 +191,22 @@ def _texts(assignment: Assignment, spec: ItemSpec) -> list[tuple[str, Text]]:
 def _told(assignment: Assignment, spec: ItemSpec) -> Iterator[Told]:
     asked, units = schema(assignment.item.campaign), asked_units(assignment, spec)
     turned = blinding_of(assignment, spec).turned
-    for each in checked(assignment):
+    for each in compare_with_gold(assignment):
         unit = units[each.unit]
         variable = asked.variable(each.variable, unit.kind)
         if variable is not None:
             yield _row(each, unit.text, variable, asked, turned)
 
 
-def _row(each: Checked, text: str, variable: Variable, asked: Schema, turned: bool) -> Told:
+def _row(each: GoldComparison, text: str, variable: Variable, asked: Schema, turned: bool) -> Told:
     return Told(
         heading=variable.name,
         text=text,
         question=variable.question,
-        said=_word(variable, each.said, turned) if each.said is not None else "nothing",
-        known=_word(variable, each.known, turned),
+        said=_word(variable, each.answer, turned) if each.answer is not None else "nothing",
+        known=_word(variable, each.gold, turned),
         reason=each.reason,
-        is_right=each.is_right,
+        is_right=each.is_correct,
     )
 
 

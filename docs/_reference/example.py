@@ -13,7 +13,7 @@ from typing import Any
 from analysis.campaigns.misplaced_flags import flag_as_json
 from analysis.data.selection import ReportOptions
 from analysis.labels_file.reports import labels_report
-from annotation.answers.evidence import Misplaced
+from annotation.answers.evidence import MisplacedEvidence
 
 PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"
 QUERIES = 16
@@ -30,7 +30,7 @@ def report() -> dict[str, Any]:
         made = labels_report([path], levels, ReportOptions(resamples=20, reference="adjudicated"))  # type: ignore[arg-type]
     _add_crowd(made)
     # Of the material of a labels file nothing is known, so it gives no hint and no role.
-    misplaced = Misplaced(PEOPLE[0], "human", "rating", 9, Counter(report=1))
+    misplaced = MisplacedEvidence(PEOPLE[0], "human", "rating", 9, Counter(report=1))
     roles = {"development": 4, "evaluation": 24, "audit": 4, "compared": "evaluation"}
     # Made up, so that the page is the same wherever no process is started for it.
     check = made["check"] | {"libraries": {"krippendorff": "0.9.0"}}

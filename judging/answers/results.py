@@ -14,7 +14,7 @@ from annotation.answers.payloads import from_judge
 from annotation.answers.submission import (
     Circumstances,
     LostLeaseError,
-    Ready,
+    PreparedAnswer,
     fail_many,
     prepare,
     submit_many,
@@ -115,7 +115,7 @@ class _Closing:
     """An assignment with its checked answer, or with a missing reason."""
 
     assignment: Assignment
-    answer: tuple[Ready, Circumstances] | None
+    answer: tuple[PreparedAnswer, Circumstances] | None
     reason: str = ""
 
 
@@ -133,7 +133,7 @@ def _prepare_closing(result: Result, lease: uuid.UUID, schema: Schema, by_unit: 
     return _Closing(prepared.assignment, None, "unreadable")
 
 
-def _ready(prepared: Prepared, text: str, schema: Schema, by_unit: bool) -> Ready | None:
+def _ready(prepared: Prepared, text: str, schema: Schema, by_unit: bool) -> PreparedAnswer | None:
     """Check a completion for storing. None if it cannot be read."""
     try:
         return prepare(

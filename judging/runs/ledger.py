@@ -27,7 +27,7 @@ from django.utils import timezone
 
 from annotation.assignments.queue import order_for
 from annotation.models import Assignment, Campaign, Item, Unit
-from annotation.prerequisites import asked_of_judges, ready_for_judges
+from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
 from annotation.presentation import design
 from annotation.registry import declared
@@ -449,7 +449,7 @@ def _ready_items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[
     for item, names in _items_with_units(campaign, judge):
         if item.pk in ready:
             item.campaign = campaign
-            new = [n for n in asked_of_judges(item, names) if n not in planned.get(item.pk, ())]
+            new = [n for n in units_asked_of_judges(item, names) if n not in planned.get(item.pk, ())]
             if new:
                 yield item, new
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotation.assignments.queue import claim_place, order_for
+from annotation.assignments.queue import claim_slot, order_for
 from annotation.models import Assignment, Item, Rater
 from annotation.presentation import asked_units, present, schema, shown_texts
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
@@ -15,7 +15,7 @@ def person(item: Item, name: str) -> Assignment:
     rater, _ = Rater.objects.get_or_create(name=name)
     asked, shown = order_for(item, rater)
     return Assignment.objects.create(
-        item=item, rater=rater, slot=claim_place(item), asked=asked, shown=shown
+        item=item, rater=rater, slot=claim_slot(item), asked=asked, shown=shown
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.answers.submission import submit
-from annotation.assignments.queue import claim_place, next_assignment
+from annotation.assignments.queue import claim_slot, next_assignment
 from annotation.models import Assignment, Campaign, Item, Rater
 from tests.cast import campaign_of
 
@@ -43,7 +43,7 @@ def taken(campaign: Campaign, item: str, name: str, kind: str = "human") -> Assi
     who = Rater.objects.get_or_create(name=name, defaults={"kind": kind})[0]
     what = Item.objects.get(campaign=campaign, key=item)
     names = list(what.units.order_by("position").values_list("name", flat=True))
-    slot = claim_place(what) if kind == "human" else None
+    slot = claim_slot(what) if kind == "human" else None
     return Assignment.objects.create(item=what, rater=who, slot=slot, asked=names)
 
 

@@ -7,10 +7,10 @@ from django.db.models import Q
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import (
-    claim_place,
-    has_all,
-    is_let_in,
-    is_put_out,
+    claim_slot,
+    has_lost_access,
+    has_reached_limit,
+    may_take_items,
     next_assignment,
     order_for,
     reopen,
@@ -18,7 +18,7 @@ from annotation.assignments.queue import (
 from annotation.audit_log import count_answers
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.counters import answers_by_rater, numbers, raters_in, raters_with, tallied
+from annotation.counters import answers_by_rater, count_raters, numbers, raters_in, sum_counts
 from annotation.models import Campaign, Item, Rater, Response, rater_of
 from annotation.people.membership import end_membership
 from audit.models import Event
@@ -52,12 +52,12 @@ def test_numbers_by_rater_are_of_one_campaign(study: Study, other: Campaign) -> 
     assert set(raters_in(other.pk, study.campaign.pk)) == {ada.pk, ben.pk}
     assert set(raters_in()) == set()
     rows = Campaign.objects.annotate(
-        done=tallied(DONE),
-        all=tallied(DONE, OPEN),
-        adas=tallied(DONE, OPEN, raters=Q(rater=ada.pk)),
-        people=raters_with(DONE, OPEN, raters=Q(rater__kind="human")),
-        at_work=raters_with(OPEN, raters=Q(rater__kind="human")),
-        judges=raters_with(DONE, OPEN, raters=Q(rater__kind="judge")),
+        done=sum_counts(DONE),
+        all=sum_counts(DONE, OPEN),
+        adas=sum_counts(DONE, OPEN, raters=Q(rater=ada.pk)),
+        people=count_raters(DONE, OPEN, raters=Q(rater__kind="human")),
+        at_work=count_raters(OPEN, raters=Q(rater__kind="human")),
+        judges=count_raters(DONE, OPEN, raters=Q(rater__kind="judge")),
     ).values_list("name", "done", "all", "adas", "people", "at_work", "judges")
     assert set(rows) == {("Pilot", 3, 4, 2, 2, 1, 0), ("Other", 0, 1, 1, 1, 1, 0)}
 
@@ -114,11 +114,11 @@ class TestPlaces:
         assert (mine.item, theirs.item, mine.slot, theirs.slot) == (
             self.item(study), self.item(study), 1, 2,
         )  # fmt: skip
-        assert claim_place(self.item(study)) is None
+        assert claim_slot(self.item(study)) is None
         mine.status, mine.slot = "cancelled", None
         mine.save()
         Item.objects.filter(pk=mine.item_id).update(taken=1)
-        assert claim_place(self.item(study)) == 1
+        assert claim_slot(self.item(study)) == 1
         assert self.item(study).taken == 2
 
     def test_a_place_that_is_taken_again_is_open(self, study: Study) -> None:
@@ -137,16 +137,16 @@ class TestPlaces:
         submit(done, payload("no"), "page")
         done.refresh_from_db()
         begun = study.assignment(study.ada)
-        assert is_let_in(study.campaign, done.rater)
-        assert not is_put_out(done)
+        assert may_take_items(study.campaign, done.rater)
+        assert not has_lost_access(done)
         end_membership(study.campaign, study.ada)
-        assert not is_let_in(study.campaign, done.rater)
-        assert is_put_out(done)
-        assert not is_put_out(begun)
+        assert not may_take_items(study.campaign, done.rater)
+        assert has_lost_access(done)
+        assert not has_lost_access(begun)
 
     def test_without_a_limit_nobody_has_all(self, study: Study) -> None:
         study.campaign.items_per_person = 0
-        assert not has_all(study.campaign, Rater.objects.create(name="x"))
+        assert not has_reached_limit(study.campaign, Rater.objects.create(name="x"))
 
     def test_a_fixed_order_is_the_stored_one(self, study: Study) -> None:
         item = self.item(study)

@@ -20,9 +20,9 @@ from annotation.counters import (
     COUNTS,
     after_migrating,
     before_migrating,
+    installed_triggers,
     recount,
-    standing,
-    wrong,
+    wrong_counts,
 )
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.accounts import answering
@@ -188,24 +188,24 @@ def test_each_change_of_what_is_counted_counts_and_no_other(study: Study) -> Non
 @pytest.mark.postgresql
 class TestInstalling:
     def test_where_nothing_is_migrated_the_triggers_stay(self, study: Study) -> None:
-        before = standing(connection)
-        assert before == set(counters.names())
+        before = installed_triggers(connection)
+        assert before == set(counters.trigger_names())
         none: list[str] = []
         for plan in (none, None):
             before_migrating(using="default", plan=plan)
-            assert standing(connection) == before
+            assert installed_triggers(connection) == before
         before_migrating(using="default")
         after_migrating(using="default", plan=[])
-        assert standing(connection) == before
+        assert installed_triggers(connection) == before
 
     def test_before_there_are_tables_there_is_nothing_to_count(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         few = sorted(counters.TABLES)[1:]
         monkeypatch.setattr(connection.introspection, "table_names", lambda: few)
-        before = standing(connection)
+        before = installed_triggers(connection)
         before_migrating(using="default", plan=["one"])
-        assert standing(connection) == before
+        assert installed_triggers(connection) == before
         Tally.objects.create(campaign_id=0, what="items/study", number=4)
         after_migrating(using="default", plan=["one"])
         after_migrating(using="default")
@@ -219,18 +219,18 @@ class TestInstalling:
             raise RuntimeError("broken")
 
         connection.check_constraints()
-        before = standing(connection)
-        monkeypatch.setattr(counters, "recounting", broken)
+        before = installed_triggers(connection)
+        monkeypatch.setattr(counters, "recount_statements", broken)
         with pytest.raises(RuntimeError):
             counters.install()
-        assert standing(connection) == before
+        assert installed_triggers(connection) == before
 
     def test_a_wrong_number_of_a_rater_is_told_with_the_rater(self, study: Study) -> None:
         held = study.assignment(study.ada)
         Tally.objects.filter(rater=held.rater_id).update(number=F("number") - 1)
-        assert list(wrong()) == [
+        assert list(wrong_counts()) == [
             f"Tallies: campaign {study.campaign.pk}, rater {held.rater_id}: "
-            "answers/study/open/placed is kept as -1 of what is there"
+            "answers/study/open/placed differs from the rows by -1"
         ]
 
     def test_triggers_that_are_gone_come_back_with_what_was_missed(self, study: Study) -> None:
@@ -249,7 +249,7 @@ class TestInstalling:
     def test_a_migration_counts_anew(self, study: Study) -> None:
         connection.check_constraints()
         before_migrating(using="default", plan=["one"])
-        assert not standing(connection)
+        assert not installed_triggers(connection)
         Tally.objects.all().delete()
         after_migrating(using="default", plan=["one"])
         assert kept() == there() != Counter()
@@ -273,16 +273,16 @@ class TestInstalling:
         Tally.objects.update(number=F("number") + 1)
         recount()
         assert kept() == there()
-        assert list(wrong()) == []
+        assert list(wrong_counts()) == []
 
     def test_a_number_that_is_not_what_is_there_is_told(self, study: Study) -> None:
-        assert list(wrong()) == []
+        assert list(wrong_counts()) == []
         Tally.objects.filter(what="items/study").update(number=F("number") + 2)
         Tally.objects.filter(what="units/drawn").delete()
         first = f"Tallies: campaign {study.campaign.pk}: "
-        assert list(wrong()) == [
-            f"{first}items/study is kept as +2 of what is there",
-            f"{first}units/drawn is kept as -12 of what is there",
+        assert list(wrong_counts()) == [
+            f"{first}items/study differs from the rows by +2",
+            f"{first}units/drawn differs from the rows by -12",
         ]
 
 

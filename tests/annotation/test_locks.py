@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.answers.drafts import save_draft
 from annotation.answers.submission import fail, submit
-from annotation.assignments.queue import take_again
+from annotation.assignments.queue import reclaim
 from annotation.campaigns.settings import Terms, change
 from annotation.imports.gold import keep_known
 from annotation.label_rows import LabelRow
@@ -65,7 +65,7 @@ def taken_again(study: Study) -> Callable[[], object]:
     Assignment.objects.update(held_until=past)
     assert return_expired(study.campaign) == 1
     mine.refresh_from_db()
-    return lambda: take_again(mine)
+    return lambda: reclaim(mine)
 
 
 def freed(study: Study) -> Callable[[], object]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.gold.scoring import LONGEST, admit
+from annotation.gold.scoring import MAX_ADMISSION_REASON, admit
 from annotation.management.base import campaign_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
@@ -19,7 +19,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("rater", metavar="RATER", help="the name of the person's labels")
         parser.add_argument("--campaign", required=True)
-        parser.add_argument("--reason", required=True, help=f"up to {LONGEST} characters")
+        parser.add_argument(
+            "--reason", required=True, help=f"up to {MAX_ADMISSION_REASON} characters"
+        )
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
@@ -27,8 +29,8 @@ class Command(BaseCommand):
         if rater is None:
             raise CommandError(f"There is no person {options['rater']!r}; see the labels' raters.")
         reason = options["reason"].strip()
-        if not 0 < len(reason) <= LONGEST:
-            raise CommandError(f"Give a reason of up to {LONGEST} characters.")
+        if not 0 < len(reason) <= MAX_ADMISSION_REASON:
+            raise CommandError(f"Give a reason of up to {MAX_ADMISSION_REASON} characters.")
         new = admit(campaign, rater, reason)
         what = "may take part now" if new else "was let in before: nothing to do"
         self.say(f"{rater.name} {what} in campaign {campaign.name!r}.")

@@ -12,7 +12,7 @@ from annotation.management.base import campaign_called
 from annotation.models import Campaign, Membership, Rater, User
 from annotation.people import membership
 from annotation.people.accounts import Answering, answering
-from annotation.people.leases import LONGEST, Ended, give_back, held, return_expired, set_hold
+from annotation.people.leases import MAX_LEASE, Ended, give_back, held, return_expired, set_hold
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
 
@@ -85,8 +85,8 @@ def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
 
 def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
     if (minutes := options["hold"]) is not None:
-        if minutes and not 5 <= minutes <= LONGEST:
-            raise CommandError(f"--hold is 0, or from 5 to {LONGEST} minutes; mend it.")
+        if minutes and not 5 <= minutes <= MAX_LEASE:
+            raise CommandError(f"--hold is 0, or from 5 to {MAX_LEASE} minutes; mend it.")
         set_hold(campaign, minutes or None)
         return_expired(campaign)
         yield f"A place is held {f'for {minutes} minutes' if minutes else 'for good'}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.assignments.context import nuggets_of
+from annotation.assignments.context import nuggets_for
 from annotation.item_context import Sheet
 from annotation.models import Assignment
 from annotation.prerequisites.base import prerequisite_of
@@ -16,7 +16,7 @@ from annotation.views.protocol_pages.base import Page
 def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
     """Each question's row with what this rater marked for it in the campaign that comes first."""
     follows = bool(prerequisite_of(assignment.item.campaign))
-    found = nuggets_of(assignment) if follows else {}
+    found = nuggets_for(assignment) if follows else {}
     units = name_units(spec.units)
     keys = [units[name].key for name in assignment.asked]
     rated = [(row, found.get(key)) for row, key in zip(sheet.rows, keys, strict=True)]

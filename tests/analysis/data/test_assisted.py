@@ -19,7 +19,7 @@ from analysis.report.judges import judges
 from analysis.report.systems import scores
 from analysis.statistics import wilson_interval
 from annotation.answers.submission import submit
-from annotation.assignments.context import verdicts_of
+from annotation.assignments.context import judge_answers_for
 from annotation.models import Assignment, Rater
 from annotation.presentation import present
 from tests.analysis.cast import JUDGE, YES_NO, fact, frame_of, sample_of, table
@@ -214,7 +214,7 @@ class TestCampaigns:
 
     def check(self, of: Study, assignment: Assignment, **otherwise: str) -> None:
         """Submits the verdicts as they are, but for what is said otherwise."""
-        found = verdicts_of(assignment, present(assignment.item))
+        found = judge_answers_for(assignment, present(assignment.item))
         units = {name: dict(verdict.answer) for name, verdict in found.items()}
         for name, code in otherwise.items():
             units[name]["answerable"] = code

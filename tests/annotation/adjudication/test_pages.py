@@ -184,7 +184,7 @@ class TestDeciding:
         ("sent", "message"),
         [
             ({"comment": " "}, "give the reason of your decision"),
-            ({"unit-0-answerable": "maybe"}, "no code"),
+            ({"unit-0-answerable": "maybe"}, "not a code"),
             ({"unit-0-answerable": "yes"}, "quote the report"),
             ({"seen": "x"}, "not a whole number"),
             ({"unit-0": "q:1"}, "was not asked"),
@@ -289,7 +289,7 @@ class TestBlindAnswers:
         fields = {"unit-0": "u0", "comment": REASON, "seen": 0}
         place = reverse("decide", args=[study.campaign.pk, unit.pk])
         bodies.append(client.post(place, fields).content)
-        for variable in schema(study.campaign).of(unit.kind):
+        for variable in schema(study.campaign).variables_of(unit.kind):
             fields[f"unit-0-{variable.name}"] = variable.codes[0]
         stored = client.post(place, fields)
         assert stored.status_code == 200

@@ -49,7 +49,7 @@ def test_a_selected_passage_is_citable(study: Study) -> None:
 @pytest.mark.parametrize("door", ["page", "api"])
 @pytest.mark.parametrize(
     ("cited", "said"),
-    [("p", "is cited but nothing in it is selected"), ("p2", "is no passage of this item")],
+    [("p", "is cited but nothing in it is selected"), ("p2", "is not a passage of this item")],
 )
 def test_the_page_and_the_api_refuse_others_by_name(
     study: Study, door: str, cited: str, said: str
@@ -84,7 +84,7 @@ def test_where_nothing_is_selected_every_passage_shown_is_citable(tmp_path: Path
 def test_a_passage_that_is_not_shown_is_not_citable(tmp_path: Path) -> None:
     design = Design(variables=("descriptor", "deflected"), passages="relevant")
     study = study_of("grounded-answer", tmp_path, design)
-    with pytest.raises(RefusedError, match="no passage of this item"):
+    with pytest.raises(RefusedError, match="not a passage of this item"):
         sent(study, "page", ["p#1"], {})
 
 

@@ -12,11 +12,11 @@ from django.http import QueryDict
 from rest_framework.exceptions import ParseError
 
 from annotation.answers.drafts import (
+    DraftState,
     StaleDraftError,
-    Standing,
-    check_shape,
-    checked_fresh,
-    standing_of,
+    check_draft,
+    check_state,
+    draft_state,
 )
 from annotation.answers.evidence import Located, locate
 from annotation.answers.payloads import from_api, from_form, from_judge
@@ -137,7 +137,7 @@ class TestLimits:
         ],
     )
     def test_a_draft(self, answer: dict[str, Any], said: str) -> None:
-        told = problems(lambda: check_shape({"units": {"fine": {"a": None}, "q1": answer}}))
+        told = problems(lambda: check_draft({"units": {"fine": {"a": None}, "q1": answer}}))
         assert [unit for unit, *_ in told] == (["q1"] if said else [])
         assert [key for _, key, _ in told] == ([next(iter(answer), "")] if said else [])
         assert all(said in message for *_, message in told)
@@ -241,21 +241,21 @@ class TestWhatStands:
     def test_a_draft_is_written_over_what_was_seen(
         self, version: int, seen: int, payload: str, fresh: bool
     ) -> None:
-        there = Standing({"it": "old"}, 2, 1, None)
+        there = DraftState({"it": "old"}, 2, 1, None)
         if fresh:
-            assert checked_fresh(there, version, seen, {"it": payload}) is there
+            assert check_state(there, version, seen, {"it": payload}) is there
         else:
             with pytest.raises(StaleDraftError) as error:
-                checked_fresh(there, version, seen, {"it": payload})
-            assert error.value.standing is there
+                check_state(there, version, seen, {"it": payload})
+            assert error.value.state is there
 
     def test_the_draft_is_newer_than_the_answer(self) -> None:
         draft: Any = Draft(payload={"a": 1}, version=3, saved_at="now")
         answer: Any = Response(payload={"a": 2}, revision=5, created_at="before")
-        assert standing_of(draft, answer) == Standing({"a": 1}, 3, 5, "now")  # type: ignore[arg-type]
-        assert standing_of(None, answer) == Standing({"a": 2}, 0, 5, "before")  # type: ignore[arg-type]
-        assert standing_of(draft, None) == Standing({"a": 1}, 3, 0, "now")  # type: ignore[arg-type]
-        assert standing_of(None, None) == Standing(None, 0, 0, None)
+        assert draft_state(draft, answer) == DraftState({"a": 1}, 3, 5, "now")  # type: ignore[arg-type]
+        assert draft_state(None, answer) == DraftState({"a": 2}, 0, 5, "before")  # type: ignore[arg-type]
+        assert draft_state(draft, None) == DraftState({"a": 1}, 3, 0, "now")  # type: ignore[arg-type]
+        assert draft_state(None, None) == DraftState(None, 0, 0, None)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ class TestPlaces:
     ) -> None:
         asked = Quote("answerable", "report", quote, start)
         if place is None:
-            said = f"'{quote}' does not stand there in the report"
+            said = f"'{quote}' was not found in the report"
             assert problems(lambda: self.found(door, asked)) == [("q1", "evidence", said)]
         else:
             spans, doubts = self.found(door, asked)
@@ -379,7 +379,7 @@ class TestPlaces:
                 None, None, "Zebras 123", "none",
             )  # fmt: skip
             assert [str(each) for each in doubts] == [
-                "unit 'q1' evidence: 'Zebras 123' does not stand there in the report"
+                "unit 'q1' evidence: 'Zebras 123' was not found in the report"
             ]
             spans, doubts = self.found(door, Quote("answerable", "report", "it OPENED", None))
             assert [(s.start, s.end) for s in spans["q1", "answerable"]] == [(0, 9)]
@@ -389,7 +389,7 @@ class TestPlaces:
         asked = Quote("answerable", "nowhere", "It", 0)
         spans, doubts = self.found("import", asked)
         assert spans["q1", "answerable"] == [Located("nowhere", None, None, "It", "none")]
-        assert [each.message for each in doubts] == ["'nowhere' is no text of this item"]
+        assert [each.message for each in doubts] == ["'nowhere' is not a text of this item"]
         assert problems(lambda: self.found("page", asked))
         assert self.found("import", Quote("v", "", "It", 0))[0]["q1", "v"][0].field == "report"
 
@@ -397,13 +397,13 @@ class TestPlaces:
     @pytest.mark.parametrize(("length", "shown"), [(60, "x" * 60), (61, "x" * 57 + "…")])
     def test_a_long_quote_is_cut_in_the_message(self, length: int, shown: str) -> None:
         _, doubts = self.found("judge", Quote("v", "report", "x" * length))
-        assert doubts[0].message.startswith(f"'{shown}' does")
+        assert doubts[0].message.startswith(f"'{shown}' was")
 
     def test_a_citation_is_a_passage_of_the_item(self) -> None:
         written = Prose("x", ("p", "other"))
         _, doubts = self.found("judge", Quote("v", "report", "It", 0), written=written)
         assert [(each.key, each.message) for each in doubts] == [
-            ("citations", "'other' is no passage of this item")
+            ("citations", "'other' is not a passage of this item")
         ]
 
     @pytest.mark.every_case

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotation.answers.drafts import check_shape
+from annotation.answers.drafts import check_draft
 from annotation.answers.evidence import locate
 from annotation.answers.payloads import from_form
 from annotation.protocols import PROTOCOLS
@@ -75,7 +75,7 @@ def test_a_point_must_quote_the_text_where_it_says_in_code_points(door: Channel)
     points = deepcopy(GOOD["q/p"]["points"])
     points[1]["evidence"] = [{"quote": "שלום", "start": 26}]
     assert problems(changed("q/p", points=points), door) == [
-        "unit 'q/p' points: point 2: 'שלום' does not stand there in the passage"
+        "unit 'q/p' points: point 2: 'שלום' was not found in the passage"
     ]
 
 
@@ -192,10 +192,10 @@ DRAFTS: list[tuple[Any, bool]] = [
 def test_a_draft_keeps_unfinished_points_and_nothing_else(value: Any, kept: bool) -> None:
     payload = {"units": {"q/p": {"holds_points": None, "points": value}}, "comment": None}
     if kept:
-        check_shape(payload)
+        check_draft(payload)
     else:
         with pytest.raises(RefusedError):
-            check_shape(payload)
+            check_draft(payload)
 
 
 def test_the_form_refuses_a_list_that_is_no_json() -> None:

@@ -172,7 +172,7 @@ def test_a_quote_that_is_not_at_its_place_is_refused_by_people_s_doors(mine: Ass
     place = FULL.index("opened")
     moved = {"quote": "opened", "start": place + 1}
     for door in STRICT:
-        with pytest.raises(RefusedError, match="unit '🌉' evidence: 'opened' does not stand there"):
+        with pytest.raises(RefusedError, match="unit '🌉' evidence: 'opened' was not found"):
             submit(mine, quoted(mine, moved), door)
     submit(mine, quoted(mine, {"quote": "opened", "start": place}), "page")
     starts = Span.objects.filter(label__unit__name="🌉").values_list("start", flat=True)
@@ -213,7 +213,7 @@ def test_an_import_keeps_a_lost_quote_without_a_place(mine: Assignment) -> None:
         "elsewhere entirely",
         "none",
     )
-    assert "does not stand there" in str(outcome.warnings[0])
+    assert "was not found" in str(outcome.warnings[0])
 
 
 def test_an_import_may_hold_a_part(mine: Assignment) -> None:
@@ -248,7 +248,7 @@ def test_an_import_is_the_same_where_labels_quotes_and_words_are(mine: Assignmen
 
 
 def test_a_failure_without_a_known_reason_is_an_error(mine: Assignment) -> None:
-    with pytest.raises(ValueError, match="'bored' is no reason"):
+    with pytest.raises(ValueError, match="'bored' is not a missing reason"):
         fail(mine, "bored")
 
 

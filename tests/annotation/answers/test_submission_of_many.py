@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from annotation.answers.submission import (
     Circumstances,
     LostLeaseError,
-    Ready,
-    Stands,
+    PreparedAnswer,
+    StoredRevision,
     fail_many,
     prepare,
     submit,
@@ -39,7 +39,7 @@ def rows(batch: Path) -> list[Assignment]:
     return made
 
 
-def ready(row: Assignment, **changes: object) -> Ready:
+def ready(row: Assignment, **changes: object) -> PreparedAnswer:
     units = good_answer(row)
     units["🌉"] |= changes
     spec, asked = present(row.item), schema(row.item.campaign)
@@ -47,7 +47,7 @@ def ready(row: Assignment, **changes: object) -> Ready:
     return prepare(row, payload, "judge", spec, asked, keep_refusal=True)
 
 
-def group(rows: list[Assignment]) -> list[tuple[Ready, Circumstances]]:
+def group(rows: list[Assignment]) -> list[tuple[PreparedAnswer, Circumstances]]:
     return [(ready(row), Circumstances(lease=LEASE, seconds=n)) for n, row in enumerate(rows)]
 
 
@@ -63,7 +63,7 @@ def test_each_answer_gets_its_own_labels_and_spans(rows: list[Assignment]) -> No
              .order_by("unit").values_list("unit", "value", "spans__start", "spans__quote"))
         for name in ("ann", "ben", "cleo", "dan", "eve")
     ]  # fmt: skip
-    assert outcomes == [Stands(1, created=True)] * 4
+    assert outcomes == [StoredRevision(1, created=True)] * 4
     assert all(each == written[-1] != [] for each in written)
     seconds = Assignment.objects.exclude(rater__name="eve").order_by("pk")
     assert list(seconds.values_list("seconds", flat=True)) == [0, 1, 2, 3]
@@ -75,7 +75,7 @@ def test_one_that_is_refused_or_lost_or_gone_hurts_no_neighbour(rows: list[Assig
     offers[2] = ready(rows[2], answerable="perhaps"), offers[2][1]
     Assignment.objects.filter(pk=rows[3].pk).delete()
     kinds = [type(each) for each in submit_many(offers)]
-    assert kinds == [Stands, LostLeaseError, RefusedError, LostLeaseError]
+    assert kinds == [StoredRevision, LostLeaseError, RefusedError, LostLeaseError]
     assert statuses() == ["done", "open", "open"]
 
 
@@ -87,7 +87,10 @@ def test_what_stands_is_superseded_and_the_same_again_changes_nothing(
     Draft.objects.create(assignment=rows[0], payload={})
     offers = group(rows[:2])
     offers[0] = ready(rows[0], answerable="no", evidence=[]), offers[0][1]
-    assert submit_many(offers) == [Stands(2, created=True), Stands(1, created=False)]
+    assert submit_many(offers) == [
+        StoredRevision(2, created=True),
+        StoredRevision(1, created=False),
+    ]
     assert Response.objects.filter(current=True).count() == 2
     assert not Draft.objects.exists()
 
@@ -100,7 +103,7 @@ def test_a_response_is_as_it_would_be_read(rows: list[Assignment]) -> None:
 
 
 def test_two_answers_to_one_assignment_are_no_group(rows: list[Assignment]) -> None:
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="two answers to one"):
         submit_many(group([rows[0], rows[0]]))
     assert not Response.objects.exists()
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from annotation.assignments.queue import free_items
-from annotation.gold.scoring import is_gold_turn, next_of
+from annotation.gold.scoring import is_gold_turn, next_item
 from annotation.models import Item, Rater
 from tests import forks
 from tests.cast import ROOT, Line, campaign_of, load, manage, manage_all, write_lines
@@ -187,4 +187,4 @@ def test_whoever_loses_the_drawn_item_to_another_gets_a_free_one(
 
     monkeypatch.setattr("annotation.gold.scoring.rank", others_come)
     rater = Rater.objects.create(name="ann")
-    assert next_of(campaign, rater, free_items(campaign, rater)) == first
+    assert next_item(campaign, rater, free_items(campaign, rater)) == first

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.answers.submission import submit
-from annotation.assignments.context import nuggets_of
+from annotation.assignments.context import nuggets_for
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
@@ -86,7 +86,7 @@ class TestWhatIsShown:
         self, study: Study
     ) -> None:
         held = answered(study)
-        found = nuggets_of(to_rate(study))
+        found = nuggets_for(to_rate(study))
         assert set(found) == set(CODES)
         (nugget,) = found[BUILT].found
         assert (nugget.uid, nugget.unit, nugget.report) == (held.uid, PLACE, 1)
@@ -99,19 +99,19 @@ class TestWhatIsShown:
         answered(study)
         held = answered(study, "ben")
         submit(held, payload(OTHER), "page")
-        assert [n.quotes for n in nuggets_of(to_rate(study))[BUILT].found] == [(MARKED,)]
-        assert [n.quotes for n in nuggets_of(to_rate(study, "ben"))[BUILT].found] == [(OTHER,)]
+        assert [n.quotes for n in nuggets_for(to_rate(study))[BUILT].found] == [(MARKED,)]
+        assert [n.quotes for n in nuggets_for(to_rate(study, "ben"))[BUILT].found] == [(OTHER,)]
 
     def test_a_revision_takes_the_place_of_what_stood(self, study: Study) -> None:
         submit(answered(study), payload(MARKED, OTHER), "page")
-        assert nuggets_of(to_rate(study))[BUILT].found[0].quotes == (MARKED, OTHER)
+        assert nuggets_for(to_rate(study))[BUILT].found[0].quotes == (MARKED, OTHER)
 
     def test_a_campaign_that_follows_none_has_none(self, study: Study) -> None:
         batch = study.campaign.batch
         plain = create_campaign("Plain", "rubric-passage", batch, Design()).campaign
         held = next_assignment(plain, rater_of(study.ada))
         assert held is not None
-        assert nuggets_of(held) == {}
+        assert nuggets_for(held) == {}
 
     def test_the_layer_shows_the_report_and_the_standing_marks(self, study: Study) -> None:
         held = answered(study)
@@ -204,7 +204,7 @@ class TestMending:
     def test_a_closed_report_campaign_is_left_as_it_is(self, study: Study) -> None:
         held = answered(study)
         Campaign.objects.filter(name="Study").update(is_open=False)
-        assert not nuggets_of(to_rate(study))[BUILT].found[0].is_open
+        assert not nuggets_for(to_rate(study))[BUILT].found[0].is_open
         sent = mend(client_of(study.ada), held, quote(OTHER))
         assert "campaign is closed" in sent.json()["problems"][0]["message"]
 

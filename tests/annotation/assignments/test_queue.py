@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from annotation.assignments import queue
 from annotation.assignments.queue import (
-    claim_place,
+    claim_slot,
     free_items,
-    has_all,
-    is_let_in,
-    is_put_out,
+    has_lost_access,
+    has_reached_limit,
+    may_take_items,
     next_assignment,
     reopen,
 )
@@ -144,19 +144,19 @@ def test_as_many_as_one_gets_are_counted_in_places(
     study.campaign.items_per_person = 2
     row(first, ada, slot=1, status="done")
     row(third, rater_of(study.ben), slot=1)
-    assert not has_all(study.campaign, ada)
+    assert not has_reached_limit(study.campaign, ada)
     row(second, ada, **changes)
-    assert has_all(study.campaign, ada) == counts
+    assert has_reached_limit(study.campaign, ada) == counts
     for limit, enough in ((1, True), (3, False), (0, False), (None, False)):
         study.campaign.items_per_person = limit
-        assert has_all(study.campaign, ada) == enough
+        assert has_reached_limit(study.campaign, ada) == enough
 
 
 def test_what_one_has_in_another_campaign_does_not_count(study: Study, other: Campaign) -> None:
     ada = rater_of(study.ada)
     study.campaign.items_per_person = 1
     row(items_of(other)[0], ada, slot=1)
-    assert not has_all(study.campaign, ada)
+    assert not has_reached_limit(study.campaign, ada)
 
 
 def test_the_lowest_slot_that_is_free_is_claimed(study: Study) -> None:
@@ -166,12 +166,12 @@ def test_the_lowest_slot_that_is_free_is_claimed(study: Study) -> None:
     row(first, rater_of(study.ben), slot=3)
     row(first, rater_of(study.rita), **BACK)
     row(second, rater_of(study.ada), slot=2)
-    assert claim_place(first) == 2
+    assert claim_slot(first) == 2
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.taken, second.taken) == (3, 0)
     row(first, rater_of(study.root), slot=2)
-    assert claim_place(first) == 4
+    assert claim_slot(first) == 4
 
 
 def test_a_place_that_is_taken_again_is_held_as_the_campaign_says(study: Study) -> None:
@@ -196,7 +196,7 @@ def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, (first, second, _) = rater_of(study.ada), items_of(study.campaign)
-    claim, races = queue.claim_place, []
+    claim, races = queue.claim_slot, []
 
     def beaten(item: Item) -> int | None:
         races.append(item)
@@ -204,7 +204,7 @@ def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
             Item.objects.filter(pk=item.pk).update(quota=0)
         return claim(item)
 
-    monkeypatch.setattr(queue, "claim_place", beaten)
+    monkeypatch.setattr(queue, "claim_slot", beaten)
     for before in ({}, BACK):
         with undone():
             if before:
@@ -219,18 +219,18 @@ def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
 def test_who_may_take_part_is_let_in(study: Study, other: Campaign) -> None:
     ada, imported = rater_of(study.ada), Rater.objects.create(name="imported")
     done = row(items_of(study.campaign)[0], ada, slot=1, status="done")
-    assert is_let_in(study.campaign, ada)
-    assert is_let_in(study.campaign, imported)
+    assert may_take_items(study.campaign, ada)
+    assert may_take_items(study.campaign, imported)
     set_pool(study.campaign, Campaign.Pool.NAMED)
-    assert not is_let_in(study.campaign, ada)
-    assert not is_let_in(study.campaign, imported)
-    assert is_let_in(other, ada)
+    assert not may_take_items(study.campaign, ada)
+    assert not may_take_items(study.campaign, imported)
+    assert may_take_items(other, ada)
     assert next_assignment(study.campaign, ada) is None
-    assert is_put_out(Assignment.objects.get(pk=done.pk))
+    assert has_lost_access(Assignment.objects.get(pk=done.pk))
     set_pool(study.campaign, Campaign.Pool.OPEN)
-    assert not is_put_out(Assignment.objects.get(pk=done.pk))
+    assert not has_lost_access(Assignment.objects.get(pk=done.pk))
     end_membership(study.campaign, study.ada)
-    assert is_put_out(Assignment.objects.get(pk=done.pk))
+    assert has_lost_access(Assignment.objects.get(pk=done.pk))
     for status in ("open", "cancelled", "failed"):
         done.status = status
-        assert not is_put_out(done)
+        assert not has_lost_access(done)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from annotation.answers.submission import submit
-from annotation.assignments.context import Cited, verdicts_of
+from annotation.assignments.context import Cited, judge_answers_for
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Label, Rater, rater_of
 from annotation.presentation import present
@@ -86,7 +86,7 @@ class TestEveryProtocol:
         of = study(tmp_path, protocol)
         judge_all(of.campaign)
         assignment = of.assignment(of.ada)
-        found = verdicts_of(assignment, present(assignment.item))
+        found = judge_answers_for(assignment, present(assignment.item))
         units = {name: dict(verdict.answer) for name, verdict in found.items()}
         submit(assignment, {"units": units, "comment": None}, "page")
         ada = rater_of(of.ada).name
@@ -110,7 +110,7 @@ class TestOneVerdict:
         quote = {"quote": "built it 🌉", "start": len(text)}
         assignment = first_judged(of, **{"🌉": {"answerable": "yes", "evidence": [quote]}})
         Label.objects.update(score=0.625)
-        found = verdicts_of(assignment, present(assignment.item))["🌉"]
+        found = judge_answers_for(assignment, present(assignment.item))["🌉"]
         assert found.answer == {"evidence": [quote], "answerable": "yes"}
         assert found.quotes == (Cited("report", "built it 🌉", len(text)),)
         assert "score 0.62" in shown(of, assignment) or "score 0.63" in shown(of, assignment)
@@ -154,7 +154,7 @@ class TestOneVerdict:
             item=assignment.item, rater=judge(), replicate=1, asked=["🌉"]
         )
         submit(again, {"units": {"🌉": {"answerable": "invalid", "evidence": []}}}, "judge")
-        found = verdicts_of(assignment, present(assignment.item))
+        found = judge_answers_for(assignment, present(assignment.item))
         assert [verdict.answer["answerable"] for verdict in found.values()] == ["no"]
 
     def test_nobody_elses_answer_is_ever_shown(self, tmp_path: Path) -> None:
@@ -171,9 +171,9 @@ class TestOneVerdict:
     def test_only_a_judge_has_verdicts(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         assignment = first_judged(of, **{"🌉": NO})
-        assert list(verdicts_of(assignment, present(assignment.item))) == ["🌉"]
+        assert list(judge_answers_for(assignment, present(assignment.item))) == ["🌉"]
         Rater.objects.filter(name=JUDGE).update(kind=Rater.Kind.TRIAL)
-        assert verdicts_of(assignment, present(assignment.item)) == {}
+        assert judge_answers_for(assignment, present(assignment.item)) == {}
 
     def test_a_judge_in_another_campaign_is_shown_from_there(self, tmp_path: Path) -> None:
         judge()

@@ -279,7 +279,7 @@ class TestRefusals:
 
     def test_passages_of_a_campaign_that_is_not_there(self) -> None:
         said = refusal("--option", "passages=relevant:x", protocol="grounded-answer")
-        assert "option passages names campaign 'x', which is not there" in said
+        assert "option passages names campaign 'x', which does not exist" in said
 
     def test_passages_of_a_campaign_that_does_not_ask_for_relevance(self) -> None:
         campaign_of("key-point-recall", name="other")

@@ -243,7 +243,7 @@ class TestTerms:
             ("--language", "german!", "is no tag such as en or pt-BR"),
             ("--gold-every", "1", "from 2 to 999"),
             ("--qualify", "1.5", "qualify is not above 0"),
-            ("--practice-of", "nowhere", "'nowhere', which is not there"),
+            ("--practice-of", "nowhere", "'nowhere', which does not exist"),
         ],
     )
     def test_what_cannot_be(self, batch: Path, option: str, value: str, said: str) -> None:

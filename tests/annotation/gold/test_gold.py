@@ -17,16 +17,16 @@ from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import (
     Score,
     admit,
-    checked,
-    gold_to_come,
+    begun_scores,
+    compare_with_gold,
+    count_gold_to_come,
+    count_remaining_gold,
     is_gold_turn,
     is_ready,
-    left_known,
     passes,
-    practised,
+    practice_score,
     score,
     scores,
-    standings,
 )
 from annotation.imports.gold import EVERY, LONGEST_REASON, MANY
 from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater, rater_of
@@ -105,7 +105,7 @@ class TestTurns:
 
     def test_none_comes_where_none_is_wanted(self) -> None:
         assert not any(is_gold_turn(0, "ann", n, 0) for n in range(20))
-        assert gold_to_come(0, "ann", 0, 0, 5, 5) == 0
+        assert count_gold_to_come(0, "ann", 0, 0, 5, 5) == 0
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("every", [2, 3, 7])
@@ -120,7 +120,7 @@ class TestTurns:
                     else:
                         left -= 1
                     at += 1
-                assert gold_to_come(1, "ann", number, every, gold, others) == came
+                assert count_gold_to_come(1, "ann", number, every, gold, others) == came
 
 
 class TestGold:
@@ -199,7 +199,7 @@ class TestGold:
             answer(Assignment.objects.get(item__key="r2"), code)
         both = (ann.pk, bo.pk)
         assert scores(campaign, both, "gold") == {ann.pk: told, bo.pk: Score(0, 2, 0, 0)}
-        assert standings(campaign, "gold", both) == {ann.pk: told}
+        assert begun_scores(campaign, both, "gold") == {ann.pk: told}
         assert score(campaign, bo, "gold") == Score(0, 2, 0, 0)
 
     def test_answers_to_repeats_and_to_parts_of_an_item_do_not_count(self, folder: Path) -> None:
@@ -214,7 +214,7 @@ class TestGold:
         none = Score(0, 1, 0, 0)
         assert score(campaign, ann, "gold") == none
         assert scores(campaign, [ann.pk], "gold") == {ann.pk: none}
-        assert standings(campaign, "gold", [ann.pk]) == {}
+        assert begun_scores(campaign, [ann.pk], "gold") == {}
 
     def test_only_what_was_asked_is_checked(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
@@ -224,21 +224,21 @@ class TestGold:
         answer(Assignment.objects.create(item=item, rater=ann, asked=["q2:b"]), "yes")
         told = Score(1, 1, 0, 1)
         assert score(campaign, ann, "gold") == told
-        assert scores(campaign, [ann.pk], "gold") == standings(campaign, "gold", [ann.pk])
-        assert standings(campaign, "gold", [ann.pk]) == {ann.pk: told}
+        assert scores(campaign, [ann.pk], "gold") == begun_scores(campaign, [ann.pk], "gold")
+        assert begun_scores(campaign, [ann.pk], "gold") == {ann.pk: told}
 
     def test_what_one_had_is_left_no_more(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
         set_known(known(folder, 2, 5), "gold")
         campaign.refresh_from_db()
         ann = rater("ann")
-        before = left_known(campaign, ann, 10)
+        before = count_remaining_gold(campaign, ann, 10)
         assert before == (0, 2)
         had = Assignment.objects.create(item=campaign.items.get(key="r2"), rater=ann, asked=[])
-        assert left_known(campaign, ann, 10) == (0, 1)
+        assert count_remaining_gold(campaign, ann, 10) == (0, 1)
         Assignment.objects.filter(pk=had.pk).update(status="cancelled", reason="expired")
-        assert left_known(campaign, ann, 10) == (0, 2)
-        assert left_known(campaign, rater("bo"), 10) == (0, 2)
+        assert count_remaining_gold(campaign, ann, 10) == (0, 2)
+        assert count_remaining_gold(campaign, rater("bo"), 10) == (0, 2)
 
     def test_who_was_put_out_gets_none(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(4)])
@@ -258,7 +258,9 @@ class TestGold:
         work(campaign, rater("ann"), {"r2": "yes"})
         mended = Assignment.objects.get(item__key="r2")
         answer(mended, "no")
-        assert [(each.said, each.known) for each in checked(mended)] == [("yes", "no")] * 2
+        assert [(each.answer, each.gold) for each in compare_with_gold(mended)] == [
+            ("yes", "no")
+        ] * 2
 
     @pytest.mark.postgresql
     def test_no_places_are_counted_for_them(self, folder: Path) -> None:
@@ -301,7 +303,7 @@ class TestPractice:
         got = work(campaign, rater("ann"), {"r3": "yes"})
         assert [item.key for item in got] == ["r3", "r6"]
         assert not is_ready(campaign, rater("ann"))
-        told = practised(campaign, rater("ann"))
+        told = practice_score(campaign, rater("ann"))
         assert told is not None
         assert (told.right, told.asked) == (2, 4)
 

@@ -32,20 +32,20 @@ from annotation.campaigns.design import Design
 from annotation.campaigns.sampling import EVALUATION, DrawnQuery, Role
 from annotation.gold import scoring
 from annotation.gold.scoring import (
-    Checked,
+    GoldComparison,
     Score,
     admissible,
     admit,
-    checked,
-    holds_back,
+    begun_scores,
+    compare_with_gold,
+    describe_practice,
     is_admitted,
     is_ready,
     passes,
-    practised,
+    practice_score,
     score,
     scores,
-    standings,
-    words,
+    waiting_for_practice,
 )
 from annotation.imports import gold as loading
 from annotation.imports.gold import Known, keep_known
@@ -120,8 +120,8 @@ class TestTurns:
             had(campaign, item, ann, **more)
         had(campaign, "r5", rater("bo"))
         had(other, "r5", ann)
-        assert scoring.number_of(campaign, ann) == 2
-        assert scoring.number_of(other, ann) == 1
+        assert scoring.count_items_had(campaign, ann) == 2
+        assert scoring.count_items_had(other, ann) == 1
 
     def test_what_is_left_is_what_stands_in_this_campaign_and_was_not_had(
         self, campaign: Campaign
@@ -132,41 +132,41 @@ class TestTurns:
         campaign.items.filter(key="r3").update(use="gold")
         other.items.update(use="practice")
         campaign.gold_every = 1
-        assert scoring.left_known(campaign, ann, 5) == (0, 1)
+        assert scoring.count_remaining_gold(campaign, ann, 5) == (0, 1)
         campaign.practice_of = other
-        assert scoring.left_known(campaign, ann, 5)[0] == 0
+        assert scoring.count_remaining_gold(campaign, ann, 5)[0] == 0
         campaign.practice_of = campaign
-        assert scoring.left_known(campaign, ann, 0) == (2, 0)
+        assert scoring.count_remaining_gold(campaign, ann, 0) == (2, 0)
         had(campaign, "r1", ann)
         had(campaign, "r2", rater("bo"))
-        assert scoring.left_known(campaign, ann, 5) == (1, 1)
+        assert scoring.count_remaining_gold(campaign, ann, 5) == (1, 1)
 
     def test_practice_then_gold_then_study_come_in_turn(self, campaign: Campaign) -> None:
         ann = rater("ann")
         campaign.items.filter(key="r9").update(use="practice")
         campaign.items.filter(key__in=("r7", "r8")).update(use="gold")
         ready = campaign.items.all()
-        got = scoring.next_of(campaign, ann, ready)
+        got = scoring.next_item(campaign, ann, ready)
         assert got is not None
         assert got.key == "r0"
         campaign.practice_of = campaign
-        got = scoring.next_of(campaign, ann, ready)
+        got = scoring.next_item(campaign, ann, ready)
         assert got is not None
         assert got.key == "r9"
         campaign.gold_every = 1
         left = ready.exclude(use="practice")
         golds = {
-            name: scoring.next_of(campaign, rater(name), left) for name in ("ann", "bo", "fay")
+            name: scoring.next_item(campaign, rater(name), left) for name in ("ann", "bo", "fay")
         }
         assert {name: got and got.key for name, got in golds.items()} == {
             "ann": "r8",
             "bo": "r8",
             "fay": "r7",
         }
-        got = scoring.next_of(campaign, ann, left.exclude(use="gold"))
+        got = scoring.next_item(campaign, ann, left.exclude(use="gold"))
         assert got is not None
         assert got.key == "r0"
-        assert scoring.next_of(campaign, ann, left.exclude(use="study")) is None
+        assert scoring.next_item(campaign, ann, left.exclude(use="study")) is None
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("order", ["random", "blocked"])
@@ -175,12 +175,12 @@ class TestTurns:
         ann = rater("ann")
         got: list[str] = []
         for _ in range(4):
-            item = scoring.next_of(campaign, ann, campaign.items.exclude(key__in=got))
+            item = scoring.next_item(campaign, ann, campaign.items.exclude(key__in=got))
             assert item is not None
             got.append(item.key)
             had(campaign, item.key, ann)
         assert got == ["r0", "r1", "r6", "r4"]
-        assert scoring.next_of(campaign, ann, campaign.items.none()) is None
+        assert scoring.next_item(campaign, ann, campaign.items.none()) is None
 
     def test_a_block_is_that_of_the_last_study_item_here(self, campaign: Campaign) -> None:
         other, ann = campaign_of("report-coverage", name="d"), rater("ann")
@@ -220,8 +220,8 @@ class TestScores:
         assert Score(1, 2, 1, 4).share == 0.25
         assert Score(1, 2, 0, 0).share is None
         assert not Score(1, 2, 0, 0).is_whole
-        assert Checked("u", "v", "a", "a", "").is_right
-        assert not Checked("u", "v", None, "a", "").is_right
+        assert GoldComparison("u", "v", "a", "a", "").is_correct
+        assert not GoldComparison("u", "v", None, "a", "").is_correct
 
     def test_each_campaign_use_and_person_has_a_score_of_its_own(self, campaign: Campaign) -> None:
         other = campaign_of("report-coverage", name="d")
@@ -246,45 +246,48 @@ class TestScores:
             found = {who.pk: each for (of, who), each in told.items() if of == use}
             assert scores(campaign, both, use) == found
             begun = {pk: each for pk, each in found.items() if each != Score(0, 2, 0, 0)}
-            assert standings(campaign, use, both) == begun
-        assert standings(other, "practice", (ann.pk, cy.pk)) == {cy.pk: Score(1, 2, 1, 1)}
-        assert standings(campaign, "gold", ()) == {}
+            assert begun_scores(campaign, both, use) == begun
+        assert begun_scores(other, (ann.pk, cy.pk), "practice") == {cy.pk: Score(1, 2, 1, 1)}
+        assert begun_scores(campaign, (), "gold") == {}
         Item.objects.filter(campaign=campaign, use="gold").update(use="study")
-        assert standings(campaign, "gold", both) == {}
+        assert begun_scores(campaign, both, "gold") == {}
 
     def test_what_is_right_is_told_unit_by_unit_in_their_order(self, campaign: Campaign) -> None:
         rows = [row(unit="q1:b", meta={"reason": "So."}), row(unit="q1:a", value="yes")]
         keep_known(rows, campaign, "practice")
         held = had(campaign, "r1", rater("ann"))
-        first = Checked("q1:a", "answerable", None, "yes", "")
-        assert list(checked(held)) == [first, Checked("q1:b", "answerable", None, "no", "So.")]
+        first = GoldComparison("q1:a", "answerable", None, "yes", "")
+        assert list(compare_with_gold(held)) == [
+            first,
+            GoldComparison("q1:b", "answerable", None, "no", "So."),
+        ]
         answer(held)
-        assert [each.said for each in checked(held)] == ["no", "no"]
+        assert [each.answer for each in compare_with_gold(held)] == ["no", "no"]
         held.asked = ["q1:b"]
-        assert [each.unit for each in checked(held)] == ["q1:b"]
+        assert [each.unit for each in compare_with_gold(held)] == ["q1:b"]
 
     def test_who_waits_for_practice_waits_for_all_but_practice(self, campaign: Campaign) -> None:
         ann = rater("ann")
-        waits = campaign.items.filter(holds_back(campaign, ann))
+        waits = campaign.items.filter(waiting_for_practice(campaign, ann))
         assert is_ready(campaign, ann)
-        assert practised(campaign, ann) is None
+        assert practice_score(campaign, ann) is None
         assert not waits.exists()
         keep_known([row()], campaign, "practice")
         assert not is_ready(campaign, ann)
-        waits = campaign.items.filter(holds_back(campaign, ann))
+        waits = campaign.items.filter(waiting_for_practice(campaign, ann))
         assert set(waits.values_list("use", flat=True)) == {"study"}
-        assert practised(campaign, ann) == Score(0, 1, 0, 0)
+        assert practice_score(campaign, ann) == Score(0, 1, 0, 0)
         answer(had(campaign, "r1", ann))
         assert is_ready(campaign, ann)
-        assert not campaign.items.filter(holds_back(campaign, ann)).exists()
+        assert not campaign.items.filter(waiting_for_practice(campaign, ann)).exists()
 
     def test_the_practice_is_named_where_it_is_anothers(self, campaign: Campaign) -> None:
         other = campaign_of("report-coverage", name="d")
-        assert words(campaign) == "the practice to be done"
+        assert describe_practice(campaign) == "the practice to be done"
         campaign.practice_of, campaign.qualify = campaign, 0.8
-        assert words(campaign) == "the practice to be passed with 80% right"
+        assert describe_practice(campaign) == "the practice to be passed with 80% correct"
         campaign.practice_of = other
-        assert words(campaign) == "the practice of “d” to be passed with 80% right"
+        assert describe_practice(campaign) == "the practice of “d” to be passed with 80% correct"
 
 
 class TestAdmitting:
@@ -477,7 +480,7 @@ class TestFeedback:
     ) -> None:
         better = Variable("better", "pair", "Which?", ("first", "second", "tie"),
                           words={"first": "A", "second": "B"})  # fmt: skip
-        each = Checked("u", "better", said, "second", "Why.")
+        each = GoldComparison("u", "better", said, "second", "Why.")
         found = _row(each, "The text.", better, None, turned)  # type: ignore[arg-type]
         assert (found.said, found.known, found.is_right) == told
         assert (found.heading, found.text, found.question, found.reason) == (

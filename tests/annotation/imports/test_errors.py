@@ -241,8 +241,11 @@ class TestCsv:
         [
             (f"{HEADER}\n", "holds no records"),
             (f"{HEADER},colour\n", "line 1: unknown column 'colour'; the columns are campaign,"),
-            ("item,item\n", "line 1: a column stands twice; keep one of the two"),
-            (f"{HEADER}\nr,🌉\n", "line 2: 2 cells where the header has 5; mend the line's commas"),
+            ("item,item\n", "line 1: a column occurs twice; keep one of the two"),
+            (
+                f"{HEADER}\nr,🌉\n",
+                "line 2: 2 cells where the header has 5; correct the line's commas",
+            ),
             (f'{HEADER}\nr,"🌉"x,answerable,no,ann\n', "line 2: broken CSV"),
             (f'{HEADER}\nr,"🌉,answerable,no,ann\n', "broken CSV (unexpected end of data)"),
             (f"{HEADER}\nr,🌉\0,answerable,no,ann\n", "line 2: holds a NUL character; take it out"),

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.counters import wrong
+from annotation.counters import wrong_counts
 from annotation.imports.first_answers import FirstImports
 from annotation.models import Assignment, Campaign, Label, Rater, Response
 from tests.cast import Line, campaign_of, exported, run, write_lines
@@ -80,7 +80,7 @@ def test_they_are_what_they_would_be_one_by_one(
     ]  # fmt: skip
     told = take(tmp_path, lines)
     at_once = everything()
-    assert list(wrong()) == []
+    assert list(wrong_counts()) == []
     Assignment.objects.all().delete()
     Rater.objects.all().delete()
     monkeypatch.setattr(FirstImports, "is_first", lambda *_: False)

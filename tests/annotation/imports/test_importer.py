@@ -113,7 +113,7 @@ def test_a_quote_that_stands_nowhere_is_kept_with_a_warning(
 ) -> None:
     said = take(tmp_path, YES | {"spans": [{"text": "Quite another thing, by far"}]})
     assert "Warning:" in said
-    assert "line 1: unit '🌉' evidence: 'Quite another thing, by far' does not stand" in said
+    assert "line 1: unit '🌉' evidence: 'Quite another thing, by far' was not found" in said
     lost = {"field": "report", "start": None, "end": None, "text": "Quite another thing, by far"}
     assert facts("spans") == [([lost],)]
 
@@ -122,7 +122,7 @@ def test_a_quote_of_an_unknown_text_is_kept_with_a_warning(
     coverage: Campaign, tmp_path: Path
 ) -> None:
     said = take(tmp_path, YES | {"spans": [SPAN | {"field": "passage:p"}]})
-    assert "'passage:p' is no text of this item" in said
+    assert "'passage:p' is not a text of this item" in said
     lost = {"field": "passage:p", "start": None, "end": None, "text": SPAN["text"]}
     assert facts("spans") == [([lost],)]
     assert take(tmp_path, *exported("c", "labels")).startswith("Nothing to do")

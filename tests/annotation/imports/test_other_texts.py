@@ -13,7 +13,12 @@ from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.formats.build import document
 from analysis.formats.markdown import as_markdown
-from annotation.answers.evidence import Misplaced, misplaced, place_of, place_of_all
+from annotation.answers.evidence import (
+    MisplacedEvidence,
+    find_misplaced_evidence,
+    locate_quote,
+    locate_rationale,
+)
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign
@@ -41,25 +46,25 @@ class TestOneQuote:
         ],
     )
     def test_it_is_looked_for_word_for_word_but_for_blanks(self, quote: str, place: str) -> None:
-        assert place_of(quote, "It spans the river.\nOld.", OTHERS) == place
+        assert locate_quote(quote, "It spans the river.\nOld.", OTHERS) == place
 
     def test_what_stands_in_the_judged_text_too_is_here(self) -> None:
-        assert place_of("It opened in 1901.", FULL, OTHERS) == "here"
+        assert locate_quote("It opened in 1901.", FULL, OTHERS) == "here"
 
     def test_of_several_quotes_one_in_the_judged_text_is_enough(self) -> None:
         judged = "It spans the river."
-        assert place_of_all(["By hand.", "spans the river"], judged, OTHERS) == "here"
-        assert place_of_all(["nothing", "By hand."], judged, OTHERS) == "reference"
-        assert place_of_all(["nothing", "at all"], judged, OTHERS) == "nowhere"
-        assert place_of_all([], judged, OTHERS) == "here"
+        assert locate_rationale(["By hand.", "spans the river"], judged, OTHERS) == "here"
+        assert locate_rationale(["nothing", "By hand."], judged, OTHERS) == "reference"
+        assert locate_rationale(["nothing", "at all"], judged, OTHERS) == "nowhere"
+        assert locate_rationale([], judged, OTHERS) == "here"
 
 
 def test_a_warning_says_whose_how_many_and_what_to_do() -> None:
-    said = str(Misplaced("ann", "human", "rating", 57, Counter(report=42, passage=1)))
+    said = str(MisplacedEvidence("ann", "human", "rating", 57, Counter(report=42, passage=1)))
     assert said == (
-        "rater 'ann': of 57 rationales for rating, 43 do not stand in the text that was judged, "
-        "but word for word elsewhere (42 in a report of the same query and 1 in another passage "
-        "of the same query); look whether that text was judged at all"
+        "rater 'ann': of 57 rationales for rating, 43 quote another text than the one being "
+        "judged, word for word (42 in a report of the same query and 1 in another passage of the "
+        "same query); check whether the right text was judged"
     )
 
 
@@ -90,9 +95,9 @@ class TestACampaign:
             row("🌉", "I know it from school."),
             row("a/b#1", "cross it.", "bo"),
         )
-        (found,) = misplaced(ratings)
+        (found,) = find_misplaced_evidence(ratings)
         assert (found.rater, found.rationales, dict(found.elsewhere)) == ("ann", 3, {"report": 1})
-        assert misplaced(ratings, ["bo"]) == []
+        assert find_misplaced_evidence(ratings, ["bo"]) == []
 
     def test_the_import_warns_first_and_only_of_what_it_loaded(
         self, ratings: Campaign, tmp_path: Path
@@ -100,7 +105,7 @@ class TestACampaign:
         rows = [row("a/b#1", "שלום לכולם!"), row(" blank ", "By hand.")]
         said = load(tmp_path, *rows)
         first = next(line for line in said.splitlines() if line.startswith("Warning"))
-        assert "of 2 rationales for rating, 2 do not stand in the text" in first
+        assert "of 2 rationales for rating, 2 quote another text" in first
         assert "1 in a report of the same query and 1 in a reference" in first
         assert "rationales" not in load(tmp_path, *rows)
         assert "rationales" not in load(tmp_path, row("🌉", "cross it.", "bo"))
@@ -116,7 +121,7 @@ class TestACampaign:
             1,
             {"report": 1, "passage": 0, "reference": 0},
         )
-        assert "1 does not stand" in hint["message"]
+        assert "1 quotes another text" in hint["message"]
         assert "Data quality" in [section.title for section in document(report).sections]
         assert "They may have judged that other text" in as_markdown(report)
 
@@ -126,7 +131,7 @@ class TestACampaign:
         evidence = [{"quote": BRIDGE[:10], "start": 0}]
         units = {name: {"rating": "3", "evidence": evidence} for name in held.asked}
         submit(held, {"units": units, "comment": None}, "page")
-        assert misplaced(ratings) == []
+        assert find_misplaced_evidence(ratings) == []
         report = campaign_report(ratings, ReportOptions(resamples=10))
         assert report["hints"] == []
         assert "Data quality" not in as_markdown(report)
@@ -141,7 +146,7 @@ def test_the_crux_annotator_who_quoted_the_report_is_found(db: None) -> None:
     for person in ("annotator1", "annotator2"):
         path = str(SHARED / "annotations" / person / "qrels.jsonl")
         call_command("import_labels", path, campaign="c", stdout=out)
-    (found,) = misplaced(campaign)
+    (found,) = find_misplaced_evidence(campaign)
     assert (found.rater, found.rationales) == ("annotator2", 57)
     assert dict(found.elsewhere) == {"report": 42}
-    assert out.getvalue().count("look whether that text was judged at all") == 1
+    assert out.getvalue().count("check whether the right text was judged") == 1

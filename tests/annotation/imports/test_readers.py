@@ -238,7 +238,7 @@ class TestSpreadsheet:
             (b"a,b\n", None, "holds no records"),
             (b"a,b\n\n", None, "holds no records"),
             (b"a,c\n1,2\n", 1, "unknown column 'c'"),
-            (b"a,a\n1,2\n", 1, "a column stands twice"),
+            (b"a,a\n1,2\n", 1, "a column occurs twice"),
             (b"a,b\n1\n", 2, "1 cells where the header has 2"),
             (b"a,b\n1,2\n1,2,3\n", 3, "3 cells where the header has 2"),
             (b'a,b\n1,"2\n', 2, "broken CSV"),

@@ -59,7 +59,7 @@ def _work(
     from django.db import connection
     from django.utils import timezone
 
-    from annotation.assignments.queue import next_assignment, take_again
+    from annotation.assignments.queue import next_assignment, reclaim
     from annotation.models import Assignment
 
     barrier.wait()
@@ -74,7 +74,7 @@ def _work(
                 assignment = Assignment.objects.select_related("item__campaign", "rater").get(
                     pk=assignment.pk
                 )
-                if assignment.status != "open" and not take_again(assignment):
+                if assignment.status != "open" and not reclaim(assignment):
                     continue
             mine.update(status="done", held_until=None)
     except Exception as error:

@@ -16,7 +16,7 @@ from analysis.data.selection import ReportOptions
 from analysis.formats import FORMATS
 from annotation.answers.submission import submit
 from annotation.exports import rows
-from annotation.models import LONGEST_REASON, Exclusion, Rater, rater_of
+from annotation.models import MAX_REASON, Exclusion, Rater, rater_of
 from annotation.people import membership
 from annotation.people.membership import PeopleError, exclude, excluded, include
 from tests.api.cast import assert_told, script_of
@@ -115,7 +115,7 @@ def test_a_reason_is_owed(study: Study, reason: str) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize(("length", "fits"), [(0, False), (1, True), (500, True), (501, False)])
 def test_a_reason_has_1_to_500_characters(study: Study, length: int, fits: bool) -> None:
-    assert LONGEST_REASON == 500
+    assert MAX_REASON == 500
     rater, reason = rater_of(study.rita), "x" * length
     if not fits:
         with pytest.raises(PeopleError, match="1 to 500 characters"):

@@ -13,9 +13,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.answers.storage import hold, hold_rows
+from annotation.answers.storage import lock_assignments, lock_rows
 from annotation.assignments import queue
-from annotation.assignments.queue import next_assignment, take_again
+from annotation.assignments.queue import next_assignment, reclaim
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns import settings
 from annotation.campaigns.design import Design, DesignError
@@ -118,7 +118,7 @@ class TestAllOrNothing:
         mine.refresh_from_db()
         monkeypatch.setattr(queue, "reopen", broken)
         with pytest.raises(RuntimeError):
-            take_again(mine)
+            reclaim(mine)
         assert_whole(study.campaign)
         assert not held(study.campaign).exists()
 
@@ -205,8 +205,8 @@ class TestLocks:
     @pytest.mark.parametrize(
         "deed",
         [
-            lambda study: hold_rows([9, 8]),
-            lambda study: hold({9: None, 8: None}),
+            lambda study: lock_rows([9, 8]),
+            lambda study: lock_assignments({9: None, 8: None}),
             lambda study: leases.give_back_all(study.ada, Ended.LEFT),
             lambda study: free(study.campaign, 1),
         ],
@@ -247,7 +247,7 @@ class TestComingLate:
         Assignment.objects.filter(pk=mine.pk).update(**stored)
         for name, value in seen.items():
             setattr(mine, name, value)
-        assert take_again(mine) == taken
+        assert reclaim(mine) == taken
         assert (Item.objects.get(pk=mine.item_id).taken == 1) == taken
 
     def test_a_full_item_gives_no_place_again(self, study: Study) -> None:
@@ -255,14 +255,14 @@ class TestComingLate:
         give_back(mine, Ended.EXPIRED)
         mine.refresh_from_db()
         Item.objects.filter(pk=mine.item_id).update(quota=0)
-        assert not take_again(mine)
+        assert not reclaim(mine)
         assert Assignment.objects.get(pk=mine.pk).status == "cancelled"
 
 
 def test_what_is_locked_comes_with_what_stands_and_what_was_sent(study: Study) -> None:
     mine, bens = study.assignment(study.ada), study.assignment(study.ben)
-    plain = hold({mine.pk: None, bens.pk: "k"})
-    assert plain == hold_rows([mine.pk, bens.pk])
+    plain = lock_assignments({mine.pk: None, bens.pk: "k"})
+    assert plain == lock_rows([mine.pk, bens.pk])
     assert plain[mine.pk][:3] == ("open", mine.lease, mine.seconds)
     old, now = (
         Response.objects.create(
@@ -271,17 +271,17 @@ def test_what_is_locked_comes_with_what_stands_and_what_was_sent(study: Study) -
         for n in (1, 2)
     )
     draft = Draft.objects.create(assignment=bens, payload={})
-    found = hold({mine.pk: "k1", bens.pk: None})
+    found = lock_assignments({mine.pk: "k1", bens.pk: None})
     assert (found[mine.pk].current, found[mine.pk].sent, found[mine.pk].draft) == (now, old, None)
     assert (found[bens.pk].current, found[bens.pk].sent, found[bens.pk].draft) == (
         None, None, draft,
     )  # fmt: skip
-    assert hold({mine.pk: "k2"})[mine.pk].sent == now
-    assert hold({mine.pk: "other"})[mine.pk].sent is None
-    crossed = hold({mine.pk: None, bens.pk: "k1"})
+    assert lock_assignments({mine.pk: "k2"})[mine.pk].sent == now
+    assert lock_assignments({mine.pk: "other"})[mine.pk].sent is None
+    crossed = lock_assignments({mine.pk: None, bens.pk: "k1"})
     assert (crossed[mine.pk].sent, crossed[bens.pk].sent) == (None, None)
     Response.objects.filter(pk=now.pk).delete()
-    only = hold({mine.pk: "k1"})[mine.pk]
+    only = lock_assignments({mine.pk: "k1"})[mine.pk]
     assert (only.current, only.sent) == (None, old)
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.access import progress_here
 from annotation.answers.submission import submit
-from annotation.assignments.queue import next_assignment, take_again
+from annotation.assignments.queue import next_assignment, reclaim
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Draft, Response, rater_of
@@ -251,26 +251,26 @@ class TestWhatComesLate:
     def test_who_was_put_out_takes_nothing_again(self, study: Study) -> None:
         mine = lost(study)
         end_membership(study.campaign, study.ada)
-        assert not take_again(mine)
+        assert not reclaim(mine)
 
     def test_of_two_messages_at_once_one_takes_it_again(self, study: Study) -> None:
         """The second one still thinks it expired, and another item of theirs has."""
         mine = lost(study)
         study.campaign.items.update(quota=2)
         seen_before = Assignment.objects.get(pk=mine.pk)
-        assert take_again(mine)
+        assert reclaim(mine)
         other = study.campaign.items.exclude(pk=mine.item_id).get()
         Assignment.objects.create(
             item=other, rater=mine.rater, asked=["q:0"], status="cancelled", reason="expired"
         )
-        assert not take_again(seen_before)
+        assert not reclaim(seen_before)
         assert_whole(study.campaign)
 
     def test_a_closed_campaign_gives_nothing_again(self, study: Study) -> None:
         mine = lost(study)
         Campaign.objects.update(is_open=False)
         mine.item.campaign.refresh_from_db()
-        assert not take_again(mine)
+        assert not reclaim(mine)
 
     def test_nobody_gets_more_than_their_share_by_coming_late(self, study: Study) -> None:
         set_most_items(study.campaign, 1)
@@ -280,7 +280,7 @@ class TestWhatComesLate:
         submit(study.assignment(study.ada), payload("no"), "page")
         Assignment.objects.filter(pk=mine.pk).update(reason="expired")
         mine.refresh_from_db()
-        assert not take_again(mine)
+        assert not reclaim(mine)
 
     def test_a_script_may_come_late_too(self, study: Study) -> None:
         mine = lost(study)

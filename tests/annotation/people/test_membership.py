@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 
 from annotation.answers.submission import submit
-from annotation.assignments.queue import has_all, next_assignment
+from annotation.assignments.queue import has_reached_limit, next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Membership, User, rater_of
@@ -261,13 +261,13 @@ class TestItemsForOnePerson:
     def test_it_is_reached_by_exactly_so_many(self, study: Study) -> None:
         rater = rater_of(study.ada)
         set_most_items(study.campaign, 2)
-        assert not has_all(study.campaign, rater)
+        assert not has_reached_limit(study.campaign, rater)
         submit(study.assignment(study.ada), payload("no"), "page")
-        assert not has_all(study.campaign, rater)
+        assert not has_reached_limit(study.campaign, rater)
         submit(study.assignment(study.ada), payload("no"), "page")
-        assert has_all(study.campaign, rater)
+        assert has_reached_limit(study.campaign, rater)
         set_most_items(study.campaign, 3)
-        assert not has_all(study.campaign, rater)
+        assert not has_reached_limit(study.campaign, rater)
 
     def test_what_was_imported_as_theirs_takes_none_of_their_share(self, study: Study) -> None:
         set_most_items(study.campaign, 1)

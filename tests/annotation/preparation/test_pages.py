@@ -162,7 +162,7 @@ class TestAReview:
         refused = client.post(page_of(answers()[0]), wrong)
         assert refused.status_code == 422
         shown = refused.content.decode()
-        assert "does not stand there" in shown
+        assert "was not found" in shown
         assert "It burnt.</textarea>" in shown
         assert not Review.objects.exists()
 

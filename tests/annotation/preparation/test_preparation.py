@@ -86,7 +86,7 @@ class TestAnswerPoints:
         prepare("answer-points", "documents", author(), {"It sank.": {"r1": wrote}})
         researcher()
         (line,) = exported(tmp_path, **of)
-        wrong = "unit 'r1' points: point 1: 'It sunk.' does not stand there in the report"
+        wrong = "unit 'r1' points: point 1: 'It sunk.' was not found in the report"
         assert line["problems"] == [wrong]
         wrote["points"] = [point("The ferry sank.", "It sank."), point("Lee said it.", "Dr. Lee")]
         reviewed(tmp_path, [line | {"verdict": "changed", "answer": {"r1": wrote}}], **of)
@@ -206,7 +206,7 @@ class TestReviews:
             "Reviews: 2 accepted, 1 left, with a problem."
         )
         (problem,) = exported(tmp_path)[1]["problems"]
-        assert "'caught fire' does not stand there in the passage" in problem
+        assert "'caught fire' was not found in the passage" in problem
 
     def test_a_changed_answer_holds_and_the_authors_stays(self, tmp_path: Path) -> None:
         extracted(tmp_path)
@@ -241,7 +241,7 @@ class TestReviews:
             ({"answer": {}}, r"line 2: cannot be accepted: .*has no answer"),
             ({"answer": "t"}, r"line 2: cannot be accepted"),
             ({"answer": {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "fire")]}}},
-             r"line 2: cannot be accepted: .*'fire' does not stand there"),
+             r"line 2: cannot be accepted: .*'fire' was not found"),
         ],
     )  # fmt: skip
     def test_a_wrong_line_refuses_the_whole_file(

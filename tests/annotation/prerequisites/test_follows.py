@@ -58,10 +58,10 @@ class TestRefusals:
         ("protocol", "options", "said"),
         [
             ("rubric-passage", ["sampling=own"], "give a prerequisite too"),
-            ("rubric-passage", ["prerequisite=none"], "'none', which is not there"),
+            ("rubric-passage", ["prerequisite=none"], "'none', which does not exist"),
             ("rubric-passage", ["prerequisite= "], "prerequisite names nothing"),
             ("rubric-passage", ["prerequisite=recall"], "follows report-coverage, and campaign"),
-            ("report-coverage", ["prerequisite=first"], "means nothing to report-coverage"),
+            ("report-coverage", ["prerequisite=first"], "does not apply to report-coverage"),
             ("rubric-passage", ["strata=j"], "is for a shared draw with a prerequisite"),
             ("rubric-passage", ["prerequisite=first", "strata=j"], "names judge 'j'"),
             ("rubric-passage", ["prerequisite=first", "strata=j", "sampling=all"], "shared draw"),
@@ -307,9 +307,9 @@ def test_units_that_nobody_is_asked_are_not_exported(first: Campaign) -> None:
 
 
 def test_a_campaign_without_such_an_option_has_no_reason_to_wait(first: Campaign) -> None:
-    assert prerequisites.reasons(first) == []
-    assert prerequisites.why(first) == ""
-    assert not Item.objects.filter(prerequisites.waits_for(first, rater())).exists()
+    assert prerequisites.wait_rules(first) == []
+    assert prerequisites.describe_waits(first) == ""
+    assert not Item.objects.filter(prerequisites.waiting_items(first, rater())).exists()
 
 
 @pytest.mark.processes

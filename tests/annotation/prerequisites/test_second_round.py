@@ -89,7 +89,7 @@ class TestWhoGetsIt:
     def test_nothing_is_ready_before_a_first_answer(self, study: Study) -> None:
         second = after(study)
         assert next_assignment(second, rater_of(study.ben)) is None
-        assert "first answer by somebody else in “Study”" in prerequisites.why(second)
+        assert "first answer by another person in “Study”" in prerequisites.describe_waits(second)
 
     def test_another_person_gets_it_and_the_writer_never(self, study: Study) -> None:
         second, first = after(study), write(study)
@@ -235,7 +235,7 @@ class TestWhatIsChecked:
 
     @pytest.mark.parametrize("door", ["page", "api"])
     def test_what_is_kept_is_the_same(self, mine: Assignment, door: Any) -> None:
-        assert "is keep, and the text is not" in self.refused(mine, "Another.", "keep", door)
+        assert "is keep, but the text is not" in self.refused(mine, "Another.", "keep", door)
         submit(mine, answer(mine, FIRST_TEXT, action="keep"), door)
         assert Label.objects.get(variable="action").value == "keep"
 

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from annotation.prerequisites.rubric_passage import alternating, majority, opinions
+from annotation.prerequisites.rubric_passage import alternating, majority, votes_by_rater
 
 NAMES = ["a", "b", "c", "d", "e"]
 SAID = {"a": "yes", "b": "no", "c": "yes", "d": "no"}
@@ -19,10 +19,10 @@ def digest(seed: int, purpose: str, key: str) -> bytes:
 class TestOpinions:
     def test_a_question_is_answered_for_whoever_found_an_answer_in_any_text(self) -> None:
         labels = [(1, "q", "no"), (1, "q", "yes"), (1, "r", "no"), (1, "r", "invalid")]
-        assert opinions(labels) == {1: {"q": "yes", "r": "no"}}
+        assert votes_by_rater(labels) == {1: {"q": "yes", "r": "no"}}
 
     def test_what_only_makes_no_sense_is_neither(self) -> None:
-        assert opinions([(1, "q", "invalid")]) == {1: {}}
+        assert votes_by_rater([(1, "q", "invalid")]) == {1: {}}
 
     def test_a_majority_counts_people_and_not_their_labels(self) -> None:
         labels = [(1, "q", "yes"), (1, "q", "yes"), (1, "q", "yes"), (2, "q", "no"), (3, "q", "no")]

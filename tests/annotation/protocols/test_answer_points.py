@@ -174,9 +174,9 @@ class TestThePage:
         mine, client = study.assignment(study.ada), client_of(study.ada)
         answer = client.post(page("submit", mine), form(quote(OPENED, AT, "p#1")))
         assert answer.status_code == 422
-        assert "does not stand there" in answer.json()["problems"][0]["message"]
+        assert "was not found" in answer.json()["problems"][0]["message"]
         answer = client.post(page("submit", mine), form(quote(OPENED, AT, "gone")))
-        assert "is no text of this item" in answer.json()["problems"][0]["message"]
+        assert "is not a text of this item" in answer.json()["problems"][0]["message"]
 
     def test_a_field_is_no_part_of_a_quote_where_one_text_is_shown(self, tmp_path: Path) -> None:
         plain = study_of("key-point-verification", tmp_path)

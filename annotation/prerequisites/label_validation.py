@@ -17,25 +17,25 @@ from annotation.protocols.schema import schema_of
 from datasets.models import Batch
 
 
-def named(option: str) -> tuple[str, str]:
-    """The judge and the campaign of an option `validates`; no campaign is this one."""
+def parse_validates(option: str) -> tuple[str, str]:
+    """Return the judge and the campaign in an option `validates`. No name means this campaign."""
     judge, at, campaign = option.rpartition("@")
     return (judge, campaign) if at else (option, "")
 
 
 def validated_judge(campaign: Campaign) -> str:
-    """Whose verdicts this campaign shows; nobody's, unless it was made to validate a judge."""
-    return named(str(campaign.options.get("validates") or ""))[0]
+    """Return the judge whose labels this campaign validates, or an empty string."""
+    return parse_validates(str(campaign.options.get("validates") or ""))[0]
 
 
-def verdict_campaign(campaign: Campaign) -> str:
-    """The name of the campaign in which those verdicts were given."""
-    return named(str(campaign.options.get("validates") or ""))[1] or campaign.name
+def source_campaign(campaign: Campaign) -> str:
+    """Return the name of the campaign that has the judge's labels."""
+    return parse_validates(str(campaign.options.get("validates") or ""))[1] or campaign.name
 
 
-def waits(campaign: Campaign, rater: Rater) -> Q:
-    """The items without a verdict, and those of which the judge has not closed every part."""
-    judge, source = validated_judge(campaign), verdict_campaign(campaign)
+def unlabelled_items(campaign: Campaign, rater: Rater) -> Q:
+    """Select items without a judge's label, and items that the judge has not finished."""
+    judge, source = validated_judge(campaign), source_campaign(campaign)
     parts = Assignment.objects.filter(
         item__campaign__name=source, item__key=OuterRef("key"), rater__name=judge, replicate=0
     )
@@ -43,16 +43,16 @@ def waits(campaign: Campaign, rater: Rater) -> Q:
     return ~Q(Exists(judged)) | Q(Exists(parts.filter(status__in=("open", "leased"))))
 
 
-def asked(item: Item, names: list[str]) -> list[str]:
-    """The units that the judge has a verdict on: where it failed, there is nothing to validate."""
-    judge, source = validated_judge(item.campaign), verdict_campaign(item.campaign)
+def units_labelled(item: Item, names: list[str]) -> list[str]:
+    """Return the units that the judge has labelled, since the others have nothing to validate."""
+    judge, source = validated_judge(item.campaign), source_campaign(item.campaign)
     units = item.units.filter(Exists(_of_unit(judge, source)))
     judged = set(units.values_list("name", flat=True))
     return [name for name in names if name in judged]
 
 
 def _of_unit(judge: str, source: str) -> QuerySet[Label]:
-    """The judge's labels of the outer unit, which may stand in another campaign's like item."""
+    """Return the judge's labels for the outer unit, perhaps from the same item of the source."""
     return Label.objects.filter(
         response__current=True,
         response__assignment__rater__name=judge,
@@ -64,24 +64,24 @@ def _of_unit(judge: str, source: str) -> QuerySet[Label]:
     )
 
 
-def words(campaign: Campaign) -> str:
-    return f"the verdicts of judge {validated_judge(campaign)}"
+def describe_wait(campaign: Campaign) -> str:
+    return f"the labels from judge {validated_judge(campaign)}"
 
 
 def check_validates(protocol: Protocol, batch: Batch, design: Design) -> None:
-    """Whether there is such a judge, and a campaign that asked it the same. Raises DesignError."""
+    """Check that the judge exists, and that the source asked the same. Raises DesignError."""
     if not design.validates:
         return
     if protocol.listed:
-        own = "people write its points before they see any other"
+        own = "people write their points before they see others"
         raise DesignError(f"option validates does not go with {protocol.name}: {own}; leave it out")
-    judge, source = named(design.validates)
+    judge, source = parse_validates(design.validates)
     if not Rater.objects.filter(name=judge, kind=Rater.Kind.JUDGE).exists():
-        known = "make it with create_judge, or import its labels into a campaign first"
-        raise DesignError(f"option validates names judge {judge!r}, which is not there; {known}")
+        advice = "create it with create_judge, or import its labels into a campaign first"
+        raise DesignError(f"option validates names judge {judge!r}, which does not exist; {advice}")
     if design.prerequisite and protocol.sampled and design.sampling != "all":
-        drawn = "a judge may not have been asked what is drawn for people; take sampling=all"
-        raise DesignError(f"option validates does not go with a prerequisite here: {drawn}")
+        reason = "the judge may not have been asked the units sampled for people; use sampling=all"
+        raise DesignError(f"option validates does not go with a prerequisite here: {reason}")
     if source:
         _check_source(protocol, batch, design, source)
 
@@ -89,10 +89,10 @@ def check_validates(protocol: Protocol, batch: Batch, design: Design) -> None:
 def _check_source(protocol: Protocol, batch: Batch, design: Design, name: str) -> None:
     source = Campaign.objects.filter(name=name).first()
     if source is None:
-        raise DesignError(f"option validates names campaign {name!r}, which is not there; mend it")
+        raise DesignError(f"option validates names campaign {name!r}, which does not exist")
     if (source.batch_id, source.protocol) != (batch.pk, protocol.name):
         wrong = f"campaign {name!r} is over another batch or protocol"
         raise DesignError(f"{wrong}; name one of {protocol.name} over {batch.name!r}")
-    wanted = schema_of(protocol, design.variables, design.categories).variables
-    if schema(source).variables != wanted:
+    variables = schema_of(protocol, design.variables, design.categories).variables
+    if schema(source).variables != variables:
         raise DesignError(f"campaign {name!r} asks other variables; give both the same")

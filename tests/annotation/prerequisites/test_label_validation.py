@@ -13,7 +13,7 @@ from annotation.answers.submission import fail
 from annotation.assignments.queue import next_assignment
 from annotation.campaigns.design import DesignError
 from annotation.models import Assignment, Campaign, rater_of
-from annotation.prerequisites.verdict_validation import named, validated_judge, verdict_campaign
+from annotation.prerequisites.label_validation import parse_validates, source_campaign, validated_judge
 from tests.annotation.validating_cast import JUDGE, judge, judge_all, judged, second, validating
 from tests.api.cast import script_of
 from tests.cast import campaign_of, run
@@ -36,10 +36,10 @@ class TestTheOption:
         [("j", ("j", "")), ("j@c", ("j", "c")), ("a@b@c d", ("a@b", "c d")), ("a@b@", ("a@b", ""))],
     )
     def test_it_parts_at_the_last_at(self, option: str, parts: tuple[str, str]) -> None:
-        assert named(option) == parts
+        assert parse_validates(option) == parts
 
     def test_a_judge_that_is_not_there_is_refused(self, batch: Path) -> None:
-        with pytest.raises(CommandError, match="names judge 'nobody', which is not there"):
+        with pytest.raises(CommandError, match="names judge 'nobody', which does not exist"):
             campaign_of("report-coverage", "--option", "validates=nobody")
 
     def test_a_person_is_no_judge(self, study: Study) -> None:
@@ -52,7 +52,7 @@ class TestTheOption:
             campaign_of("report-coverage", "--option", "validates=")
 
     def test_a_campaign_that_is_not_there_is_refused(self, study: Study) -> None:
-        with pytest.raises(DesignError, match="names campaign 'None such', which is not there"):
+        with pytest.raises(DesignError, match="names campaign 'None such', which does not exist"):
             second(study.campaign, validates=f"{JUDGE}@None such")
 
     def test_a_campaign_of_another_protocol_is_refused(self, study: Study) -> None:
@@ -77,7 +77,7 @@ class TestTheOption:
 
     def test_the_command_makes_such_a_campaign(self, study: Study) -> None:
         made = campaign_of("report-coverage", "--option", f"validates={JUDGE}@Study")
-        assert (validated_judge(made), verdict_campaign(made)) == (JUDGE, "Study")
+        assert (validated_judge(made), source_campaign(made)) == (JUDGE, "Study")
         assert validated_judge(second(made, "Plain")) == ""
 
     def test_so_does_the_api(self, study: Study) -> None:
@@ -143,7 +143,7 @@ class TestWaiting:
 
     def test_an_ordinary_campaign_has_no_reason_to_wait(self, study: Study) -> None:
         plain: Campaign = second(study.campaign, "Plain")
-        assert prerequisites.reasons(plain) == []
+        assert prerequisites.wait_rules(plain) == []
         taken = next_assignment(plain, rater_of(study.ada))
         assert taken is not None
         assert taken.assisted_by == ""
