@@ -371,7 +371,9 @@ def _check_passages(design: Design) -> None:
     name = design.passages.partition(":")[2]
     other = Campaign.objects.filter(name=name).first()
     if name and other is None:
-        raise DesignError(f"option passages names campaign {name!r}, which does not exist; correct the name")
+        raise DesignError(
+            f"option passages names campaign {name!r}, which does not exist; correct the name"
+        )
     if other and schema(other).variable("relevant") is None:
         raise DesignError(f"campaign {name!r} does not ask which passages are relevant; name one")
 

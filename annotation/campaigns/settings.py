@@ -89,7 +89,9 @@ def check_terms(campaign: Campaign, terms: Terms) -> None:
 def _check_practice(campaign: Campaign, name: str) -> None:
     other = Campaign.objects.filter(name=name).first()
     if other is None:
-        raise DesignError(f"practice names campaign {name!r}, which does not exist; correct the name")
+        raise DesignError(
+            f"practice names campaign {name!r}, which does not exist; correct the name"
+        )
     if other.pk == campaign.pk:
         raise DesignError("a campaign's own practice comes first by itself; leave its name out")
     if not other.items.filter(use=Item.Use.PRACTICE).exists():
@@ -152,7 +154,9 @@ def _keep_version(campaign: Campaign, text: str, user: User | None) -> None:
 def check_named(where: str, name: str, by: User | None) -> None:
     """Whether `by` may read the campaign of this name, if there is a name. Raises DesignError."""
     if name and by is not None and not readable(by).filter(name=name).exists():
-        raise DesignError(f"{where} names campaign {name!r}, which does not exist; correct the name")
+        raise DesignError(
+            f"{where} names campaign {name!r}, which does not exist; correct the name"
+        )
 
 
 def check_practice(campaign: Campaign, terms: Terms, by: User | None) -> None:

@@ -425,7 +425,7 @@ class TestFeedback:
         Campaign.objects.update(qualify=0.8)
         html = client_of(study.ada).get("/tasks/").content.decode()
         assert "1 left for you" in html
-        assert "2 items wait for the practice to be passed with 80% right" in html
+        assert "2 items wait for the practice to be passed with 80% correct" in html
 
 
 class TestRefusals:

@@ -13,7 +13,11 @@ from annotation.answers.submission import fail
 from annotation.assignments.queue import next_assignment
 from annotation.campaigns.design import DesignError
 from annotation.models import Assignment, Campaign, rater_of
-from annotation.prerequisites.label_validation import parse_validates, source_campaign, validated_judge
+from annotation.prerequisites.label_validation import (
+    parse_validates,
+    source_campaign,
+    validated_judge,
+)
 from tests.annotation.validating_cast import JUDGE, judge, judge_all, judged, second, validating
 from tests.api.cast import script_of
 from tests.cast import campaign_of, run
