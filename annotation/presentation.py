@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from annotation.campaigns.design import Design, stored_design
-from annotation.campaigns.relevance import Uses, left_by, without_uses
+from annotation.campaigns.relevance import Uses, keep_passages, without_uses
 from annotation.models import Assignment, Campaign, Item, Label, Response, Unit
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, kinds_of, name_units
@@ -212,7 +212,7 @@ def items_of(
     `passages` are those that the campaign's option left (None: all), with their `uses`.
     """
     asked = schema(campaign)
-    query = without_uses(query) if passages is None else left_by(query, passages, uses)
+    query = without_uses(query) if passages is None else keep_passages(query, passages, uses)
     if validates_answers(campaign, asked):
         query = replace(query, reports=answers_as_reports(campaign, query.id))
     if "sentence" in kinds_of(asked.variables):

@@ -28,7 +28,7 @@ from annotation.models import (
     UnitDraw,
     User,
 )
-from annotation.people.leases import Ended, give_back, held
+from annotation.people.leases import Ended, open_assignments, release
 from benchmarks.study import rater
 from benchmarks.study_names import PASSWORD, name_of
 from datasets.models import Batch, Query, Question, Report
@@ -62,8 +62,8 @@ def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, 
 
 def free(name: str) -> dict[str, Any]:
     """Gives back every place that is held, so that everybody may take another one."""
-    places = list(held(Campaign.objects.get(name=name)))
-    return {"freed": sum(give_back(each, Ended.FREED) for each in places)}
+    places = list(open_assignments(Campaign.objects.get(name=name)))
+    return {"freed": sum(release(each, Ended.FREED) for each in places)}
 
 
 def _material(batch: int, items: int) -> None:

@@ -16,11 +16,11 @@ from rest_framework.response import Response
 from annotation.access import progress_of
 from annotation.api.access import check_blind, person, visible_campaigns, visible_studies
 from annotation.api.serializers import CampaignParameters, CampaignSerializer
-from annotation.campaign_setup.creation import Made, create_once
-from annotation.campaign_setup.dry_run import MOST_PEOPLE, AssumptionError, Assumptions, rehearse
+from annotation.campaign_setup.creation import CreatedCampaign, create_once
+from annotation.campaign_setup.dry_run import MOST_PEOPLE, AssumptionError, Assumptions, simulate
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import query_line, query_rows, unit_line, unit_rows
-from annotation.campaigns.settings import Terms, change, read_deadline
+from annotation.campaigns.settings import CampaignSettings, change, read_deadline
 from annotation.imports.gold import keep_known
 from annotation.label_rows import LabelRow
 from annotation.models import Campaign, QueryDraw, UnitDraw, User
@@ -377,7 +377,7 @@ def batch_named(user: User, name: str) -> Batch:
     return batch
 
 
-def _made(user: User, wanted: dict[str, Any]) -> Made:
+def _made(user: User, wanted: dict[str, Any]) -> CreatedCampaign:
     batch = batch_named(user, wanted["batch"])
     try:
         return create_once(
@@ -393,7 +393,7 @@ def _made(user: User, wanted: dict[str, Any]) -> Made:
         raise RefusedBodyError("this campaign cannot be made", [wrong]) from error
 
 
-def terms_from(wanted: dict[str, Any]) -> Terms:
+def terms_from(wanted: dict[str, Any]) -> CampaignSettings:
     """Raises DesignError where the deadline is no moment."""
     names = (
         "language",
@@ -405,7 +405,7 @@ def terms_from(wanted: dict[str, Any]) -> Terms:
         "no_qualify",
     )
     deadline = wanted.get("deadline")
-    return Terms(
+    return CampaignSettings(
         deadline=read_deadline(deadline) if deadline else None,
         **{name: wanted[name] for name in names if name in wanted},
     )
@@ -488,7 +488,7 @@ class Rehearsals(Resource):
         batch = batch_named(person(request), wanted["batch"])
         try:
             given = Assumptions(**wanted.get("assumptions", {}))
-            found = rehearse(
+            found = simulate(
                 wanted["name"],
                 wanted["protocol"],
                 batch,

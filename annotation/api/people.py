@@ -18,9 +18,9 @@ from annotation.gold.scoring import MAX_ADMISSION_REASON, admissible, admit
 from annotation.models import MAX_REASON, Campaign, Invitation, Membership, Rater, User
 from annotation.people import accounts, membership
 from annotation.people import membership as members
-from annotation.people.accounts import Answering, answering, invitations_of
+from annotation.people.accounts import CampaignRater, campaign_raters, invitations_of
 from annotation.people.invitations import invite, revoke
-from annotation.people.leases import MAX_LEASE, free, set_hold
+from annotation.people.leases import MAX_LEASE, free, set_lease
 from annotation.people.membership import PeopleError
 from datasets.api.base import (
     ADMIN,
@@ -135,7 +135,7 @@ class MemberSerializer(serializers.Serializer[Membership]):
     role = serializers.ChoiceField(Membership.Role.values)
 
 
-class AnsweringSerializer(serializers.Serializer[Answering]):
+class AnsweringSerializer(serializers.Serializer[CampaignRater]):
     """Somebody with an answer or a place, by the name that exports have."""
 
     id = serializers.IntegerField(source="rater")
@@ -458,9 +458,9 @@ class Cast(Resource):
         return _cast(campaign)
 
     def _change(self, campaign: Campaign, wanted: dict[str, Any], user: User) -> None:
-        with members.arranging(campaign):
+        with members.recorded_change(campaign):
             if "hold_minutes" in wanted:
-                set_hold(campaign, wanted["hold_minutes"])
+                set_lease(campaign, wanted["hold_minutes"])
             if "pool" in wanted:
                 members.set_pool(campaign, wanted["pool"], user)
             if "items_per_person" in wanted:
@@ -585,6 +585,6 @@ def _shown(campaign: Campaign) -> Mapping[str, Any]:
     shown = {
         **{name: getattr(campaign, name) for name in SETTINGS},
         "members": campaign.memberships.filter(ended_at=None).select_related("user"),
-        "raters": answering(campaign),
+        "raters": campaign_raters(campaign),
     }
     return CastSerializer(shown).data

@@ -14,7 +14,7 @@ from annotation import prerequisites
 from annotation.campaigns.sampling import shuffle_fields, shuffle_units
 from annotation.gold.scoring import is_plain, next_item
 from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.people.leases import EXPIRED, return_expired, until
+from annotation.people.leases import EXPIRED, lease_end, release_expired
 from annotation.people.membership import may_take
 from annotation.presentation import design, present, stored_units
 from annotation.protocols.base import name_units
@@ -34,7 +34,7 @@ def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:
 
     Returns None if there is no such item.
     """
-    return_expired(campaign)
+    release_expired(campaign)
     with transaction.atomic():
         return next_in_transaction(campaign, rater)
 
@@ -75,7 +75,7 @@ def _claim_next(campaign: Campaign, rater: Rater) -> Assignment | None:
                 asked=asked,
                 shown=shown,
                 assisted_by=judge,
-                held_until=until(campaign),
+                held_until=lease_end(campaign),
             )
             _assign.run(assignment)
             return assignment
@@ -95,7 +95,7 @@ def _reclaim_item(item: Item, rater: Rater) -> Assignment | None:
 def reopen(assignment: Assignment, slot: int) -> Assignment:
     """Open an expired assignment again, in a slot that was just claimed."""
     assignment.status, assignment.reason, assignment.slot = Assignment.Status.OPEN, "", slot
-    assignment.held_until = until(assignment.item.campaign)
+    assignment.held_until = lease_end(assignment.item.campaign)
     assignment.save(update_fields=["status", "reason", "slot", "held_until"])
     return assignment
 

@@ -1,1 +1,6 @@
-"""Setting up a campaign: a dry run of its design, creating it, and verifying its sample later."""
+"""Campaign setup: create a campaign, simulate its design beforehand, and verify its sample later.
+
+`creation` writes a campaign with its items and units, `dry_run` predicts their numbers and the
+widths of intervals, and `replay` repeats the sampling. All three use `annotation.campaigns` and
+check the prerequisites of a design.
+"""

@@ -1,4 +1,4 @@
-"""Creating a campaign: its items and units from a batch, sampled as its design says."""
+"""Create a campaign: its items and units from a batch, sampled by its design."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from django.db import IntegrityError, transaction
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.relevance import Uses, relevance_of
 from annotation.campaigns.sampling import (
-    DrawnQuery,
-    DrawnUnit,
-    Role,
-    draw_queries,
-    draw_several,
-    draw_units,
+    SampledQuery,
+    SampledUnit,
+    Split,
+    sample_queries,
+    sample_shared_items,
+    sample_units,
 )
 from annotation.campaigns.settings import (
-    Terms,
-    apply_terms,
+    CampaignSettings,
+    apply_settings,
     check_named,
     check_practice,
-    check_terms,
-    differ,
+    check_settings,
     may_read,
+    settings_differ,
 )
 from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw, User
 from annotation.prerequisites import check_prerequisite
@@ -59,7 +59,7 @@ _ITEM = (
     "words",
 )
 _UNIT = ("item_id", "kind", "key", "name", "position")
-_DRAW = (
+_UNIT_DRAW = (
     "item_id",
     "unit_kind",
     "key",
@@ -74,7 +74,7 @@ _DRAW = (
 
 @dataclass(frozen=True)
 class Drafted:
-    """An item to be, and the passages that it shows where that is not all, with their uses."""
+    """An item to be created. `passages` are those that it shows, with their uses (None: all)."""
 
     query: int
     query_key: str
@@ -84,9 +84,9 @@ class Drafted:
 
 
 def drafted_items(campaign: Campaign, protocol: Protocol) -> Iterator[Drafted]:
-    """Each query's items, in the batch's order; the campaign need not be stored.
+    """Yield the items of each query, in the batch's order. The campaign need not be stored.
 
-    Raises DesignError where two items would have one key.
+    Raises DesignError if two items, or two units of an item, would have the same key.
     """
     keys: set[str] = set()
     for query, row in stored_rows(campaign.batch, protocol.needs):
@@ -98,23 +98,23 @@ def drafted_items(campaign: Campaign, protocol: Protocol) -> Iterator[Drafted]:
             if spec.key in keys:
                 wrong = f"two items would have the key {spec.key!r}; rename an id in the batch"
                 raise DesignError(wrong)
-            if repeated := _repeated(spec):
+            if repeated := _find_repeated_key(spec):
                 wrong = f"two units of item {spec.key!r} would have the key {repeated!r}"
                 raise DesignError(f"{wrong}; rename an id in the batch")
             keys.add(spec.key)
             yield Drafted(query, row.id, spec, shown, uses)
 
 
-def _repeated(spec: ItemSpec) -> str | None:
-    """The key that two units of a kind would share: ids that hold a slash may join to the same."""
+def _find_repeated_key(spec: ItemSpec) -> str | None:
+    """Return a key that two units of a kind would share, since ids may contain a slash."""
     counts = Counter((unit.kind, unit.key) for unit in spec.units)
     return next((key for (_, key), count in counts.items() if count > 1), None)
 
 
-def share_out(campaign: Campaign, design: Design) -> None:
-    """Leaves all its places to the drawn share of items, and one to each of the others."""
+def reduce_quotas(campaign: Campaign, design: Design) -> None:
+    """Keep all slots of the sampled items, and leave one slot to each of the others."""
     asked = campaign.items.filter(quota__gt=0)
-    kept = draw_several(list(asked.values_list("key", flat=True)), design)
+    kept = sample_shared_items(list(asked.values_list("key", flat=True)), design)
     single = [item for item in asked.iterator() if item.key not in kept]
     for item in single:
         item.quota = 1
@@ -122,14 +122,14 @@ def share_out(campaign: Campaign, design: Design) -> None:
 
 
 class ItemWriter:
-    """Writes items with their units, a chunk at a time."""
+    """Write items with their units, a chunk at a time."""
 
     def __init__(
         self,
         campaign: Campaign,
         design: Design,
         protocol: Protocol,
-        queries: Mapping[str, DrawnQuery],
+        queries: Mapping[str, SampledQuery],
     ) -> None:
         self.campaign, self.design, self.protocol = campaign, design, protocol
         self.queries = queries
@@ -143,13 +143,15 @@ class ItemWriter:
     def flush(self) -> None:
         keys = reserve(Item, len(self.chunk))
         drawn = [
-            (key, draw_units(of.spec.key, of.spec.units, self.design, self.protocol))
+            (key, sample_units(of.spec.key, of.spec.units, self.design, self.protocol))
             for key, (_, of) in zip(keys, self.chunk, strict=True)
         ]
         bulk_write(Item, _ITEM, self._items(keys))
-        bulk_write(Unit, _UNIT, (row for key, units in drawn for row in _units(key, units)))
-        draws = (row for key, units in drawn for row in _draws(key, units, self.design.seed))
-        bulk_write(UnitDraw, _DRAW, draws)
+        bulk_write(Unit, _UNIT, (row for key, units in drawn for row in _unit_rows(key, units)))
+        draws = (
+            row for key, units in drawn for row in _unit_draw_rows(key, units, self.design.seed)
+        )
+        bulk_write(UnitDraw, _UNIT_DRAW, draws)
         self.chunk = []
 
     def _items(self, keys: Sequence[int]) -> Iterator[Row]:
@@ -181,7 +183,7 @@ class ItemWriter:
         model: type[models.Report | models.Passage | models.KeyPoint],
         wanted: Iterable[str | None],
     ) -> dict[str | None, int | None]:
-        """Primary keys by the batch's own; no key is of nothing."""
+        """Return primary keys by the batch's own ids, and None for None."""
         named = {key for key in wanted if key}
         found: dict[str | None, int | None] = {None: None}
         if named:
@@ -190,19 +192,19 @@ class ItemWriter:
         return found
 
 
-def _units(item: int, units: Iterable[DrawnUnit]) -> Iterator[Row]:
-    """What is asked, or may yet be drawn."""
+def _unit_rows(item: int, units: Iterable[SampledUnit]) -> Iterator[Row]:
+    """Yield the rows of units that are asked or may still be sampled."""
     asked = [unit for unit in units if unit.drawn is not False]
     for position, unit in enumerate(asked):
         yield item, unit.spec.kind, unit.spec.key, unit.name, position
 
 
-def _draws(item: int, units: Iterable[DrawnUnit], seed: int) -> Iterator[Row]:
+def _unit_draw_rows(item: int, units: Iterable[SampledUnit], seed: int) -> Iterator[Row]:
     for position, (_, spec, kind, wave, chance, drawn) in enumerate(units):
         yield item, spec.kind, spec.key, position, kind, seed, wave, chance, drawn
 
 
-_DRAW_COLUMNS = (
+_QUERY_DRAW = (
     "campaign_id",
     "query_id",
     "kind",
@@ -216,8 +218,8 @@ _DRAW_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Made:
-    """What was made. `unchanged` where the same campaign was there before."""
+class CreatedCampaign:
+    """A campaign and its size. `unchanged` if the same campaign existed before."""
 
     campaign: Campaign
     items: int
@@ -232,51 +234,56 @@ def create_campaign(
     batch: models.Batch,
     design: Design,
     progress: Callable[[int], None] = lambda done: None,
-    terms: Terms | None = None,
+    settings: CampaignSettings | None = None,
     by: User | None = None,
-) -> Made:
-    """Makes a campaign and its items, all or nothing. Raises DesignError.
+) -> CreatedCampaign:
+    """Create a campaign and its items, in one transaction. Raises DesignError.
 
-    `by` may name only campaigns that this account may read; nobody is given where a command asks.
+    The design may name only campaigns that `by` may read. `by` is None for a command.
     """
-    terms = terms or Terms()
+    settings = settings or CampaignSettings()
     with transaction.atomic():
         campaign = checked_campaign(name, protocol, batch, design)
-        if there := Campaign.objects.filter(name=name).first():
-            return _same(there, campaign, terms, by)
+        if existing := Campaign.objects.filter(name=name).first():
+            return _check_unchanged(existing, campaign, settings, by)
         check_references(campaign, design, by)
-        check_terms(campaign, terms)
-        check_practice(campaign, terms, by)
+        check_settings(campaign, settings)
+        check_practice(campaign, settings, by)
         campaign.save()
-        apply_terms(campaign, terms, by)
+        apply_settings(campaign, settings, by)
         _write_items(campaign, design, declared(campaign), progress)
-        made = _counted(campaign)
+        made = _count_created(campaign)
         if not made.items:
             raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
-        _tell(made, design)
+        _record_creation(made, design)
     return made
 
 
-def _tell(made: Made, design: Design) -> None:
+def _record_creation(made: CreatedCampaign, design: Design) -> None:
     campaign, options = made.campaign, design.options()
     record("campaign.made", campaign.pk, campaign, after=options, items=made.items)
 
 
 def create_once(
-    name: str, protocol: str, batch: models.Batch, design: Design, terms: Terms, by: User
-) -> Made:
-    """The same for requests, of which two may come at the same moment. Raises DesignError."""
+    name: str,
+    protocol: str,
+    batch: models.Batch,
+    design: Design,
+    settings: CampaignSettings,
+    by: User,
+) -> CreatedCampaign:
+    """Like `create_campaign`, for requests, of which two may come at the same moment."""
     try:
-        return create_campaign(name, protocol, batch, design, terms=terms, by=by)
+        return create_campaign(name, protocol, batch, design, settings=settings, by=by)
     except IntegrityError:
-        # Somebody made one of this name just now: it is there to compare with.
-        return create_campaign(name, protocol, batch, design, terms=terms, by=by)
+        # Another request has just created a campaign of this name, which is compared now.
+        return create_campaign(name, protocol, batch, design, settings=settings, by=by)
 
 
 def checked_campaign(name: str, protocol: str, batch: models.Batch, design: Design) -> Campaign:
-    """The campaign as it would be stored, once its name and options are sound by themselves."""
+    """Return the campaign as it would be stored, after checking its name and options."""
     _check_name(name)
-    task = _reading(DECLARED[protocol], design)
+    task = _protocol_reading(DECLARED[protocol], design)
     _check_options(task, design)
     return Campaign(
         name=name,
@@ -292,7 +299,7 @@ def checked_campaign(name: str, protocol: str, batch: models.Batch, design: Desi
 
 
 def check_references(campaign: Campaign, design: Design, by: User | None = None) -> None:
-    """Whether the campaigns and judges that a design names are there, `by`'s to read, and fit."""
+    """Check that the campaigns and judges of a design exist, are readable by `by`, and fit."""
     check_named("option prerequisite", design.prerequisite, by)
     check_named("option passages", design.passages.partition(":")[2], by)
     check_named("option validates", parse_validates(design.validates)[1], by)
@@ -302,34 +309,38 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
     check_validates(protocol, campaign.batch, design)
 
 
-def roles_before(campaign: Campaign) -> dict[str, Role] | None:
-    """The roles of queries in the campaign that this one follows; None where it follows none."""
+def splits_before(campaign: Campaign) -> dict[str, Split] | None:
+    """Return the splits of queries in the prerequisite, or None if there is no prerequisite."""
     first = campaign.options.get("prerequisite")
     if not first:
         return None
     drawn = QueryDraw.objects.filter(campaign__name=first)
     return {
-        key: Role(role, chance)
+        key: Split(role, chance)
         for key, role, chance in drawn.values_list("query__key", "role", "role_probability")
     }
 
 
-def _same(there: Campaign, wanted: Campaign, terms: Terms, by: User | None) -> Made:
-    same = (there.protocol, there.batch_id) == (wanted.protocol, wanted.batch_id)
-    # Of another's campaign nobody learns by trying what its design is.
-    if not may_read(there, by) or not same or stored(there) != stored(wanted):
-        raise DesignError(f"a campaign called {there.name!r} has another design; choose a new name")
-    if differ(there, terms):
-        wrong = f"campaign {there.name!r} is there with another deadline, guideline or the like"
+def _check_unchanged(
+    existing: Campaign, new: Campaign, settings: CampaignSettings, by: User | None
+) -> CreatedCampaign:
+    same = (existing.protocol, existing.batch_id) == (new.protocol, new.batch_id)
+    # The message is the same for a campaign that `by` may not read, so that it reveals no design.
+    if not may_read(existing, by) or not same or stored(existing) != stored(new):
+        raise DesignError(
+            f"a campaign called {existing.name!r} has another design; choose a new name"
+        )
+    if settings_differ(existing, settings):
+        wrong = f"campaign {existing.name!r} exists with another deadline, guideline or the like"
         raise DesignError(f"{wrong}; change it on its page, or by set_campaign")
-    return _counted(there, unchanged=True)
+    return _count_created(existing, unchanged=True)
 
 
-def _counted(campaign: Campaign, unchanged: bool = False) -> Made:
+def _count_created(campaign: Campaign, unchanged: bool = False) -> CreatedCampaign:
     items = campaign.items
     places = sum(items.values_list("quota", flat=True))
     units = Unit.objects.filter(item__campaign=campaign).count()
-    return Made(campaign, items.count(), units, places, unchanged)
+    return CreatedCampaign(campaign, items.count(), units, places, unchanged)
 
 
 def _check_name(name: str) -> None:
@@ -338,17 +349,17 @@ def _check_name(name: str) -> None:
         raise DesignError(f"its name is blank or longer than {longest} characters; choose another")
 
 
-def _reading(protocol: Protocol, design: Design) -> Protocol:
-    """The protocol as the option `points` has it."""
+def _protocol_reading(protocol: Protocol, design: Design) -> Protocol:
+    """Return the reading of the protocol for the option `points`."""
     try:
         return protocol.read_as(design.points or "")
     except KeyError as error:
-        wrong = f"option points means nothing to {protocol.name}"
+        wrong = f"option points does not apply to {protocol.name}"
         raise DesignError(f"{wrong}; leave it out") from error
 
 
 def _check_options(protocol: Protocol, design: Design) -> None:
-    """Refuses an option that the protocol would not heed."""
+    """Raise DesignError for an option that has no effect with this protocol."""
     try:
         asked = schema_of(protocol, design.variables, design.categories)
     except UnknownVariableError as error:
@@ -364,7 +375,7 @@ def _check_options(protocol: Protocol, design: Design) -> None:
             "report; leave it out"
         )
     for option in (name for name, means_nothing in idle.items() if means_nothing):
-        raise DesignError(f"option {option} means nothing to {protocol.name}; leave it out")
+        raise DesignError(f"option {option} does not apply to {protocol.name}; leave it out")
 
 
 def _check_passages(design: Design) -> None:
@@ -385,7 +396,7 @@ def _write_items(
     progress: Callable[[int], None],
 ) -> None:
     queries = dict(campaign.batch.queries.values_list("key", "pk"))
-    drawn = draw_queries(list(queries), design, roles_before(campaign))
+    drawn = sample_queries(list(queries), design, splits_before(campaign))
     _write_draws(campaign, design, queries, drawn)
     writer = ItemWriter(campaign, design, protocol, drawn)
     for position, drafted in enumerate(drafted_items(campaign, protocol)):
@@ -393,15 +404,15 @@ def _write_items(
         progress(position + 1)
     writer.flush()
     if design.overlap < 1 and design.raters_per_item > 1:
-        share_out(campaign, design)
+        reduce_quotas(campaign, design)
     refresh_statistics(Item, Unit, UnitDraw)
 
 
 def _write_draws(
-    campaign: Campaign, design: Design, queries: dict[str, int], drawn: dict[str, DrawnQuery]
+    campaign: Campaign, design: Design, queries: dict[str, int], drawn: dict[str, SampledQuery]
 ) -> None:
     rows = (
         (campaign.pk, queries[key], of.kind, design.seed, 1, of.probability, of.drawn, *of.role)
         for key, of in drawn.items()
     )
-    bulk_write(QueryDraw, _DRAW_COLUMNS, rows)
+    bulk_write(QueryDraw, _QUERY_DRAW, rows)

@@ -1,4 +1,4 @@
-"""Dry run of a design: who would get what, and how wide the intervals are likely to be.
+"""Dry run of a design: how many items each person would get, and how wide intervals would be.
 
 Nothing is stored. Widths follow from counts and assumptions, before any label exists. Units of one
 query resemble each other, so n units count as n / deff with the design effect deff = 1 + (m - 1) *
@@ -21,36 +21,36 @@ from annotation.campaign_setup.creation import (
     check_references,
     checked_campaign,
     drafted_items,
-    roles_before,
+    splits_before,
 )
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import (
     EVALUATION,
-    DrawnQuery,
-    draw_queries,
-    draw_several,
-    kind_of_draw,
+    SampledQuery,
+    sample_queries,
+    sample_shared_items,
+    sampling_kind,
 )
-from annotation.campaigns.settings import Terms, check_practice, check_terms
+from annotation.campaigns.settings import CampaignSettings, check_practice, check_settings
 from annotation.models import Campaign, User
 from annotation.registry import declared
 from datasets.models import Batch
 
 FEWEST_QUERIES = 10
-"""Below so many a report gives no interval."""
+"""A report gives no interval for fewer queries."""
 
 
 class AssumptionError(ValueError):
-    """An assumption that cannot be."""
+    """An assumption is outside its range."""
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What nobody knows beforehand.
+    """The assumptions about quantities that are unknown before the study.
 
     `kappa` is the true agreement, `prevalence` the share of yes (0.5 gives the widest interval for
-    coverage), `icc` how alike units of a query are, `correlation` that of the judge's scores of
-    queries with people's.
+    coverage), `icc` the correlation within a query, and `correlation` that between the scores of
+    queries by the judge and by people.
     """
 
     kappa: float = 0.6
@@ -69,9 +69,9 @@ class Assumptions:
 
 @dataclass(frozen=True)
 class Expected:
-    """The width of an interval to be expected, or why there is none.
+    """The expected width of an interval, or the reason why there is none.
 
-    `units` enter it, of `queries`, worth `effective` independent ones.
+    It is computed from `units` of `queries`, which are worth `effective` independent units.
     """
 
     width: float | None
@@ -82,22 +82,29 @@ class Expected:
 
 
 def expected_kappa(sizes: Sequence[int], raters: int, given: Assumptions) -> Expected:
-    """Fleiss' kappa of `raters` on two categories; `sizes` are the shared units of each query."""
+    """Return the expected interval of Fleiss' kappa of `raters` on two categories.
+
+    `sizes` are the numbers of shared units of each query.
+    """
     if raters < 2:
-        return _none(sizes, given, "one person an item agrees with nobody; ask two or more")
+        return _no_interval(sizes, given, "agreement needs two or more people per item")
     return _expected(sizes, kappa_variance(given.kappa, raters, given.prevalence), given)
 
 
 def expected_share(sizes: Sequence[int], given: Assumptions) -> Expected:
-    """The share of yes, such as coverage, by people alone; `sizes` are the units of each query."""
+    """Return the expected interval of the share of yes, such as coverage, by people alone.
+
+    `sizes` are the numbers of units of each query.
+    """
     return _expected(sizes, given.prevalence * (1 - given.prevalence), given)
 
 
 def expected_powered(sizes: Sequence[int], others: int, given: Assumptions) -> Expected:
-    """The same with a judge on all queries (PPI++); `others` have no people.
+    """Like `expected_share`, but with a judge on all queries (PPI++). `others` have no people.
 
-    The variance of people alone times 1 - r^2 / (1 + n/N), r the correlation, for n queries with
-    people and N others: the least that a weighted correction leaves (Angelopoulos et al. 2023).
+    The variance is that of people alone times 1 - r^2 / (1 + n/N), with the correlation r, n
+    queries with people and N others. This is the minimum that a weighted correction reaches
+    (Angelopoulos et al. 2023).
     """
     alone, n = given.prevalence * (1 - given.prevalence), sum(size > 0 for size in sizes)
     gain = given.correlation**2 / (1 + n / others) if others else 0.0
@@ -105,11 +112,11 @@ def expected_powered(sizes: Sequence[int], others: int, given: Assumptions) -> E
 
 
 def kappa_variance(kappa: float, raters: int, prevalence: float) -> float:
-    """n times the large-sample variance of Fleiss' kappa on n independent units.
+    """Return n times the large-sample variance of Fleiss' kappa on n independent units.
 
-    By the delta method, where the number of yes among the raters of a unit is beta-binomial with
-    the intraclass correlation kappa. For two raters it is the formula of Bloch and Kraemer (1989),
-    (1-k) ((1-k) (1-2k) + k (2-k) / (2 p (1-p))).
+    It follows from the delta method if the number of yes among the raters of a unit is
+    beta-binomial with the intraclass correlation kappa. For two raters it is the formula of Bloch
+    and Kraemer (1989), (1-k) ((1-k) (1-2k) + k (2-k) / (2 p (1-p))).
     """
     p, chance = prevalence, 2 * prevalence * (1 - prevalence)
     apart = chance * (1 - kappa)
@@ -129,7 +136,7 @@ def design_effect(sizes: Sequence[int], icc: float) -> float:
 
 
 def t_quantile(df: int) -> float:
-    """The 0.975 quantile of t, by Fisher and Cornish's expansion: right to 0.001 from 5 on."""
+    """Return the 0.975 quantile of t by the Cornish-Fisher expansion, within 0.001 from df 5 on."""
     z = NormalDist().inv_cdf(0.975)
     terms = (
         (z**3 + z) / 4,
@@ -144,13 +151,13 @@ def _expected(sizes: Sequence[int], variance: float, given: Assumptions) -> Expe
     queries = sum(size > 0 for size in sizes)
     if queries < FEWEST_QUERIES:
         few = f"{queries} {'query is' if queries == 1 else 'queries are'} too few for an interval"
-        return _none(sizes, given, f"{few}; {FEWEST_QUERIES} are needed")
+        return _no_interval(sizes, given, f"{few}; {FEWEST_QUERIES} are needed")
     effective = sum(sizes) / design_effect(sizes, given.icc)
     width = 2 * t_quantile(queries - 1) * math.sqrt(variance / effective)
     return Expected(width, sum(sizes), queries, effective)
 
 
-def _none(sizes: Sequence[int], given: Assumptions, reason: str) -> Expected:
+def _no_interval(sizes: Sequence[int], given: Assumptions, reason: str) -> Expected:
     units, queries = sum(sizes), sum(size > 0 for size in sizes)
     return Expected(None, units, queries, units / design_effect(sizes, given.icc), reason)
 
@@ -168,21 +175,20 @@ MOST_PEOPLE, MOST_PAIRED = 1000, 60
 
 
 class Share(NamedTuple):
-    """What one person would get."""
+    """The numbers of items and units that one person would get."""
 
     items: int
     units: int
 
 
 @dataclass(frozen=True)
-class Rehearsal:
-    """What a campaign would come to.
+class DryRun:
+    """The predicted numbers of a campaign.
 
-    `places` are answers of people that the design asks for; `unfilled` of them find nobody among so
-    many `people`, who are taken to work at the same pace. `common` are the fewest and the most
-    units that two of them share; None where there are too many pairs to count. `judge_only` queries
-    have no people. `kappa` and `share` rest on people, `powered` on people and a judge together,
-    evaluation queries alone.
+    `places` are the slots of the design, and `unfilled` the slots without a person if `people` work
+    at the same pace. `common` are the minimum and maximum of units that two people share, or None
+    for too many pairs. `judge_only` queries have no people. `kappa` and `share` are computed from
+    people, and `powered` from people and a judge on evaluation queries.
     """
 
     queries: int
@@ -210,49 +216,49 @@ class _Item(NamedTuple):
     quota: int
 
 
-def rehearse(
+def simulate(
     name: str,
     protocol: str,
     batch: Batch,
     design: Design,
-    terms: Terms | None = None,
+    settings: CampaignSettings | None = None,
     people: int | None = None,
     assumptions: Assumptions | None = None,
     progress: Callable[[int], None] = lambda done: None,
     most: int | None = None,
     by: User | None = None,
-) -> Rehearsal:
-    """The same checks as for the campaign itself. Raises DesignError.
+) -> DryRun:
+    """Simulate a campaign after the same checks as for creating it. Raises DesignError.
 
-    `people` is how many are expected, as many as an item asks for unless told. With more than
-    `most` items it gives up.
+    `people` is the expected number of people, by default the raters per item. With more than `most`
+    items, DesignError is raised.
     """
     people = design.raters_per_item if people is None else people
     if not 1 <= people <= MOST_PEOPLE:
         raise DesignError(f"people are not from 1 to {MOST_PEOPLE}; give another number")
     campaign = checked_campaign(name, protocol, batch, design)
     if Campaign.objects.filter(name=name).exists():
-        raise DesignError(f"a campaign called {name!r} is there already; choose a new name")
+        raise DesignError(f"a campaign called {name!r} exists already; choose a new name")
     check_references(campaign, design, by)
-    check_terms(campaign, terms or Terms())
-    check_practice(campaign, terms or Terms(), by)
+    check_settings(campaign, settings or CampaignSettings())
+    check_practice(campaign, settings or CampaignSettings(), by)
     keys = list(batch.queries.values_list("key", flat=True))
-    drawn = draw_queries(keys, design, roles_before(campaign))
+    drawn = sample_queries(keys, design, splits_before(campaign))
     items = _items(campaign, design, drawn, progress, most)
     if not items:
         raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
-    return _told(items, drawn, design, people, assumptions or Assumptions())
+    return _summarize(items, drawn, design, people, assumptions or Assumptions())
 
 
 def _items(
     campaign: Campaign,
     design: Design,
-    drawn: dict[str, DrawnQuery],
+    drawn: dict[str, SampledQuery],
     progress: Callable[[int], None],
     most: int | None,
 ) -> list[_Item]:
     protocol = declared(campaign)
-    fewer = kind_of_draw(design, protocol) != "all"
+    fewer = sampling_kind(design, protocol) != "all"
     found: list[tuple[str, str, int]] = []
     for number, each in enumerate(drafted_items(campaign, protocol), start=1):
         units = len(each.spec.units)
@@ -260,36 +266,36 @@ def _items(
         found.append((each.spec.key, each.query_key, asked))
         progress(number)
         if most is not None and number > most:
-            raise DesignError(f"it has more than {most} items; try it by create_campaign --dry-run")
-    several = draw_several([key for key, query, _ in found if drawn[query].drawn], design)
+            raise DesignError(f"it has more than {most} items; use create_campaign --dry-run")
+    several = sample_shared_items([key for key, query, _ in found if drawn[query].drawn], design)
     return [
         _Item(key, query, units, _quota(key, drawn[query], several, design))
         for key, query, units in found
     ]
 
 
-def _quota(key: str, query: DrawnQuery, several: set[str], design: Design) -> int:
+def _quota(key: str, query: SampledQuery, several: set[str], design: Design) -> int:
     if not query.drawn:
         return 0
     return design.raters_per_item if key in several else 1
 
 
-def _told(
+def _summarize(
     items: list[_Item],
-    drawn: dict[str, DrawnQuery],
+    drawn: dict[str, SampledQuery],
     design: Design,
     people: int,
     given: Assumptions,
-) -> Rehearsal:
-    holders = _share_out(items, people)
+) -> DryRun:
+    holders = _assign_people(items, people)
     asked = [item for item in items if item.quota]
     shared = [item for item in asked if item.quota > 1]
     evaluation = {key for key, query in drawn.items() if query.role.name == EVALUATION}
     compared = [item for item in asked if item.query in evaluation]
-    # Queries without items count for nobody.
+    # Queries without items are not counted.
     used = {item.query for item in items}
     others = len({item.query for item in items if not item.quota} & evaluation)
-    return Rehearsal(
+    return DryRun(
         queries=len(used),
         asked_queries=len({item.query for item in asked}),
         judge_only=len({item.query for item in items if not item.quota}),
@@ -310,22 +316,22 @@ def _told(
 
 
 def _sizes(items: Iterable[_Item]) -> list[int]:
-    """The units of each query."""
+    """Return the number of units of each query."""
     found: Counter[str] = Counter()
     for item in items:
         found[item.query] += item.units
     return list(found.values())
 
 
-def _share_out(items: list[_Item], people: int) -> list[tuple[int, ...]]:
-    """The people of each item: those who have had the fewest items so far."""
+def _assign_people(items: list[_Item], people: int) -> list[tuple[int, ...]]:
+    """Assign each item to the people with the fewest items so far."""
     waiting = [(0, person) for person in range(people)]
     found = []
     for item in items:
         taken = [heapq.heappop(waiting) for _ in range(min(item.quota, people))]
         found.append(tuple(person for _, person in taken))
-        for had, person in taken:
-            heapq.heappush(waiting, (had + 1, person))
+        for number, person in taken:
+            heapq.heappush(waiting, (number + 1, person))
     return found
 
 
@@ -350,26 +356,26 @@ def _common(
     return min(pairs.values()), max(pairs.values())
 
 
-def sentences(told: Rehearsal) -> Iterator[str]:
-    """What a campaign would come to, from its size to its intervals."""
+def sentences(found: DryRun) -> Iterator[str]:
+    """Yield sentences about a dry run, from the campaign's size to its intervals."""
     yield (
-        f"{_count(told.items, 'item')} with {_count(told.units, 'unit')} from "
-        f"{_count(told.queries, 'query', 'queries')}."
+        f"{_count(found.items, 'item')} with {_count(found.units, 'unit')} from "
+        f"{_count(found.queries, 'query', 'queries')}."
     )
-    yield _asked(told)
-    if len(told.roles) > 1:
-        names = [f"{number} for {role}" for role, number in sorted(told.roles.items())]
-        yield f"Queries by role: {', '.join(names)}."
-    yield from _people(told)
-    yield f"Kappa of people: {interval(told.kappa)}."
-    yield f"A share such as coverage, by people alone: {interval(told.share)}."
-    if told.powered:
-        yield f"The same with a judge on all queries: {interval(told.powered)}."
-    yield assumed(told.assumptions)
+    yield _describe_slots(found)
+    if len(found.roles) > 1:
+        names = [f"{number} for {role}" for role, number in sorted(found.roles.items())]
+        yield f"Queries by split: {', '.join(names)}."
+    yield from _describe_people(found)
+    yield f"Kappa between people: {describe_interval(found.kappa)}."
+    yield f"A share such as coverage, by people alone: {describe_interval(found.share)}."
+    if found.powered:
+        yield f"The same with a judge on all queries: {describe_interval(found.powered)}."
+    yield describe_assumptions(found.assumptions)
 
 
-def interval(expected: Expected) -> str:
-    """The width of an interval, or why there is none."""
+def describe_interval(expected: Expected) -> str:
+    """Describe the width of an interval, or the reason why there is none."""
     if expected.width is None:
         return f"no interval, since {expected.reason}"
     return (
@@ -379,32 +385,32 @@ def interval(expected: Expected) -> str:
     )
 
 
-def assumed(given: Assumptions) -> str:
+def describe_assumptions(given: Assumptions) -> str:
     return (
         f"Assumed: true kappa {given.kappa:g}; two categories, a share of {given.prevalence:g} "
-        f"yes; units of a query alike with an intraclass correlation of {given.icc:g}; scores of "
-        f"judge and people correlated by {given.correlation:g} over queries."
+        f"yes; an intraclass correlation of {given.icc:g} within a query; a correlation of "
+        f"{given.correlation:g} between the scores of queries by the judge and by people."
     )
 
 
-def _asked(told: Rehearsal) -> str:
-    words = f"{_count(told.places, 'place')} for people on {told.asked_queries} queries"
-    words += f", {_count(told.several, 'item')} with several people" if told.several else ""
-    words += f"; {told.judge_only} queries for judges alone" if told.judge_only else ""
+def _describe_slots(found: DryRun) -> str:
+    words = f"{_count(found.places, 'slot')} for people on {found.asked_queries} queries"
+    words += f", {_count(found.several, 'item')} with several people" if found.several else ""
+    words += f"; {found.judge_only} queries for judges alone" if found.judge_only else ""
     return f"{words}."
 
 
-def _people(told: Rehearsal) -> Iterator[str]:
-    items = sorted(share.items for share in told.shares)
-    units = sorted(share.units for share in told.shares)
+def _describe_people(found: DryRun) -> Iterator[str]:
+    items = sorted(share.items for share in found.shares)
+    units = sorted(share.units for share in found.shares)
     yield (
-        f"{_count(told.people, 'person', 'people')} at the same pace would get "
+        f"{_count(found.people, 'person', 'people')} at the same pace would get "
         f"{_range(items[0], items[-1])} items and {_range(units[0], units[-1])} units each."
     )
-    if told.common:
-        yield f"Two of them would have {_range(*told.common)} units in common."
-    if told.unfilled:
-        yield f"{_count(told.unfilled, 'place')} would stay empty: more people are needed."
+    if found.common:
+        yield f"Two of them would have {_range(*found.common)} units in common."
+    if found.unfilled:
+        yield f"{_count(found.unfilled, 'slot')} would stay empty: more people are needed."
 
 
 def _range(low: int, high: int) -> str:

@@ -1,12 +1,17 @@
-"""Replay: repeats a campaign's sampling from its seed and compares it with what is stored."""
+"""Replay: repeat a campaign's sampling from its seed and compare it with the stored sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from annotation.campaign_setup.creation import drafted_items, roles_before
+from annotation.campaign_setup.creation import drafted_items, splits_before
 from annotation.campaigns.design import Design
-from annotation.campaigns.sampling import DrawnQuery, draw_queries, draw_several, draw_units
+from annotation.campaigns.sampling import (
+    SampledQuery,
+    sample_queries,
+    sample_shared_items,
+    sample_units,
+)
 from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 from annotation.prerequisites.rubric_passage import alternating, chances
@@ -19,60 +24,59 @@ CLOSE = 1e-9
 
 
 def differences(campaign: Campaign) -> Iterator[str]:
-    """A line for each query, item or unit whose stored draw is another than the fresh one."""
+    """Yield a line for each query, item or unit whose stored sample differs from the replay."""
     yield from differences_of_queries(campaign)
     yield from _units(campaign, design_of(campaign))
 
 
 def differences_of_queries(campaign: Campaign) -> Iterator[str]:
-    """The same of queries and of places alone."""
+    """Yield the differences of queries and slots only."""
     design = design_of(campaign)
     keys = list(campaign.batch.queries.values_list("key", flat=True))
-    drawn = draw_queries(keys, design, roles_before(campaign))
+    drawn = sample_queries(keys, design, splits_before(campaign))
     yield from _queries(campaign, design, drawn)
     yield from _quotas(campaign, design, drawn)
 
 
-def _queries(campaign: Campaign, design: Design, drawn: Mapping[str, DrawnQuery]) -> Iterator[str]:
+def _queries(
+    campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery]
+) -> Iterator[str]:
     rows = QueryDraw.objects.filter(campaign=campaign).select_related("query")
     stored = {row.query.key: row for row in rows}
     for key, fresh in drawn.items():
         row = stored.pop(key, None)
         if row is None:
-            yield f"query {key!r} has no stored draw"
+            yield f"query {key!r} has no stored sample"
             continue
-        told = (row.kind, row.drawn, row.role, row.seed)
-        if told != (fresh.kind, fresh.drawn, fresh.role.name, design.seed):
-            yield f"query {key!r} is stored as {_words(row)}, and drawn anew as {_fresh(fresh)}"
+        stored_facts = (row.kind, row.drawn, row.role, row.seed)
+        if stored_facts != (fresh.kind, fresh.drawn, fresh.role.name, design.seed):
+            was, now = _describe(row.drawn, row.role), _describe(fresh.drawn, fresh.role.name)
+            yield f"query {key!r} is stored as {was}, and replayed as {now}"
         elif (
             abs(row.probability - fresh.probability) > CLOSE
             or abs(row.role_probability - fresh.role.probability) > CLOSE
         ):
-            yield f"query {key!r} is stored with another probability than the draw gives"
-    yield from (f"query {key!r} is drawn, and not in the batch" for key in stored)
+            yield f"query {key!r} is stored with another probability than the replay gives"
+    yield from (f"query {key!r} is sampled, but not in the batch" for key in stored)
 
 
-def _words(row: QueryDraw) -> str:
-    return f"{'drawn' if row.drawn else 'left out'} for {row.role}"
+def _describe(is_sampled: bool, split: str) -> str:
+    return f"{'sampled' if is_sampled else 'left out'} for {split}"
 
 
-def _fresh(row: DrawnQuery) -> str:
-    return f"{'drawn' if row.drawn else 'left out'} for {row.role.name}"
-
-
-def _quotas(campaign: Campaign, design: Design, drawn: Mapping[str, DrawnQuery]) -> Iterator[str]:
-    """Places follow from two draws: of the query, and of the items with several people."""
+def _quotas(campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery]) -> Iterator[str]:
+    """Compare slots, which follow from the samples of queries and of items for several people."""
     rows = list(
         campaign.items.filter(use=Item.Use.STUDY)
         .order_by("position")
         .values_list("key", "query__key", "quota")
     )
     every = campaign.items.order_by("position").values_list("key", "query__key")
-    several = draw_several([key for key, query in every if drawn[query].drawn], design)
+    several = sample_shared_items([key for key, query in every if drawn[query].drawn], design)
     for key, query, quota in rows:
         fresh = design.raters_per_item if key in several else 1
         if quota != (fresh := fresh if drawn[query].drawn else 0):
-            yield f"item {key!r} has {quota} places, and the draw gives {fresh}"
+            yield f"item {key!r} has {quota} slots, and the replay gives {fresh}"
 
 
 def _units(campaign: Campaign, design: Design) -> Iterator[str]:
@@ -86,7 +90,7 @@ def _units(campaign: Campaign, design: Design) -> Iterator[str]:
         for each in chunk:
             key = each.spec.key
             if key not in pks:
-                yield f"item {key!r} is in the batch, and not in the campaign"
+                yield f"item {key!r} is in the batch, but not in the campaign"
             else:
                 rows = stored.get(pks[key], [])
                 yield from differences_of_units(key, each.spec.units, rows, design, protocol)
@@ -95,14 +99,14 @@ def _units(campaign: Campaign, design: Design) -> Iterator[str]:
 def differences_of_units(
     item: str, units: Sequence[UnitSpec], rows: list[UnitDraw], design: Design, protocol: Protocol
 ) -> Iterator[str]:
-    """The same of one item, of all units that it may ask."""
-    fresh = draw_units(item, units, design, protocol)
+    """Yield the differences of all units that one item may ask."""
+    fresh = sample_units(item, units, design, protocol)
     if not rows:
-        yield f"item {item!r} has no stored draw of units"
+        yield f"item {item!r} has no stored sample of units"
         return
-    there = [(row.unit_kind, row.key) for row in rows]
-    if there != [(unit.spec.kind, unit.spec.key) for unit in fresh]:
-        yield f"item {item!r} has other units in its draw than the batch gives"
+    stored = [(row.unit_kind, row.key) for row in rows]
+    if stored != [(unit.spec.kind, unit.spec.key) for unit in fresh]:
+        yield f"item {item!r} has other units in its sample than the batch gives"
         return
     later = _later(item, rows, design)
     for row, unit in zip(rows, fresh, strict=True):
@@ -116,11 +120,11 @@ def differences_of_units(
             drawn,
         )
         if not same or (chance is not None and abs((row.probability or 0.0) - chance) > CLOSE):
-            yield f"unit {row.key!r} of item {item!r} is stored otherwise than it is drawn anew"
+            yield f"unit {row.key!r} of item {item!r} is stored differently from its replay"
 
 
 def _later(item: str, rows: list[UnitDraw], design: Design) -> dict[str, float]:
-    """The names that a draw by turns takes, with their chances, from the strata that it kept."""
+    """Return the names that sampling by turns gives, with their chances, from stored strata."""
     if not any(row.kind == "turns" and row.drawn is not None for row in rows):
         return {}
     names = list(name_units(UnitSpec(row.unit_kind, row.key, "") for row in rows))

@@ -10,7 +10,7 @@ from datasets.options import Option, options_of
 
 
 class DesignError(ValueError):
-    """A design that cannot be: what is wrong, and what to do."""
+    """An invalid design or setting. The message says what is wrong and what to do."""
 
 
 Sampling = Literal["own", "shared", "all"]
@@ -150,19 +150,19 @@ class Design:
             raise DesignError("option passages is all, relevant or relevant:CAMPAIGN; mend it")
 
     def options(self) -> dict[str, Any]:
-        """The options as they are stored with the campaign."""
+        """Return the options as they are stored with the campaign."""
         return {option.name: getattr(self, option.field) for option in options_of(Design)}
 
 
 def design_of(
     raters_per_item: int, overlap: float, human_share: float, pairs: Sequence[str]
 ) -> Design:
-    """A design from a command's arguments; options are K=V. Raises DesignError."""
+    """Return a design from a command's arguments, with options as K=V. Raises DesignError."""
     return Design(raters_per_item, overlap, human_share, **read_pairs(pairs))
 
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """The values of options that are given as K=V. Raises DesignError."""
+    """Read the values of options written as K=V. Raises DesignError."""
     options = {option.name: option for option in options_of(Design)}
     found: dict[str, Any] = {}
     for pair in pairs:
@@ -182,7 +182,7 @@ def stored_design(options: Mapping[str, Any], **columns: Any) -> Design:
 
 
 def _read(option: Option, value: str) -> Any:
-    """A value of an option as its text says. Raises DesignError."""
+    """Read the value of an option from text. Raises DesignError."""
     if option.kind == "several":
         words = tuple(word.strip() for word in value.split(",") if word.strip())
         if not words:
@@ -203,7 +203,7 @@ def _read(option: Option, value: str) -> Any:
 
 
 def _check(option: Option, value: Any) -> None:
-    """Raises DesignError for a value that the option does not take."""
+    """Check the value of an option. Raises DesignError."""
     if option.kind == "several":
         if len(set(value)) < len(value) or any(not 0 < len(w) <= LONGEST_CODE for w in value):
             raise DesignError(f"option {option.name} {NO_LIST}")

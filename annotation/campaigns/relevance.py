@@ -1,4 +1,4 @@
-"""The option `passages`: which passages a campaign keeps, by what people found them useful for."""
+"""The option `passages`: which passages a campaign keeps, and the uses that people assigned."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from datasets import rows
 
 RELEVANT, USE = "relevant", "use"
 Uses = Mapping[str, Sequence[str]]
-"""The codes of `use` by the id of a passage: the most frequent one, or all that share that rank."""
+"""The most frequent code of `use` by the id of a passage, or all codes in case of a tie."""
 
 
 @dataclass(frozen=True)
 class Relevance:
-    """The passages of a query that are left, by id in the batch's order, and their uses."""
+    """The passages of a query that are kept, by id in the batch's order, and their uses."""
 
     passages: list[str]
     uses: Uses
 
 
 def relevance_of(campaign: Campaign, query: rows.Query) -> Relevance | None:
-    """What the option `passages` of a campaign leaves of a query; None where it leaves all.
+    """Return what the option `passages` of a campaign keeps of a query, or None if it keeps all.
 
-    `relevant` goes by the batch, `relevant:CAMPAIGN` by most people of that campaign. Labels made
-    with a verdict in view count only where there are no others.
+    `relevant` uses the batch, and `relevant:CAMPAIGN` the majority of people in that campaign.
+    Labels that confirm or correct a judge's label count only if there are no others.
     """
     option, _, other = stored_design(campaign.options).passages.partition(":")
     if option == "all":
@@ -36,25 +36,25 @@ def relevance_of(campaign: Campaign, query: rows.Query) -> Relevance | None:
     if other:
         return _by_people(Campaign.objects.get(name=other), query)
     kept = [p for p in query.passages if p.relevant]
-    uses = {p.id: _use_of(p) for p in kept}
+    uses = {p.id: _batch_use(p) for p in kept}
     return Relevance([p.id for p in kept], {key: [use] for key, use in uses.items() if use})
 
 
-def _use_of(passage: rows.Passage) -> str | None:
-    """The batch's own; GaRAGe's reader keeps the release's tag in `meta`."""
-    said = passage.use or (passage.meta or {}).get("use")
-    return said if said in rows.USES else None
+def _batch_use(passage: rows.Passage) -> str | None:
+    """Return the use from the batch. The reader for GaRAGe keeps the release's tag in `meta`."""
+    use = passage.use or (passage.meta or {}).get("use")
+    return use if use in rows.USES else None
 
 
-def left_by(query: rows.Query, passages: Collection[str], uses: Uses | None) -> rows.Query:
-    """The query with these passages alone, each with its use; several are joined."""
-    left, said = set(passages), uses or {}
-    kept = tuple(_with_use(p, said.get(p.id)) for p in query.passages if p.id in left)
+def keep_passages(query: rows.Query, passages: Collection[str], uses: Uses | None) -> rows.Query:
+    """Return the query with only these passages, each with its uses, joined to one string."""
+    ids, codes = set(passages), uses or {}
+    kept = tuple(_with_use(p, codes.get(p.id)) for p in query.passages if p.id in ids)
     return replace(query, passages=kept)
 
 
 def without_uses(query: rows.Query) -> rows.Query:
-    """The query as it is shown where nobody was asked which of its passages are relevant."""
+    """Return the query without uses, for campaigns that keep all passages."""
     if not any(p.use for p in query.passages):
         return query
     return replace(query, passages=tuple(_with_use(p, None) for p in query.passages))
@@ -65,19 +65,19 @@ def _with_use(passage: rows.Passage, codes: Sequence[str] | None) -> rows.Passag
 
 
 def _by_people(campaign: Campaign, query: rows.Query) -> Relevance:
-    said = _labels(campaign, query)
-    votes = {key: Counter(values) for key, values in said[RELEVANT].items()}
+    labels = _labels(campaign, query)
+    votes = {key: Counter(values) for key, values in labels[RELEVANT].items()}
     kept = [
         p.id
         for p in query.passages
         if (found := votes.get(f"{query.id}/{p.id}")) and found["yes"] > found["no"]
     ]
-    uses = {key: said[USE].get(f"{query.id}/{key}") for key in kept}
-    return Relevance(kept, {key: _most_frequent(codes) for key, codes in uses.items() if codes})
+    uses = {key: labels[USE].get(f"{query.id}/{key}") for key in kept}
+    return Relevance(kept, {key: _modes(codes) for key, codes in uses.items() if codes})
 
 
 def _labels(campaign: Campaign, query: rows.Query) -> dict[str, dict[str, list[str]]]:
-    """What people said of each passage, by variable and key; the blind labels where there are."""
+    """Return people's labels for each passage, by variable and key, preferring blind labels."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,
@@ -95,7 +95,7 @@ def _labels(campaign: Campaign, query: rows.Query) -> dict[str, dict[str, list[s
     }
 
 
-def _most_frequent(codes: list[str]) -> list[str]:
+def _modes(codes: list[str]) -> list[str]:
     counted = Counter(codes)
     most = max(counted.values())
     return sorted(code for code, count in counted.items() if count == most)

@@ -1,6 +1,6 @@
-"""Guidelines from Markdown to HTML, and the age of a passage from the dates of a batch.
+"""Render guidelines from Markdown to HTML, and compute the age of a passage from its dates.
 
-Guidelines have headings, paragraphs, lists, bold, emphasis and code, and nothing else of Markdown.
+Of Markdown, guidelines support headings, paragraphs, lists, bold, emphasis and code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INLINE = (
 
 
 def render(markdown: str) -> SafeString:
-    """The HTML of a guideline. All of it is escaped first, so no tag of the text survives."""
+    """Return the HTML of a guideline. The text is escaped first, so that its own tags are inert."""
     blocks = re.split(r"\n\s*\n", markdown.replace("\r\n", "\n").strip())
     return mark_safe("\n".join(html for block in blocks for html in _block(block.split("\n"))))
 
@@ -53,7 +53,7 @@ def _starts(line: str) -> bool:
 
 
 def _items(lines: list[str], marker: re.Pattern[str]) -> tuple[list[str], list[str]]:
-    """The items at the head of the lines, a line without a marker going on with the one before."""
+    """Split off the list items at the start. A line without a marker continues the item before."""
     items: list[str] = []
     for number, line in enumerate(lines):
         if found := marker.match(line):
@@ -77,12 +77,11 @@ YEARS_FROM = 24
 
 
 def age_between(asked_at: str | None, published_at: str | None) -> str | None:
-    """The age in words, or None where a date is missing or is no whole ISO date.
+    """Return the age as text, or None if a date is missing or is not a complete ISO date.
 
-    Days are counted on the calendar of whoever asked: where both times name their zone, the
-    passage's is taken over into the question's. Up to two months the age is in days, then in full
-    months, from two years on in years and full months. A passage that is newer than its question
-    says by how many days.
+    If both times have a zone, days are counted in the zone of the question. The age is in days up
+    to two months, then in full months, and from two years on in years and full months. For a
+    passage newer than its question, the text says by how many days.
     """
     asked, published = moment(asked_at), moment(published_at)
     if asked is None or published is None:
@@ -93,15 +92,15 @@ def age_between(asked_at: str | None, published_at: str | None) -> str | None:
 
 
 def moment(written: str | None) -> datetime | None:
-    """An ISO date or datetime; midnight without a zone for a date. None for anything else."""
+    """Read an ISO date or datetime. A date becomes midnight without a zone, other text None."""
     try:
         return datetime.fromisoformat(written) if written else None
     except ValueError:
         return None
 
 
-def in_words(written: str) -> str:
-    """A date as people read it, `3 May 2024` or `3 May 2024, 12:30 UTC`; what is none as it is."""
+def format_date(written: str) -> str:
+    """Format a date as `3 May 2024` or `3 May 2024, 12:30 UTC`. Other text does not change."""
     when = moment(written)
     if when is None:
         return written

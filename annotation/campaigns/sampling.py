@@ -20,11 +20,11 @@ from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 from annotation.protocols.base import Protocol, UnitSpec, name_units
 
 FIXED = ("reference",)
-"""Kinds of texts that are no unit, so that their order sways nothing."""
+"""Kinds of texts that are not units, so that their order has no influence on labels."""
 
 
 def rank(seed: int, purpose: str, key: str) -> bytes:
-    """The place of a key in a seeded order: SHA-256 of seed, purpose and key, NUL between them."""
+    """Return a key's rank in a seeded order: SHA-256 of seed, purpose and key, joined by NUL."""
     return hashlib.sha256(f"{seed}\0{purpose}\0{key}".encode()).digest()
 
 
@@ -32,56 +32,58 @@ def shuffled(keys: Iterable[str], seed: int, purpose: str) -> list[str]:
     return sorted(keys, key=lambda key: rank(seed, purpose, key))
 
 
-def draw(keys: Sequence[str], count: int, seed: int, purpose: str) -> list[str]:
-    """`count` of the keys at random, without replacement, in their given order."""
-    drawn = set(shuffled(keys, seed, purpose)[:count])
-    return [key for key in keys if key in drawn]
+def sample(keys: Sequence[str], count: int, seed: int, purpose: str) -> list[str]:
+    """Return a sample of `count` keys, without replacement, in the order of `keys`."""
+    sampled = set(shuffled(keys, seed, purpose)[:count])
+    return [key for key in keys if key in sampled]
 
 
 def share_of(total: int, share: float) -> int:
-    """How many a share is: rounded, and at least one where there is anything to draw from."""
+    """Return the rounded number for a share of `total`, at least one unless share or total is 0."""
     return min(total, max(1, round(share * total))) if share > 0 else 0
 
 
 def shuffle_units(
     units: Sequence[UnitSpec], seed: int, purpose: str, query: str = ""
 ) -> list[UnitSpec]:
-    """Units in random order, the sentences of a text still behind it and in reading order.
+    """Return units in random order, with the sentences of a text together in reading order.
 
-    What joins a passage and an answer stands behind the passage, in the order of the answers.
-    `query` is as for `shuffle_fields`.
+    Units that join a passage and an answer follow the passage, in the order of the answers. `query`
+    is as for `shuffle_fields`.
     """
 
-    def place(unit: UnitSpec) -> tuple[bytes, ...]:
-        texts = [_unit_of(field, query) for field in reversed(unit.of)] or [_text_of(unit)]
+    def sort_key(unit: UnitSpec) -> tuple[bytes, ...]:
+        texts = [_unit_key_of_field(field, query) for field in reversed(unit.of)] or [
+            _text_key_of_unit(unit)
+        ]
         return tuple(rank(seed, purpose, text) for text in texts)
 
-    return sorted(units, key=place)
+    return sorted(units, key=sort_key)
 
 
 def shuffle_fields(fields: Sequence[str], seed: int, purpose: str, query: str = "") -> list[str]:
-    """The fields of texts, each kind by itself, in the order of `shuffle_units` for the same texts.
+    """Return the fields of texts, by kind, in the same order as `shuffle_units`.
 
-    `query` is the query's key, with which the units of its passages begin. Reference answers, which
-    nobody judges, are none of them: they stand first, in their own order.
+    `query` is the query's key, with which the keys of its passages' units begin. Reference answers
+    are left out, since they are not judged. Pages show them first, in their own order.
     """
     kinds = list(dict.fromkeys(field.partition(":")[0] for field in fields))
 
-    def place(field: str) -> tuple[int, bytes]:
+    def sort_key(field: str) -> tuple[int, bytes]:
         kind = field.partition(":")[0]
-        return kinds.index(kind), rank(seed, purpose, _unit_of(field, query))
+        return kinds.index(kind), rank(seed, purpose, _unit_key_of_field(field, query))
 
-    return sorted((f for f in fields if f.partition(":")[0] not in FIXED), key=place)
+    return sorted((f for f in fields if f.partition(":")[0] not in FIXED), key=sort_key)
 
 
-def _unit_of(field: str, query: str) -> str:
-    """The key of the unit that a text would be."""
+def _unit_key_of_field(field: str, query: str) -> str:
+    """Return the key of the unit for a text."""
     kind, _, key = field.partition(":")
     return f"{query}/{key}" if kind == "passage" and query else key
 
 
-def _text_of(unit: UnitSpec) -> str:
-    """The key of the text that a unit is, or that a sentence stands in."""
+def _text_key_of_unit(unit: UnitSpec) -> str:
+    """Return the key of the text that a unit is, or that its sentence belongs to."""
     return unit.key.rpartition("#")[0] if unit.kind.endswith("sentence") else unit.key
 
 
@@ -106,8 +108,12 @@ COLUMNS = (
 )
 
 
-def draws(campaign: Campaign) -> Iterator[Line]:
-    """Drawn or not. A unit's probability holds once its item is asked; its query's stands above."""
+def sample_lines(campaign: Campaign) -> Iterator[Line]:
+    """Yield the stored sample: a line per query and unit, sampled or not.
+
+    The probability of a unit is conditional on its item being asked. That of its query is in the
+    query's line.
+    """
     yield from map(query_line, query_rows(campaign).iterator(chunk_size=CHUNK))
     yield from map(unit_line, unit_rows(campaign).iterator(chunk_size=CHUNK))
 
@@ -118,7 +124,7 @@ def query_rows(campaign: Campaign) -> QuerySet[QueryDraw]:
 
 
 def unit_rows(campaign: Campaign) -> QuerySet[Any]:
-    """With the `role` of their query."""
+    """Return the rows of units, annotated with the `role` of their query."""
     of = QueryDraw.objects.filter(campaign=campaign, query=OuterRef("item__query"))
     rows = UnitDraw.objects.filter(item__campaign=campaign).select_related("item__query")
     return rows.annotate(role=Subquery(of.values("role"))).order_by("item__position", "position")
@@ -131,7 +137,7 @@ def query_line(row: QueryDraw) -> Line:
 
 
 def unit_line(row: Any) -> Line:
-    """Of one of `unit_rows`."""
+    """Return the line of one of `unit_rows`."""
     item = row.item
     return _line(
         row,
@@ -152,16 +158,16 @@ def _line(row: QueryDraw | UnitDraw, **known: Any) -> Line:
 
 
 def summary(campaign: Campaign) -> Line:
-    """How many queries and units were drawn, by kind and by role."""
-    there = numbers(campaign)
+    """Return the numbers of queries and units that were sampled, by kind and by split."""
+    counted = numbers(campaign)
     roles: dict[str, dict[str, int]] = {}
-    for what, number in sorted(there.items()):
+    for what, number in sorted(counted.items()):
         if what.startswith("queries/"):
             _, role, drawn = what.split("/")
             counts = roles.setdefault(role, {"queries": 0, "asked": 0})
             counts["queries"] += number
             counts["asked"] += number if drawn == "drawn" else 0
-    units = {name: there.get(f"units/{name}", 0) for name in ("drawn", "left", "pending")}
+    units = {name: counted.get(f"units/{name}", 0) for name in ("drawn", "left", "pending")}
     return {
         "queries": sum(counts["queries"] for counts in roles.values()),
         "queries_drawn": sum(counts["asked"] for counts in roles.values()),
@@ -169,8 +175,8 @@ def summary(campaign: Campaign) -> Line:
         "units_drawn": units["drawn"],
         "units_pending": units["pending"],
         "roles": roles,
-        "gold": there.get(f"items/{Item.Use.GOLD}", 0),
-        "practice": there.get(f"items/{Item.Use.PRACTICE}", 0),
+        "gold": counted.get(f"items/{Item.Use.GOLD}", 0),
+        "practice": counted.get(f"items/{Item.Use.PRACTICE}", 0),
     }
 
 
@@ -178,51 +184,51 @@ DEVELOPMENT, EVALUATION, AUDIT = "development", "evaluation", "audit"
 ASKED, OTHERS = "roles of queries for people", "roles of other queries"
 
 
-class Role(NamedTuple):
-    """A query's role, and the chance with which it got that one."""
+class Split(NamedTuple):
+    """A query's split, and the chance with which it got that split."""
 
     name: str
     probability: float
 
 
-def draw_roles(
+def sample_splits(
     keys: Sequence[str], asked: Collection[str], development: float, audit: float, seed: int
-) -> dict[str, Role]:
-    """The role of each query. The first of a seeded order are development, the next ones audit."""
+) -> dict[str, Split]:
+    """Return the split of each query: first development, then audit, in a seeded order."""
     kept = set(asked)
-    found: dict[str, Role] = {}
+    found: dict[str, Split] = {}
     for purpose, part in (
         (ASKED, [key for key in keys if key in kept]),
         (OTHERS, [key for key in keys if key not in kept]),
     ):
-        found |= _part(part, development, audit, seed, purpose)
+        found |= _sample_part(part, development, audit, seed, purpose)
     return found
 
 
-def _part(
+def _sample_part(
     keys: Sequence[str], development: float, audit: float, seed: int, purpose: str
-) -> dict[str, Role]:
+) -> dict[str, Split]:
     total = len(keys)
     first = share_of(total, development)
     second = min(share_of(total, audit), total - first)
     numbers = {DEVELOPMENT: first, AUDIT: second, EVALUATION: total - first - second}
     names = [name for name, number in numbers.items() for _ in range(number)]
     order = shuffled(keys, seed, purpose)
-    return {key: Role(name, numbers[name] / total) for key, name in zip(order, names, strict=True)}
+    return {key: Split(name, numbers[name] / total) for key, name in zip(order, names, strict=True)}
 
 
 PEOPLE, SEVERAL = "queries for people", "items for several people"
 
 
-class DrawnQuery(NamedTuple):
+class SampledQuery(NamedTuple):
     kind: str
     drawn: bool
     probability: float
-    role: Role
+    role: Split
 
 
-class DrawnUnit(NamedTuple):
-    """A unit by its name. `drawn` and `probability` are None until a later draw."""
+class SampledUnit(NamedTuple):
+    """A unit by its name. `drawn` and `probability` are None if it is sampled later."""
 
     name: str
     spec: UnitSpec
@@ -232,44 +238,44 @@ class DrawnUnit(NamedTuple):
     drawn: bool | None
 
 
-def draw_queries(
-    keys: Sequence[str], design: Design, roles: Mapping[str, Role] | None = None
-) -> dict[str, DrawnQuery]:
-    """Every query of a batch by its key. `roles` are those of the campaign that comes first."""
+def sample_queries(
+    keys: Sequence[str], design: Design, roles: Mapping[str, Split] | None = None
+) -> dict[str, SampledQuery]:
+    """Return every query of a batch by its key. `roles` are the splits of the prerequisite."""
     count = share_of(len(keys), design.human_share)
-    asked = set(draw(keys, count, design.seed, PEOPLE))
+    asked = set(sample(keys, count, design.seed, PEOPLE))
     if roles is None:
-        roles = draw_roles(keys, asked, design.development, design.audit, design.seed)
+        roles = sample_splits(keys, asked, design.development, design.audit, design.seed)
     kind = "all" if count == len(keys) else "simple"
     chance = count / len(keys) if keys else 1.0
-    return {key: DrawnQuery(kind, key in asked, chance, roles[key]) for key in keys}
+    return {key: SampledQuery(kind, key in asked, chance, roles[key]) for key in keys}
 
 
-def draw_several(keys: Sequence[str], design: Design) -> set[str]:
-    """The items, of those that people are asked, that get all their places; the others get one."""
+def sample_shared_items(keys: Sequence[str], design: Design) -> set[str]:
+    """Return the items that get all their slots, among those for people. The others get one."""
     if design.overlap >= 1 or design.raters_per_item == 1:
         return set(keys)
     count = share_of(len(keys), design.overlap)
-    return set(draw(keys, count, design.seed, SEVERAL))
+    return set(sample(keys, count, design.seed, SEVERAL))
 
 
-def draw_units(
+def sample_units(
     item: str, units: Sequence[UnitSpec], design: Design, protocol: Protocol
-) -> list[DrawnUnit]:
-    """Every unit that an item may ask, in the item's order."""
+) -> list[SampledUnit]:
+    """Return every unit that an item may ask, in the item's order."""
     named = name_units(units)
-    kind = kind_of_draw(design, protocol)
+    kind = sampling_kind(design, protocol)
     if kind in ("turns", "own"):
-        return [DrawnUnit(n, unit, kind, 2, None, None) for n, unit in named.items()]
+        return [SampledUnit(n, unit, kind, 2, None, None) for n, unit in named.items()]
     names = list(named)
     if kind == "simple":
-        names = draw(names, design.per_passage, design.seed, f"units of {item}")
+        names = sample(names, design.per_passage, design.seed, f"units of {item}")
     chance, kept = len(names) / len(named) if named else 1.0, set(names)
-    return [DrawnUnit(n, unit, kind, 1, chance, n in kept) for n, unit in named.items()]
+    return [SampledUnit(n, unit, kind, 1, chance, n in kept) for n, unit in named.items()]
 
 
-def kind_of_draw(design: Design, protocol: Protocol) -> str:
-    """How a campaign draws units: see `UnitDraw`."""
+def sampling_kind(design: Design, protocol: Protocol) -> str:
+    """Return how a campaign samples units: see `UnitDraw`."""
     if not protocol.sampled or design.sampling == "all":
         return "all"
     if not design.prerequisite:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import CommandError, OutputWrapper
 
-from annotation.campaigns.settings import Terms, read_deadline
+from annotation.campaigns.settings import CampaignSettings, read_deadline
 from annotation.models import Campaign
 from datasets.console import no_such
 
@@ -114,7 +114,7 @@ def print_lines(out: OutputWrapper, lines: Iterable[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def add_terms(parser: ArgumentParser) -> None:
+def add_settings_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--deadline",
         metavar="MOMENT",
@@ -146,10 +146,10 @@ def add_terms(parser: ArgumentParser) -> None:
     )
 
 
-def terms_of(options: Mapping[str, Any]) -> Terms:
+def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
     """Raises DesignError, and CommandError where the guideline cannot be read."""
     deadline = options.get("deadline")
-    return Terms(
+    return CampaignSettings(
         deadline=read_deadline(deadline) if deadline else None,
         language=options.get("language"),
         guideline=_text(options.get("guideline")),

@@ -25,13 +25,13 @@ from annotation.models import (
     new_pseudonym,
 )
 from annotation.people.invitations import revoke_all_of
-from annotation.people.leases import Ended, give_back_all, held
+from annotation.people.leases import Ended, open_assignments, release_all
 from annotation.people.membership import AT_MOST, PeopleError, readable
 from audit.recording import folded, record
 
 
 def end_sessions(user: User) -> None:
-    """Ends all log-ins and tokens of an account."""
+    """End all sessions and tokens of an account."""
     with transaction.atomic():
         User.objects.filter(pk=user.pk).update(sessions=F("sessions") + 1)
         tokens = AuthToken.objects.filter(user=user).delete()[1].get(AuthToken._meta.label, 0)
@@ -40,19 +40,19 @@ def end_sessions(user: User) -> None:
 
 
 def change_role(user: User, role: str) -> bool:
-    """Gives an account another role; False where it has it already. Raises PeopleError.
+    """Give an account another role. Returns False if it has the role already. Raises PeopleError.
 
-    Log-ins and tokens end, and so do roles in campaigns that the new one does not allow.
+    Its sessions and tokens end, and so do roles in campaigns that the new role does not allow.
     """
     if role not in User.Role.values:
-        raise PeopleError(f"a role is one of {', '.join(User.Role.values)}; mend it")
+        raise PeopleError(f"a role is one of {', '.join(User.Role.values)}; correct it")
     if user.is_guest:
         raise PeopleError("a guest has no other role; invite the person to an account instead")
     with transaction.atomic():
         _lock(user)
         if user.role == role:
             return False
-        _keep_an_admin(user, "give another account the role first")
+        _check_admin_remains(user, "give another account the role first")
         before, user.role = user.role, role
         User.objects.filter(pk=user.pk).update(role=role)
         with folded():
@@ -70,35 +70,35 @@ def _trim_memberships(user: User) -> None:
         too_much.update(role=Membership.Role.ANNOTATOR)
     else:
         too_much.update(ended_at=timezone.now())
-        give_back_all(user, Ended.LEFT)
+        release_all(user, Ended.LEFT)
 
 
 def switch_off(user: User) -> bool:
-    """Deactivates an account: no log-in, no token, no place, and no invitation of theirs.
+    """Deactivate an account: end its sessions, tokens, leases and invitations.
 
-    False where it was off already. Raises PeopleError.
+    Returns False if it was inactive already. Raises PeopleError.
     """
     with transaction.atomic():
         _lock(user)
         if not user.is_active:
             return False
-        _keep_an_admin(user, "make another admin first")
+        _check_admin_remains(user, "make another admin first")
         User.objects.filter(pk=user.pk).update(is_active=False)
         user.is_active = False
         with folded():
             revoke_all_of(user)
             end_sessions(user)
-            give_back_all(user, Ended.LEFT)
+            release_all(user, Ended.LEFT)
         record("account.off", of=("account", user.pk))
     return True
 
 
 def switch_on(user: User) -> bool:
-    """Lets an account in again, by its old password; False where it was on already."""
+    """Activate an account again, with its old password. Returns False if it was active already."""
     with transaction.atomic():
         changed = User.objects.filter(pk=user.pk, is_active=False).update(is_active=True)
         if changed:
-            # What they held when they left is theirs again, where a place of it is free.
+            # Items reserved when the person left can be taken again if a slot is free.
             left = {"status": Assignment.Status.CANCELLED, "reason": Ended.LEFT}
             Assignment.objects.filter(rater__user=user, **left).update(reason=Ended.EXPIRED)
             record("account.on", of=("account", user.pk))
@@ -107,13 +107,13 @@ def switch_on(user: User) -> bool:
 
 
 def rename_rater(rater: Rater, name: str = "") -> str:
-    """Gives a person another pseudonym, a new one where none is named. Raises PeopleError.
+    """Give a person another pseudonym, or a new random one. Raises PeopleError.
 
-    Orders that were drawn stay as they are stored; who draws them again needs the old name.
+    Random orders that are stored do not change, but computing them again needs the old name.
     """
     wanted = " ".join(name.split()) or new_pseudonym()
     if len(wanted) > 150 or not wanted.isprintable():
-        raise PeopleError("a pseudonym is one line of up to 150 characters; mend it")
+        raise PeopleError("a pseudonym is one line of up to 150 characters; change it")
     with transaction.atomic():
         if User.objects.filter(username__iexact=wanted).exists():
             raise PeopleError("this is the name of an account; choose another pseudonym")
@@ -126,22 +126,22 @@ def rename_rater(rater: Rater, name: str = "") -> str:
 
 
 def rename(user: User, name: str = "") -> str:
-    """The same for the person behind an account."""
+    """Give the person behind an account another pseudonym, like `rename_rater`."""
     rater = Rater.objects.filter(user=user).first()
     if rater is None:
-        raise PeopleError("this account took no item yet; its pseudonym is made with the first")
+        raise PeopleError("this account has no pseudonym until it takes its first item")
     return rename_rater(rater, name)
 
 
-def tells_the_account(rater: Rater) -> bool:
-    """Whether a person's labels stand under the name of the account."""
+def uses_account_name(rater: Rater) -> bool:
+    """Whether a person's pseudonym is the name of the account."""
     return rater.user is not None and rater.name.casefold() == rater.user.username.casefold()
 
 
 def forget(user: User) -> str | None:
-    """Deletes an account with all that tells who it was; answers stay under a pseudonym.
+    """Delete an account and everything that identifies the person. Answers stay pseudonymous.
 
-    The pseudonym, or None where the person never took an item. Raises PeopleError.
+    Returns the pseudonym, or None if the person never took an item. Raises PeopleError.
     """
     with transaction.atomic():
         with folded():
@@ -151,7 +151,7 @@ def forget(user: User) -> str | None:
         AuthToken.objects.filter(user=user).delete()
         Invitation.objects.filter(used_by=user).update(note="")
         AccessAttempt.objects.filter(username=user.username).delete()
-        # The trail keeps the number of an account that is no more, and nothing else of it.
+        # The audit log keeps only the number of the deleted account.
         record("account.forgotten", of=("account", user.pk), labels_kept=name is not None)
         user.delete()
     return name
@@ -163,21 +163,21 @@ def _forget_rater(rater: Rater) -> str | None:
         try:
             rater.delete()
         except ProtectedError:
-            pass  # decisions or reviews stand under its pseudonym
+            pass  # Decisions or reviews refer to the rater.
         else:
             return None
-    if tells_the_account(rater):
+    if uses_account_name(rater):
         rename_rater(rater)
     return rater.name
 
 
 def _lock(user: User) -> None:
-    """Whoever changes accounts waits here for one another, so that the last admin stays."""
+    """Lock all admins, so that no two concurrent changes remove the last admin."""
     list(User.objects.select_for_update().filter(role=User.Role.ADMIN).order_by("pk"))
     user.refresh_from_db()
 
 
-def _keep_an_admin(user: User, advice: str) -> None:
+def _check_admin_remains(user: User, advice: str) -> None:
     if user.role != User.Role.ADMIN or not user.is_active:
         return
     others = User.objects.filter(role=User.Role.ADMIN, is_active=True).exclude(pk=user.pk)
@@ -186,10 +186,10 @@ def _keep_an_admin(user: User, advice: str) -> None:
 
 
 @dataclass(frozen=True)
-class Answering:
-    """A rater in a campaign: items answered, places held, since and until when, and why it is out.
+class CampaignRater:
+    """A rater in a campaign: items answered and reserved, since and until when, and exclusion.
 
-    `held_until` is the time of the first place to go back; None where they are held for good.
+    `held_until` is the end of the first lease to expire, or None if leases do not expire.
     """
 
     rater: int
@@ -202,46 +202,46 @@ class Answering:
     excluded: Exclusion | None
 
 
-def answering(campaign: Campaign) -> list[Answering]:
-    """Everybody who has an answer or a place in a campaign, people first, by their pseudonyms."""
+def campaign_raters(campaign: Campaign) -> list[CampaignRater]:
+    """Return all raters with an answer or a lease in a campaign, people first, by pseudonym."""
     numbers = answers_by_rater(campaign)
     raters = Rater.objects.filter(pk__in=numbers).exclude(kind=Rater.Kind.TRIAL)
-    times, out = _times_of_places(campaign), standing_exclusions(campaign)
+    times, out = _lease_times(campaign), current_exclusions(campaign)
     found = []
     for pk, name, kind in raters.values_list("pk", "name", "kind"):
-        done, places = _with(numbers[pk], "done"), _with(numbers[pk], "open", "placed")
+        done, places = _sum_counts(numbers[pk], "done"), _sum_counts(numbers[pk], "open", "placed")
         since, until = times.get(pk, (None, None))
-        found.append(Answering(pk, name, kind, done, places, since, until, out.get(pk)))
+        found.append(CampaignRater(pk, name, kind, done, places, since, until, out.get(pk)))
     kinds = list(Rater.Kind.values)
     return sorted(found, key=lambda each: (kinds.index(each.kind), each.name))
 
 
-def _with(numbers: Mapping[str, int], *words: str) -> int:
-    """The sum of what is under all of these words."""
+def _sum_counts(numbers: Mapping[str, int], *words: str) -> int:
+    """Return the sum of the counts whose names contain all of these words."""
     return sum(n for what, n in numbers.items() if set(words) <= set(what.split("/")))
 
 
-def _times_of_places(campaign: Campaign) -> dict[int, tuple[datetime, datetime | None]]:
-    """Since when somebody holds a place, and until when the first of them."""
-    rows = held(campaign).order_by().values_list("rater")
+def _lease_times(campaign: Campaign) -> dict[int, tuple[datetime, datetime | None]]:
+    """Return the start of each rater's first lease and the end of the next one to expire."""
+    rows = open_assignments(campaign).order_by().values_list("rater")
     times = rows.annotate(since=Min("created_at"), until=Min("held_until"))
     return {pk: (since, until) for pk, since, until in times}
 
 
-def standing_exclusions(campaign: Campaign) -> Mapping[int, Exclusion]:
+def current_exclusions(campaign: Campaign) -> Mapping[int, Exclusion]:
     rows = campaign.exclusions.filter(undone_at=None).select_related("by")
     return {each.rater_id: each for each in rows}
 
 
 def accounts(guests: bool = False) -> QuerySet[User]:
-    """Accounts by name, with their raters and the number of campaigns that they have a role in."""
+    """Return accounts by name, with their raters and the number of their campaign roles."""
     rows = User.objects.filter(is_guest=guests).select_related("rater")
     there = Q(memberships__ended_at=None)
     return rows.annotate(campaigns=Count("memberships", filter=there)).order_by("username")
 
 
 def invitations_of(user: User) -> QuerySet[Invitation]:
-    """The invitations that an account may see and take back, the newest first."""
+    """Return the invitations that an account may see and revoke, the newest first."""
     rows = Invitation.objects.select_related("campaign", "by", "used_by")
     if user.role == User.Role.ADMIN:
         return rows

@@ -18,19 +18,19 @@ from audit.recording import folded, record
 
 LIFE = timedelta(days=7)
 BYTES = 32
-LONGEST_KEY = 200
+MAX_KEY_LENGTH = 200
 
 
 @dataclass(frozen=True)
-class Invited:
-    """An invitation and its key, which is known here and now only."""
+class NewInvitation:
+    """A new invitation and its key, which is not stored."""
 
     invitation: Invitation
     key: str
 
 
 class AccountError(PeopleError):
-    """A name or password that cannot be: sentences by the name of the field."""
+    """The name or password is not allowed. `problems` are sentences by the field's name."""
 
     def __init__(self, problems: dict[str, list[str]]) -> None:
         super().__init__(" ".join(each for found in problems.values() for each in found))
@@ -43,12 +43,12 @@ def invite(
     campaign_role: str = Membership.Role.ANNOTATOR,
     note: str = "",
     by: User | None = None,
-) -> Invited:
-    """Makes an invitation; nobody has invited where a command did. Raises PeopleError."""
+) -> NewInvitation:
+    """Create an invitation. `by` is None for a command. Raises PeopleError."""
     if by is not None:
         _check_inviter(by, role, campaign)
     if campaign is not None and campaign_role not in AT_MOST[role]:
-        raise PeopleError(f"an account with the role {role} cannot be {campaign_role}; mend one")
+        raise PeopleError(f"an account with the role {role} cannot be {campaign_role}; change one")
     key = secrets.token_urlsafe(BYTES)
     with transaction.atomic():
         invitation = Invitation.objects.create(
@@ -62,11 +62,11 @@ def invite(
         )
         within = str(campaign_role) if campaign else None
         record("invitation.made", invitation.campaign_id, invitation, role=role, within=within)
-    return Invited(invitation, key)
+    return NewInvitation(invitation, key)
 
 
 def _check_inviter(by: User, role: str, campaign: Campaign | None) -> None:
-    """An admin invites whomever; a researcher annotators, to campaigns of theirs."""
+    """Allow admins to invite anyone, and researchers to invite annotators to their campaigns."""
     if by.role == User.Role.ADMIN:
         return
     if role != User.Role.ANNOTATOR or campaign is None:
@@ -80,17 +80,17 @@ def digest_of(key: str) -> str:
 
 
 def invitation_of(key: str) -> Invitation | None:
-    """The invitation behind a link's key, in whatever state it is."""
-    if not key or len(key) > LONGEST_KEY:
+    """Return the invitation for a link's key, in any state."""
+    if not key or len(key) > MAX_KEY_LENGTH:
         return None
     rows = Invitation.objects.select_related("campaign", "by")
     return rows.filter(digest=digest_of(key)).first()
 
 
 def accept(invitation: Invitation, name: str, password: str) -> User:
-    """Makes the account that an invitation is for, and uses it up; all or nothing.
+    """Create the account of an invitation and mark the invitation as used, in one transaction.
 
-    Raises AccountError where name or password cannot be, else PeopleError.
+    Raises AccountError if the name or password is not allowed, or else PeopleError.
     """
     user = User(username=name, role=invitation.role)
     _check_account(user, password)
@@ -100,20 +100,20 @@ def accept(invitation: Invitation, name: str, password: str) -> User:
             user.save()
             _use_up(invitation, user)
             _make_member(invitation, user)
-            _tell_used(invitation, user, new=True)
+            _record_use(invitation, user, new=True)
     except IntegrityError as error:
-        raise AccountError({"name": ["Somebody has this name already; choose another."]}) from error
+        raise AccountError({"name": ["This name is taken; choose another."]}) from error
     return user
 
 
 def join(invitation: Invitation, user: User) -> None:
-    """Gives an account that is there the invitation's role in its campaign, and uses it up."""
+    """Give an existing account the invitation's role in its campaign, and mark it as used."""
     if invitation.campaign is None:
-        raise PeopleError("this link is for a new account; log out to make one")
+        raise PeopleError("this link is for a new account; log out to create one")
     with transaction.atomic():
         _use_up(invitation, user)
         _make_member(invitation, user)
-        _tell_used(invitation, user, new=False)
+        _record_use(invitation, user, new=False)
 
 
 def _make_member(invitation: Invitation, user: User) -> None:
@@ -122,26 +122,28 @@ def _make_member(invitation: Invitation, user: User) -> None:
             add_member(invitation.campaign, user, invitation.campaign_role, invitation.by)
 
 
-def _tell_used(invitation: Invitation, user: User, new: bool) -> None:
+def _record_use(invitation: Invitation, user: User, new: bool) -> None:
     record("invitation.used", invitation.campaign_id, invitation, by=user.pk, new_account=new)
 
 
 def _use_up(invitation: Invitation, user: User) -> None:
-    """One update decides: of two who come at once, one finds the link used."""
-    _check_still_theirs(invitation)
+    """Mark the invitation as used. One update decides, so that it cannot be used twice."""
+    _check_inviter_access(invitation)
     now = timezone.now()
     there = Invitation.objects.filter(
         pk=invitation.pk, used_at=None, revoked_at=None, expires_at__gt=now
     )
     if not there.update(used_at=now, used_by=user):
-        raise PeopleError("this link was used or taken back just now; ask for a new one")
+        raise PeopleError("this link was used or revoked just now; ask for a new one")
 
 
-def _check_still_theirs(invitation: Invitation) -> None:
-    """Whoever was put out of a campaign brings nobody in by a link from before."""
+def _check_inviter_access(invitation: Invitation) -> None:
+    """Refuse links from inviters who have lost access to the campaign since."""
     by, campaign = invitation.by, invitation.campaign
     if by and campaign and not readable(by).filter(pk=campaign.pk).exists():
-        raise PeopleError("whoever made this link has left the campaign; ask for a new one")
+        raise PeopleError(
+            "the person who created this link has left the campaign; ask for a new one"
+        )
 
 
 def _check_account(user: User, password: str) -> None:
@@ -151,9 +153,9 @@ def _check_account(user: User, password: str) -> None:
     except ValidationError as error:
         problems["name"] = [each for found in error.message_dict.values() for each in found]
     else:
-        # Two names that differ in case only would be taken for one another.
+        # Names that differ only in case are easily confused.
         if User.objects.filter(username__iexact=user.username).exists():
-            problems["name"] = ["Somebody has this name already; choose another."]
+            problems["name"] = ["This name is taken; choose another."]
     try:
         validate_password(password, user)
     except ValidationError as error:
@@ -163,7 +165,7 @@ def _check_account(user: User, password: str) -> None:
 
 
 def revoke(invitation: Invitation) -> bool:
-    """Takes an invitation back; False where it is used or taken back already."""
+    """Revoke an invitation. Returns False if it is used or revoked already."""
     there = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
     with transaction.atomic():
         revoked = bool(there.update(revoked_at=timezone.now()))
@@ -173,6 +175,6 @@ def revoke(invitation: Invitation) -> bool:
 
 
 def revoke_all_of(user: User) -> None:
-    """Takes back what somebody promised who may no longer promise it."""
+    """Revoke all open invitations by an account that may no longer invite."""
     open_ones = Invitation.objects.filter(by=user, used_at=None, revoked_at=None)
     open_ones.update(revoked_at=timezone.now())

@@ -1,6 +1,6 @@
 """Leases: how long an item is reserved for a person, and how its slot is released.
 
-Code that takes or releases a slot locks the assignment first, then the rater, then the item, and
+Code that claims or releases a slot locks the assignment first, then the rater, then the item. It
 waits for no lock out of this order, so that no two transactions wait for each other.
 """
 
@@ -22,7 +22,7 @@ MAX_LEASE = 366 * 24 * 60
 
 
 class Ended(StrEnum):
-    """Why a place went back; an expired one may be taken again by whoever held it."""
+    """Why a lease ended. Its person may claim an item again only after an expired lease."""
 
     EXPIRED = "expired"
     FREED = "freed"
@@ -32,84 +32,84 @@ class Ended(StrEnum):
 EXPIRED = {"status": Status.CANCELLED, "reason": Ended.EXPIRED}
 
 
-def until(campaign: Campaign) -> datetime | None:
-    """Until when a place is held that is taken, or used, now; None for good."""
+def lease_end(campaign: Campaign) -> datetime | None:
+    """Return the end of a lease that starts or is renewed now, or None if it has no end."""
     minutes = campaign.hold_minutes
     return timezone.now() + timedelta(minutes=minutes) if minutes else None
 
 
-def held(campaign: Campaign) -> QuerySet[Assignment]:
-    """The places of a campaign that people hold and have not answered yet."""
-    return Assignment.objects.filter(_is_held(), item__campaign=campaign)
+def open_assignments(campaign: Campaign) -> QuerySet[Assignment]:
+    """Return the assignments of a campaign that are reserved for people and not answered yet."""
+    return Assignment.objects.filter(_is_reserved(), item__campaign=campaign)
 
 
-def set_hold(campaign: Campaign, minutes: int | None) -> None:
-    """Sets how long a place is held, from now on, for those that are held already too."""
+def set_lease(campaign: Campaign, minutes: int | None) -> None:
+    """Set the length of leases, and renew the current ones with it."""
     campaign.hold_minutes = minutes
     with transaction.atomic():
         campaign.save(update_fields=["hold_minutes"])
-        held(campaign).update(held_until=until(campaign))
+        open_assignments(campaign).update(held_until=lease_end(campaign))
 
 
 def extend(assignment: Assignment) -> None:
-    """A sign of life: the place is held as long again."""
+    """Renew a lease after a sign of life."""
     campaign = assignment.item.campaign
     if campaign.hold_minutes:
-        rows = Assignment.objects.filter(_is_held(), pk=assignment.pk)
-        rows.update(held_until=until(campaign))
+        rows = Assignment.objects.filter(_is_reserved(), pk=assignment.pk)
+        rows.update(held_until=lease_end(campaign))
 
 
-def return_expired(campaign: Campaign) -> int:
-    """Gives back every place of a campaign whose time has run out. Call it outside a transaction.
+def release_expired(campaign: Campaign) -> int:
+    """Release every assignment of a campaign whose lease has expired. Returns their number.
 
-    How many went back. A place that is used meanwhile stays with its person.
+    Call it outside a transaction. A lease that is renewed meanwhile is not released.
     """
     if not campaign.hold_minutes:
         return 0
     now = timezone.now()
-    over = _over.rows(campaign=campaign.pk, now=now)
-    return sum(_give_back(pk, item, Ended.EXPIRED, Q(held_until__lt=now)) for pk, item in over)
+    over = _expired.rows(campaign=campaign.pk, now=now)
+    return sum(_release(pk, item, Ended.EXPIRED, Q(held_until__lt=now)) for pk, item in over)
 
 
-def give_back(assignment: Assignment, why: Ended) -> bool:
-    """Gives back a place that somebody holds; False where it is answered, or back, already."""
-    return _give_back(assignment.pk, assignment.item_id, why)
+def release(assignment: Assignment, why: Ended) -> bool:
+    """Release an assignment. Returns False if it is answered or released already."""
+    return _release(assignment.pk, assignment.item_id, why)
 
 
 def free(campaign: Campaign, rater: int) -> int:
-    """Takes the places back that a rater holds in a campaign; how many went back."""
+    """Release the open assignments of a rater in a campaign. Returns their number."""
     with transaction.atomic():
-        freed = _give_back_rows(held(campaign).filter(rater=rater), Ended.FREED)
+        freed = _release_rows(open_assignments(campaign).filter(rater=rater), Ended.FREED)
         if freed:
             record("places.freed", campaign.pk, ("rater", rater), places=freed)
     return freed
 
 
-def give_back_all(user: User, why: Ended, campaign: Campaign | None = None) -> int:
-    """The same for all places that a person holds, in one campaign or everywhere."""
-    mine = Assignment.objects.filter(_is_held(), rater__user=user)
+def release_all(user: User, why: Ended, campaign: Campaign | None = None) -> int:
+    """Release the open assignments of an account, in one campaign or in all."""
+    mine = Assignment.objects.filter(_is_reserved(), rater__user=user)
     if campaign is not None:
         mine = mine.filter(item__campaign=campaign)
     with transaction.atomic():
-        return _give_back_rows(mine, why)
+        return _release_rows(mine, why)
 
 
-def give_back_but_of(users: QuerySet[User], campaign: Campaign) -> int:
-    """Gives back what other accounts hold in a campaign; they may take it again."""
-    others = held(campaign).exclude(rater__user=None).exclude(rater__user__in=users)
+def release_others(users: QuerySet[User], campaign: Campaign) -> int:
+    """Release the open assignments of all other accounts in a campaign. They may be reclaimed."""
+    others = open_assignments(campaign).exclude(rater__user=None).exclude(rater__user__in=users)
     with transaction.atomic():
-        return _give_back_rows(others, Ended.EXPIRED)
+        return _release_rows(others, Ended.EXPIRED)
 
 
-def _give_back_rows(rows: QuerySet[Assignment], why: Ended) -> int:
-    # All assignments before any item, which go in one order for everybody: a person who saves
-    # meanwhile holds an assignment, and may wait for an item.
+def _release_rows(rows: QuerySet[Assignment], why: Ended) -> int:
+    # Lock all assignments before any item, and items always in the same order, because a person who
+    # saves at the same time has locked an assignment and may wait for an item.
     locked = list(rows.select_for_update(of=("self",)).order_by("pk"))
-    return sum(give_back(each, why) for each in sorted(locked, key=lambda a: a.item_id))
+    return sum(release(each, why) for each in sorted(locked, key=lambda a: a.item_id))
 
 
-def _give_back(pk: int, item: int, why: Ended, also: Q | None = None) -> bool:
-    rows = Assignment.objects.filter(_is_held(), also or Q(), pk=pk)
+def _release(pk: int, item: int, why: Ended, also: Q | None = None) -> bool:
+    rows = Assignment.objects.filter(_is_reserved(), also or Q(), pk=pk)
     with transaction.atomic():
         back = rows.update(status=Status.CANCELLED, reason=why, slot=None, held_until=None)
         if back:
@@ -117,14 +117,14 @@ def _give_back(pk: int, item: int, why: Ended, also: Q | None = None) -> bool:
     return bool(back)
 
 
-def _is_held() -> Q:
+def _is_reserved() -> Q:
     return Q(status=Status.OPEN, slot__isnull=False)
 
 
-def _over_query() -> QuerySet[Assignment, tuple[int, int]]:
+def _expired_query() -> QuerySet[Assignment, tuple[int, int]]:
     over = Q(held_until__lt=Given("now", DateTimeField()))
-    rows = Assignment.objects.filter(_is_held(), over, item__campaign=Given("campaign"))
+    rows = Assignment.objects.filter(_is_reserved(), over, item__campaign=Given("campaign"))
     return rows.order_by("pk").values_list("pk", "item")
 
 
-_over = Prepared(_over_query)
+_expired = Prepared(_expired_query)

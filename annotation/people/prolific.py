@@ -1,7 +1,7 @@
 """Studies on Prolific: people who arrive by its link, and the code with which they return.
 
-Prolific's parameters identify a person and are not signed: the ids are long and random, and no
-person is shown another's.
+Prolific's parameters identify a person and are not signed. The ids are long and random, and no
+person is shown the ids of another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from annotation.models import (
     rater_of,
 )
 from annotation.people.accounts import switch_off, switch_on
-from annotation.people.leases import Ended, give_back_all
+from annotation.people.leases import Ended, release_all
 from annotation.people.membership import PeopleError
 from audit.recording import folded, record
 
@@ -45,7 +45,7 @@ class Arrival:
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> Arrival:
-        """Raises PeopleError where one is missing or no id."""
+        """Read the parameters. Raises PeopleError if one is missing or malformed."""
         values = [given.get(n, "") for n in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")]
         if not all(ID.fullmatch(value) for value in values):
             raise PeopleError("this link lacks what Prolific adds to it; open the study there")
@@ -53,11 +53,11 @@ class Arrival:
 
 
 def set_study(campaign: Campaign, study_id: str, code: str, most: int) -> ProlificStudy:
-    """Makes a campaign a study on Prolific, or changes it. Raises PeopleError."""
+    """Make a campaign a study on Prolific, or change the study. Raises PeopleError."""
     if not ID.fullmatch(study_id):
-        raise PeopleError("the study's id is the last part of its address on Prolific; mend it")
+        raise PeopleError("the study's id is the last part of its address on Prolific; correct it")
     if not CODE.fullmatch(code):
-        raise PeopleError("the completion code is letters, digits, - and _; mend it")
+        raise PeopleError("the completion code is letters, digits, - and _; correct it")
     values = {"study_id": study_id, "completion_code": code, "most_people": most}
     with transaction.atomic():
         study, _ = ProlificStudy.objects.update_or_create(campaign=campaign, defaults=values)
@@ -66,25 +66,25 @@ def set_study(campaign: Campaign, study_id: str, code: str, most: int) -> Prolif
 
 
 def enter(study: ProlificStudy, arrival: Arrival) -> User:
-    """The account behind a participant, made at the first arrival. Raises PeopleError.
+    """Return the account of a participant, created at the first arrival. Raises PeopleError.
 
-    Who comes again is the same person with the same items, by another session too.
+    A person who comes again, even with another session, keeps the same account and items.
     """
     if arrival.study_id != study.study_id:
         raise PeopleError("this link belongs to another study; open the study on Prolific again")
     if not study.campaign.takes_answers:
         raise PeopleError("this study is closed; return your submission on Prolific")
     with transaction.atomic():
-        # Whoever comes at once waits here, so that no more are let in than the study takes.
+        # Concurrent arrivals wait here, so that no more are admitted than the study takes.
         ProlificStudy.objects.select_for_update().get(pk=study.pk)
         there = study.participants.select_related("user").filter(pid=arrival.pid).first()
         with folded():
-            user = _come_again(study, there, arrival) if there else _let_in(study, arrival)
+            user = _readmit(study, there, arrival) if there else _create_guest(study, arrival)
         record("prolific.arrived", study.campaign_id, study, by=user.pk, again=there is not None)
     return user
 
 
-def _let_in(study: ProlificStudy, arrival: Arrival) -> User:
+def _create_guest(study: ProlificStudy, arrival: Arrival) -> User:
     _check_room(study)
     name = "guest-" + "".join(secrets.choice(LETTERS) for _ in range(16))
     user = User(username=name, role=User.Role.ANNOTATOR, is_guest=True)
@@ -98,7 +98,7 @@ def _let_in(study: ProlificStudy, arrival: Arrival) -> User:
     return user
 
 
-def _come_again(study: ProlificStudy, there: Participant, arrival: Arrival) -> User:
+def _readmit(study: ProlificStudy, there: Participant, arrival: Arrival) -> User:
     same = there.session_id == arrival.session_id
     if there.status != Status.ACTIVE:
         if same:
@@ -120,15 +120,15 @@ def _check_room(study: ProlificStudy) -> None:
 
 
 def end(participant: Participant, status: str) -> int:
-    """Notes that somebody returned the study or ran out of time; how many places went back.
+    """Record that a person returned the study or ran out of time. Returns the leases released.
 
-    What they submitted stays; to leave it out, exclude the rater.
+    Submitted answers stay. To leave them out, exclude the rater.
     """
     with transaction.atomic():
         Participant.objects.filter(pk=participant.pk).update(status=status)
         participant.status = status
         with folded():
-            freed = give_back_all(participant.user, Ended.LEFT)
+            freed = release_all(participant.user, Ended.LEFT)
             switch_off(participant.user)
         campaign = participant.study.campaign_id
         record("prolific.ended", campaign, participant, status=status, places=freed)
@@ -136,9 +136,9 @@ def end(participant: Participant, status: str) -> int:
 
 
 def completion(user: User, campaign: Campaign) -> dict[str, str] | None:
-    """The code for a guest who is through, and the address on Prolific that takes it.
+    """Return the completion code for a guest who is done, and the address that accepts it.
 
-    None for one whom a researcher put out.
+    Returns None for a guest whose part a researcher has ended.
     """
     there = Participant.objects.filter(user=user, study__campaign=campaign, status=Status.ACTIVE)
     here = Membership.objects.filter(campaign=campaign, user=user, ended_at=None)
@@ -148,7 +148,7 @@ def completion(user: User, campaign: Campaign) -> dict[str, str] | None:
 
 
 def participants(study: ProlificStudy) -> QuerySet[Participant]:
-    """Who came, with their pseudonyms, what they answered and what they hold."""
+    """Return the participants, with their pseudonyms and the numbers of items done and reserved."""
     done = Q(user__rater__assignments__status="done")
     held = Q(user__rater__assignments__status="open", user__rater__assignments__slot__isnull=False)
     return study.participants.select_related("user__rater").annotate(

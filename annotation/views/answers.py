@@ -38,7 +38,7 @@ from annotation.assignments.queue import (
 )
 from annotation.gold.scoring import shows_feedback
 from annotation.models import Assignment, Response
-from annotation.people.leases import return_expired
+from annotation.people.leases import release_expired
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
     Blinding,
@@ -243,7 +243,7 @@ def _submit(sent: Sent) -> tuple[Outcome, str]:
     ready = prepare(assignment, sent.payload, "page", sent.spec, sent.schema, keep_refusal=True)
     campaign, forgotten = assignment.item.campaign, None
     goes_on = campaign.takes_answers and not shows_feedback(assignment)
-    return_expired(campaign)
+    release_expired(campaign)
     with transaction.atomic():
         outcome = store(ready, circumstances, check)
         try:

@@ -20,10 +20,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import is_blind, user_of
 from annotation.campaign_setup.creation import create_once
-from annotation.campaign_setup.dry_run import AssumptionError, Rehearsal, rehearse, sentences
+from annotation.campaign_setup.dry_run import AssumptionError, DryRun, sentences, simulate
 from annotation.campaigns.design import DesignError
-from annotation.campaigns.sampling import COLUMNS, draws, summary
-from annotation.campaigns.settings import Terms, change
+from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
+from annotation.campaigns.settings import CampaignSettings, change
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, Item, Rater, Response, User
 from annotation.people.membership import readable
@@ -109,10 +109,10 @@ def _form(request: HttpRequest, chosen: ChoiceForm) -> CampaignForm:
     )
 
 
-def _rehearsed(form: CampaignForm) -> Rehearsal:
+def _rehearsed(form: CampaignForm) -> DryRun:
     """Raises DesignError and AssumptionError."""
     data = form.cleaned_data
-    return rehearse(
+    return simulate(
         data["name"],
         form.protocol.name,
         form.batch,
@@ -126,7 +126,7 @@ def _rehearsed(form: CampaignForm) -> Rehearsal:
 
 
 def _page(
-    request: HttpRequest, form: CampaignForm, told: Rehearsal | None = None, status: int = 200
+    request: HttpRequest, form: CampaignForm, told: DryRun | None = None, status: int = 200
 ) -> HttpResponse:
     context = {
         "form": form,
@@ -303,7 +303,7 @@ def turn(request: HttpRequest, pk: int) -> HttpResponse:
     to = request.POST.get("to")
     try:
         if to in ("open", "closed"):
-            change(found, Terms(), to == "open", user)
+            change(found, CampaignSettings(), to == "open", user)
     except DesignError as error:
         context = context_of(found, user) | {"wrong": f"Campaign not opened: {error}."}
         return render(request, "campaigns/campaign.html", context, status=422)
@@ -353,6 +353,6 @@ def draw(request: HttpRequest, pk: int) -> HttpResponseBase:
         context = context_of(found, user) | {"wrong": BLIND}
         return render(request, "campaigns/campaign.html", context, status=403)
     record_export(request, found.pk, "draws", "csv")
-    lines = StreamingHttpResponse(write_rows(COLUMNS, draws(found)), content_type="text/csv")
+    lines = StreamingHttpResponse(write_rows(COLUMNS, sample_lines(found)), content_type="text/csv")
     lines["Content-Disposition"] = f'attachment; filename="draws-{found.pk}.csv"'
     return lines

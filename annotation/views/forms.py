@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
 from annotation.campaigns.design import Design, read_pairs
-from annotation.campaigns.settings import LONGEST_GUIDELINE, Terms, read_deadline
+from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, read_deadline
 from annotation.gold.scoring import MAX_ADMISSION_REASON
 from annotation.imports.gold import Known, set_known
 from annotation.models import MAX_REASON, Campaign, Membership, Rater, User
@@ -135,7 +135,7 @@ class TermsForm(forms.Form):
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", "No"), *((name, name) for name in names)]
 
-    def terms(self, standing: Campaign | None = None) -> Terms:
+    def terms(self, standing: Campaign | None = None) -> CampaignSettings:
         """What a valid form says. Raises DesignError where the deadline is no moment.
 
         Of a campaign that stands, an empty field takes away what it had.
@@ -146,7 +146,7 @@ class TermsForm(forms.Form):
             deadline = standing.deadline  # with its seconds, which the form does not show
         own = standing is not None and standing.practice_of_id == standing.pk
         practice: str | None = data["practice_of"]
-        return Terms(
+        return CampaignSettings(
             deadline=deadline,
             language=data["language"],
             guideline=data["guideline"],

@@ -27,18 +27,18 @@ from annotation.models import (
 )
 from annotation.people import accounts, membership, prolific
 from annotation.people.accounts import accounts as all_accounts
-from annotation.people.accounts import answering, invitations_of
+from annotation.people.accounts import campaign_raters, invitations_of
 from annotation.people.invitations import (
     LIFE,
     AccountError,
-    Invited,
+    NewInvitation,
     accept,
     invitation_of,
     invite,
     join,
     revoke,
 )
-from annotation.people.leases import free, set_hold
+from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, readable
 from annotation.people.prolific import Arrival, enter
 from annotation.registry import declared
@@ -121,7 +121,7 @@ def _page(request: HttpRequest, user: User, wrong: str = "", status: int = 200) 
     context = {
         "account": user,
         "rater": rater,
-        "tells": rater is not None and accounts.tells_the_account(rater),
+        "tells": rater is not None and accounts.uses_account_name(rater),
         "rows": _campaigns(user, rater),
         "roles": User.Role.choices,
         "wrong": wrong,
@@ -186,7 +186,7 @@ def new_invitation(request: HttpRequest) -> HttpResponse:
     return show_link(request, made, reverse("people"))
 
 
-def show_link(request: HttpRequest, made: Invited, back: str) -> HttpResponse:
+def show_link(request: HttpRequest, made: NewInvitation, back: str) -> HttpResponse:
     """The link, this once: only its digest is kept."""
     address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
     context = {"invitation": made.invitation, "address": address, "back": back, "life": LIFE.days}
@@ -322,9 +322,9 @@ def _valid(form: forms.Form) -> dict[str, Any]:
 
 def _settings(campaign: Campaign, request: HttpRequest) -> None:
     given = _valid(SettingsForm(request.POST))
-    with membership.arranging(campaign):
+    with membership.recorded_change(campaign):
         if given["hold_minutes"] != campaign.hold_minutes:
-            set_hold(campaign, given["hold_minutes"])
+            set_lease(campaign, given["hold_minutes"])
         if given["pool"] != campaign.pool:
             membership.set_pool(campaign, given["pool"], user_of(request))
         membership.set_most_items(campaign, given["items_per_person"])
@@ -406,7 +406,7 @@ def _campaign_page(
         wrong = "Give a reason; the report says it."
     context = {
         "campaign": campaign,
-        "rows": answering(campaign),
+        "rows": campaign_raters(campaign),
         "members": campaign.memberships.filter(ended_at=None).select_related("user", "by"),
         "invitations": invitations_of(user_of(request)).filter(campaign=campaign)[:SHOWN],
         "settings": bound.get("settings") or SettingsForm(initial=_settings_of(campaign)),

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import is_blind, user_of
 from annotation.models import Campaign, Rater, User
-from annotation.people.accounts import standing_exclusions
+from annotation.people.accounts import current_exclusions
 from annotation.people.membership import readable
 from annotation.presentation import schema
 from annotation.progress.flags import KINDS, Chosen, labels_of, shown
@@ -58,7 +58,7 @@ def person(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     context = {
         **_shared(request, found),
         "person": who,
-        "exclusion": standing_exclusions(found).get(rater),
+        "exclusion": current_exclusions(found).get(rater),
         "days": bars(days),
     }
     part = "progress/_person.html" if is_look(request) else "progress/person.html"

@@ -449,7 +449,9 @@ def _ready_items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[
     for item, names in _items_with_units(campaign, judge):
         if item.pk in ready:
             item.campaign = campaign
-            new = [n for n in units_asked_of_judges(item, names) if n not in planned.get(item.pk, ())]
+            new = [
+                n for n in units_asked_of_judges(item, names) if n not in planned.get(item.pk, ())
+            ]
             if new:
                 yield item, new
 

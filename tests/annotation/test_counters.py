@@ -25,8 +25,8 @@ from annotation.counters import (
     wrong_counts,
 )
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
-from annotation.people.accounts import answering
-from annotation.people.leases import Ended, give_back, return_expired, set_hold
+from annotation.people.accounts import campaign_raters
+from annotation.people.leases import Ended, release, release_expired, set_lease
 from annotation.progress.counts import with_counts
 from tests.annotation.people.cast import run_out
 from tests.page_cast import Study, client_of, make_study, payload, plant
@@ -86,11 +86,11 @@ class TestWhoeverWrites:
         assert kept() == there()
 
     def test_places_that_go_back(self, study: Study) -> None:
-        set_hold(study.campaign, 60)
+        set_lease(study.campaign, 60)
         first, second = study.assignment(study.ada), study.assignment(study.ben)
         run_out(first)
-        assert return_expired(study.campaign) == 1
-        assert give_back(second, Ended.FREED)
+        assert release_expired(study.campaign) == 1
+        assert release(second, Ended.FREED)
         assert kept() == there()
         study.assignment(study.ada)
         assert kept() == there()
@@ -365,7 +365,7 @@ class TestPages:
 
     def test_its_people_are_told_with_what_they_hold(self, study: Study) -> None:
         plant(study)
-        told = {each.kind: (each.done, each.held, each.since is None) for each in answering(
+        told = {each.kind: (each.done, each.held, each.since is None) for each in campaign_raters(
             study.campaign)}  # fmt: skip
         assert told == {"human": (1, 1, False), "judge": (1, 0, True)}
 

@@ -15,12 +15,12 @@ from django.utils import timezone
 from annotation.answers.drafts import save_draft
 from annotation.answers.submission import fail, submit
 from annotation.assignments.queue import reclaim
-from annotation.campaigns.settings import Terms, change
+from annotation.campaigns.settings import CampaignSettings, change
 from annotation.imports.gold import keep_known
 from annotation.label_rows import LabelRow
 from annotation.models import Assignment, Campaign, Item, ProlificStudy, Rater, User
 from annotation.people.accounts import change_role, switch_off
-from annotation.people.leases import free, return_expired, set_hold
+from annotation.people.leases import free, release_expired, set_lease
 from annotation.people.membership import end_membership
 from annotation.people.prolific import Arrival, enter, set_study
 from tests.databases import ON_POSTGRESQL
@@ -59,11 +59,11 @@ def taken(study: Study) -> Callable[[], object]:
 
 
 def taken_again(study: Study) -> Callable[[], object]:
-    set_hold(study.campaign, 60)
+    set_lease(study.campaign, 60)
     mine = study.assignment(study.ada)
     past = timezone.now() - timedelta(seconds=1)
     Assignment.objects.update(held_until=past)
-    assert return_expired(study.campaign) == 1
+    assert release_expired(study.campaign) == 1
     mine.refresh_from_db()
     return lambda: reclaim(mine)
 
@@ -98,7 +98,7 @@ def arrived(study: Study) -> Callable[[], object]:
 
 
 def closed(study: Study) -> Callable[[], object]:
-    return lambda: change(study.campaign, Terms(), is_open=False)
+    return lambda: change(study.campaign, CampaignSettings(), is_open=False)
 
 
 @pytest.mark.every_case

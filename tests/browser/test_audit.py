@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.campaigns.settings import Terms, change
+from annotation.campaigns.settings import CampaignSettings, change
 from annotation.people.membership import add_member
 from audit.recording import Asking, on_behalf, record
 from audit.sealing import seal
@@ -21,12 +21,16 @@ def study(transactional_db: None) -> Study:
     """A campaign with a sealed change, one that waits, and more than a page of others."""
     study = make_study()
     with on_behalf(Asking(lambda: study.rita.pk, "r" * 32, "private")):
-        change(study.campaign, Terms(guideline="Look twice.", language="en"), user=study.rita)
+        change(
+            study.campaign,
+            CampaignSettings(guideline="Look twice.", language="en"),
+            user=study.rita,
+        )
         add_member(study.campaign, study.ada, "adjudicator", study.rita)
         seal()
         for number in range(60):
             record("run.changed", study.campaign.pk, ("judgerun", 1), concurrency=number)
-        change(study.campaign, Terms(), False, study.rita)
+        change(study.campaign, CampaignSettings(), False, study.rita)
     return study
 
 

@@ -352,12 +352,15 @@ def test_a_tampered_decision(cast: Cast, tamper: Callable[[], object], says: str
     ("tamper", "says"),
     [
         (lambda: QueryDraw.objects.update(probability=0.5), "with another probability"),
-        (lambda: QueryDraw.objects.all().delete(), "query 'q' has no stored draw"),
+        (lambda: QueryDraw.objects.all().delete(), "query 'q' has no stored sample"),
         (
             lambda: UnitDraw.objects.filter(item__key=FIRST, key="q:1").update(drawn=False),
-            "is stored otherwise than it is drawn anew",
+            "is stored differently from its replay",
         ),
-        (lambda: UnitDraw.objects.filter(item__key=FIRST).delete(), "has no stored draw of units"),
+        (
+            lambda: UnitDraw.objects.filter(item__key=FIRST).delete(),
+            "has no stored sample of units",
+        ),
         (
             lambda: Unit.objects.create(
                 item=UnitDraw.objects.all()[0].item, kind="question", key="x", name="x", position=9

@@ -11,8 +11,15 @@ from django.core.management.base import CommandError
 from annotation.management.base import campaign_called
 from annotation.models import Campaign, Membership, Rater, User
 from annotation.people import membership
-from annotation.people.accounts import Answering, answering
-from annotation.people.leases import MAX_LEASE, Ended, give_back, held, return_expired, set_hold
+from annotation.people.accounts import CampaignRater, campaign_raters
+from annotation.people.leases import (
+    MAX_LEASE,
+    Ended,
+    open_assignments,
+    release,
+    release_expired,
+    set_lease,
+)
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
 
@@ -75,8 +82,8 @@ def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
         undone = membership.include(campaign, _rater(name))
         yield f"{name} {'counts again' if undone else 'was not left out'} in {campaign.name}."
     if name := options["free"]:
-        rows = held(campaign).filter(rater=_rater(name))
-        yield f"Freed {sum(give_back(each, Ended.FREED) for each in rows)} places of {name}."
+        rows = open_assignments(campaign).filter(rater=_rater(name))
+        yield f"Freed {sum(release(each, Ended.FREED) for each in rows)} places of {name}."
     # Whoever is added by the same command keeps what they hold.
     if options["pool"]:
         membership.set_pool(campaign, options["pool"])
@@ -87,8 +94,8 @@ def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
     if (minutes := options["hold"]) is not None:
         if minutes and not 5 <= minutes <= MAX_LEASE:
             raise CommandError(f"--hold is 0, or from 5 to {MAX_LEASE} minutes; mend it.")
-        set_hold(campaign, minutes or None)
-        return_expired(campaign)
+        set_lease(campaign, minutes or None)
+        release_expired(campaign)
         yield f"A place is held {f'for {minutes} minutes' if minutes else 'for good'}."
     if (most := options["items_per_person"]) is not None:
         if most < 0:
@@ -117,9 +124,9 @@ def _facts(campaign: Campaign) -> Iterator[str]:
     yield f"pool {campaign.pool}; places held {hold}; items per person: {most}"
     for each in campaign.memberships.select_related("user").filter(ended_at=None):
         yield f"member {each.user.username}: {each.role}"
-    yield from map(_line, answering(campaign))
+    yield from map(_line, campaign_raters(campaign))
 
 
-def _line(each: Answering) -> str:
+def _line(each: CampaignRater) -> str:
     out = f"; left out: {each.excluded.reason}" if each.excluded else ""
     return f"{each.kind} {each.name}: {each.done} answered, {each.held} held{out}"

@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.campaign_setup.creation import create_campaign
-from annotation.campaign_setup.dry_run import AssumptionError, Assumptions, rehearse, sentences
+from annotation.campaign_setup.dry_run import AssumptionError, Assumptions, sentences, simulate
 from annotation.campaigns.design import Design, DesignError, design_of
-from annotation.campaigns.settings import Terms
-from annotation.management.base import add_terms, terms_of
+from annotation.campaigns.settings import CampaignSettings
+from annotation.management.base import add_settings_arguments, read_settings
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.models import Batch
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             metavar="K=V",
             help=", ".join(option.name for option in options_of(Design)),
         )
-        add_terms(parser)
+        add_settings_arguments(parser)
         parser.add_argument(
             "--dry-run",
             action="store_true",
@@ -77,13 +77,13 @@ class Command(BaseCommand):
                 options["human_share"],
                 options["option"],
             )
-            terms = terms_of(options)
+            settings = read_settings(options)
             if options["dry_run"]:
-                self.rehearse(batch, design, terms, options)
+                self.simulate(batch, design, settings, options)
                 return
             with self.progress("items") as tick:
                 made = create_campaign(
-                    options["name"], options["protocol"], batch, design, tick, terms
+                    options["name"], options["protocol"], batch, design, tick, settings
                 )
         except (DesignError, AssumptionError) as error:
             raise CommandError(f"Campaign {options['name']!r}: {error}.") from error
@@ -93,15 +93,17 @@ class Command(BaseCommand):
             f"and {made.places} places for people."
         )
 
-    def rehearse(self, batch: Batch, design: Design, terms: Terms, options: dict[str, Any]) -> None:
+    def simulate(
+        self, batch: Batch, design: Design, settings: CampaignSettings, options: dict[str, Any]
+    ) -> None:
         given = assumptions_of(options["assume"])
         with self.progress("items") as tick:
-            told = rehearse(
+            told = simulate(
                 options["name"],
                 options["protocol"],
                 batch,
                 design,
-                terms,
+                settings,
                 options["people"],
                 given,
                 tick,

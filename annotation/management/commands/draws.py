@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.campaign_setup.replay import differences
-from annotation.campaigns.sampling import COLUMNS, draws, summary
+from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from annotation.spreadsheet import write_rows
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         if options["check"]:
             self.check_draw(campaign)
             return
-        lines = as_text(options["format"], draws(campaign))
+        lines = as_text(options["format"], sample_lines(campaign))
         if options["output"]:
             write_whole(options["output"], lines)
         else:

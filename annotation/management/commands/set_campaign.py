@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.campaigns.design import DesignError
-from annotation.campaigns.settings import Terms, change
-from annotation.management.base import add_terms, campaign_called, terms_of
+from annotation.campaigns.settings import CampaignSettings, change
+from annotation.management.base import add_settings_arguments, campaign_called, read_settings
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         either = parser.add_mutually_exclusive_group()
         either.add_argument("--close", action="store_true", help="take no more answers")
         either.add_argument("--open", action="store_true", help="take answers again")
-        add_terms(parser)
+        add_settings_arguments(parser)
         parser.add_argument("--no-deadline", action="store_true", help="take the deadline away")
         parser.add_argument(
             "--no-qualify", action="store_true", help="let people in once their practice is done"
@@ -35,23 +35,23 @@ class Command(BaseCommand):
         campaign = campaign_called(options["name"])
         is_open = True if options["open"] else False if options["close"] else None
         try:
-            terms = terms_of(options)
-            if terms.says_nothing and is_open is None:
+            settings = read_settings(options)
+            if settings.is_empty and is_open is None:
                 raise CommandError("Nothing to change; name what shall be, see --help.")
-            change(campaign, terms, is_open)
+            change(campaign, settings, is_open)
         except DesignError as error:
             raise CommandError(f"Campaign {campaign.name!r}: {error}.") from error
-        self.say(f"Campaign {campaign.name!r} {standing(campaign, terms)}.")
+        self.say(f"Campaign {campaign.name!r} {standing(campaign, settings)}.")
 
 
-def standing(campaign: Campaign, terms: Terms) -> str:
+def standing(campaign: Campaign, settings: CampaignSettings) -> str:
     """Whether it is open and until when, and which guideline holds."""
     words = ["is open" if campaign.takes_answers else "is closed"]
     if campaign.deadline:
         past = campaign.is_open and not campaign.takes_answers
         words[0] = "is past its deadline" if past else words[0]
         words.append(f"deadline {campaign.deadline.isoformat()}")
-    if terms.guideline is not None:
+    if settings.guideline is not None:
         last = campaign.guidelines.order_by("-version").first()
         own = last is not None and last.text
         words.append(

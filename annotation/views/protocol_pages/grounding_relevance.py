@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.campaigns.rendering import age_between, in_words
+from annotation.campaigns.rendering import age_between, format_date
 from annotation.item_context import Row, Sheet
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec, Text, name_units
@@ -45,7 +45,7 @@ def _card(row: Row, text: Text, asked_at: str | None) -> Card:
         title="" if text.heading == UNTITLED else text.heading,
         source=facts.get("source", ""),
         published=published,
-        date=in_words(published),
+        date=format_date(published),
         age=facts.get("age") or age_between(asked_at, published) or "",
     )
 
@@ -54,7 +54,7 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
     asked_at = assignment.item.query.asked_at
     return {
         "cards": tuple(cards(spec, sheet, asked_at)),
-        "asked_on": in_words(asked_at or ""),
+        "asked_on": format_date(asked_at or ""),
         "asked_at": asked_at,
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.campaigns.rendering import in_words
+from annotation.campaigns.rendering import format_date
 from annotation.item_context import Asked, Choice, Sheet
 from annotation.models import Assignment
 from annotation.protocols import PROTOCOLS
@@ -70,7 +70,7 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
     return {
         "questions": shown,
         "gated": any(question.late for question in shown),
-        "asked_on": in_words(asked_at or ""),
+        "asked_on": format_date(asked_at or ""),
         "asked_at": asked_at,
     }
 

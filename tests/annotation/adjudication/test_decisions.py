@@ -188,9 +188,9 @@ def test_who_decided_labels_nothing_there_any_more(there: Dispute) -> None:
     campaign, dora, dirk = there.study.campaign, there.dora, there.dirk
     decided(there, there.units[0])
     made = invite("annotator", campaign, by=there.study.rita)
-    with pytest.raises(PeopleError, match="has seen what others said"):
+    with pytest.raises(PeopleError, match="has seen the labels of others"):
         add_member(campaign, dora, "annotator")
-    with pytest.raises(PeopleError, match="has seen what others said"):
+    with pytest.raises(PeopleError, match="has seen the labels of others"):
         join(made.invitation, dora)
     # Nothing is used up; and whoever decided nothing was named by mistake, perhaps.
     join(made.invitation, dirk)

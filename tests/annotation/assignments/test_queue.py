@@ -21,7 +21,7 @@ from annotation.assignments.queue import (
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Rater, rater_of
-from annotation.people.leases import set_hold
+from annotation.people.leases import set_lease
 from annotation.people.membership import end_membership, set_pool
 from datasets.models import Batch
 from tests.databases import undone
@@ -178,7 +178,7 @@ def test_a_place_that_is_taken_again_is_held_as_the_campaign_says(study: Study) 
     first, *_ = items_of(study.campaign)
     for minutes in (None, 5):
         with undone():
-            set_hold(study.campaign, minutes)
+            set_lease(study.campaign, minutes)
             mine = row(first, rater_of(study.ada), **BACK, held_until=timezone.now())
             mine.item = Item.objects.get(pk=first.pk)
             assert reopen(mine, 2) is mine

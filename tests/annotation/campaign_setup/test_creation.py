@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.campaigns.sampling import draw, rank, share_of
+from annotation.campaigns.sampling import rank, sample, share_of
 from annotation.models import Campaign, Item, Unit
 from annotation.presentation import present
 from annotation.protocols import PROTOCOLS
@@ -140,7 +140,7 @@ class TestDesign:
 
     def test_a_draw_keeps_the_given_order(self) -> None:
         keys = [f"k{n}" for n in range(50)]
-        drawn = draw(keys, 20, 1, "x")
+        drawn = sample(keys, 20, 1, "x")
         assert len(set(drawn)) == 20
         assert drawn == sorted(drawn, key=keys.index)
 
@@ -246,9 +246,9 @@ class TestRefusals:
             ("seed=99999999999", "option seed is a whole number"),
             ("order=up", "option order is one of fixed, random; 'up' is none"),
             ("sampling=some", "option sampling is one of own, shared, all"),
-            ("sampling=shared", "option sampling means nothing to report-coverage; leave it out"),
-            ("categories=a,b", "option categories means nothing to report-coverage"),
-            ("passages=relevant", "option passages means nothing to report-coverage"),
+            ("sampling=shared", "option sampling does not apply to report-coverage; leave it out"),
+            ("categories=a,b", "option categories does not apply to report-coverage"),
+            ("passages=relevant", "option passages does not apply to report-coverage"),
             ("passages=relevantly", "option passages is all, relevant or relevant:CAMPAIGN"),
             ("passages=relevant:", "option passages is all, relevant or relevant:CAMPAIGN"),
             ("per_passage=0", "option per_passage is 0; give 1 or more"),

@@ -8,7 +8,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.campaign_setup.creation import create_campaign
-from annotation.campaign_setup.dry_run import Assumptions, rehearse
+from annotation.campaign_setup.dry_run import Assumptions, simulate
 from annotation.campaigns.design import Design, DesignError
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 from datasets.models import Batch
@@ -43,7 +43,7 @@ DESIGNS = {
 @pytest.mark.every_case
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 def test_it_tells_what_the_campaign_then_is(many: Batch, design: Design) -> None:
-    told = rehearse("c", "report-coverage", many, design, people=4)
+    told = simulate("c", "report-coverage", many, design, people=4)
     assert not any(model.objects.exists() for model in (Campaign, Item, QueryDraw))
     made = create_campaign("c", "report-coverage", many, design)
     assert (told.items, told.units, told.places) == (made.items, made.units, made.places)
@@ -58,40 +58,40 @@ def test_it_tells_what_the_campaign_then_is(many: Batch, design: Design) -> None
 
 def test_units_of_a_drawn_protocol_are_those_that_are_drawn(batch: Path) -> None:
     found = Batch.objects.get(name="b")
-    told = rehearse("c", "rubric-passage", found, Design(per_passage=1))
+    told = simulate("c", "rubric-passage", found, Design(per_passage=1))
     made = create_campaign("c", "rubric-passage", found, Design(per_passage=1))
     assert told.units == made.units == UnitDraw.objects.filter(drawn=True).count()
 
 
 def test_people_get_equal_shares_and_are_told_what_they_have_in_common(many: Batch) -> None:
-    told = rehearse("c", "report-coverage", many, Design(raters_per_item=2), people=4)
+    told = simulate("c", "report-coverage", many, Design(raters_per_item=2), people=4)
     assert [share.items for share in told.shares] == [20] * 4
     assert [share.units for share in told.shares] == [60] * 4
     assert told.common is not None
     assert told.common[1] <= 60
-    everybody = rehearse("c", "report-coverage", many, Design(raters_per_item=2), people=2)
+    everybody = simulate("c", "report-coverage", many, Design(raters_per_item=2), people=2)
     assert everybody.common == (120, 120)
 
 
 def test_too_few_people_leave_places_empty(many: Batch) -> None:
-    told = rehearse("c", "report-coverage", many, Design(raters_per_item=3), people=2)
+    told = simulate("c", "report-coverage", many, Design(raters_per_item=3), people=2)
     assert (told.places, told.unfilled) == (120, 40)
 
 
 def test_intervals_rest_on_the_right_units(many: Batch) -> None:
     design = Design(raters_per_item=2, overlap=0.5, human_share=0.8, development=0.25)
-    told = rehearse("c", "report-coverage", many, design, people=2)
+    told = simulate("c", "report-coverage", many, design, people=2)
     assert told.share.units == 16 * 2 * 3
     assert told.kappa.units == 16 * 3
     assert told.powered is not None
     assert told.powered.units == 12 * 2 * 3
-    assert rehearse("c", "report-coverage", many, Design()).powered is None
+    assert simulate("c", "report-coverage", many, Design()).powered is None
 
 
 def test_assumptions_change_the_widths(many: Batch) -> None:
     design = Design(raters_per_item=2)
-    alike = rehearse("c", "report-coverage", many, design, assumptions=Assumptions(icc=0.5))
-    apart = rehearse("c", "report-coverage", many, design, assumptions=Assumptions(icc=0.05))
+    alike = simulate("c", "report-coverage", many, design, assumptions=Assumptions(icc=0.5))
+    apart = simulate("c", "report-coverage", many, design, assumptions=Assumptions(icc=0.05))
     assert alike.kappa.width is not None
     assert apart.kappa.width is not None
     assert alike.kappa.width > apart.kappa.width
@@ -106,7 +106,7 @@ class TestRefusals:
             ("grounding-relevance", Design()),
         ):
             with pytest.raises(DesignError) as told:
-                rehearse("c", protocol, many, design)
+                simulate("c", protocol, many, design)
             with pytest.raises(DesignError) as made:
                 create_campaign("c", protocol, many, design)
             assert str(told.value) == str(made.value)
@@ -114,28 +114,28 @@ class TestRefusals:
     def test_a_name_that_is_taken(self, many: Batch) -> None:
         campaign_of("report-coverage")
         with pytest.raises(DesignError, match="is there already"):
-            rehearse("c", "report-coverage", many, Design())
+            simulate("c", "report-coverage", many, Design())
 
     def test_more_items_than_a_page_waits_for(self, many: Batch) -> None:
-        with pytest.raises(DesignError, match="more than 10 items; try it by create_campaign"):
-            rehearse("c", "report-coverage", many, Design(), most=10)
+        with pytest.raises(DesignError, match="more than 10 items; use create_campaign"):
+            simulate("c", "report-coverage", many, Design(), most=10)
 
     def test_as_many_as_it_waits_for(self, many: Batch) -> None:
         seen: list[int] = []
-        told = rehearse("c", "report-coverage", many, Design(), most=40, progress=seen.append)
+        told = simulate("c", "report-coverage", many, Design(), most=40, progress=seen.append)
         assert told.items == 40
         assert seen == list(range(1, 41))
         with pytest.raises(DesignError, match="more than 39 items"):
-            rehearse("c", "report-coverage", many, Design(), most=39)
+            simulate("c", "report-coverage", many, Design(), most=39)
 
     @pytest.mark.parametrize("people", [0, 1001])
     def test_people_that_cannot_be(self, many: Batch, people: int) -> None:
         with pytest.raises(DesignError, match="people are not from 1 to 1000"):
-            rehearse("c", "report-coverage", many, Design(), people=people)
+            simulate("c", "report-coverage", many, Design(), people=people)
 
     @pytest.mark.parametrize("people", [1, 1000])
     def test_as_few_and_as_many_people_as_can_be(self, many: Batch, people: int) -> None:
-        told = rehearse("c", "report-coverage", many, Design(), people=people)
+        told = simulate("c", "report-coverage", many, Design(), people=people)
         assert len(told.shares) == people
 
 
@@ -148,7 +148,7 @@ class TestCommand:
         told = self.dry("--raters-per-item", "3", "--overlap", "0.5", "--people", "4")
         assert "Nothing is stored" in told
         assert "40 items with 120 units from 20 queries" in told
-        assert "80 places for people" in told
+        assert "80 slots for people" in told
         assert "kappa" in told
         assert "Assumed: true kappa 0.6" in told
         assert not Campaign.objects.exists()

@@ -89,7 +89,7 @@ def test_few_queries_have_no_interval_and_say_why() -> None:
     assert told.width is None
     assert told.reason == "9 queries are too few for an interval; 10 are needed"
     assert expected_kappa([5] * 20, 1, Assumptions()).reason == (
-        "one person an item agrees with nobody; ask two or more"
+        "agreement needs two or more people per item"
     )
 
 

@@ -12,14 +12,14 @@ from django.db import transaction
 
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.replay import differences
-from annotation.campaigns.sampling import draws, query_rows, summary, unit_rows
+from annotation.campaigns.sampling import query_rows, sample_lines, summary, unit_rows
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 from tests.annotation.follow_cast import answer, coverage, rater, rating
 from tests.cast import Line, campaign_of, load
 
 NAMED = "query 'q1'"
-OTHERWISE = "is stored otherwise than it is drawn anew"
-UNLIKELY = f"{NAMED} is stored with another probability than the draw gives"
+OTHERWISE = "is stored differently from its replay"
+UNLIKELY = f"{NAMED} is stored with another probability than the replay gives"
 
 
 @pytest.fixture
@@ -73,9 +73,9 @@ def test_a_querys_draw_is_held_against_the_fresh_one(
     row = campaign.query_draws.get(query__key="q1")
     found = found_after(campaign, lambda: QueryDraw.objects.filter(pk=row.pk).update(**changes))
     if told == ["stored as"]:
-        was = "drawn" if row.drawn else "left out"
+        was = "sampled" if row.drawn else "left out"
         there = f"{was} for {changes.get('role', row.role)}"
-        told = [f"{NAMED} is stored as {there}, and drawn anew as {was} for {row.role}"]
+        told = [f"{NAMED} is stored as {there}, and replayed as {was} for {row.role}"]
     assert found == told
 
 
@@ -83,12 +83,12 @@ def test_a_querys_draw_is_held_against_the_fresh_one(
 @pytest.mark.parametrize("drawn", [True, False])
 def test_a_query_that_changed_sides_is_told_with_both(campaign: Campaign, drawn: bool) -> None:
     row = campaign.query_draws.filter(drawn=drawn).select_related("query")[0]
-    words = ["drawn", "left out"] if drawn else ["left out", "drawn"]
+    words = ["sampled", "left out"] if drawn else ["left out", "sampled"]
     found = found_after(
         campaign, lambda: QueryDraw.objects.filter(pk=row.pk).update(drawn=not drawn)
     )
     assert found == [
-        f"query {row.query.key!r} is stored as {words[1]} for {row.role}, and drawn anew as "
+        f"query {row.query.key!r} is stored as {words[1]} for {row.role}, and replayed as "
         f"{words[0]} for {row.role}"
     ]
 
@@ -103,7 +103,7 @@ def test_a_query_without_a_draw_and_a_draw_without_a_query_are_told(
         campaign.query_draws.filter(query__key="q1").update(query=other)
 
     assert found_after(campaign, change) == [
-        f"{NAMED} has no stored draw", "query 'x' is drawn, and not in the batch",
+        f"{NAMED} has no stored sample", "query 'x' is sampled, but not in the batch",
     ]  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_an_items_places_are_those_of_its_draws(campaign: Campaign) -> None:
     for key, places in rows.items():
         item = campaign.items.filter(key=key)
         found = found_after(campaign, partial(item.update, quota=places + 1))
-        assert found == [f"item {key!r} has {places + 1} places, and the draw gives {places}"]
+        assert found == [f"item {key!r} has {places + 1} slots, and the replay gives {places}"]
         gold = found_after(campaign, partial(item.update, quota=9, use=Item.Use.GOLD))
         assert gold == []
 
@@ -144,15 +144,15 @@ def test_a_units_draw_is_held_against_the_fresh_one(
 
 def test_units_and_items_that_are_missing_or_others_are_told(campaign: Campaign) -> None:
     units = UnitDraw.objects.filter(item__key="r1")
-    other = "item 'r1' has other units in its draw than the batch gives"
+    other = "item 'r1' has other units in its sample than the batch gives"
     table: list[tuple[Callable[[], object], list[str]]] = [
-        (units.delete, ["item 'r1' has no stored draw of units"]),
+        (units.delete, ["item 'r1' has no stored sample of units"]),
         (units.filter(key="q1:a").delete, [other]),
         (lambda: units.filter(key="q1:a").update(key="z"), [other]),
         (lambda: units.update(unit_kind="other"), [other]),
         (lambda: units.filter(key="q1:a").update(position=9), [other]),
         (campaign.items.filter(key="r1").delete,
-         ["item 'r1' is in the batch, and not in the campaign"]),
+         ["item 'r1' is in the batch, but not in the campaign"]),
     ]  # fmt: skip
     for change, told in table:
         assert found_after(campaign, change) == told
@@ -178,7 +178,7 @@ def test_a_draw_by_turns_is_made_anew_from_its_strata(batch: Path) -> None:
 
 
 def test_lines_hold_what_is_stored_and_stand_in_order(campaign: Campaign) -> None:
-    lines = list(draws(campaign))
+    lines = list(sample_lines(campaign))
     queries = list(query_rows(campaign))
     assert [row.query.position for row in queries] == sorted(
         campaign.batch.queries.values_list("position", flat=True)
@@ -191,7 +191,7 @@ def test_lines_hold_what_is_stored_and_stand_in_order(campaign: Campaign) -> Non
     }  # fmt: skip
     UnitDraw.objects.filter(item__key="r1", key="q1:b").update(stratum="no")
     Item.objects.filter(campaign=campaign, key="r1").update(use=Item.Use.GOLD)
-    units = list(draws(campaign))[4:]
+    units = list(sample_lines(campaign))[4:]
     assert (
         [(line["item"], line["unit"]) for line in units]
         == [(row.item.key, row.key) for row in unit_rows(campaign)]
@@ -219,12 +219,12 @@ def test_a_summary_counts_queries_units_and_items(campaign: Campaign) -> None:
 
 
 def test_each_campaign_has_its_own_draw(campaign: Campaign) -> None:
-    lines, counts = list(draws(campaign)), summary(campaign)
+    lines, counts = list(sample_lines(campaign)), summary(campaign)
     other = campaign_of(
         "report-coverage", "--option", "seed=6", "--option", "audit=0.5", batch="few", name="other"
     )
-    there = list(draws(other))
-    assert (list(draws(campaign)), summary(campaign)) == (lines, counts)
+    there = list(sample_lines(other))
+    assert (list(sample_lines(campaign)), summary(campaign)) == (lines, counts)
     assert list(differences(campaign)) == list(differences(other)) == []
     assert len(there) == len(lines) == 12
     assert {line["seed"] for line in there} == {6}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.campaigns.rendering import age_between, in_words
+from annotation.campaigns.rendering import age_between, format_date
 
 BY_HAND = [
     ("2024-05-03", "2024-05-03", "same day"),
@@ -71,4 +71,4 @@ def test_without_a_whole_date_there_is_no_age(unknown: str | None) -> None:
     ],
 )
 def test_a_date_is_shown_as_people_read_it(written: str, words: str) -> None:
-    assert in_words(written) == words
+    assert format_date(written) == words

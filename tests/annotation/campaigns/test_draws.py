@@ -15,7 +15,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.sampling import COLUMNS, draw_roles, draws, summary
+from annotation.campaigns.sampling import COLUMNS, sample_lines, sample_splits, summary
 from annotation.models import Campaign, Item, QueryDraw, UnitDraw
 from annotation.prerequisites.rubric_passage import alternating, chances
 from tests.annotation.follow_cast import answer, coverage, given, rater, rating
@@ -85,7 +85,7 @@ class TestRoles:
 
     def test_they_can_be_drawn_by_hand(self) -> None:
         keys = [f"k{n}" for n in range(10)]
-        found = draw_roles(keys, keys, 0.2, 0.3, seed=4)
+        found = sample_splits(keys, keys, 0.2, 0.3, seed=4)
         order = sorted(keys, key=lambda key: rank(4, "roles of queries for people", key))
         roles = ["development"] * 2 + ["audit"] * 3 + ["evaluation"] * 5
         assert {key: role.name for key, role in found.items()} == dict(
@@ -256,7 +256,7 @@ class TestByHand:
 
     def test_it_draws_the_same(self, many: str, tmp_path: Path) -> None:
         shares = ("--human-share", "0.5", *options("development=0.3", "audit=0.1", "seed=7"))
-        lines = list(draws(campaign_of("report-coverage", *shares, batch=many)))
+        lines = list(sample_lines(campaign_of("report-coverage", *shares, batch=many)))
         done = self.run(tmp_path, lines)
         assert done.stdout == "20 queries, 10 of them for people: as the seed gives them\n"
         of = {line["query"]: line for line in lines if line["of"] == "query"}
@@ -280,7 +280,7 @@ class TestLines:
     def test_a_line_for_each_query_and_each_unit(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage", *options("development=0.4"))
         lines = [json.loads(line) for line in run("draws", "--campaign", "c").split("\n") if line]
-        assert lines == list(draws(campaign))
+        assert lines == list(sample_lines(campaign))
         assert all(tuple(line) == COLUMNS for line in lines)
         queries = [line for line in lines if line["of"] == "query"]
         assert [line["query"] for line in queries] == ["q/1", "q 2", "q3"]

@@ -11,14 +11,14 @@ import pytest
 
 from annotation.campaigns.design import Design
 from annotation.campaigns.sampling import (
-    Role,
-    draw,
-    draw_queries,
-    draw_roles,
-    draw_several,
-    draw_units,
-    kind_of_draw,
+    Split,
     rank,
+    sample,
+    sample_queries,
+    sample_shared_items,
+    sample_splits,
+    sample_units,
+    sampling_kind,
     share_of,
     shuffle_fields,
     shuffle_units,
@@ -52,7 +52,7 @@ class TestOrders:
     @pytest.mark.parametrize("count", [0, 1, 4, 10, 11])
     def test_what_is_drawn_stays_in_its_given_order(self, count: int) -> None:
         first = set(by_hand(5, "p", KEYS)[:count])
-        assert draw(KEYS, count, 5, "p") == [key for key in KEYS if key in first]
+        assert sample(KEYS, count, 5, "p") == [key for key in KEYS if key in first]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -120,26 +120,26 @@ class TestOrders:
 
 class TestQueries:
     def test_a_share_of_them_is_for_people(self) -> None:
-        found = draw_queries(KEYS, Design(human_share=0.3, seed=8))
+        found = sample_queries(KEYS, Design(human_share=0.3, seed=8))
         asked = set(by_hand(8, "queries for people", KEYS)[:3])
         assert {key for key, each in found.items() if each.drawn} == asked
         assert {(each.kind, each.probability) for each in found.values()} == {("simple", 0.3)}
         assert list(found) == KEYS
 
     def test_where_all_are_asked_the_draw_is_none(self) -> None:
-        found = draw_queries(KEYS, Design())
+        found = sample_queries(KEYS, Design())
         assert {(e.kind, e.drawn, e.probability) for e in found.values()} == {("all", True, 1.0)}
-        assert draw_queries([], Design()) == {}
+        assert sample_queries([], Design()) == {}
 
     def test_roles_of_the_campaign_before_are_taken_over(self) -> None:
-        roles = {key: Role("audit", 0.25) for key in KEYS}
-        found = draw_queries(KEYS, Design(human_share=0.5), roles)
-        assert {each.role for each in found.values()} == {Role("audit", 0.25)}
+        roles = {key: Split("audit", 0.25) for key in KEYS}
+        found = sample_queries(KEYS, Design(human_share=0.5), roles)
+        assert {each.role for each in found.values()} == {Split("audit", 0.25)}
 
     def test_without_any_they_are_drawn_by_the_design(self) -> None:
-        found = draw_queries(KEYS, Design(human_share=0.5, development=0.4, audit=0.2, seed=3))
+        found = sample_queries(KEYS, Design(human_share=0.5, development=0.4, audit=0.2, seed=3))
         asked = {key for key, each in found.items() if each.drawn}
-        assert {k: e.role for k, e in found.items()} == draw_roles(KEYS, asked, 0.4, 0.2, 3)
+        assert {k: e.role for k, e in found.items()} == sample_splits(KEYS, asked, 0.4, 0.2, 3)
 
 
 class TestRoles:
@@ -160,14 +160,14 @@ class TestRoles:
     ) -> None:
         keys = KEYS[:total]
         for asked, purpose in ((keys, "queries for people"), ([], "other queries")):
-            found = draw_roles(keys, asked, development, audit, 6)
+            found = sample_splits(keys, asked, development, audit, 6)
             names = [name for name, number in counts.items() for _ in range(number)]
             order = by_hand(6, f"roles of {purpose}", keys)
             assert {key: found[key].name for key in order} == dict(zip(order, names, strict=True))
             assert all(e.probability == counts[e.name] / total for e in found.values())
 
     def test_the_asked_and_the_others_are_drawn_apart(self) -> None:
-        found = draw_roles(KEYS, KEYS[:4], 0.5, 0.0, 1)
+        found = sample_splits(KEYS, KEYS[:4], 0.5, 0.0, 1)
         development = {key for key, role in found.items() if role.name == "development"}
         first = by_hand(1, "roles of queries for people", KEYS[:4])[:2]
         assert development == {*first, *by_hand(1, "roles of other queries", KEYS[4:])[:3]}
@@ -181,7 +181,7 @@ class TestItems:
     def test_a_share_of_them_gets_all_its_places(
         self, overlap: float, raters: int, count: int
     ) -> None:
-        several = draw_several(KEYS, Design(overlap=overlap, raters_per_item=raters, seed=2))
+        several = sample_shared_items(KEYS, Design(overlap=overlap, raters_per_item=raters, seed=2))
         assert several == set(by_hand(2, "items for several people", KEYS)[:count])
 
 
@@ -200,8 +200,8 @@ class TestUnits:
         self, protocol: Any, sampling: str | None, prerequisite: str, kind: str
     ) -> None:
         design = Design(sampling=sampling, prerequisite=prerequisite)
-        assert kind_of_draw(design, protocol) == kind
-        told = draw_units("i", units("a", "b"), design, protocol)
+        assert sampling_kind(design, protocol) == kind
+        told = sample_units("i", units("a", "b"), design, protocol)
         later = kind in ("own", "turns")
         assert {(u.kind, u.wave) for u in told} == {(kind, 2 if later else 1)}
         if later:
@@ -211,7 +211,7 @@ class TestUnits:
     @pytest.mark.parametrize(("count", "chance"), [(1, 0.25), (3, 0.75), (4, 1.0), (9, 1.0)])
     def test_a_simple_draw_takes_so_many_of_an_item(self, count: int, chance: float) -> None:
         names = ["a", "b", "c", "d"]
-        told = draw_units("i/1", units(*names), Design(per_passage=count, seed=7), DRAWN)
+        told = sample_units("i/1", units(*names), Design(per_passage=count, seed=7), DRAWN)
         assert [unit.name for unit in told] == names
         assert {unit.probability for unit in told} == {chance}
         first = set(by_hand(7, "units of i/1", names)[:count])
@@ -219,9 +219,9 @@ class TestUnits:
         assert all(unit.drawn is not None for unit in told)
 
     def test_all_are_certain_and_no_units_are_no_draw(self) -> None:
-        told = draw_units("i", units("a", "b"), Design(), ALL)
+        told = sample_units("i", units("a", "b"), Design(), ALL)
         assert [(unit.probability, unit.drawn) for unit in told] == [(1.0, True)] * 2
-        assert draw_units("i", [], Design(), DRAWN) == []
+        assert sample_units("i", [], Design(), DRAWN) == []
 
     def test_there_are_protocols_of_both_sorts(self) -> None:
         assert {each.sampled for each in DECLARED.values()} == {True, False}

@@ -106,7 +106,7 @@ class TestDeadline:
 
     @pytest.mark.parametrize("text", ["soon", "2026-13-01", "2026-02-30T10:00"])
     def test_what_is_no_moment_is_refused(self, batch: Path, text: str) -> None:
-        with pytest.raises(CommandError, match="is no moment; write it as"):
+        with pytest.raises(CommandError, match="is not a time; write it as"):
             campaign_of("report-coverage", "--deadline", text)
 
     @pytest.mark.parametrize("text", ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00+14:00"])
@@ -233,14 +233,14 @@ class TestTerms:
         campaign_of("report-coverage", "--deadline", "2999-12-31")
         campaign_of("report-coverage", "--deadline", "2999-12-31")
         campaign_of("report-coverage")
-        with pytest.raises(CommandError, match="is there with another deadline"):
+        with pytest.raises(CommandError, match="exists with another deadline"):
             campaign_of("report-coverage", "--deadline", "2998-12-31")
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("option", "value", "said"),
         [
-            ("--language", "german!", "is no tag such as en or pt-BR"),
+            ("--language", "german!", "is not a tag such as en or pt-BR"),
             ("--gold-every", "1", "from 2 to 999"),
             ("--qualify", "1.5", "qualify is not above 0"),
             ("--practice-of", "nowhere", "'nowhere', which does not exist"),

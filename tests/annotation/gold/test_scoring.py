@@ -15,21 +15,21 @@ from django.test.utils import CaptureQueriesContext
 from annotation.campaign_setup.dry_run import (
     MOST_PAIRED,
     Assumptions,
+    DryRun,
     Expected,
-    Rehearsal,
     Share,
+    _assign_people,
     _common,
     _Item,
     _quota,
-    _share_out,
     _shares,
     _sizes,
-    _told,
-    interval,
+    _summarize,
+    describe_interval,
     sentences,
 )
 from annotation.campaigns.design import Design
-from annotation.campaigns.sampling import EVALUATION, DrawnQuery, Role
+from annotation.campaigns.sampling import EVALUATION, SampledQuery, Split
 from annotation.gold import scoring
 from annotation.gold.scoring import (
     GoldComparison,
@@ -537,7 +537,7 @@ class TestSending:
 
 NONE = Expected(None, 0, 0, 0.0, "there are too few")
 WIDE = Expected(0.25, 1, 12, 30.4)
-REHEARSAL = Rehearsal(
+REHEARSAL = DryRun(
     queries=12, asked_queries=8, judge_only=4, roles={"evaluation": 9, "development": 3},
     items=1, units=2, places=3, several=1, people=1, unfilled=1,
     shares=(Share(3, 5), Share(2, 7)), common=(1, 4), kappa=NONE, share=WIDE, powered=WIDE,
@@ -551,18 +551,18 @@ class TestDryRuns:
                  "independent ones")  # fmt: skip
         assert list(sentences(REHEARSAL)) == [
             "1 item with 2 units from 12 queries.",
-            "3 places for people on 8 queries, 1 item with several people; "
+            "3 slots for people on 8 queries, 1 item with several people; "
             "4 queries for judges alone.",
-            "Queries by role: 3 for development, 9 for evaluation.",
+            "Queries by split: 3 for development, 9 for evaluation.",
             "1 person at the same pace would get 2 to 3 items and 5 to 7 units each.",
             "Two of them would have 1 to 4 units in common.",
-            "1 place would stay empty: more people are needed.",
-            "Kappa of people: no interval, since there are too few.",
+            "1 slot would stay empty: more people are needed.",
+            "Kappa between people: no interval, since there are too few.",
             f"A share such as coverage, by people alone: {width}.",
             f"The same with a judge on all queries: {width}.",
-            "Assumed: true kappa 0.6; two categories, a share of 0.5 yes; units of a query alike "
-            "with an intraclass correlation of 0.2; scores of judge and people correlated by 0.7 "
-            "over queries.",
+            "Assumed: true kappa 0.6; two categories, a share of 0.5 yes; an intraclass "
+            "correlation of 0.2 within a query; a correlation of 0.7 between the scores of "
+            "queries by the judge and by people.",
         ]
 
     def test_what_is_not_there_is_not_told(self) -> None:
@@ -572,10 +572,10 @@ class TestDryRuns:
         )  # fmt: skip
         assert list(sentences(plain))[:5] == [
             "1 item with 2 units from 1 query.",
-            "3 places for people on 8 queries.",
+            "3 slots for people on 8 queries.",
             "2 people at the same pace would get 3 items and 5 units each.",
-            "Kappa of people: no interval, since there are too few.",
-            f"A share such as coverage, by people alone: {interval(WIDE)}.",
+            "Kappa between people: no interval, since there are too few.",
+            f"A share such as coverage, by people alone: {describe_interval(WIDE)}.",
         ]
 
     ITEMS = (_Item("a", "q", 3, 2), _Item("b", "q", 1, 0), _Item("c", "p", 2, 1),
@@ -583,11 +583,11 @@ class TestDryRuns:
 
     def test_the_next_person_is_who_has_had_the_fewest(self) -> None:
         items = list(self.ITEMS)
-        holders = _share_out(items, 3)
+        holders = _assign_people(items, 3)
         assert holders == [(0, 1), (), (2,), (0, 1, 2), ()]
         assert _shares(items, holders, 3) == (Share(2, 7), Share(2, 7), Share(2, 6))
         assert _common(items, holders, 3) == (4, 7)
-        assert _share_out(items, 1) == [(0,), (), (0,), (0,), ()]
+        assert _assign_people(items, 1) == [(0,), (), (0,), (0,), ()]
         assert _sizes(items) == [4, 6, 5]
 
     def test_pairs_are_counted_from_two_people_to_sixty(self) -> None:
@@ -599,7 +599,7 @@ class TestDryRuns:
         assert _common(item, [(0, 1)], 61) is None
 
     def test_a_query_that_was_not_drawn_has_no_people(self) -> None:
-        drawn = [DrawnQuery("all", each, 1.0, Role(EVALUATION, 1.0)) for each in (True, False)]
+        drawn = [SampledQuery("all", each, 1.0, Split(EVALUATION, 1.0)) for each in (True, False)]
         design = Design(raters_per_item=3)
         told = [_quota(key, each, {"a"}, design) for each in drawn for key in "ab"]
         assert told == [3, 1, 0, 0]
@@ -607,14 +607,15 @@ class TestDryRuns:
     def test_what_a_judge_adds_rests_on_queries_for_evaluation(self) -> None:
         roles = {"q": EVALUATION, "p": "development", "o": EVALUATION, "unused": EVALUATION}
         drawn = {
-            key: DrawnQuery("all", key != "o", 1.0, Role(role, 1.0)) for key, role in roles.items()
+            key: SampledQuery("all", key != "o", 1.0, Split(role, 1.0))
+            for key, role in roles.items()
         }
-        found = _told(list(self.ITEMS), drawn, Design(raters_per_item=3), 2, Assumptions())
+        found = _summarize(list(self.ITEMS), drawn, Design(raters_per_item=3), 2, Assumptions())
         told = (found.queries, found.asked_queries, found.judge_only, found.roles, found.items,
                 found.units, found.places, found.several, found.people, found.unfilled)  # fmt: skip
         assert told == (3, 2, 2, {EVALUATION: 2, "development": 1}, 5, 15, 6, 2, 2, 1)
         assert (found.share.units, found.kappa.units) == (9, 7)
         assert found.powered is not None
         assert found.powered.units == 3
-        alone = _told([self.ITEMS[2]], drawn, Design(), 2, Assumptions())
+        alone = _summarize([self.ITEMS[2]], drawn, Design(), 2, Assumptions())
         assert alone.powered is None

@@ -26,11 +26,11 @@ def main(campaign: str, people: int) -> int:
     from django.conf import settings
 
     from annotation.models import Assignment, Campaign, Rater
-    from annotation.people.leases import set_hold
+    from annotation.people.leases import set_lease
 
     wait_long(settings.DATABASES["default"])
     study = Campaign.objects.get(name=campaign)
-    set_hold(study, 60)
+    set_lease(study, 60)
     raters = [Rater.objects.create(name=f"{campaign}: person {n}") for n in range(people)]
     barrier, errors, lost = threading.Barrier(people), list[str](), list[int]()
     threads = [

@@ -24,7 +24,7 @@ from annotation.people.accounts import (
     rename_rater,
     switch_off,
     switch_on,
-    tells_the_account,
+    uses_account_name,
 )
 from annotation.people.invitations import invite, join
 from annotation.people.membership import PeopleError, add_member
@@ -98,9 +98,9 @@ class TestPseudonyms:
 
     def test_one_from_before_that_tells_the_account_is_known(self, study: Study) -> None:
         rater = Rater.objects.create(name="Ada", user=study.ada)
-        assert tells_the_account(rater)
+        assert uses_account_name(rater)
         rename_rater(rater)
-        assert not tells_the_account(rater)
+        assert not uses_account_name(rater)
 
 
 class TestAnotherRole:

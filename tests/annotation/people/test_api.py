@@ -10,7 +10,7 @@ from django.test import Client
 
 from annotation.answers.submission import submit
 from annotation.models import Invitation, Label, Membership, Rater, User, rater_of
-from annotation.people.leases import held
+from annotation.people.leases import open_assignments
 from tests.api.cast import assert_told, script_of
 from tests.page_cast import Study, make_study, payload
 
@@ -134,4 +134,4 @@ class TestACampaign:
         path = f"campaigns/{study.campaign.pk}/raters/{rater}/free/"
         (told,) = script_of(study.rita).post(path).json()["raters"]
         assert told["held"] == 0
-        assert not held(study.campaign).exists()
+        assert not open_assignments(study.campaign).exists()

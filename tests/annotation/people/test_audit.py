@@ -12,7 +12,7 @@ import pytest
 from annotation.models import Rater, User, rater_of
 from annotation.people import accounts, invitations, leases, membership, prolific
 from annotation.people.invitations import invite
-from annotation.people.leases import set_hold
+from annotation.people.leases import set_lease
 from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, enter, set_study
 from audit.models import Event
@@ -124,9 +124,9 @@ def removing(study: Study) -> Act:
     return lambda: membership.end_membership(study.campaign, study.ada)
 
 
-def arranging(study: Study) -> Act:
+def recorded_change(study: Study) -> Act:
     def act() -> None:
-        with membership.arranging(study.campaign):
+        with membership.recorded_change(study.campaign):
             membership.set_most_items(study.campaign, 2)
 
     return act
@@ -198,7 +198,7 @@ DEEDS = {
     "member": Deed(membership, adding, "member.added", "account",
                    {"was": "annotator", "now": "researcher"}, True, BOTH),
     "no member": Deed(membership, removing, "member.ended", "account", {}, True),
-    "people": Deed(membership, arranging, "campaign.people", "campaign",
+    "people": Deed(membership, recorded_change, "campaign.people", "campaign",
                    {"pool": "open", "hold_minutes": 480, "items_per_person": 2}, True, BOTH),
     "freed": Deed(leases, freeing, "places.freed", "rater", {"places": 1}, True),
     "a study": Deed(prolific, a_study, "prolific.study", "prolificstudy", {"people": 2}, True,
@@ -218,7 +218,7 @@ DEEDS = {
 @pytest.fixture
 def study() -> Study:
     study = make_study(people=2)
-    set_hold(study.campaign, 480)
+    set_lease(study.campaign, 480)
     return study
 
 

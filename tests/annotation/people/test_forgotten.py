@@ -14,7 +14,7 @@ from analysis.data.selection import ReportOptions
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
-from annotation.campaigns.settings import Terms, change
+from annotation.campaigns.settings import CampaignSettings, change
 from annotation.exports.bundles import BUNDLES, download, offers
 from annotation.models import Campaign, Label, User
 from annotation.people.accounts import forget
@@ -41,7 +41,7 @@ def study() -> Study:
     done = study.assignment(study.ben)
     submit(done, payload("no"), "page")
     exclude(study.campaign, done.rater, "a reason", study.rita)
-    change(study.campaign, Terms(guideline="Look twice."), user=study.rita)
+    change(study.campaign, CampaignSettings(guideline="Look twice."), user=study.rita)
     report = campaign_report(study.campaign, ReportOptions(resamples=2))
     freeze(study.campaign, report, "", study.rita)
     AuthToken.objects.create(study.rita)

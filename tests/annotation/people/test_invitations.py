@@ -21,7 +21,7 @@ from annotation.people.accounts import change_role, switch_off
 from annotation.people.invitations import (
     LIFE,
     AccountError,
-    Invited,
+    NewInvitation,
     accept,
     digest_of,
     invite,
@@ -44,11 +44,11 @@ def study() -> Study:
     return make_study()
 
 
-def door(made: Invited) -> str:
+def door(made: NewInvitation) -> str:
     return f"{reverse('join')}?key={made.key}"
 
 
-def end(made: Invited) -> None:
+def end(made: NewInvitation) -> None:
     Invitation.objects.filter(pk=made.invitation.pk).update(
         expires_at=timezone.now() - timedelta(seconds=1)
     )

@@ -19,17 +19,17 @@ from annotation.assignments.queue import next_assignment, reclaim
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns import settings
 from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.settings import Terms, change, open_now
+from annotation.campaigns.settings import CampaignSettings, change, open_now
 from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
 from annotation.people import leases
 from annotation.people.leases import (
     Ended,
     extend,
     free,
-    give_back,
-    give_back_but_of,
-    held,
-    set_hold,
+    open_assignments,
+    release,
+    release_others,
+    set_lease,
 )
 from audit.models import Event
 from datasets.models import Batch
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def study() -> Study:
     study = make_study(people=2)
-    set_hold(study.campaign, 60)
+    set_lease(study.campaign, 60)
     return study
 
 
@@ -55,10 +55,10 @@ class TestAllOrNothing:
     @pytest.mark.parametrize(
         "deed",
         [
-            lambda study, mine: give_back(mine, Ended.FREED),
-            lambda study, mine: leases.give_back_all(study.ada, Ended.LEFT),
-            lambda study, mine: give_back_but_of(User.objects.none(), study.campaign),
-            lambda study, mine: leases.return_expired(study.campaign),
+            lambda study, mine: release(mine, Ended.FREED),
+            lambda study, mine: leases.release_all(study.ada, Ended.LEFT),
+            lambda study, mine: release_others(User.objects.none(), study.campaign),
+            lambda study, mine: leases.release_expired(study.campaign),
         ],
     )
     def test_a_place_goes_back_with_its_items_count_or_not_at_all(
@@ -69,7 +69,7 @@ class TestAllOrNothing:
         monkeypatch.setattr(leases, "Item", SimpleNamespace(objects=SimpleNamespace(filter=broken)))
         with pytest.raises(RuntimeError):
             deed(study, mine)
-        assert held(study.campaign).get() == mine
+        assert open_assignments(study.campaign).get() == mine
         assert_whole(study.campaign)
 
     def test_of_several_places_all_go_back_or_none(
@@ -77,21 +77,21 @@ class TestAllOrNothing:
     ) -> None:
         mine = study.assignment(study.ada)
         study.assignment(study.ben)
-        one, told = leases.give_back, []
+        one, told = leases.release, []
 
         def twice(each: Assignment, why: Ended) -> bool:
             told.append(each)
             return one(each, why) if len(told) % 2 else broken()
 
-        monkeypatch.setattr(leases, "give_back", twice)
+        monkeypatch.setattr(leases, "release", twice)
         with pytest.raises(RuntimeError):
-            give_back_but_of(User.objects.none(), study.campaign)
-        assert held(study.campaign).count() == 2
+            release_others(User.objects.none(), study.campaign)
+        assert open_assignments(study.campaign).count() == 2
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         assert next_assignment(other, mine.rater)
         with pytest.raises(RuntimeError):
-            leases.give_back_all(study.ada, Ended.LEFT)
-        assert (held(study.campaign).count(), held(other).count()) == (2, 1)
+            leases.release_all(study.ada, Ended.LEFT)
+        assert (open_assignments(study.campaign).count(), open_assignments(other).count()) == (2, 1)
 
     def test_places_are_freed_with_their_event_or_not_at_all(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
@@ -100,27 +100,27 @@ class TestAllOrNothing:
         monkeypatch.setattr(leases, "record", broken)
         with pytest.raises(RuntimeError):
             free(study.campaign, mine.rater_id)
-        assert held(study.campaign).get() == mine
+        assert open_assignments(study.campaign).get() == mine
 
     def test_a_time_is_set_with_that_of_its_places_or_not_at_all(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(leases, "held", broken)
         with pytest.raises(RuntimeError):
-            set_hold(study.campaign, 30)
+            set_lease(study.campaign, 30)
         assert Campaign.objects.get().hold_minutes == 60
 
     def test_an_expired_place_is_taken_again_whole_or_not_at_all(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         mine = study.assignment(study.ada)
-        assert give_back(mine, Ended.EXPIRED)
+        assert release(mine, Ended.EXPIRED)
         mine.refresh_from_db()
         monkeypatch.setattr(queue, "reopen", broken)
         with pytest.raises(RuntimeError):
             reclaim(mine)
         assert_whole(study.campaign)
-        assert not held(study.campaign).exists()
+        assert not open_assignments(study.campaign).exists()
 
 
 class TestGivingBack:
@@ -134,9 +134,9 @@ class TestGivingBack:
         )
         Item.objects.filter(pk=machine.pk).update(taken=1)
         users = User.objects.filter(pk=study.ada.pk)
-        assert give_back_but_of(users, study.campaign) == 1
-        assert set(held(study.campaign)) == {mine, alone}
-        assert held(other).get() == there
+        assert release_others(users, study.campaign) == 1
+        assert set(open_assignments(study.campaign)) == {mine, alone}
+        assert open_assignments(other).get() == there
         bens.refresh_from_db()
         told = (bens.status, bens.reason, bens.slot, bens.held_until)
         assert told == ("cancelled", "expired", None, None)
@@ -165,12 +165,12 @@ class TestGivingBack:
             extend(mine)
             mine.refresh_from_db()
             assert mine.held_until == long_ago
-            assert mine not in held(study.campaign)
-            assert not give_back(mine, Ended.FREED)
+            assert mine not in open_assignments(study.campaign)
+            assert not release(mine, Ended.FREED)
 
     def test_only_places_whose_time_is_over_are_looked_at(self, study: Study) -> None:
         def over() -> list[tuple[int, int]]:
-            found = leases._over.rows(campaign=study.campaign.pk, now=timezone.now())
+            found = leases._expired.rows(campaign=study.campaign.pk, now=timezone.now())
             return [(pk, item) for pk, item in found]
 
         mine, bens = study.assignment(study.ada), study.assignment(study.ben)
@@ -186,8 +186,8 @@ class TestGivingBack:
         before = Assignment.objects.get(pk=mine.pk).held_until
         Campaign.objects.update(hold_minutes=None)
         mine = Assignment.objects.get(pk=mine.pk)
-        assert leases.until(mine.item.campaign) is None
-        assert leases.return_expired(mine.item.campaign) == 0
+        assert leases.lease_end(mine.item.campaign) is None
+        assert leases.release_expired(mine.item.campaign) == 0
         extend(mine)
         assert Assignment.objects.get(pk=mine.pk).held_until == before
 
@@ -207,7 +207,7 @@ class TestLocks:
         [
             lambda study: lock_rows([9, 8]),
             lambda study: lock_assignments({9: None, 8: None}),
-            lambda study: leases.give_back_all(study.ada, Ended.LEFT),
+            lambda study: leases.release_all(study.ada, Ended.LEFT),
             lambda study: free(study.campaign, 1),
         ],
     )
@@ -242,7 +242,7 @@ class TestComingLate:
         self, study: Study, stored: dict[str, str], seen: dict[str, str], taken: bool
     ) -> None:
         mine = study.assignment(study.ada)
-        give_back(mine, Ended.EXPIRED)
+        release(mine, Ended.EXPIRED)
         mine.refresh_from_db()
         Assignment.objects.filter(pk=mine.pk).update(**stored)
         for name, value in seen.items():
@@ -252,7 +252,7 @@ class TestComingLate:
 
     def test_a_full_item_gives_no_place_again(self, study: Study) -> None:
         mine = study.assignment(study.ada)
-        give_back(mine, Ended.EXPIRED)
+        release(mine, Ended.EXPIRED)
         mine.refresh_from_db()
         Item.objects.filter(pk=mine.item_id).update(quota=0)
         assert not reclaim(mine)
@@ -303,27 +303,27 @@ class TestOpening:
     def test_terms_that_come_with_a_refused_opening_are_not_kept(self, study: Study) -> None:
         Campaign.objects.update(is_open=False, deadline=timezone.now() - timedelta(hours=1))
         with pytest.raises(DesignError, match="its deadline is past"):
-            change(study.campaign, Terms(language="de"), is_open=True)
+            change(study.campaign, CampaignSettings(language="de"), is_open=True)
         stored = Campaign.objects.get()
         assert (stored.is_open, stored.language) == (False, Campaign(name="x").language)
         assert not Event.objects.filter(event__startswith="campaign.o").exists()
-        change(study.campaign, Terms(no_deadline=True, language="de"), is_open=True)
+        change(study.campaign, CampaignSettings(no_deadline=True, language="de"), is_open=True)
         assert (study.campaign.is_open, study.campaign.language) == (True, "de")
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("terms", "is_open", "event", "facts"),
         [
-            (Terms(), False, "campaign.closed", {}),
-            (Terms(language="de"), False, "campaign.closed", {"language": "changed"}),
-            (Terms(language="de", gold_every=3), None, "campaign.terms",
+            (CampaignSettings(), False, "campaign.closed", {}),
+            (CampaignSettings(language="de"), False, "campaign.closed", {"language": "changed"}),
+            (CampaignSettings(language="de", gold_every=3), None, "campaign.terms",
              {"language": "changed", "gold_every": "changed"}),
-            (Terms(), True, None, {}),
-            (Terms(), None, None, {}),
+            (CampaignSettings(), True, None, {}),
+            (CampaignSettings(), None, None, {}),
         ],
     )  # fmt: skip
     def test_one_change_is_one_event(
-        self, study: Study, terms: Terms, is_open: bool | None, event: str | None,
+        self, study: Study, terms: CampaignSettings, is_open: bool | None, event: str | None,
         facts: dict[str, str],
     ) -> None:  # fmt: skip
         before = set(Event.objects.values_list("pk", flat=True))
@@ -336,8 +336,8 @@ class TestOpening:
             assert stored.object_id == str(study.campaign.pk)
 
     def test_opening_again_is_told_as_that(self, study: Study) -> None:
-        change(study.campaign, Terms(), is_open=False)
-        change(study.campaign, Terms(), is_open=True)
+        change(study.campaign, CampaignSettings(), is_open=False)
+        change(study.campaign, CampaignSettings(), is_open=True)
         kinds = Event.objects.filter(event__in=("campaign.closed", "campaign.opened"))
         assert list(kinds.order_by("pk").values_list("event", flat=True)) == [
             "campaign.closed", "campaign.opened",
@@ -350,5 +350,5 @@ class TestOpening:
     ) -> None:
         monkeypatch.setattr(settings, "record", broken)
         with pytest.raises(RuntimeError):
-            change(study.campaign, Terms(language="de"), is_open=False)
+            change(study.campaign, CampaignSettings(language="de"), is_open=False)
         assert Campaign.objects.get().is_open

@@ -24,11 +24,11 @@ from annotation.people.leases import (
     Ended,
     extend,
     free,
-    give_back,
-    give_back_all,
-    held,
-    return_expired,
-    set_hold,
+    open_assignments,
+    release,
+    release_all,
+    release_expired,
+    set_lease,
 )
 from annotation.people.membership import end_membership, set_most_items
 from annotation.views import answers as saving
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db
 def study() -> Study:
     """One place an item, held for an hour."""
     study = make_study(people=1)
-    set_hold(study.campaign, 60)
+    set_lease(study.campaign, 60)
     return study
 
 
@@ -56,7 +56,7 @@ def lost(study: Study) -> Assignment:
     """Ada's first item, whose time has run out, gone back."""
     mine = study.assignment(study.ada)
     run_out(mine)
-    assert return_expired(study.campaign) == 1
+    assert release_expired(study.campaign) == 1
     mine.refresh_from_db()
     return mine
 
@@ -74,22 +74,22 @@ class TestTheTime:
         assert timedelta(minutes=59) < left <= timedelta(minutes=60)
 
     def test_without_a_time_it_is_held_for_good(self, study: Study) -> None:
-        set_hold(study.campaign, None)
+        set_lease(study.campaign, None)
         assert study.assignment(study.ada).held_until is None
-        assert return_expired(study.campaign) == 0
+        assert release_expired(study.campaign) == 0
 
     def test_a_draft_is_a_sign_of_life(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         run_out(mine)
         assert send(client_of(study.ada), "draft", mine).status_code == 200
-        assert return_expired(study.campaign) == 0
+        assert release_expired(study.campaign) == 0
         mine.refresh_from_db()
         assert mine.status == "open"
 
     def test_a_time_that_is_set_later_holds_for_what_is_held_already(self, study: Study) -> None:
-        set_hold(study.campaign, None)
+        set_lease(study.campaign, None)
         mine = study.assignment(study.ada)
-        set_hold(study.campaign, 30)
+        set_lease(study.campaign, 30)
         mine.refresh_from_db()
         assert mine.held_until is not None
 
@@ -97,7 +97,7 @@ class TestTheTime:
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Ada saves a draft between the look at what has expired and the taking back."""
-        mine, over = study.assignment(study.ada), leases._over
+        mine, over = study.assignment(study.ada), leases._expired
 
         def rows(**given: Any) -> Any:
             found = over.rows(**given)
@@ -105,8 +105,8 @@ class TestTheTime:
             return found
 
         run_out(mine)
-        monkeypatch.setattr(leases, "_over", SimpleNamespace(rows=rows))
-        assert return_expired(study.campaign) == 0
+        monkeypatch.setattr(leases, "_expired", SimpleNamespace(rows=rows))
+        assert release_expired(study.campaign) == 0
         mine.refresh_from_db()
         assert (mine.status, mine.slot) == ("open", 1)
         assert_whole(study.campaign)
@@ -118,16 +118,16 @@ class TestTheTime:
         last = mine.held_until
         assert last is not None
         monkeypatch.setattr(timezone, "now", lambda: last)
-        assert return_expired(study.campaign) == 0
+        assert release_expired(study.campaign) == 0
         monkeypatch.setattr(timezone, "now", lambda: last + timedelta(microseconds=1))
-        assert return_expired(study.campaign) == 1
+        assert release_expired(study.campaign) == 1
 
     def test_places_of_other_campaigns_do_not_go_back(self, study: Study) -> None:
         run_out(study.assignment(study.ada))
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
-        set_hold(other, 60)
-        assert return_expired(other) == 0
-        assert return_expired(study.campaign) == 1
+        set_lease(other, 60)
+        assert release_expired(other) == 0
+        assert release_expired(study.campaign) == 1
 
     def test_an_answer_is_never_taken_back(self, study: Study) -> None:
         mine = study.assignment(study.ada)
@@ -135,8 +135,8 @@ class TestTheTime:
         submit(mine, payload("no"), "page")
         mine.refresh_from_db()
         assert mine.held_until is None
-        assert not give_back(mine, Ended.FREED)
-        assert return_expired(study.campaign) == 0
+        assert not release(mine, Ended.FREED)
+        assert release_expired(study.campaign) == 0
         assert_whole(study.campaign)
 
 
@@ -145,7 +145,7 @@ class TestWhoComesNext:
         mine = study.assignment(study.ada)
         assert study.assignment(study.ben).item != mine.item
         run_out(mine)
-        give_back_all(study.ben, Ended.FREED)
+        release_all(study.ben, Ended.FREED)
         other = study.assignment(study.rita)
         assert (other.item, other.slot) == (mine.item, 1)
         assert_whole(study.campaign)
@@ -165,12 +165,12 @@ class TestWhoComesNext:
 
     def test_one_that_was_freed_by_hand_is_not_given_again(self, study: Study) -> None:
         mine = study.assignment(study.ada)
-        assert give_back(mine, Ended.FREED)
+        assert release(mine, Ended.FREED)
         assert study.assignment(study.ada).item != mine.item
 
     def test_it_is_freed_once(self, study: Study) -> None:
         mine = study.assignment(study.ada)
-        assert [give_back(mine, Ended.FREED) for _ in range(2)] == [True, False]
+        assert [release(mine, Ended.FREED) for _ in range(2)] == [True, False]
         assert_whole(study.campaign)
 
     def test_who_leaves_one_campaign_keeps_what_they_hold_in_another(self, study: Study) -> None:
@@ -178,8 +178,8 @@ class TestWhoComesNext:
         mine, there = study.assignment(study.ada), next_assignment(other, rater_of(study.ada))
         assert there is not None
         end_membership(study.campaign, study.ada)
-        assert list(held(study.campaign)) == []
-        assert held(other).get() == there
+        assert list(open_assignments(study.campaign)) == []
+        assert open_assignments(other).get() == there
         mine.refresh_from_db()
         assert mine.reason == "freed"
 
@@ -187,7 +187,7 @@ class TestWhoComesNext:
         mine, bens = study.assignment(study.ada), study.assignment(study.ben)
         assert free(study.campaign, mine.rater_id) == 1
         assert free(study.campaign, mine.rater_id) == 0
-        assert held(study.campaign).get() == bens
+        assert open_assignments(study.campaign).get() == bens
         assert_whole(study.campaign)
 
     def test_a_longer_time_for_one_campaign_changes_no_other(self, study: Study) -> None:
@@ -195,7 +195,7 @@ class TestWhoComesNext:
         there = next_assignment(other, rater_of(study.ada))
         assert there is not None
         submit(study.assignment(study.ben), payload("no"), "page")
-        set_hold(study.campaign, 30)
+        set_lease(study.campaign, 30)
         there.refresh_from_db()
         assert there.held_until is None
         assert Assignment.objects.get(status="done").held_until is None
@@ -240,11 +240,11 @@ class TestWhatComesLate:
     def test_a_draft_takes_the_place_again(self, study: Study) -> None:
         mine = lost(study)
         assert send(client_of(study.ada), "draft", mine).status_code == 200
-        assert held(study.campaign).get().pk == mine.pk
+        assert open_assignments(study.campaign).get().pk == mine.pk
 
     def test_one_that_was_freed_by_hand_stays_a_draft(self, study: Study) -> None:
         mine = study.assignment(study.ada)
-        give_back(mine, Ended.FREED)
+        release(mine, Ended.FREED)
         assert send(client_of(study.ada), "submit", mine).status_code == 422
         assert Draft.objects.exists()
 
@@ -275,7 +275,7 @@ class TestWhatComesLate:
     def test_nobody_gets_more_than_their_share_by_coming_late(self, study: Study) -> None:
         set_most_items(study.campaign, 1)
         mine = lost(study)
-        set_hold(study.campaign, None)
+        set_lease(study.campaign, None)
         Assignment.objects.filter(pk=mine.pk).update(reason="freed")
         submit(study.assignment(study.ada), payload("no"), "page")
         Assignment.objects.filter(pk=mine.pk).update(reason="expired")

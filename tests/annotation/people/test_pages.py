@@ -18,7 +18,7 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Campaign, Exclusion, Invitation, Membership, User, rater_of
 from annotation.people.accounts import forget
-from annotation.people.invitations import LONGEST_KEY, digest_of, invitation_of, invite, revoke
+from annotation.people.invitations import MAX_KEY_LENGTH, digest_of, invitation_of, invite, revoke
 from annotation.people.membership import end_membership, exclude, include, set_pool
 from annotation.views.people import _number
 from judging.api.access import visible_judges, visible_runs, visible_written
@@ -51,10 +51,10 @@ def test_forgetting_one_account_forgets_no_tries_at_others(study: Study) -> None
 
 def test_a_key_has_a_length(study: Study) -> None:
     made = invite("annotator", by=study.root).invitation
-    for length, there in ((LONGEST_KEY, True), (LONGEST_KEY + 1, False)):
+    for length, there in ((MAX_KEY_LENGTH, True), (MAX_KEY_LENGTH + 1, False)):
         Invitation.objects.update(digest=digest_of("k" * length))
         assert (invitation_of("k" * length) == made) == there
-    assert LONGEST_KEY == 200
+    assert MAX_KEY_LENGTH == 200
 
 
 class TestWhatCannotBeWrittenDown:
@@ -253,7 +253,7 @@ class TestInviting:
         wrong = {**self.GOOD, "campaign": study.campaign.pk, "campaign_role": "researcher"}
         refused = root.post(where, wrong)
         assert refused.status_code == 422
-        said = "An account with the role annotator cannot be researcher; mend one."
+        said = "An account with the role annotator cannot be researcher; change one."
         assert refused.context["form"].non_field_errors() == [said]
 
     def test_too_many_are_told_so(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

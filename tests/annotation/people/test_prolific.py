@@ -15,7 +15,7 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exports import rows
 from annotation.models import Assignment, Membership, Participant, ProlificStudy, User, rater_of
-from annotation.people.leases import set_hold
+from annotation.people.leases import set_lease
 from annotation.people.membership import PeopleError, end_membership, set_most_items, set_pool
 from annotation.people.prolific import Arrival, end, enter, set_study
 from tests.annotation.people.cast import assert_whole, run_out
@@ -229,7 +229,7 @@ class TestOut:
         assert_whole(study.campaign)
 
     def test_places_of_who_vanished_go_back_by_themselves(self, study: Study) -> None:
-        set_hold(study.campaign, 30)
+        set_lease(study.campaign, 30)
         _, answer = come(study)
         mine = Assignment.objects.get()
         run_out(mine)

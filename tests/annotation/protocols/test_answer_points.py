@@ -82,7 +82,7 @@ class TestACampaign:
         assert campaign.options["points"] == "answers"
 
     @pytest.mark.parametrize(("protocol", "options", "wrong"), [
-        ("key-point-recall", [], "option points means nothing to key-point-recall"),
+        ("key-point-recall", [], "option points does not apply to key-point-recall"),
         ("key-point-verification", ["variables=key"], "has no variable 'key'"),
         ("key-point-verification", ["passages=relevant"], "option passages does not go with"),
     ])  # fmt: skip
