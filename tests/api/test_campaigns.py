@@ -70,7 +70,7 @@ def test_one_that_comes_at_the_same_moment_is_compared(
 ) -> None:
     tries, create = [], creation.create_campaign
 
-    def racing(*arguments: Any, **more: Any) -> creation.Made:
+    def racing(*arguments: Any, **more: Any) -> creation.CreatedCampaign:
         tries.append(arguments)
         made = create(*arguments, **more)
         if len(tries) == 1:
