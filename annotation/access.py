@@ -1,4 +1,4 @@
-"""A person's own assignments: the only way in which pages reach an assignment."""
+"""Access to a person's own assignments. Pages reach an assignment only through this module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FREE = f"free/{Item.Use.STUDY.value}"
 
 
 def user_of(request: HttpRequest) -> User:
-    """The account behind a request that `role_required` let in."""
+    """Return the account of a request that `role_required` has admitted."""
     if not isinstance(request.user, User):
         raise Http404
     return request.user
@@ -34,29 +34,29 @@ def my_assignments(user: User) -> QuerySet[Assignment]:
 
 
 def is_blind(user: User, campaign: Campaign) -> bool:
-    """Whether somebody has an item of the campaign before him, and so sees no one's answers yet."""
+    """Whether a person has an open item in the campaign, and so may not see others' answers."""
     begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)
     return campaign.is_open and begun.exists()
 
 
 def own(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
-    """Those of a person's assignments that pages show: no imports of parts, no repetitions."""
+    """Select the assignments that pages show: no imports of parts, and no repetitions."""
     return assignments.filter(replicate=0, scope="", status__in=ON_SHOW)
 
 
-def _my_one() -> QuerySet[Assignment]:
+def _my_assignment_query() -> QuerySet[Assignment]:
     return own(Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField())))
 
 
-def _ever_my_one() -> QuerySet[Assignment]:
+def _my_returned_query() -> QuerySet[Assignment]:
     mine = Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField()))
     return mine.filter(replicate=0, scope="")
 
 
-def _with_all_beside() -> QuerySet[Assignment]:
-    """One's own assignment, with one's own before and after it in the order in which one took them.
+def _with_neighbours_query() -> QuerySet[Assignment]:
+    """Select a person's assignment with the previous and next one, in the order of assignment.
 
-    In the campaign's order, an item that was put in between would stand out by its number.
+    In the campaign's order, a gold item would be recognisable by its number.
     """
     mine = own(
         Assignment.objects.filter(
@@ -66,7 +66,7 @@ def _with_all_beside() -> QuerySet[Assignment]:
     before = mine.filter(pk__lt=OuterRef("pk")).order_by("-pk")
     after = mine.filter(pk__gt=OuterRef("pk")).order_by("pk")
     so_many = before.order_by().values("item__campaign").annotate(n=Count("pk")).values("n")
-    return _my_one().annotate(
+    return _my_assignment_query().annotate(
         previous=Subquery(before.values("uid")[:1]),
         following=Subquery(after.values("uid")[:1]),
         before=Coalesce(Subquery(so_many), 0),
@@ -125,12 +125,14 @@ _one = PreparedModels(
     ),
     COLUMNS,
 )
-_one_ever = PreparedModels(_ever_my_one, COLUMNS)
-_one_between = PreparedModels(_with_all_beside, COLUMNS, ("previous", "following", "before"))
+_one_ever = PreparedModels(_my_returned_query, COLUMNS)
+_one_with_neighbours = PreparedModels(
+    _with_neighbours_query, COLUMNS, ("previous", "following", "before")
+)
 
 
 def my_assignment(user: User, uid: uuid.UUID) -> Assignment:
-    """One's own assignment, with its item and campaign; anybody else's is not there (404)."""
+    """Return a person's own assignment, with its item and campaign. Raises Http404 for others."""
     found = _one.first(user=user.pk, uid=uid)
     if found is None:
         raise Http404
@@ -138,7 +140,7 @@ def my_assignment(user: User, uid: uuid.UUID) -> Assignment:
 
 
 def ever_my_assignment(user: User, uid: uuid.UUID) -> Assignment:
-    """The same, also where it was taken back meanwhile: what comes late must not be lost."""
+    """Like `my_assignment`, but also for a released one, so that late work is not lost."""
     found = _one_ever.first(user=user.pk, uid=uid)
     if found is None:
         raise Http404
@@ -146,26 +148,26 @@ def ever_my_assignment(user: User, uid: uuid.UUID) -> Assignment:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """One's own before and after an item as one took them, and its number among them."""
+class Neighbours:
+    """A person's previous and next assignment, and the number of this one among them."""
 
     previous: uuid.UUID | None
     following: uuid.UUID | None
     number: int
 
 
-def with_neighbours(user: User, uid: uuid.UUID) -> tuple[Assignment, Beside]:
-    """The same, with what is one's own beside it."""
-    found = _one_between.first(user=user.pk, uid=uid)
+def with_neighbours(user: User, uid: uuid.UUID) -> tuple[Assignment, Neighbours]:
+    """Like `my_assignment`, with its neighbours."""
+    found = _one_with_neighbours.first(user=user.pk, uid=uid)
     if found is None:
         raise Http404
     assignment, (previous, following, before) = found
-    return assignment, Beside(previous, following, before + 1)
+    return assignment, Neighbours(previous, following, before + 1)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a person is in a campaign: submitted, begun, free to take, and free but waiting."""
+    """A person's numbers of items in a campaign: submitted, begun, free, and free but waiting."""
 
     done: int = 0
     begun: int = 0
@@ -186,32 +188,37 @@ class Progress:
 
 
 def progress(user: User, campaigns: list[int]) -> dict[int, Progress]:
-    """A person's progress by campaign id, in two queries.
+    """Return a person's progress by campaign id, in two queries.
 
-    What is free is what has a place, less what of it this person has had: so one number is there
-    already, and the other is counted over the person's own work.
+    The free items are those with a free slot, minus those that this person has had. The first
+    number is a counter, and the second is counted over the person's own assignments.
     """
     mine = _mine(rater__user=user, item__campaign__in=campaigns)
-    return _added_up(campaigns, mine, _free(campaign__in=campaigns))
+    return _sum_up(campaigns, mine, _free(campaign__in=campaigns))
 
 
 def progress_of(user: User, campaigns: Sequence[Campaign]) -> dict[int, Progress]:
-    """The same, told apart by what may be taken now; one more query for a campaign that waits."""
+    """Like `progress`, with waiting items counted separately.
+
+    Costs another query for each campaign whose items may wait.
+    """
     found = progress(user, [campaign.pk for campaign in campaigns])
-    return {each.pk: _parted(user, each, found[each.pk]) for each in campaigns}
+    return {each.pk: _split_waiting(user, each, found[each.pk]) for each in campaigns}
 
 
 def progress_here(user: User, campaign: Campaign) -> Progress:
-    """The same in one campaign."""
-    return _parted(user, campaign, progress_in(user, campaign.pk))
+    """Like `progress_of`, for one campaign."""
+    return _split_waiting(user, campaign, progress_in(user, campaign.pk))
 
 
-def _parted(user: User, campaign: Campaign, numbers: Progress) -> Progress:
-    return _capped(campaign, _with_known(user, campaign, _waiting_apart(user, campaign, numbers)))
+def _split_waiting(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+    return _limit_to_share(
+        campaign, _with_gold(user, campaign, _move_waiting(user, campaign, numbers))
+    )
 
 
-def _with_known(user: User, campaign: Campaign, numbers: Progress) -> Progress:
-    """With the practice and gold items that this person is still to get, not told apart."""
+def _with_gold(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+    """Add the practice and gold items that this person will get, without revealing them."""
     if not campaign.gold_every and campaign.practice_of_id != campaign.pk:
         return numbers
     rater = Rater.objects.filter(user=user).first() or Rater(pk=0, name=user.username)
@@ -220,8 +227,8 @@ def _with_known(user: User, campaign: Campaign, numbers: Progress) -> Progress:
     return replace(numbers, free=numbers.free + practice + free, waiting=numbers.waiting + waiting)
 
 
-def _capped(campaign: Campaign, numbers: Progress) -> Progress:
-    """No more than the campaign gives to one person, what waits last."""
+def _limit_to_share(campaign: Campaign, numbers: Progress) -> Progress:
+    """Limit the numbers to what the campaign gives to one person, waiting items last."""
     most = campaign.items_per_person
     if not most:
         return numbers
@@ -230,13 +237,13 @@ def _capped(campaign: Campaign, numbers: Progress) -> Progress:
     return replace(numbers, free=free, waiting=waiting)
 
 
-def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+def _move_waiting(user: User, campaign: Campaign, numbers: Progress) -> Progress:
     if not prerequisites.wait_rules(campaign):
         return numbers
-    # Whoever has taken nothing yet is no rater: a key that no row has stands for such a person.
+    # A person without any item has no rater yet. An unused key represents such a person.
     rater = Rater.objects.filter(user=user).first() or Rater(pk=0)
     if not is_ready(campaign, rater):
-        # All of them wait for the practice, so they need not be counted.
+        # All items wait for the practice, so they need not be counted.
         return replace(numbers, free=0, waiting=numbers.free)
     study = free_items(campaign, rater).filter(use=Item.Use.STUDY)
     held = study.filter(prerequisites.waiting_items(campaign, rater)).count()
@@ -244,27 +251,27 @@ def _waiting_apart(user: User, campaign: Campaign, numbers: Progress) -> Progres
 
 
 def progress_in(user: User, campaign: int) -> Progress:
-    """The same in one campaign."""
+    """Like `progress`, for one campaign."""
     mine = _mine_in_one.rows(user=user.pk, campaign=campaign)
-    return _added_up([campaign], mine, _free_in_one.rows(campaign=campaign))[campaign]
+    return _sum_up([campaign], mine, _free_in_one.rows(campaign=campaign))[campaign]
 
 
-def _added_up(
+def _sum_up(
     campaigns: list[int], mine: Iterable[Sequence[int]], free: Iterable[Sequence[int]]
 ) -> dict[int, Progress]:
     own = {pk: numbers for pk, *numbers in mine}
-    places = {each[0]: each[1] for each in free}
+    free_slots = {each[0]: each[1] for each in free}
     found = {}
     for pk in campaigns:
         done, begun, had = own.get(pk, (0, 0, 0))
-        found[pk] = Progress(done, begun, max(0, places.get(pk, 0) - had))
+        found[pk] = Progress(done, begun, max(0, free_slots.get(pk, 0) - had))
     return found
 
 
 def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
-    """By campaign: what a person has done and begun, and items of theirs with a place left."""
+    """Count a person's items by campaign: done, begun, and had but still with a free slot."""
     own = Q(replicate=0, scope="")
-    # What went back when its time had run out is free for this person, too.
+    # An item whose lease expired is free for this person too.
     had = Q(item__taken__lt=F("item__quota"), item__use=Item.Use.STUDY.value) & ~Q(**EXPIRED)
     return (
         Assignment.objects.filter(**whose)
@@ -279,7 +286,7 @@ def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
 
 
 def _free(**which: object) -> QuerySet[Tally, tuple[int, ...]]:
-    """By campaign: the items that have a place."""
+    """Count the items with a free slot by campaign."""
     rows = Tally.objects.filter(what=FREE, **which).order_by()
     return rows.values_list("campaign").annotate(free=Sum("number"))
 

@@ -1,13 +1,13 @@
 """The audit trail as pages and the API show it: search, wording, and answer counts.
 
-Admins see all of it, researchers that of their campaigns. In a campaign's trail a pseudonym is
-never connected with an account: what a person did as a rater is shown under the pseudonym, all
-else under the account's name if it is a researcher's or an admin's, and as "an annotator"
-otherwise. Filters know people by these names only.
+Admins see all events, and researchers those of their campaigns. A campaign's trail never connects a
+pseudonym with an account. A person's acts as a rater are shown under the pseudonym. Other acts are
+shown under the account's name if it belongs to a researcher or an admin, and as "an annotator"
+otherwise. Filters accept only these names.
 
-First answers are not events: an answer is a row that never changes and says who gave it and when,
-and writing it twice would double the cost of a save. Instead the number of a campaign's answers is
-recorded before each seal.
+First answers are not events. A response never changes and has its rater and time, and writing it
+twice would double the cost of a save. Instead the number of a campaign's answers is recorded before
+each seal.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ BY_RATER = tuple(name for name, kind in EVENTS.items() if kind.by_rater)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Empty is all. `before` is an event's id: those that came earlier."""
+class EventFilter:
+    """A filter for events. Empty fields select all. `before` is the id of a later event."""
 
     event: str = ""
     person: str = ""
@@ -42,7 +42,7 @@ class Wanted:
 
 
 def visible_events(user: User, campaign: Campaign | None = None) -> QuerySet[Event]:
-    """All events for an admin; of a campaign, for whoever may read it."""
+    """Return all events for an admin, or those of a campaign that the account may read."""
     if campaign is None:
         return Event.objects.all() if user.role == User.Role.ADMIN else Event.objects.none()
     if not readable(user).filter(pk=campaign.pk).exists():
@@ -50,12 +50,15 @@ def visible_events(user: User, campaign: Campaign | None = None) -> QuerySet[Eve
     return Event.objects.filter(campaign=campaign.pk)
 
 
-def found(rows: QuerySet[Event], wanted: Wanted, whole: bool) -> QuerySet[Event]:
-    """The newest first, each with the number of its `seal`; `whole` is the admin's trail."""
+def filter_events(rows: QuerySet[Event], wanted: EventFilter, whole: bool) -> QuerySet[Event]:
+    """Filter events, the newest first, each with the number of its `seal`.
+
+    `whole` selects the admin's trail, which has the names of all accounts.
+    """
     if wanted.event:
         rows = rows.filter(event=wanted.event)
     if wanted.person:
-        rows = rows.filter(_account(wanted.person) if whole else _shown(wanted.person))
+        rows = rows.filter(_account(wanted.person) if whole else _shown_as(wanted.person))
     if wanted.since:
         rows = rows.filter(at__gte=wanted.since)
     if wanted.until:
@@ -74,8 +77,8 @@ def _account(name: str) -> Q:
     return Q(who__in=User.objects.filter(username=name).values("pk"))
 
 
-def _shown(name: str) -> Q:
-    """Whoever is shown by this name: the filter tells no more than the list."""
+def _shown_as(name: str) -> Q:
+    """Select the events shown under this name, so that the filter reveals no more than the list."""
     raters = User.objects.filter(rater__name=name).values("pk")
     staff = User.objects.filter(username=name, role__in=STAFF).values("pk")
     by_rater = Q(event__in=BY_RATER)
@@ -86,19 +89,20 @@ COUNTED = "answers.counted"
 
 
 def count_answers() -> int:
-    """Writes the numbers of answers down, by the door they came through, of each campaign that got
-    some since the last time; how many campaigns these are.
+    """Record the number of answers by channel, for each campaign with new ones since the last call.
+
+    Returns the number of these campaigns.
     """
     before = Event.objects.filter(event=COUNTED).order_by("-pk").first()
     upto = Response.objects.aggregate(last=Max("pk"))["last"] or 0
     new = Response.objects.filter(pk__gt=before.facts["upto"] if before else 0, pk__lte=upto)
     campaigns = list(new.order_by().values_list("assignment__item__campaign", flat=True).distinct())
     for campaign in campaigns:
-        record(COUNTED, campaign, ("campaign", campaign), upto=upto, **_by_door(campaign))
+        record(COUNTED, campaign, ("campaign", campaign), upto=upto, **_count_by_channel(campaign))
     return len(campaigns)
 
 
-def _by_door(campaign: int) -> dict[str, Any]:
+def _count_by_channel(campaign: int) -> dict[str, Any]:
     rows = Response.objects.filter(assignment__item__campaign=campaign).order_by()
     return dict(rows.values_list("door").annotate(n=Count("pk")))
 
@@ -110,8 +114,8 @@ KINDS = {"prolificstudy": "Prolific study", "judgerun": "run", "frozenreport": "
 
 
 @dataclass(frozen=True)
-class Told:
-    """One event as it is shown. `object` is what it happened to, by a name where it has one."""
+class ShownEvent:
+    """One event as it is shown. `object` names what the event is about."""
 
     event: Event
     who: str
@@ -123,13 +127,13 @@ class Told:
 
     @property
     def of(self) -> str:
-        """`object` as people call it."""
+        """The object in the words of the pages."""
         kind = self.event.object_kind
         return f"{KINDS[kind]} {self.event.object_id}" if kind in KINDS else self.object
 
     @property
     def facts(self) -> list[str]:
-        """What was noted besides, without what is not there."""
+        """The event's further facts, without empty ones."""
         known = {name: fact for name, fact in self.event.facts.items() if fact is not None}
         return [f"{name.replace('_', ' ')} {_word(fact)}" for name, fact in known.items()]
 
@@ -156,16 +160,16 @@ class Told:
         }
 
 
-def told(events: Iterable[Event], whole: bool) -> Iterator[Told]:
-    """The events with names; `whole` is the admin's trail, which names all accounts."""
+def describe_events(events: Iterable[Event], whole: bool) -> Iterator[ShownEvent]:
+    """Yield the events with names. `whole` is the admin's trail, with the names of all accounts."""
     waiting = iter(events)
     while chunk := list(islice(waiting, CHUNK)):
         names = _Names(chunk, whole)
-        yield from (Told(event, names.who(event), names.object(event)) for event in chunk)
+        yield from (ShownEvent(event, names.who(event), names.object(event)) for event in chunk)
 
 
 class _Names:
-    """The people and raters that some events name, looked up together."""
+    """The people and raters in some events, looked up together."""
 
     def __init__(self, events: Sequence[Event], whole: bool) -> None:
         self.whole = whole

@@ -1,4 +1,4 @@
-"""An item as its page shows it: the units with their questions, and the answers so far."""
+"""The content of an item's page: its units with their questions, and the answers so far."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Choice:
-    """One answer that can be chosen. `key` is the digit that chooses it, if one does."""
+    """One code that can be chosen. `key` is the digit key for it, or empty."""
 
     code: str
     word: str
@@ -45,7 +45,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Asked:
-    """One variable of one unit. `conditions` is JSON: variables and the codes that let it show."""
+    """One variable of one unit. `conditions` is JSON: the variables and codes that show it."""
 
     name: str
     question: str
@@ -56,7 +56,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Prose:
-    """A text to be written, with the passages that it may cite."""
+    """A text that the rater writes, with the passages that it may cite."""
 
     question: str
     conditions: str
@@ -66,7 +66,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Free:
-    """A part of an answer that a page of its own edits: JSON under its key."""
+    """A part of an answer that the protocol's own page edits, as JSON under its key."""
 
     key: str
     value: str
@@ -77,7 +77,7 @@ class Free:
 class Row:
     """One unit on the page. `evidence` is the JSON of its quotes, in code points.
 
-    `listed` is the rule of a list that is written for it, `matching` of one that it is matched to.
+    `listed` is the rule of a list written for it, and `matching` of a list that it is matched to.
     """
 
     number: int
@@ -94,13 +94,13 @@ class Row:
 
     @property
     def alone(self) -> bool:
-        """Whether one question is all that is asked of it, so that the page's title can ask it."""
+        """Whether the unit has a single question, which the page's title can ask."""
         return len(self.variables) == 1 and self.prose is None and self.listed is None
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """All that is asked on one page."""
+    """Everything that is asked on one page."""
 
     title: str
     rows: tuple[Row, ...]
@@ -111,8 +111,10 @@ class Sheet:
 
     @property
     def list_is_complete(self) -> bool:
-        """Whether every list that is to be written was said to be complete; until then nothing
-        that is matched to it may be seen."""
+        """Whether the rater has declared every list complete.
+
+        The units that are matched to a list are shown only then.
+        """
         lists = (row for row in self.rows if row.listed)
         return all(any(c.chosen for c in v.choices) for row in lists for v in row.variables)
 
@@ -124,13 +126,13 @@ def sheet_of(
     payload: Payload | None,
     texts: Sequence[Text] | None = None,
 ) -> Sheet:
-    """The sheet of an item; a stored payload fills it in as far as it has the right form.
+    """Return the sheet of an item, filled in from a stored payload as far as its form is valid.
 
-    `texts` are the item's in the order in which they are shown, if that is not its own.
+    `texts` are the item's texts in the order in which they are shown, if it differs.
     """
     stored = payload or {}
-    given = stored.get("units")
-    answers = given if isinstance(given, Mapping) else {}
+    units_of_payload = stored.get("units")
+    answers = units_of_payload if isinstance(units_of_payload, Mapping) else {}
     rows = tuple(_rows(schema, spec, units, answers))
     questions = {asked.question for row in rows for asked in row.variables}
     title = questions.pop() if len(questions) == 1 else schema.protocol.title
@@ -191,7 +193,7 @@ def _asked(schema: Schema, variable: Variable, value: object) -> Asked:
 
 
 def _json(schema: Schema, conditions: Conditions) -> str:
-    """The conditions that this campaign asks about; the others count as met."""
+    """Return the conditions on variables that the campaign asks, as JSON. Others count as met."""
     asked = {name: codes for name, codes in conditions.items() if schema.variable(name)}
     return json.dumps(asked) if asked else ""
 
@@ -220,7 +222,7 @@ def _kind(kind: str) -> str:
 
 
 def _texts(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
-    """The texts with what stands over them: nothing over a single one without a name of its own."""
+    """Return the texts with their headings. A single text without its own title has none."""
     total, so_far = Counter(text.heading for text in texts), Counter[str]()
     shown = []
     for text in texts:
@@ -234,7 +236,7 @@ def _texts(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
 
 
 def _noun(spec: ItemSpec) -> str:
-    """What people call the items of a campaign, in the plural."""
+    """Return the plural noun for the items of a campaign."""
     if spec.key_point:
         return "key points"
     return "reports" if spec.report else "passages" if spec.passage else "items"

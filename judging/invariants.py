@@ -28,7 +28,7 @@ from django.db.models.functions import Coalesce
 
 from annotation import integrity as answers
 from annotation.counters import wrong_counts
-from annotation.integrity import Seen
+from annotation.integrity import CheckedCounts
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
 from audit.sealing import broken
 from audit.violations import Check, Violation
@@ -322,7 +322,7 @@ LAWS: tuple[Check, ...] = (
 CHECKS: tuple[Check, ...] = (digests.TEXTS, *answers.CHECKS, _TALLIES, _TRAIL, *LAWS)
 
 
-def violations(seen: Seen) -> Iterator[Violation]:
+def violations(seen: CheckedCounts) -> Iterator[Violation]:
     """Yield every violation in the database as it is found.
 
     Call this within `invariants.one_instant`. `seen` counts what was checked.

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.access import person, visible_studies
-from annotation.audit_log import Wanted, found, told, visible_events
+from annotation.audit_log import EventFilter, describe_events, filter_events, visible_events
 from audit.models import Event
 from audit.recording import EVENTS
 from datasets.api.base import ADMIN, LARGEST_PAGE, PAGE, READERS, Resource, Strict, described
@@ -74,8 +74,8 @@ class _Trail(Resource):
     def page(self, rows: QuerySet[Event], whole: bool) -> Response:
         chosen = dict(self.chosen)
         size = chosen.pop("page_size")
-        page = list(found(rows, Wanted(**chosen), whole)[: size + 1])
-        results = [each.as_json() for each in told(page[:size], whole)]
+        page = list(filter_events(rows, EventFilter(**chosen), whole)[: size + 1])
+        results = [each.as_json() for each in describe_events(page[:size], whole)]
         following = self._address(page[size - 1].pk) if len(page) > size else None
         return Response({"next": following, "results": results})
 

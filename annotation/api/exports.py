@@ -17,7 +17,14 @@ from rest_framework.response import Response
 
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.exports import rows as exporting
-from annotation.exports.bundles import BUNDLES, ZIP, Offer, download, offers, tells_answers
+from annotation.exports.bundles import (
+    BUNDLES,
+    ZIP,
+    ExportOption,
+    download,
+    export_options,
+    tells_answers,
+)
 from annotation.exports.registry import EXPORTS
 from annotation.exports.writers import FORMS, BlankError
 from annotation.models import Campaign
@@ -276,10 +283,10 @@ class Exports(Resource):
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = _campaign(request, pk)
-        rows = [self._shown(campaign, offer) for offer in offers(campaign)]
+        rows = [self._shown(campaign, offer) for offer in export_options(campaign)]
         return Response(ExportOptionsSerializer({"results": rows}).data)
 
-    def _shown(self, campaign: Campaign, offer: Offer) -> dict[str, Any]:
+    def _shown(self, campaign: Campaign, offer: ExportOption) -> dict[str, Any]:
         def address(form: str) -> str:
             path = reverse("api-export", args=[campaign.pk, offer.what, form])
             return self.request.build_absolute_uri(path)
@@ -315,7 +322,7 @@ class OneExport(Resource):
     )
     def get(self, request: Request, pk: int, what: str, form: str) -> StreamingHttpResponse:
         campaign = _campaign(request, pk)
-        if what not in {offer.what for offer in offers(campaign)}:
+        if what not in {offer.what for offer in export_options(campaign)}:
             raise Http404
         if tells_answers(what):
             check_blind(person(request), campaign)

@@ -1,5 +1,6 @@
-"""What leaves a campaign: every export by name (`registry`), written in one of several forms.
+"""Exports: the files of a campaign, each in one of several forms.
 
-`rows` streams lines from the database, `writers` writes them as JSON Lines, CSV, TREC or Parquet,
-and `bundles` puts several files together. The other modules are single exports.
+`registry` lists the exports by name. `rows` streams lines from the database, and `writers` writes
+them as JSON Lines, CSV, TREC or Parquet. `bundles` puts several files together, and has the
+functions that pages, the API and the command use. The other modules are single exports.
 """

@@ -1,8 +1,8 @@
-"""Which exports a page or script may offer, and several in one archive with a manifest and a card.
+"""Export options of a campaign, and archives of several exports with a manifest and a card.
 
-Files come one after the other, and each has to be read to its end before the next. The manifest
-names campaign, batch, version and time, file by file. The card of a dataset folder is what the
-Hugging Face hub reads: YAML first, then text.
+Files are produced one after the other, and each must be read to its end before the next. The
+manifest lists the files with campaign, batch, version and time. The card of a dataset folder has
+the form that the Hugging Face hub reads: YAML first, then text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SIZES = (
 
 
 def card(campaign: Campaign, manifest: Mapping[str, Any]) -> str:
-    """The card of the files that a manifest lists."""
+    """Return the card for the files in a manifest."""
     return "\n".join((*_head(campaign, manifest), *_body(campaign, manifest), ""))
 
 
@@ -59,7 +59,7 @@ def _head(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """A string of JSON, one of YAML too once what cannot be seen is escaped."""
+    """Return a JSON string, which is also valid YAML once unprintable characters are escaped."""
     written = json.dumps(text, ensure_ascii=False)
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in written)
 
@@ -92,7 +92,7 @@ def _body(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _inline(text: str) -> str:
-    """A name as code on one line, which no markup in it can leave."""
+    """Return a name as inline code, so that markup in it has no effect."""
     return f"`{' '.join(text.replace('`', chr(39)).split())}`"
 
 
@@ -101,18 +101,18 @@ _CLOSING = """
 
 ## How to read it
 
-- `labels` has one row a label. Where a rater gave none, `value` is null and `missing` says why; it
-  never stands for a category.
-- `rater` is a pseudonym, `rater_kind` says human, judge or reference. Labels with `assisted_by`
-  were made with a judge's verdict in view, and are not independent of it.
+- `labels` has one row per label. If a rater gave none, `value` is null and `missing` says why. A
+  missing label is never a category.
+- `rater` is a pseudonym, and `rater_kind` is human, judge or reference. People who gave labels with
+  `assisted_by` saw that judge's label, so these labels are not independent of it.
 - Spans count Unicode code points, end exclusive: in Python, `text[start:end]` is the quote.
 - The columns `meta`, `texts` and `units` are JSON in a string.
-- Each configuration has the one split `train`, since a split is a choice of whoever uses the data.
+- Each configuration has the single split `train`, since a split is the choice of the data's user.
 
 ## Before it is published
 
-No licence is named here: add one, and see that the texts may be passed on and that what raters
-wrote names nobody."""
+No licence is named here: add one. Check that the texts may be published, and that nothing written
+by raters identifies a person."""
 
 
 Tick = Callable[[int], None]
@@ -120,7 +120,7 @@ Tick = Callable[[int], None]
 
 @dataclass(frozen=True)
 class ExportedFile:
-    """A file as it was written; `defused` where cells that a spreadsheet would run are quoted."""
+    """A written file. `defused` if cells that a spreadsheet would run as formulas are quoted."""
 
     path: str
     what: str
@@ -133,7 +133,7 @@ class ExportedFile:
 
 
 class Exporting:
-    """One file on its way: its pieces, once, and then what was written."""
+    """One file being written: its pieces, which can be read once, and then its description."""
 
     def __init__(
         self, campaign: Campaign, path: str, what: str, form: str, tick: Tick = lambda rows: None
@@ -143,7 +143,7 @@ class Exporting:
         self._tick, self._hash = tick, hashlib.sha256()
 
     def pieces(self) -> Iterator[bytes]:
-        """The file. Raises NoGradesError and BlankError, as the export and its form do."""
+        """Yield the file in pieces. Raises NoGradesError or BlankError, like its export or form."""
         export = EXPORTS[self.what]
         subject = Subject(self.what, export.columns, self.campaign.name)
         for piece in FORMS[self.form].write(subject, self._counted(export.lines(self.campaign))):
@@ -171,7 +171,7 @@ class Exporting:
 
 
 def manifest(campaign: Campaign, files: list[ExportedFile]) -> dict[str, Any]:
-    """The manifest of some files. Counts are of what stands at this moment in the database."""
+    """Return the manifest of some files, with counts from the database at this moment."""
     guideline, batch = schema(campaign).protocol.guideline, campaign.batch
     return {
         "version": settings.TANDEM_VERSION,
@@ -194,12 +194,12 @@ def manifest(campaign: Campaign, files: list[ExportedFile]) -> dict[str, Any]:
 
 
 def counts(campaign: Campaign) -> dict[str, Any]:
-    """How much a campaign holds; raters by kind, trials of judges left out."""
+    """Count the parts of a campaign, and its raters by kind. Trials are left out."""
     current = Response.objects.filter(current=True, assignment__item__campaign=campaign).exclude(
         assignment__rater__kind=Rater.Kind.TRIAL
     )
-    said = Assignment.objects.filter(item__campaign=campaign, status="done").order_by()
-    kinds = said.exclude(rater__kind=Rater.Kind.TRIAL).values_list("rater__kind")
+    done = Assignment.objects.filter(item__campaign=campaign, status="done").order_by()
+    kinds = done.exclude(rater__kind=Rater.Kind.TRIAL).values_list("rater__kind")
     return {
         "items": campaign.items.count(),
         "units": Unit.objects.filter(item__campaign=campaign).count(),
@@ -217,7 +217,7 @@ Pieces = Iterator[bytes]
 
 @dataclass(frozen=True)
 class Bundle:
-    """`plan(campaign, form)` gives path, export and form of each file."""
+    """Several exports in one archive. `plan(campaign, form)` yields path, export and form."""
 
     label: str
     plan: Callable[[Campaign, str], Iterator[tuple[str, str, str]]]
@@ -225,7 +225,7 @@ class Bundle:
 
 
 def _all(campaign: Campaign, form: str) -> Iterator[tuple[str, str, str]]:
-    """Every export in this form, or in its own first one where it does not come in this one."""
+    """Yield every export in this form, or in its first form if it does not have this one."""
     for what, export in exports_of(campaign).items():
         chosen = form if form in export.forms else export.forms[0]
         yield f"{what}.{FORMS[chosen].suffix}", what, chosen
@@ -246,19 +246,19 @@ BUNDLES = {
 def bundled(
     campaign: Campaign, name: str, form: str, tick: Tick = lambda rows: None
 ) -> Iterator[tuple[str, Pieces]]:
-    """The files of a bundle as path and pieces; a card where it has one, and last its manifest.
+    """Yield the files of a bundle as path and pieces: its exports, its card, and its manifest.
 
-    Raises BlankError where an identifier does not fit a file's form.
+    Raises BlankError if an identifier does not fit a file's form.
     """
     bundle, files = BUNDLES[name], list[ExportedFile]()
     for path, what, chosen in bundle.plan(campaign, form):
         one = Exporting(campaign, path, what, chosen, tick)
         yield path, one.pieces()
         files.append(one.written())
-    told = manifest(campaign, files)
+    listed = manifest(campaign, files)
     if bundle.has_card:
-        yield CARD, iter([card(campaign, told).encode("utf-8")])
-    yield MANIFEST, iter([as_json(told)])
+        yield CARD, iter([card(campaign, listed).encode("utf-8")])
+    yield MANIFEST, iter([as_json(listed)])
 
 
 def as_json(value: Any) -> bytes:
@@ -269,8 +269,8 @@ ZIP = "application/zip"
 
 
 @dataclass(frozen=True)
-class Offer:
-    """One export or bundle of a campaign with the forms that it comes in."""
+class ExportOption:
+    """One export or bundle of a campaign, with its forms."""
 
     what: str
     row: str
@@ -278,23 +278,23 @@ class Offer:
 
     @property
     def buttons(self) -> list[tuple[str, str]]:
-        """Each form with what it is called."""
+        """The forms, each with its label."""
         return [(form, FORMS[form].label) for form in self.forms]
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file on its way, in pieces."""
+    """A file to be sent, in pieces."""
 
     name: str
     media_type: str
     pieces: Iterator[bytes]
 
 
-def offers(campaign: Campaign) -> list[Offer]:
+def export_options(campaign: Campaign) -> list[ExportOption]:
     return [
-        *(Offer(name, each.row, each.forms) for name, each in exports_of(campaign).items()),
-        *(Offer(name, each.label, forms_of(name)) for name, each in BUNDLES.items()),
+        *(ExportOption(name, each.row, each.forms) for name, each in exports_of(campaign).items()),
+        *(ExportOption(name, each.label, forms_of(name)) for name, each in BUNDLES.items()),
     ]
 
 
@@ -307,18 +307,18 @@ def tells_answers(what: str) -> bool:
 
 
 def download(campaign: Campaign, what: str, form: str) -> Download:
-    """The file of an offer; several files come as a ZIP archive.
+    """Return the file of an export option. A bundle is a ZIP archive.
 
-    Raises KeyError where the campaign has no such offer, and BlankError before anything is sent.
+    Raises KeyError if the campaign has no such option. Raises BlankError before anything is sent.
     """
-    offer = {each.what: each for each in offers(campaign)}[what]
-    if form not in offer.forms:
+    option = {each.what: each for each in export_options(campaign)}[what]
+    if form not in option.forms:
         raise KeyError(form)
     stem = f"{slugify(campaign.name) or 'campaign'}-{campaign.pk}-{what}"
     if what in BUNDLES:
         return Download(f"{stem}.zip", ZIP, zipped(bundled(campaign, what, form)))
     if form == "trec":
-        # An answer that has begun cannot become a refusal any more.
+        # Write the whole file once, since an error cannot be sent after the first piece.
         for _ in Exporting(campaign, stem, what, form).pieces():
             pass
     chosen = FORMS[form]

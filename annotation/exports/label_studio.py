@@ -1,9 +1,9 @@
-"""A campaign as Label Studio's JSON: one task for each unit, with what each rater answered.
+"""A campaign as Label Studio's JSON: one task per unit, with the answers of all raters.
 
-People's answers are annotations, judges' are predictions, and a Reference is ground truth. A code
-is a `choices` result named after its variable, a span a `labels` result named `VARIABLE-evidence`.
-What that format has no place for is under `tandem`, which Label Studio ignores and `import_labels`
-reads again.
+People's answers are annotations, judges' answers are predictions, and a Reference is ground truth.
+A code is a `choices` result named after its variable, and a span is a `labels` result named
+`VARIABLE-evidence`. Everything without a key in that format is under `tandem`, which Label Studio
+ignores and `import_labels` reads.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from annotation.protocols.base import ItemSpec, UnitSpec
 Line = dict[str, Any]
 
 ASKED = "asked"
-"""The key of a task's data that holds the unit's own words."""
+"""The key of a task's data that has the unit's text."""
 _OF_RATER = ("rater", "rater_kind", "replicate", "revision", "assisted_by")
 
 
 def label_studio(campaign: Campaign) -> Iterator[Line]:
-    """One line a task, by item and unit; a unit that nobody labelled is a task without answers."""
+    """Yield one task per unit, in order. A unit without labels is a task without answers."""
     number = 0
     for item, spec, units, rows in labelled_items(campaign):
         of_unit: dict[tuple[str, str], list[LabelRow]] = defaultdict(list)
@@ -50,7 +50,7 @@ def _task(
     raters: dict[tuple[str, int], list[LabelRow]] = defaultdict(list)
     for row in rows:
         raters[row.rater, row.replicate].append(row)
-    answers = [(said[0].rater_kind, _answer(said, texts)) for said in raters.values()]
+    answers = [(own[0].rater_kind, _answer(own, texts)) for own in raters.values()]
     return {
         "id": number,
         "data": {"item": item.key, "unit": unit.key, "kind": unit.kind, ASKED: unit.text, **texts},
@@ -61,7 +61,7 @@ def _task(
 
 
 def _answer(rows: Sequence[LabelRow], texts: dict[str, str]) -> Line:
-    """What one rater said of one unit."""
+    """Return one rater's answer to one unit."""
     first = rows[0]
     made = next((row.created_at for row in rows if row.created_at), None)
     shared: Line = {"result": [each for row in rows for each in _results(row, texts)]}
@@ -75,14 +75,14 @@ def _answer(rows: Sequence[LabelRow], texts: dict[str, str]) -> Line:
             "ground_truth": first.rater_kind == "reference",
             "lead_time": first.seconds,
         }
-    return shared | {"tandem": _told(rows)}
+    return shared | {"tandem": _own_keys(rows)}
 
 
 def _results(row: LabelRow, texts: dict[str, str]) -> Iterator[Line]:
     if row.value is None:
         return
-    place = next(iter(texts), ASKED)
-    chosen = _result(row, row.variable, place, "choices", {"choices": [row.value]})
+    field = next(iter(texts), ASKED)
+    chosen = _result(row, row.variable, field, "choices", {"choices": [row.value]})
     yield chosen if row.score is None else {**chosen, "score": row.score}
     for number, span in enumerate(row.spans or ()):
         if span.start is not None:
@@ -91,25 +91,25 @@ def _results(row: LabelRow, texts: dict[str, str]) -> Iterator[Line]:
             yield _result(row, f"{row.variable}-evidence", span.field, "labels", named, number)
 
 
-def _result(row: LabelRow, name: str, place: str, kind: str, value: Line, number: int = 0) -> Line:
-    told = (row.item, row.unit, row.rater, row.replicate, name, number)
-    region = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(map(str, told))).hex[:12]
-    return {"id": region, "from_name": name, "to_name": place, "type": kind, "value": value}
+def _result(row: LabelRow, name: str, field: str, kind: str, value: Line, number: int = 0) -> Line:
+    identity = (row.item, row.unit, row.rater, row.replicate, name, number)
+    region = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(map(str, identity))).hex[:12]
+    return {"id": region, "from_name": name, "to_name": field, "type": kind, "value": value}
 
 
-def _told(rows: Sequence[LabelRow]) -> Line:
-    """What import needs beside: who it was, and per variable what has no place elsewhere."""
+def _own_keys(rows: Sequence[LabelRow]) -> Line:
+    """Return what the import also needs: the rater, and parts of labels without a key."""
     first = rows[0]
-    told: Line = {name: getattr(first, name) for name in _OF_RATER}
-    told["seconds"] = first.seconds
-    told["missing"] = {row.variable: row.missing for row in rows if row.missing}
-    told["meta"] = {row.variable: row.meta for row in rows if row.meta}
-    told["unanchored"] = {
+    found: Line = {name: getattr(first, name) for name in _OF_RATER}
+    found["seconds"] = first.seconds
+    found["missing"] = {row.variable: row.missing for row in rows if row.missing}
+    found["meta"] = {row.variable: row.meta for row in rows if row.meta}
+    found["unanchored"] = {
         row.variable: lost
         for row in rows
         if (lost := [_quote(s) for s in row.spans or () if s.start is None])
     }
-    return {name: value for name, value in told.items() if value not in (None, {})}
+    return {name: value for name, value in found.items() if value not in (None, {})}
 
 
 def _quote(span: SpanRow) -> Line:

@@ -16,12 +16,12 @@ Line = dict[str, object]
 
 
 class NoGradesError(ValueError):
-    """A campaign whose labels are no grades of passages, or of no subtopics."""
+    """The campaign's labels do not grade passages, or have no subtopics."""
 
 
 @dataclass(frozen=True)
 class Grades:
-    """Where a protocol grades passages: the variable, and whether units are subtopics."""
+    """How a protocol grades passages: the variable, and whether its units are subtopics."""
 
     variable: str
     subtopics: bool
@@ -35,32 +35,32 @@ WHOLE = "0"
 
 
 def qrels(campaign: Campaign) -> Iterator[Line]:
-    """One line a judged passage: `query, subtopic, passage, grade`; subtopic 0 where there is none.
+    """Yield one line per judged passage: `query, subtopic, passage, grade`.
 
-    The grade is the lower median of people's labels (yes counts 1, no counts 0), so that it stays
-    one of the scale's own. Labels made with a judge's verdict in view count only where there are no
-    others. Raises NoGradesError.
+    The subtopic is 0 if there are none. The grade is the lower median of people's labels (yes
+    counts 1, no counts 0), so that it is always a grade of the scale. Labels that confirm or
+    correct a judge's label count only if there are no others. Raises NoGradesError.
     """
     for lines in _by_item(campaign, grades_of(campaign)):
         yield from lines
 
 
 def diversity_qrels(campaign: Campaign) -> Iterator[Line]:
-    """The same of a campaign whose units are subtopics, for measures of diversity.
+    """Yield qrels of a campaign whose units are subtopics, for measures of diversity.
 
-    Raises NoGradesError for one without subtopics.
+    Raises NoGradesError if the campaign has no subtopics.
     """
     if not grades_of(campaign).subtopics:
         raise NoGradesError(
-            f"{campaign.protocol} has no subtopics; the graded form is made of its labels"
+            f"{campaign.protocol} has no subtopics; use the graded form for its labels"
         )
     return qrels(campaign)
 
 
 def graded_qrels(campaign: Campaign) -> Iterator[Line]:
-    """One line a judged passage for measures that know no subtopics, subtopic 0.
+    """Yield one line per judged passage with subtopic 0, for measures without subtopics.
 
-    Where units are subtopics, a passage counts as much as for the one that it serves best. Raises
+    If units are subtopics, the grade of a passage is its best one over all subtopics. Raises
     NoGradesError.
     """
     graded = grades_of(campaign)
@@ -73,16 +73,16 @@ def graded_qrels(campaign: Campaign) -> Iterator[Line]:
 
 
 def grades_of(campaign: Campaign) -> Grades:
-    """Raises NoGradesError for a protocol that grades no passages."""
+    """Return how the protocol grades passages. Raises NoGradesError if it does not."""
     graded = _GRADED.get(campaign.protocol)
     if graded is None:
         known = ", ".join(_GRADED)
-        raise NoGradesError(f"{campaign.protocol} grades no passages; qrels are made of {known}")
+        raise NoGradesError(f"{campaign.protocol} grades no passages; qrels need {known}")
     return graded
 
 
 def _by_item(campaign: Campaign, graded: Grades) -> Iterator[list[Line]]:
-    """The lines of each item, one after the other: what is judged stands in one item only."""
+    """Yield the lines of each item. Each passage is judged in one item only."""
     for _, rows in groupby(label_rows(campaign), key=lambda row: row.item):
         votes: dict[tuple[str, str, str], tuple[list[int], list[int]]]
         votes = defaultdict(lambda: ([], []))

@@ -26,17 +26,17 @@ Line = dict[str, Any]
 
 
 def references(campaign: Campaign) -> Iterator[Line]:
-    """The decisions that stand, in the order of the campaign. `decided_by` is a pseudonym."""
-    standing = Decision.objects.filter(
+    """Yield the current decisions, in the order of the campaign. `decided_by` is a pseudonym."""
+    current = Decision.objects.filter(
         unit__item__campaign=campaign, response__current=True
     ).select_related("response", "by")
-    ordered = standing.order_by("unit__item__position", "unit__position")
+    ordered = current.order_by("unit__item__position", "unit__position")
     for chunk in chunks(ordered.iterator(chunk_size=CHUNK), CHUNK):
         made = {each.response_id: each for each in chunk}
         labels = Label.objects.filter(response__in=made).select_related("unit__item__query")
-        places = {pk: place for place, pk in enumerate(made)}
+        positions = {pk: position for position, pk in enumerate(made)}
         rows = labels.prefetch_related("spans").order_by("pk")
-        for label in sorted(rows, key=lambda each: places[each.response_id]):
+        for label in sorted(rows, key=lambda each: positions[each.response_id]):
             yield _line(campaign, made[label.response_id], label)
 
 

@@ -1,4 +1,4 @@
-"""The registry of exports: what makes the lines of each, its columns, and its forms."""
+"""The registry of exports: the function that yields the lines of each, its columns and forms."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ _TASK = ("id", "data", "meta", "annotations", "predictions")
 
 @dataclass(frozen=True)
 class Export:
-    """`lines` may raise NoGradesError; `row` says in words what a line is.
+    """One export. `row` describes a line in words. `lines` may raise NoGradesError.
 
-    The first of `forms` is what comes unless another is named. `tells_answers` is True for what
-    tells others' answers, or which system wrote what is judged: it waits for one's own answer.
+    The first of `forms` is the default. `tells_answers` is True for exports that reveal the answers
+    of others, or the system behind a report. A person gets them only after answering.
     """
 
     row: str
@@ -85,11 +85,11 @@ EXPORTS: dict[str, Export] = {
         "one label, or one missing label, by one rater", rows.labels, label_rows.COLUMNS
     ),
     "responses": Export(
-        "one rater's whole answer to one item, with what was written",
+        "one rater's whole answer to one item, with the texts that the rater wrote",
         rows.responses,
         response_rows.COLUMNS,
     ),
-    "spans": Export("one highlight, with the label that it stands for", rows.spans, _SPANS),
+    "spans": Export("one highlight, with the label that it supports", rows.spans, _SPANS),
     "references": Export(
         "one label that an adjudicator decided, with the reason",
         references.references,
@@ -114,7 +114,7 @@ EXPORTS: dict[str, Export] = {
         ("jsonld", "jsonl"),
     ),
     "label-studio": Export(
-        "one unit as a task of Label Studio, with what all raters said of it",
+        "one unit as a task of Label Studio, with the labels from all raters",
         label_studio,
         _TASK,
         ("json", "jsonl"),
@@ -124,7 +124,7 @@ EXPORTS: dict[str, Export] = {
 
 
 def exports_of(campaign: Campaign) -> dict[str, Export]:
-    """The exports that a campaign has; those of qrels only where it grades passages."""
+    """Return the exports of a campaign. It has qrels only if it grades passages."""
     try:
         graded = grades_of(campaign)
     except NoGradesError:

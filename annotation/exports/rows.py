@@ -1,7 +1,7 @@
-"""Lines of labels, units, responses and spans, streamed from the database.
+"""Stream the lines of labels, units, responses and spans from the database.
 
 Rows are read in chunks of plain values, without model instances, because a campaign may have very
-many labels and each is read once. `since` leaves out the items before that position.
+many labels. `since` leaves out the items before that position.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class _Answered(NamedTuple):
-    """A closed assignment with what each of its rows says of it."""
+    """A closed assignment, with the columns that its label rows share."""
 
     pk: int
     item_id: int
@@ -87,11 +87,10 @@ class _Label(NamedTuple):
 
 
 def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
-    """Every current label, and every missing one with its reason, by item, rater and replicate.
+    """Yield every current label and every missing label, by item, rater and replicate.
 
-    What judges said under changed conditions is about them alone, and left out; so are the answers
-    to gold and practice items.
-    `since` leaves out the items before that position.
+    Labels from trials are left out, and so are labels for gold and practice items. `since` leaves
+    out the items before that position.
     """
     asked, batch = schema(campaign), campaign.batch.name
     for chunk in chunks(_closed(campaign, since), CHUNK):
@@ -129,7 +128,7 @@ class _Chunk:
     def rows(
         self, campaign: Campaign, batch: str, asked: Schema, assignment: _Answered
     ) -> Iterator[LabelRow]:
-        """In the order of the item's units and the protocol's variables."""
+        """Yield the rows of an assignment, in the order of units and variables."""
         named = set(assignment.asked)
         units = [unit for unit in self.units[assignment.item_id] if unit.name in named]
         missing = _missing(assignment, asked, units)
@@ -186,7 +185,7 @@ def _missing(assignment: _Answered, asked: Schema, units: Sequence[UnitFacts]) -
 
 
 def units_by_item(items: set[int]) -> dict[int, list[UnitFacts]]:
-    """The units of items, by the items' primary keys, each in its stored order."""
+    """Return the units of items in their stored order, by the items' primary keys."""
     rows = Unit.objects.filter(item__in=items).order_by("position")
     found: dict[int, list[UnitFacts]] = defaultdict(list)
     for item, *unit in rows.values_list("item_id", "pk", "name", "key", "kind"):
@@ -232,11 +231,11 @@ COLUMNS = (
     "shown_passages",
     "passage_uses",
 )
-"""Of an item, as `ShownItem` has them."""
+"""The columns of an item, in the order of `ShownItem`."""
 
 
 class ShownItem(NamedTuple):
-    """What an export says of an item, and what its texts are made from."""
+    """The columns of an item that exports need, including those that determine its texts."""
 
     pk: int
     key: str
@@ -248,14 +247,14 @@ class ShownItem(NamedTuple):
 
 
 def shown_items(campaign: Campaign, since: int = 0) -> Iterator[list[ShownItem]]:
-    """The items from a position on, a few at a time."""
+    """Yield the items from a position on, in chunks."""
     items = campaign.items.filter(position__gte=since).order_by("position")
     rows = items.values_list(*COLUMNS).iterator(chunk_size=ITEMS_AT_ONCE)
     return chunks(map(ShownItem._make, rows), ITEMS_AT_ONCE)
 
 
 def presented(campaign: Campaign, items: list[ShownItem]) -> Iterator[tuple[ShownItem, ItemSpec]]:
-    """Items as they are shown; the material of a query is read once for all its items here."""
+    """Yield items as they are shown, reading each query once for all its items in the chunk."""
     queries = Query.objects.filter(pk__in={item.query_id for item in items})
     row_of = material.as_rows(queries, declared(campaign).needs)
     specs: dict[str, ItemSpec] = {}
@@ -270,7 +269,7 @@ def presented(campaign: Campaign, items: list[ShownItem]) -> Iterator[tuple[Show
 
 
 def asked_units(campaign: Campaign, items: list[ShownItem]) -> dict[int, list[UnitFacts]]:
-    """The units that the campaign asks of items, by the items' primary keys."""
+    """Return the units that the campaign asks, by the items' primary keys."""
     keys = {item.pk for item in items}
     found, so_far = units_by_item(keys), units_asked_so_far(campaign, keys)
     if so_far is None:
@@ -279,7 +278,7 @@ def asked_units(campaign: Campaign, items: list[ShownItem]) -> dict[int, list[Un
 
 
 class Labelled(NamedTuple):
-    """An item with the units that are asked, as they are shown, and all its labels."""
+    """An item with its units as they are shown, and all its labels."""
 
     item: ShownItem
     spec: ItemSpec
@@ -288,10 +287,9 @@ class Labelled(NamedTuple):
 
 
 def labelled_items(campaign: Campaign) -> Iterator[Labelled]:
-    """Every item, also one that nobody labelled.
+    """Yield every item, including those without labels.
 
-    Items and labels both come in the order of the items' positions, so they are matched as they
-    pass.
+    Items and labels are both read in the order of the items' positions, and matched on the way.
     """
     labelled = groupby(label_rows(campaign), key=lambda row: row.item)
     following = next(labelled, None)
@@ -311,13 +309,13 @@ Line = dict[str, Any]
 
 
 def units(campaign: Campaign, since: int = 0) -> Iterator[Line]:
-    """What is asked: one line a unit, with its variables and the texts that spans refer to."""
+    """Yield one line per unit, with its variables and the texts that spans refer to."""
     for chunk in shown_items(campaign, since):
         yield from _unit_lines(campaign, chunk)
 
 
 def units_of(campaign: Campaign, position: int) -> list[Line]:
-    """The same of the one item at that position."""
+    """Return the lines of the item at this position."""
     return list(_unit_lines(campaign, next(shown_items(campaign, position))[:1]))
 
 
@@ -338,13 +336,13 @@ def _unit_lines(campaign: Campaign, items: list[ShownItem]) -> Iterator[Line]:
 
 
 def labels(campaign: Campaign, since: int = 0) -> Iterator[Line]:
-    """The labels file: every current label, and every missing one with its reason."""
+    """Yield the lines of the labels file: every current and every missing label."""
     for row in label_rows(campaign, since):
         yield as_line(row)
 
 
 def responses(campaign: Campaign, since: int = 0) -> Iterator[Line]:
-    """Whole answers as they were given, with what raters wrote: every current response."""
+    """Yield every current response: a whole answer, with the texts that the rater wrote."""
     related = ("assignment__item", "assignment__rater")
     standing = Response.objects.filter(
         current=True,
@@ -371,7 +369,7 @@ def responses(campaign: Campaign, since: int = 0) -> Iterator[Line]:
 
 
 def spans(campaign: Campaign) -> Iterator[Line]:
-    """Every piece of evidence: one line a span, with the label that it belongs to."""
+    """Yield one line per span, with the label that it belongs to."""
     for row in label_rows(campaign):
         for span in row.spans or ():
             yield {
@@ -391,6 +389,6 @@ def spans(campaign: Campaign) -> Iterator[Line]:
 
 
 def batch(campaign: Campaign) -> Iterator[Line]:
-    """The campaign's batch in the native format."""
+    """Yield the campaign's batch in the native format."""
     for row in material.batch_rows(campaign.batch):
         yield batch_line(row)

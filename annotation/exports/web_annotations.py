@@ -1,9 +1,8 @@
 """Spans as annotations of the W3C's Web Annotation Data Model (Recommendation of 2017).
 
-One annotation is one highlight. Its target is the text with the location (in code points, as the
-model has it) and the quote, its body the code that the highlight supports. What the model has no
-word for, such as the unit, is under terms of our own. A quote that is not in its text has no
-location.
+One annotation is one highlight. Its target is the text with the location (in code points, as in the
+model) and the quote. Its body is the code that the highlight supports. Facts that the model does
+not cover, such as the unit, have keys of our own. A quote that is not in its text has no location.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ Line = dict[str, Any]
 
 CONTEXT = ["http://www.w3.org/ns/anno.jsonld", {"tandem": "urn:x-tandem:"}]
 AROUND = 32
-"""Code points before and behind a quote that stand beside it, to find it again elsewhere."""
+"""The number of code points before and after a quote that help to find it again."""
 AGENTS = {"human": "Person", "judge": "Software", "reference": "Organization"}
 _OWN = ("campaign", "protocol", "item", "unit", "kind", "variable", "replicate", "revision")
 
 
 def web_annotations(campaign: Campaign) -> Iterator[Line]:
-    """One annotation a span, by item, rater and label."""
+    """Yield one annotation per span, by item, rater and label."""
     for _, spec, _, rows in labelled_items(campaign):
         texts = shown_texts(spec)
         for row in rows:
@@ -41,8 +40,8 @@ def web_annotations(campaign: Campaign) -> Iterator[Line]:
 def _annotation(
     row: LabelRow, spec: ItemSpec, texts: Mapping[str, str], span: SpanRow, number: int
 ) -> Line:
-    told = {name: getattr(row, name) for name in _OWN}
-    name = iri("span", *map(str, told.values()), row.rater, span.field, str(number))
+    own = {name: getattr(row, name) for name in _OWN}
+    name = iri("span", *map(str, own.values()), row.rater, span.field, str(number))
     found = {
         "@context": CONTEXT,
         "id": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, name)}",
@@ -60,7 +59,7 @@ def _annotation(
             "source": _source(row, spec, span.field),
             "selector": list(_selectors(texts.get(span.field, ""), span)),
         },
-        **{f"tandem:{name}": value for name, value in told.items()},
+        **{f"tandem:{name}": value for name, value in own.items()},
     }
     return {key: value for key, value in found.items() if value is not None}
 
@@ -79,7 +78,7 @@ def _selectors(text: str, span: SpanRow) -> Iterator[Line]:
 
 
 def _source(row: LabelRow, spec: ItemSpec, field: str) -> str:
-    """The text itself: a report or passage by its id in the batch, else the item's own field."""
+    """Return the name of a text: by its id in the batch, or by the item's field."""
     kind, _, key = field.partition(":")
     alone = {"report": spec.report, "passage": spec.passage}.get(kind)
     if kind in ("report", "passage") and (key or alone):
@@ -88,12 +87,12 @@ def _source(row: LabelRow, spec: ItemSpec, field: str) -> str:
 
 
 def iri(*parts: str) -> str:
-    """A name of ours for something, whatever characters its identifiers hold."""
+    """Return an IRI of our own, with any characters of its parts escaped."""
     return "urn:x-tandem:" + ":".join(quote(part, safe="") for part in parts)
 
 
 def _moment(written: str | None) -> str | None:
-    """In UTC with a Z, as the model wants it."""
+    """Return a time in UTC with a Z, as the model requires."""
     if written is None:
         return None
     return datetime.fromisoformat(written).astimezone(UTC).isoformat().replace("+00:00", "Z")

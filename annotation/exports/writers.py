@@ -1,8 +1,8 @@
-"""Exports as bytes, in flat memory: JSON Lines, CSV, TREC's formats, Parquet, and ZIP archives.
+"""Write exports in constant memory: JSON Lines, CSV, TREC's formats, Parquet, and ZIP archives.
 
-Parquet has the same rows as JSON Lines, in columns with types of their own. Lists and objects with
-known keys keep their structure. Objects with free keys (`meta`, `texts`, the answers of `units`)
-are JSON in a string column. What a line of JSON Lines leaves out is null.
+Parquet has the same rows as JSON Lines, in typed columns. Lists and objects with known keys keep
+their structure. Objects with free keys (`meta`, `texts`, the answers of `units`) are JSON in a
+string column. A key that a line of JSON Lines leaves out is null.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,7 +26,7 @@ from annotation.spreadsheet import write_rows
 
 
 class Sink(io.RawIOBase):
-    """It cannot be gone back in, as a connection cannot."""
+    """A writable stream that cannot seek, like a connection."""
 
     def __init__(self) -> None:
         self._written: list[bytes] = []
@@ -39,7 +39,7 @@ class Sink(io.RawIOBase):
         return len(self._written[-1])
 
     def taken(self) -> bytes:
-        """What was written since it was last asked."""
+        """Return the bytes written since the last call."""
         found, self._written = b"".join(self._written), []
         return found
 
@@ -48,14 +48,14 @@ STORED = (".parquet",)
 
 
 def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
-    """An archive of files, each given as its path and its pieces."""
+    """Yield an archive of files, each given as its path and its pieces."""
     sink, now = Sink(), timezone.now().timetuple()[:6]
     with zipfile.ZipFile(sink, "w") as archive:
         for path, pieces in files:
             entry = zipfile.ZipInfo(path, now)
             packed = path.endswith(STORED)
             entry.compress_type = zipfile.ZIP_STORED if packed else zipfile.ZIP_DEFLATED
-            # Its size is not known before, and the head of an entry must say how wide sizes are.
+            # The size is unknown here, so the entry's header must allow for a large one.
             with archive.open(entry, "w", force_zip64=True) as file:
                 for piece in pieces:
                     file.write(piece)
@@ -68,9 +68,9 @@ def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
 Line = Mapping[str, Any]
 
 CHUNK = 200
-"""Rows that are Python objects at a time."""
+"""The number of rows that are Python objects at a time."""
 GROUP_BYTES, GROUP_ROWS = 4 << 20, 100_000
-"""A row group ends at the first of both; it is what memory holds."""
+"""A row group ends at the first of these limits. Memory contains one row group."""
 
 _TEXTS = pa.list_(pa.string())
 _MOMENT = pa.timestamp("us", tz="UTC")
@@ -78,7 +78,7 @@ _SPAN = pa.struct(
     {"field": pa.string(), "start": pa.int64(), "end": pa.int64(), "text": pa.string()}
 )
 _JSON = pa.field("json", pa.string(), metadata={"content": "json"})
-"""A string column that holds JSON; its name is given where it is used."""
+"""A string column that contains JSON. Its name is set where it is used."""
 
 
 def _schema(columns: Mapping[str, pa.DataType | pa.Field]) -> pa.Schema:
@@ -177,13 +177,13 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         }
     ),
 }
-"""The columns of each export."""
+"""The Parquet columns of each export."""
 
 
 def parquet_pieces(what: str, lines: Iterable[Line]) -> Iterator[bytes]:
-    """A file of an export's lines in pieces, a row group at a time.
+    """Yield a file of an export's lines in pieces, a row group at a time.
 
-    Raises KeyError where a line has a key without a column, rather than lose it.
+    Raises KeyError if a line has a key without a column.
     """
     schema, sink = SCHEMAS[what], Sink()
     with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
@@ -191,11 +191,6 @@ def parquet_pieces(what: str, lines: Iterable[Line]) -> Iterator[bytes]:
             writer.write_table(pa.Table.from_batches(group, schema))
             yield sink.taken()
     yield sink.taken()
-
-
-def write_parquet(file: BinaryIO, what: str, lines: Iterable[Line]) -> None:
-    """The same into a file."""
-    file.writelines(parquet_pieces(what, lines))
 
 
 def _batches(lines: Iterator[Line], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -218,7 +213,7 @@ def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
 
 
 def _plainer(fields: Iterable[pa.Field]) -> Callable[[Line], Line]:
-    """A function from a row to what Arrow takes for these fields."""
+    """Return a function that converts a row to values that Arrow accepts for these fields."""
     known = {field.name: _conversion(field) for field in fields}
     convert = {name: conversion for name, conversion in known.items() if conversion}
 
@@ -251,12 +246,12 @@ Lines = Iterator[Mapping[str, Any]]
 
 
 class BlankError(ValueError):
-    """An identifier that TREC's form, whose columns are parted by blanks, cannot hold."""
+    """An identifier contains a blank, which separates columns in TREC's form."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a file is of: an export by its name, its columns, and the campaign's name."""
+    """The content of a file: the export's name, its columns, and the campaign's name."""
 
     what: str
     columns: Sequence[str]
@@ -265,7 +260,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Form:
-    """`write(subject, lines)` gives the file in pieces."""
+    """One form of a file. `write(subject, lines)` yields the file in pieces."""
 
     suffix: str
     media_type: str
@@ -286,7 +281,7 @@ def _trec(subject: Subject, lines: Lines) -> Iterator[bytes]:
         cells = [str(line[name]) for name in subject.columns]
         for cell in cells:
             if cell.split() != [cell]:
-                raise BlankError(f"The id {cell!r} holds a blank; give --format jsonl or csv")
+                raise BlankError(f"The id {cell!r} contains a blank; use --format jsonl or csv")
         yield (" ".join(cells) + "\n").encode("utf-8")
 
 
@@ -299,7 +294,7 @@ def _json(subject: Subject, lines: Lines) -> Iterator[bytes]:
 
 
 def _jsonld(subject: Subject, lines: Lines) -> Iterator[bytes]:
-    """One collection with one page. How many there are is known, and told, at the end only."""
+    """Yield one collection with one page. The total comes last, when it is known."""
     name = iri("campaign", subject.campaign, subject.what)
     head = {"@context": CONTEXT, "id": name, "type": "AnnotationCollection"}
     head |= {"label": f"{subject.campaign}: {subject.what}"}
@@ -314,7 +309,7 @@ def _jsonld(subject: Subject, lines: Lines) -> Iterator[bytes]:
 
 
 def _parquet(subject: Subject, lines: Lines) -> Iterator[bytes]:
-    # Here, since no other form needs the memory and the time that loading it takes.
+    # Imported here, because loading takes time and memory that no other form needs.
     pass
 
     return parquet_pieces(subject.what, lines)
@@ -325,7 +320,7 @@ def _encoded(value: Any) -> bytes:
 
 
 def _open(value: Mapping[str, Any]) -> bytes:
-    """An object without the brace that closes it."""
+    """Return a JSON object without its closing brace."""
     return _encoded(value).removesuffix(b"}")
 
 

@@ -1,6 +1,8 @@
-"""Importing labels made elsewhere: readers of file formats, and one importer that calls `submit`.
+"""Imports: readers of label files from other tools, and one importer that calls `submit`.
 
 `importer` recognises a file and imports it. `labels` and `columns` read the labels format,
-`label_studio`, `crux` and `clapnq` other tools' files. `grouping` gathers rows into answers,
-`index` knows the campaign's items and units, `gold` takes gold answers.
+`responses` whole answers, and `label_studio`, `crux` and `clapnq` the files of other tools.
+`grouping` collects rows into answers, and `index` looks up the campaign's items and units.
+`first_answers` writes many new answers at once. `gold` imports gold answers. Others import from
+`importer` and `gold`.
 """

@@ -1,12 +1,12 @@
-"""CLAPnq's released answers as labels of each annotator (Rosenthal and others 2025).
+"""Read CLAPnq's released answers as labels from each annotator (Rosenthal and others 2025).
 
-The release merges identical answers of the two rounds, so an output that two annotators share is
-the first one's answer, which the second one kept. Its flag `non_consecutive` is wrong for the
-second round (see `datasets.readers.clapnq`); whether sentences were selected with a gap between
-them follows from the labels. An answer was marked complete or partial when it was written, and the
-release does not say which, so it gets no `descriptor`. A skipped question has no label, with the
-reason that the annotator declined. A question released as unanswerable names no annotator: its
-label `no-answer` belongs to a reference rater.
+The release merges identical answers of the two rounds: an output with two annotators is the first
+annotator's answer, which the second one kept. Its flag `non_consecutive` is wrong for the second
+round (see `datasets.readers.clapnq`), but gaps between selected sentences follow from the labels.
+The release does not say whether an answer was marked complete or partial, so it gets no
+`descriptor`. A skipped question has no label, with the reason that the annotator declined. A
+question released as unanswerable names no annotator, and its label `no-answer` belongs to a
+reference rater.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _META = ("round", "has_minimal_answer", "non_consecutive")
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What one annotator said of one question. `rater` is None where no annotator is named.
+    """One annotator's answer to one question. `rater` is None if no annotator is named.
 
-    `output` is the place of the answer among the question's outputs, from 0. `action` is what
-    became of the first answer in the second round; None in the first one.
+    `output` is the index of the answer among the question's outputs. `action` is what the annotator
+    did with the first answer in the second round, or None in the first round.
     """
 
     item: str
@@ -63,7 +63,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class _Output:
-    """One output as it stands in the file."""
+    """One output of the file."""
 
     number: int
     answer: str
@@ -75,7 +75,7 @@ class _Output:
 
 
 def read_clapnq(path: Path) -> Iterator[Released]:
-    """Every annotator's answer to every question of a file. Raises InputError."""
+    """Yield every annotator's answer to every question of a file. Raises InputError."""
     for line, raw in records(path):
         fields = Fields(raw, Place(os.fspath(path), line))
         yield from _answers(fields)
@@ -88,7 +88,7 @@ def _answers(fields: Fields) -> Iterator[Released]:
     for output in outputs:
         for place, rater in enumerate(output.raters or (None,)):
             second = output.round == 2 and (place > 0 or 1 in rounds)
-            # Who of two wrote it, the release does not say: its order is taken.
+            # The release does not say which of two wrote the answer, so its order is used.
             yield Released(
                 item,
                 rater,
@@ -131,9 +131,9 @@ REFERENCE = "clapnq"
 def released_groups(
     answers: Iterable[Released], known: KnownItems, rater: str | None, notes: ReadNotes
 ) -> list[Group]:
-    """One group for each annotator and question; `rater` stands in where none is named.
+    """Yield one group for each annotator and question. `rater` is used if none is named.
 
-    Raises InputError where the campaign is of another protocol, or lacks a question.
+    Raises InputError if the campaign has another protocol, or lacks a question.
     """
     if known.campaign.protocol != "grounded-answer":
         answers = iter(answers)
@@ -159,7 +159,7 @@ def _refuse_protocol(first: Released | None, known: KnownItems) -> None:
 
 
 class _Answer:
-    """One annotator's answer against the item that it is about."""
+    """One annotator's answer and its item."""
 
     def __init__(self, answer: Released, known: KnownItems, stand_in: str) -> None:
         self.answer, self.known = answer, known
@@ -171,7 +171,7 @@ class _Answer:
 
     @cached_property
     def rows(self) -> list[LabelRow]:
-        """Its labels; the first one bears what the release says of the answer as a whole."""
+        """Yield the labels. The first one has the metadata of the whole answer."""
         rows = [*self._of_query(), *self._of_sentences()]
         answer = self.answer
         told = {"round": answer.round, "output": answer.output, **answer.meta}

@@ -1,9 +1,9 @@
-"""Reading labels files by columns: whole blocks of lines at once, for files of a million labels.
+"""Read labels files by columns, in blocks of lines, for files of a million labels.
 
-pyarrow takes a block only if each line is beyond doubt: an object of known keys, each of the one
-type that the format gives it, with a value that `read_labels` would accept unchanged.
-`read_labels` reads every other block line by line, as well as lines with spans or meta. So errors
-in a file are always reported by the same reader, with the same line.
+pyarrow reads a block only if each line is certainly valid: an object of known keys, each with the
+type of the format and a value that `read_labels` would accept unchanged. `read_labels` reads all
+other blocks line by line, and all lines with spans or meta. So errors in a file are always reported
+by the same reader, with the same line.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ TEXTS = (
     "setting",
 )
 WHOLE = {"replicate": 0, "revision": 1}
-"""Whole numbers, and the least that each may be."""
+"""The columns with whole numbers, and the minimum of each."""
 MEASURED = ("seconds", "score")
 RICH = ("spans", "meta")
 LARGEST = 1e15
-"""Numbers from here on are left to the line reader, which counts digits."""
+"""Larger numbers are left to the line reader, which counts digits."""
 
 DEEPEST = 32
 """Deeper objects are left to the line reader, which counts levels."""
@@ -63,17 +63,17 @@ _STRINGS = {name: pa.string() for name in TEXTS}
 _NUMBERS = {name: pa.int64() for name in WHOLE} | {name: pa.float64() for name in MEASURED}
 _MARK = b"\xef\xbb\xbf"
 _REFUSED = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-# What JSON takes for a number is narrower than what pyarrow does.
+# JSON allows fewer forms of numbers than pyarrow.
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class DoubtError(Exception):
-    """A block that is left to the line reader."""
+    """The block must be read by the line reader."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Lines of a file as bytes, from line `first` on, and how pyarrow takes them."""
+    """Lines of a file as bytes, from line `first` on, with the function that parses them."""
 
     path: Path
     first: int
@@ -96,7 +96,7 @@ def json_blocks(path: Path) -> Iterator[Block]:
 
 
 def csv_blocks(path: Path) -> Iterator[Block]:
-    """The whole file as one, since what a line means hangs on the lines before."""
+    """Return the whole file as one block, since quotes may span several lines."""
     lines = path.read_bytes()
     if b'"' in lines or b"\r" in lines.replace(b"\r\n", b""):
         raise DoubtError
@@ -104,12 +104,12 @@ def csv_blocks(path: Path) -> Iterator[Block]:
 
 
 def _clean(lines: bytes) -> None:
-    """Raises DoubtError for bytes that the line reader might refuse."""
+    """Raise DoubtError for bytes that the line reader might refuse."""
     try:
         lines.decode("utf-8")
     except UnicodeDecodeError:
         raise DoubtError from None
-    # To look for one byte takes a tenth of the time that the pattern takes.
+    # Searching for one byte takes a tenth of the time of the pattern.
     refused = b"\0" in lines or (b"\\u" in lines and _REFUSED.search(lines))
     if refused or len(lines) > MAX_LINE_BYTES or lines.startswith(_MARK):
         raise DoubtError
@@ -120,7 +120,7 @@ def _from_json(lines: bytes) -> pa.Table:
     schema = pa.schema({**_STRINGS, **_NUMBERS})
     found = None
     for value in (pa.string(), pa.float64()):
-        # Ratings stand as texts or as numbers.
+        # Ratings are strings or numbers.
         asked = schema.set(schema.get_field_index("value"), pa.field("value", value))
         options = pa_json.ParseOptions(explicit_schema=asked, unexpected_field_behavior="infer")
         reading = pa_json.ReadOptions(use_threads=False, block_size=2 * len(lines) + 1024)
@@ -139,7 +139,7 @@ def _from_json(lines: bytes) -> pa.Table:
 
 
 def _with_codes(found: pa.Table) -> pa.Table:
-    """Values that are numbers as the codes that they stand for: 3 and 3.0 are `3`."""
+    """Convert numeric values to codes: 3 and 3.0 become `3`."""
     place = found.schema.get_field_index("value")
     if found.schema.field(place).type == pa.string():
         return found
@@ -188,7 +188,7 @@ def _cells(name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def column_of(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
-    """A column of a block, of nothing where it is not there."""
+    """Return a column of a block, or a column of nulls if it is absent."""
     if name not in table.column_names:
         return pa.nulls(table.num_rows, kind)
     return table.column(name).combine_chunks().cast(kind)
@@ -197,10 +197,10 @@ def column_of(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
 def metas_of(
     table: pa.Table, names: Collection[str]
 ) -> dict[str, tuple[list[str | None], NDArray[np.int32]]] | None:
-    """Members of meta as words, and which of them each line has; None where meta is no plain one.
+    """Return members of meta as texts with a code for each line, or None if meta is not plain.
 
-    Plain is an object whose numbers are whole, none too long for the line reader, and whose named
-    members are texts, whole numbers, or true and false.
+    Meta is plain if its numbers are whole and short enough for the line reader, and the named
+    members are strings, whole numbers or booleans.
     """
     if "meta" not in table.column_names:
         return {}
@@ -227,9 +227,9 @@ def _is_plain(kind: pa.DataType, depth: int = 1) -> bool:
 
 
 def numbers_in(column: pa.Array, kind: type[np.generic]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The numbers of a column, 0 or anything where there is none, and where there is one.
+    """Return the numbers of a column, and a mask of the lines that have one.
 
-    From the buffers, since pyarrow's own way imports pandas, which takes a second.
+    They are read from the buffers, since pyarrow's own conversion imports pandas for a second.
     """
     bits, numbers = column.buffers()
     size, start = len(column), column.offset
@@ -249,7 +249,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass
 class Metas:
-    """A member of meta: the `lines` that have one, in order, and which of `values` each has."""
+    """A member of meta: the `lines` that have it, in order, and the index of each in `values`."""
 
     values: list[str]
     lines: NDArray[np.int64]
@@ -260,10 +260,10 @@ class Metas:
 class LabelColumns:
     """The lines of labels files in their order, N of them.
 
-    `codes` (N,) are places in `values`, by name of a column of texts, -1 where nothing stands;
-    `replicate` and `revision` (N,) are 0 where there is none, `score` (N,) is NaN. `rows` are the
-    lines with spans, or with meta that is no plain one, by their places. `metas` are the members of
-    meta that were asked for, on all other lines: for each, texts by place.
+    `codes` (N,) are indices in `values`, by the name of a text column, with -1 for no value.
+    `replicate` and `revision` (N,) are 0 if absent, and `score` (N,) is NaN. `rows` are the lines
+    with spans, or with meta that is not plain, by their index. `metas` are the requested members of
+    meta on all other lines.
     """
 
     values: dict[str, list[str]]
@@ -279,9 +279,9 @@ class LabelColumns:
 
 
 def read_columns(paths: Iterable[Path], metas: Sequence[str] = ()) -> LabelColumns:
-    """The labels of files, with some members of meta.
+    """Return the labels of files, with the members of meta in `metas`.
 
-    Raises InputError as `read_labels` does, at the same line.
+    Raises InputError like `read_labels`, at the same line.
     """
     made = _Columns(metas)
     for path in paths:
@@ -293,13 +293,13 @@ def read_columns(paths: Iterable[Path], metas: Sequence[str] = ()) -> LabelColum
         except (OSError, DoubtError):
             before = made.lines
         if made.lines == before:
-            # Nothing was read: the file is none, holds nothing, or cannot be parted in blocks.
+            # Nothing was read: the file is missing, is empty, or cannot be split into blocks.
             made.add_rows(read_labels(path))
     return made.done()
 
 
 class _Columns:
-    """Columns while blocks come in; the values of each are numbered as they are met."""
+    """Columns under construction. The values of each are numbered in order of appearance."""
 
     def __init__(self, metas: Sequence[str] = ()) -> None:
         self.lines = 0
@@ -324,7 +324,7 @@ class _Columns:
             for n in rich:
                 (row,) = rows_in(block.path, lines[n], block.first + n)
                 self.rows[self.lines + n] = row
-        # A line that is rich has its meta in its row.
+        # A line with spans or other meta has its meta in its row.
         poor = np.ones(table.num_rows, dtype=bool)
         poor[rich] = False
         for name, (found, which) in (metas or {}).items():
@@ -334,7 +334,7 @@ class _Columns:
         self._add(parts, table.num_rows)
 
     def add_rows(self, rows: Iterable[LabelRow]) -> None:
-        """Rows of the line reader, which may raise."""
+        """Add rows from the line reader, which may raise."""
         found: dict[str, list[str | None]] = {name: [] for name in TEXTS}
         numbers: dict[str, list[float]] = {"replicate": [], "revision": [], "score": []}
         count = 0
@@ -377,7 +377,7 @@ class _Columns:
     def _numbered(
         self, name: str, found: Sequence[str | None], which: Sequence[int] | Codes
     ) -> Codes:
-        """The places of texts, each numbered when it is first met; `which` of them stand where."""
+        """Number texts in order of appearance. `which` are their indices for each line."""
         places = self.places[name]
         table = [ABSENT if text is None else places.setdefault(text, len(places)) for text in found]
         made: Codes = np.array(table, np.int32)[np.asarray(which, np.int32)]
@@ -407,7 +407,7 @@ class _Columns:
 
 
 def _of_one(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Numbers that are all the same, which then take no memory; others as they are."""
+    """Store equal numbers without memory for each line. Others do not change."""
     if len(numbers) and not (numbers != numbers[0]).any():
         return np.broadcast_to(numbers[0], numbers.shape)
     nothing = numbers.dtype.kind == "f" and np.isnan(numbers).all()
@@ -415,7 +415,7 @@ def _of_one(numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 def _absent(lines: int) -> Codes:
-    """A column of which nothing stands anywhere, which takes no memory."""
+    """Return a column without any values, which takes no memory."""
     return np.broadcast_to(np.int32(ABSENT), (lines,))
 
 
@@ -439,12 +439,12 @@ def _numbers(table: pa.Table) -> dict[str, NDArray[np.generic]]:
 
 
 def _key(name: str) -> str:
-    """A member of meta beside the columns of a file."""
+    """Return the key of a member of meta, distinct from the columns of a file."""
     return f"meta {name}"
 
 
 def _rich(table: pa.Table, names: Sequence[str]) -> list[int]:
-    """The rows in which one of the columns holds something."""
+    """Return a mask of the rows in which one of the columns has a value."""
     there = np.zeros(table.num_rows, dtype=bool)
     for name in names:
         if name in table.column_names:
@@ -471,4 +471,4 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "rater_kind": lambda text: text in KINDS,
     "created_at": _is_moment,
 }
-"""What a text must be to be taken as it stands; any other must only not be empty."""
+"""The checks for texts that must have a certain form. Other texts must only not be empty."""

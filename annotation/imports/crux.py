@@ -1,8 +1,8 @@
-"""CRUX's label files: `qlabels.jsonl` (task 1, a report's questions) and `qrels.jsonl` (task 2).
+"""Read CRUX label files: `qlabels.jsonl` (task 1, questions of reports), `qrels.jsonl` (task 2).
 
-In task 1, -2 means that the question is null and -1 that none was chosen; in task 2, -1 means that
-a question was not in the sample. None of them is a label. Highlights are under the question's
-text, since null questions share one key; the label itself is under the question's number.
+In task 1, -2 means that the question is null, and -1 that nothing was chosen. In task 2, -1 means
+that a question was not in the sample. None of these is a label. Highlights are stored under the
+question's text, since null questions share one key, and the label under the question's number.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from datasets.readers.jsonl import records, shown
 from datasets.rows import InputError, Place, ReadNotes
 
 Texts = Callable[[str], Mapping[str, str]]
-"""From an item's key to the texts of its query's questions by key; empty for an unknown item."""
+"""Maps an item's key to the texts of its query's questions by key (empty: unknown item)."""
 
 _ANSWERS = {1: "yes", 0: "no"}
 _NOT_ASKED = (-1, -2)
 
 
 def read_crux(path: Path, rater: str, texts: Texts, notes: ReadNotes) -> Iterator[LabelRow]:
-    """The labels of one annotator's file; ratings of null questions are counted in `notes`.
+    """Yield the labels of one annotator's file. Ratings of null questions are counted in `notes`.
 
     Raises InputError.
     """
@@ -44,7 +44,7 @@ def looks_like_crux(record: Mapping[str, Any]) -> bool:
 
 
 def rater_of(path: Path) -> str:
-    """The annotator that a file belongs to: the name of its folder."""
+    """Return the annotator of a file, which is the name of its folder."""
     return path.resolve().parent.name
 
 
@@ -101,5 +101,5 @@ def _ratings(fields: Fields, rater: str, texts: Texts, notes: ReadNotes) -> Iter
 
 
 def _topic(report: str) -> str:
-    """The topic of a report's id: what stands from its `duc…` on, without a setting's prefix."""
+    """Return the topic in a report's id: the part from `duc…` on, after a setting's prefix."""
     return report.rsplit("_", 1)[-1]

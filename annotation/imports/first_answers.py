@@ -1,7 +1,7 @@
-"""Importing many first answers at once: answers to what no rater of the file has answered yet.
+"""Import many first answers at once: answers to assignments without an answer.
 
-A file of a million labels consists nearly always of these. All else (an existing answer, an answer
-revised in the same file, a label that is only missing) goes one by one.
+A file of a million labels consists almost entirely of these. All others (to an answered assignment,
+revised in the same file, or with missing labels only) are imported one by one.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from annotation.protocols.base import ItemSpec
 from datasets.db.prepared import PreparedInsert
 
 Place = tuple[int, str, int, str]
-"""Item, rater, replicate and scope: whose answer to what."""
+"""Item, rater, replicate and scope of an assignment."""
 CHUNK = 100
-"""A database takes only so many values at once."""
+"""The number of rows per statement, since a database limits the values in one."""
 _assign = PreparedInsert(Assignment)
 Offer = tuple[PreparedAnswer, Circumstances]
 
 
 @dataclass(frozen=True)
 class First:
-    """An answer that waits: its group, what it is given to, and the checked answer."""
+    """An answer to be written: its group, its item, and the checked answer."""
 
     group: Group
     item: Item
@@ -38,10 +38,10 @@ class First:
 
 @dataclass
 class FirstImports:
-    """The answers that wait to be written, and which assignments are there already.
+    """The answers to be written, and the existing assignments.
 
-    `written` is told what became of each; `one_by_one` takes those for which somebody was given an
-    assignment meanwhile.
+    `written` is called with each written answer, and `one_by_one` with each answer whose assignment
+    was created by another process meanwhile.
     """
 
     campaign: Campaign
@@ -51,13 +51,13 @@ class FirstImports:
     waiting: list[First] = field(default_factory=list)
 
     def look_up(self, items: Iterable[Item]) -> None:
-        """Finds the assignments of some items, after what waits was written."""
+        """Write the waiting answers, then look up the assignments of some items."""
         self.flush()
         stored = Assignment.objects.filter(item__in=[item.pk for item in items])
         self.there = set(stored.values_list("item", "rater__name", "replicate", "scope"))
 
     def is_first(self, group: Group, item: Item) -> bool:
-        """Whether a group is the first answer to its assignment, which is then taken."""
+        """Whether a group is the first answer to its assignment, which is then reserved for it."""
         place = item.pk, group.rater, group.replicate, group.scope
         if place in self.there or not group.values:
             self.there.add(place)
@@ -69,7 +69,7 @@ class FirstImports:
         self.waiting.append(first)
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Write the waiting answers."""
         waiting, self.waiting = self.waiting, []
         if not waiting:
             return
@@ -93,7 +93,7 @@ class FirstImports:
 
 
 def new_assignment(group: Group, item: Item, rater: Rater, asked: Iterable[str]) -> Assignment:
-    """The assignment of a first answer, not stored yet."""
+    """Return the assignment of a first answer, without storing it."""
     named = {row.name for row in group.rows} | group.written.keys()
     return Assignment(
         item=item,

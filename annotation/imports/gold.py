@@ -1,4 +1,4 @@
-"""Gold answers from a labels file: their items become gold or practice, and leave the study."""
+"""Import gold answers from a labels file: their items become gold or practice items."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Place
 
 MANY = 1000
-"""Places of an item that everybody may get: more than people take part in a study."""
+"""The slots of a gold or practice item: more than any study has people."""
 EVERY = 10
 MOST_NAMED = 10_000
-"""Items that one query names; of more all of the campaign are read."""
+"""The most items that one query names. For more, all items of the campaign are read."""
 LONGEST_REASON = 2000
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a file brought: known answers on so many items. `unchanged` where all stood before."""
+    """The numbers of gold answers and items in a file. `unchanged` if all were stored before."""
 
     answers: int
     items: int
@@ -36,9 +36,9 @@ class Known:
 def set_known(
     paths: Sequence[Path], campaign: Campaign, use: str, rater: str | None = None
 ) -> Known:
-    """Takes the known answers of labels files in, all or nothing. Raises InputError.
+    """Import gold answers from labels files, in one transaction. Raises InputError.
 
-    `rater` takes the lines of one rater only, such as an adjudicator's.
+    `rater` restricts the import to the lines of one rater, such as an adjudicator.
     """
     rows = [row for path in paths for row in read_labels(path) if rater in (None, row.rater)]
     if not rows:
@@ -49,12 +49,12 @@ def set_known(
 
 
 def keep_known(rows: Sequence[LabelRow], campaign: Campaign, use: str) -> Known:
-    """The same of rows; known answers to the same items are replaced. Raises InputError."""
+    """Store rows as gold answers, replacing those of the same items. Raises InputError."""
     keys = {row.item for row in rows}
     known = KnownItems(campaign, keys if len(keys) <= MOST_NAMED else None)
     checked = list(known.checked(rows))
     with transaction.atomic():
-        # What is saved below is what stands now, and not what the request began with.
+        # Reread the row, so that the save below does not restore old values.
         locked = Campaign.objects.select_for_update()
         campaign.refresh_from_db(fields=["gold_every", "practice_of"], from_queryset=locked)
         return _kept(campaign, known, checked, use)
@@ -73,7 +73,7 @@ def _kept(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: st
     items = {known.item(item).pk: known.item(item) for item, _, _ in wanted}
     if _stands(items, wanted, use):
         return Known(len(wanted), len(items), unchanged=True)
-    # Whoever claims a place holds the item's row: this waits for them and then sees the assignment.
+    # Claiming a slot locks the item's row: this waits for it and then finds the assignment.
     list(Item.objects.select_for_update().filter(pk__in=items).order_by("pk").values_list("pk"))
     _check_untouched(items, {each.row.item: each.row.place for each in rows})
     KnownAnswer.objects.filter(unit__item__in=items).delete()

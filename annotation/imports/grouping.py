@@ -1,4 +1,4 @@
-"""Grouping the rows of a labels file by rater, item and time: each group is one answer."""
+"""Group the rows of a labels file by rater, item and time. Each group is one answer."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Group:
 
     @property
     def created_at(self) -> str | None:
-        """When the answer was whole: the latest of its labels."""
+        """The time of the answer, which is that of its latest label."""
         given = [row.row.created_at for row in self.rows if row.row.created_at]
         return max(given, key=moment, default=None)
 
     @property
     def seconds(self) -> float | None:
-        """The time on the item: what every line says, or the sum where they say their own."""
+        """The time on the item: the number in all lines, or the sum of different ones."""
         lines = {row.row.place: row.row.seconds for row in self.rows}
         given = [seconds for seconds in lines.values() if seconds is not None]
         return sum(given) if len(set(given)) > 1 else next(iter(given), None)
@@ -74,7 +74,7 @@ class Group:
         return reasons
 
     def payload(self) -> dict[str, Any]:
-        """The answer as `submit` takes it; scores and free data stand in `details`."""
+        """Return the answer in the form for `submit`. Scores and metadata are in `details`."""
         units: dict[str, dict[str, Any]] = {}
         details: dict[str, dict[str, Any]] = {}
         for checked in self.values:
@@ -93,13 +93,13 @@ class Group:
 
 
 def moment(text: str) -> datetime:
-    """A moment as it is written in a file; UTC where it names no zone."""
+    """Read a time from a file. It is in UTC if it names no zone."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def split_by_scope(group: Group, scopes: Mapping[str, str]) -> Iterator[Group]:
-    """A group in the parts of a judge that works unit by unit; `scopes` are those of its units."""
+    """Split a group for a judge that works unit by unit. `scopes` are those of its units."""
     if not scopes:
         yield group
         return
@@ -117,7 +117,7 @@ def split_by_scope(group: Group, scopes: Mapping[str, str]) -> Iterator[Group]:
 
 
 def fill_quotes(group: Group, texts: Mapping[str, str]) -> None:
-    """Writes the words of spans that have offsets only. Raises InputError where none stand."""
+    """Add the words to spans that have only offsets. Raises InputError if there are none."""
     for n, (row, name) in enumerate((each.row, each.name) for each in group.rows):
         if any(not span.text.strip() for span in row.spans or ()):
             spans = tuple(_with_words(span, texts, row.place) for span in row.spans or ())
@@ -140,7 +140,7 @@ def _quote(span: SpanRow, variable: str) -> dict[str, Any]:
 
 
 def group_rows(rows: Iterable[CheckedRow]) -> list[Group]:
-    """Groups in the order of their first rows. Raises InputError as `check_groups` does."""
+    """Return groups in the order of their first rows. Raises InputError like `check_groups`."""
     groups: dict[tuple[str, str, int, int | None], Group] = {}
     for checked in rows:
         row = checked.row
@@ -152,7 +152,7 @@ def group_rows(rows: Iterable[CheckedRow]) -> list[Group]:
 
 
 def check_groups(groups: Iterable[Group]) -> list[Group]:
-    """The groups. Raises InputError where a label stands twice, or a rater is of two kinds."""
+    """Check the groups. Raises InputError if a label occurs twice, or a rater has two kinds."""
     groups = list(groups)
     seen: dict[tuple[str, str, int, int | None, str, str], Place] = {}
     kinds: dict[str, tuple[str, Place]] = {}
@@ -172,7 +172,7 @@ def check_groups(groups: Iterable[Group]) -> list[Group]:
 
 
 def check_assisted(groups: Iterable[Group]) -> None:
-    """Raises InputError where one rater's answer to an item is assisted in a part of its lines."""
+    """Raise InputError if only a part of one rater's lines for an item is assisted."""
     seen: dict[tuple[str, str, int], LabelRow] = {}
     rows = (checked.row for group in groups for checked in group.rows)
     for row in sorted(rows, key=lambda row: row.place.line or 0):
@@ -183,7 +183,7 @@ def check_assisted(groups: Iterable[Group]) -> None:
 
 
 def mixed(row: LabelRow, there: str) -> InputError:
-    """The refusal of a row that is assisted otherwise than what stands `there`."""
+    """Return the error for a row whose assistance differs from that of the answer `there`."""
     here = f"{row.rater!r} answers item {shown(row.item)} {assistance(row.assisted_by)} here"
     mend = "give the assisted answer a replicate or a rater of its own"
     return InputError(row.place, f"{here} and {there}", mend)

@@ -1,8 +1,8 @@
-"""Recognising a labels file and importing its rows, grouped by rater and item, through `submit`.
+"""Recognise a labels file and import its rows, grouped by rater and item, through `submit`.
 
-A file may hold parts of an item: an imported answer is merged with the one that exists. Each doubt
-is a warning. Labels that a script sends go the same way, but never under the name of a person who
-answers on this site.
+A file may cover a part of an item: an imported answer is merged with the existing one. Doubtful
+content gives warnings. Labels sent by a script are imported the same way, but never under the name
+of a person who answers on this site.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ Answer = Mapping[str, Any]
 
 
 def merged(stands: Payload | None, payload: Payload, evidence: str | None) -> Payload:
-    """`payload` over what stands; `evidence` is the variable of quotes that name none.
+    """Merge `payload` into the current answer. `evidence` is the default variable of quotes.
 
-    A label that is given again keeps its old quotes and details only where its value is the same
-    and the file brings none of its own.
+    A label in the file keeps its old quotes and details only if its value is the same and the file
+    has none of its own.
     """
     if stands is None:
         return payload
@@ -92,7 +92,7 @@ def _with_quotes(old: Answer, new: Answer, evidence: str | None) -> dict[str, An
 
 
 def _still(variable: str | None, old: Answer, new: Answer) -> bool:
-    """Whether a variable keeps the value that it had."""
+    """Whether a variable keeps its value."""
     return variable is None or variable not in new or new[variable] == old.get(variable)
 
 
@@ -110,7 +110,7 @@ NAMED = 3
 def read_groups(
     path: Path, known: KnownItems, rater: str | None, format: str | None, notes: ReadNotes
 ) -> list[Group]:
-    """The groups of a file; `format` is recognised if absent. Raises InputError."""
+    """Return the groups of a file. `format` is recognised if it is None. Raises InputError."""
     stand_in = StandIn(rater)
     groups = _groups(path, known, stand_in, format or _recognise(path), notes)
     check_assisted(groups)
@@ -174,10 +174,10 @@ def _questions(campaign: Campaign) -> crux.Texts:
 
 
 def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
-    """One group for each rater, item, replicate and revision.
+    """Return one group for each rater, item, replicate and revision.
 
-    A judge that works unit by unit has a line for each unit. Raises InputError where a unit stands
-    in two lines.
+    A judge that works unit by unit has a line for each unit. Raises InputError if a unit is in two
+    lines.
     """
     groups: dict[tuple[str, str, int, int | None], Group] = {}
     places: dict[tuple[str, str, int, int | None, str], Place] = {}
@@ -210,7 +210,7 @@ def _add(group: Group, response: ResponseRow, known: KnownItems) -> None:
 
 
 class _Contradictions:
-    """Counts the lines of one file that say something else of an item than the campaign."""
+    """Count the lines of a file whose facts about an item differ from the campaign's."""
 
     def __init__(self, known: KnownItems) -> None:
         self.known = known
@@ -244,13 +244,13 @@ _FACTS = ("query", "system", "setting", "batch")
 
 
 ITEMS = 100
-"""So many items are looked up at once, and what is new of them is written at once."""
+"""The number of items that are looked up, and whose new answers are written, at once."""
 FORMATS = ("labels", "crux", "clapnq", "label-studio", "responses")
 
 
 @dataclass
 class ImportReport:
-    """What became of the files: labels by rater, and what was doubted."""
+    """The result of an import: numbers of labels by rater, and warnings."""
 
     labels: dict[str, int] = field(default_factory=dict)
     missing: int = 0
@@ -266,7 +266,7 @@ def import_labels(
     format: str | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> ImportReport:
-    """Loads label files into a campaign, all or nothing. Raises InputError."""
+    """Import label files into a campaign, in one transaction. Raises InputError."""
     notes, report = ReadNotes(), ImportReport()
     known = KnownItems(campaign)
     with transaction.atomic():
@@ -286,7 +286,7 @@ def import_labels(
 
 
 class _Importer:
-    """Takes the groups of one file; what it remembers spares looking things up for each group."""
+    """Import the groups of one file, caching look-ups between groups."""
 
     def __init__(self, campaign: Campaign, report: ImportReport, known: KnownItems) -> None:
         self.campaign, self.report, self.known = campaign, report, known
@@ -318,7 +318,7 @@ class _Importer:
         if self.firsts.is_first(group, item):
             self.firsts.add(self._first(group, item, spec))
         else:
-            # In the order of the file's groups, as warnings and what stands hang on it.
+            # In the order of the file, because warnings and merged answers depend on it.
             self.firsts.flush()
             self._group(group, item, spec)
 
@@ -404,7 +404,7 @@ class _Importer:
 
     @cached_property
     def scopes(self) -> dict[tuple[int, str, int], dict[str, str]]:
-        """Where a judge works unit by unit: the scope of each unit, by item, rater, replicate."""
+        """The scope of each unit for judges that work by unit, by item, rater and replicate."""
         found: dict[tuple[int, str, int], dict[str, str]] = {}
         scoped = Assignment.objects.filter(item__campaign=self.campaign).exclude(scope="")
         values = scoped.values_list("item", "rater__name", "replicate", "scope", "asked")
@@ -414,7 +414,7 @@ class _Importer:
 
     @cached_property
     def assisted(self) -> dict[tuple[int, str, int], str]:
-        """Who assisted the answers that stand, by item, rater, replicate; nobody is empty."""
+        """The judge that assisted each current answer, or "", by item, rater and replicate."""
         closed = Assignment.objects.filter(item__campaign=self.campaign).exclude(
             status__in=("open", "leased", "cancelled"), missing={}
         )
@@ -476,7 +476,7 @@ def _refusal(group: Group, error: RefusedError) -> InputError:
 
 
 def _stands_already(assignment: Assignment, group: Group) -> bool:
-    """Whether this very revision was loaded before, so that later ones stay the current ones."""
+    """Whether this revision was imported before, so that later revisions stay current."""
     if group.revision is None:
         return False
     there = assignment.responses.filter(revision=group.revision, current=False).first()
@@ -484,7 +484,7 @@ def _stands_already(assignment: Assignment, group: Group) -> bool:
 
 
 def _unanswered(missing: Reasons, payload: Payload) -> Reasons:
-    """The reasons of what the answer does not hold."""
+    """Return the missing reasons of units and variables without a label in the answer."""
     left = {
         name: {v: why for v, why in each.items() if payload["units"].get(name, {}).get(v) is None}
         for name, each in missing.items()
@@ -498,7 +498,10 @@ NAME = "labels"
 def import_rows(
     rows: Sequence[dict[str, Any]], campaign: Campaign, rater: str | None = None
 ) -> ImportReport:
-    """Loads rows of the labels format, all or nothing. Raises InputError, with the row as line."""
+    """Import rows of the labels format, in one transaction.
+
+    Raises InputError with the row's number as the line.
+    """
     _check_raters(rows, rater)
     with TemporaryDirectory(prefix="tandem-labels-") as folder:
         path = Path(folder, f"{NAME}.jsonl")
@@ -525,7 +528,7 @@ def _check_raters(rows: Sequence[dict[str, Any]], stand_in: str | None) -> None:
 
 
 def taken_names(names: Iterable[str]) -> set[str]:
-    """Those of raters with an account, a place that they took, or an answer by another door."""
+    """Return the names of raters with an account, an assigned item, or an answer not imported."""
     asked = Assignment.objects.filter(rater=OuterRef("pk"))
     here = Response.objects.filter(assignment__rater=OuterRef("pk")).exclude(door="import")
     theirs = (

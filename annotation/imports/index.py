@@ -1,4 +1,4 @@
-"""The items and units of a campaign by key, to check the rows of a file against."""
+"""The items and units of a campaign by key, for checking the rows of a file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from datasets.rows import InputError
 
 
 class KnownItems:
-    """What a campaign has; unknown items, units, variables and codes are refused by line."""
+    """The items and units of a campaign. Unknown keys and codes raise InputError with the line."""
 
     def __init__(self, campaign: Campaign, only: Collection[str] | None = None) -> None:
-        """`only` are the keys of the items asked about, where they are few; None for all."""
+        """Read all items, or those whose keys are in `only`."""
         self.campaign = campaign
         self.only = only
         self.schema = schema(campaign)
@@ -38,13 +38,13 @@ class KnownItems:
 
     @cached_property
     def units(self) -> dict[int, list[tuple[str, str, str]]]:
-        """Kind, key and name of each unit, by item, in their order."""
+        """The kind, key and name of each unit, by item, in order."""
         units: dict[int, list[tuple[str, str, str]]] = {}
         of_campaign = Unit.objects.filter(item__campaign=self.campaign).order_by("position")
         if self.only is not None:
             of_campaign = of_campaign.filter(item__key__in=self.only)
         for item, kind, key, name in of_campaign.values_list("item_id", "kind", "key", "name"):
-            # Of a million units most have a name that is their key: one text for both, and a kind.
+            # Most names equal the key, so both share one string in memory, and so do kinds.
             unit = intern(kind), key, key if name == key else name
             units.setdefault(item, []).append(unit)
         return units
@@ -56,7 +56,7 @@ class KnownItems:
         return self.items[key].position
 
     def kinds(self, item: int) -> dict[str, str]:
-        """The kinds of an item's units by name."""
+        """Return the kinds of an item's units by name."""
         return {name: kind for kind, _, name in self.units.get(item, ())}
 
     def names(self, key: str) -> list[str]:
@@ -64,7 +64,7 @@ class KnownItems:
 
     @cached_property
     def facts(self) -> dict[str, dict[str, str | None]]:
-        """What a labels file may say of an item beside its key, by the key."""
+        """The facts about an item that a labels file may repeat, by key."""
         batch = self.campaign.batch.name
         columns = ("query__key", "report__system", "report__setting")
         return {
@@ -84,7 +84,7 @@ class KnownItems:
             self._refuse(row, wrong, "give a campaign of that protocol, or mend the line")
 
     def rows_of(self, response: ResponseRow) -> Iterator[LabelRow]:
-        """A response as label rows. Raises InputError where it names an unknown item or unit."""
+        """Return a response as label rows. Raises InputError for an unknown item or unit."""
         asked = {name: (kind, key) for kind, key, name in self._units_of(response)}
         for name, answer in response.units.items():
             if name not in asked:

@@ -1,8 +1,8 @@
-"""Label Studio's JSON as labels of a campaign: its tasks as units, its controls as variables.
+"""Read Label Studio's JSON as labels: its tasks are units, and its controls are variables.
 
-Annotations are people's, predictions are judges'. A task from our own export names its unit, under
-`data` and `tandem`. Any other task is the one unit of its query (the task's id is the query's, as
-the reader of batches has it) with variables that are named like the task's controls.
+Annotations are from people, and predictions from judges. A task from our own export names its unit,
+under `data` and `tandem`. Any other task is the only unit of its query, whose id is the task's id
+as in the reader of batches. Its controls must have the names of variables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REGIONS = ("labels", "hypertextlabels")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen in a control."""
+    """The choice in a control."""
 
     control: str
     value: str
@@ -37,7 +37,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """A stretch of text under one label of a control."""
+    """A range of text under one label of a control."""
 
     control: str
     label: str
@@ -46,7 +46,7 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one rater said of one task. `item`, `unit` and `kind` only where the file names them."""
+    """One rater's answer to one task. `item`, `unit` and `kind` are None if the file lacks them."""
 
     task: str
     item: str | None
@@ -68,10 +68,10 @@ class Said:
 
 
 def read_label_studio(path: Path, rater: StandIn, notes: ReadNotes) -> Iterator[Said]:
-    """Every annotation and prediction of a file; `rater` stands in where one names nobody.
+    """Yield every annotation and prediction of a file. `rater` is used if one names no rater.
 
-    Results of other types than choices, ratings, numbers and labels of text are counted as left
-    out. Raises InputError.
+    Results of types other than choices, ratings, numbers and labels of text are counted as skipped.
+    Raises InputError.
     """
     for number, (line, record) in enumerate(objects(path), start=1):
         task = _Task(Fields(record, Place(str(path), line)), str(number), rater, notes)
@@ -79,7 +79,7 @@ def read_label_studio(path: Path, rater: StandIn, notes: ReadNotes) -> Iterator[
 
 
 class _Task:
-    """One task; its raters are counted, so that a second answer of one is a replicate."""
+    """One task. Answers are counted by rater, so that a second answer is a replicate."""
 
     def __init__(self, fields: Fields, number: str, rater: StandIn, notes: ReadNotes) -> None:
         self.fields, self.rater, self.notes = fields, rater, notes
@@ -128,7 +128,7 @@ class _Task:
     def _rater(self, fields: Fields, own: Fields, kind: str) -> str:
         by = fields.raw.get("model_version" if kind == "judge" else "completed_by")
         if isinstance(by, dict):
-            # A number tells people apart as well as an address does, and is nobody's name.
+            # A number distinguishes people as well as an address, but does not identify them.
             by = by.get("id", by.get("username"))
         named = own.optional_string("rater") or (None if by in (None, "") else str(by))
         return rater_of(Fields({"rater": named}, fields.place, fields.of), self.rater)
@@ -173,7 +173,7 @@ def _chosen(kind: str, value: Fields) -> str:
 
 
 def _unanchored(own: Fields) -> Iterator[Highlight]:
-    """Quotes that stood nowhere in their text, as our own exports list them."""
+    """Return the quotes without a location, as our own exports list them."""
     for variable in own.object("unanchored") or {}:
         for quote in Fields(own.object("unanchored"), own.place).objects(variable, "quote"):
             span = SpanRow(quote.optional_string("field") or "", None, None, quote.filled("text"))
@@ -185,7 +185,7 @@ Units = list[tuple[str, str, str]]
 
 
 def rows_said(answers: Iterable[Said], known: KnownItems, notes: ReadNotes) -> Iterator[LabelRow]:
-    """The labels of all answers. Raises InputError where a task is none of the campaign's units."""
+    """Yield the labels of all answers. Raises InputError if a task is not a campaign's unit."""
     finder = _Finder(known)
     for said in answers:
         row = LabelRow(
@@ -204,7 +204,7 @@ def rows_said(answers: Iterable[Said], known: KnownItems, notes: ReadNotes) -> I
 
 
 class _Finder:
-    """The unit that a task is about."""
+    """Finds the unit of a task."""
 
     def __init__(self, known: KnownItems) -> None:
         self.known = known
@@ -213,7 +213,7 @@ class _Finder:
             self.of_query[item.query.key].append(key)
 
     def unit_of(self, said: Said) -> tuple[str, str]:
-        """Item and unit by their keys."""
+        """Return the keys of the item and the unit."""
         if said.item is not None and said.unit is not None:
             return said.item, said.unit
         asked = {choice.control for choice in said.choices}
@@ -242,7 +242,7 @@ class _Finder:
 
 
 class _Rows:
-    """The labels of one answer; `row` is what they share."""
+    """The labels of one answer. `row` has the values that they share."""
 
     def __init__(self, said: Said, row: LabelRow, known: KnownItems, notes: ReadNotes) -> None:
         self.said, self.notes, self.known = said, notes, known
@@ -267,7 +267,7 @@ class _Rows:
         yield from self._missing()
 
     def _missing(self) -> Iterator[LabelRow]:
-        """With the reasons that the file names; a task that was skipped was declined."""
+        """Yield missing labels with their reasons. A skipped task is declined."""
         reasons = dict(self.said.missing)
         if self.said.declined and not reasons and not self.said.choices:
             asked = self.known.schema.variables_of(self.kind) if self.kind else ()
@@ -285,7 +285,7 @@ class _Rows:
         return found
 
     def _meant(self, highlight: Highlight) -> str:
-        """The variable that a highlight is evidence for: by its label, its control, the rule."""
+        """Return the variable that a highlight supports: by its label, its control, or the rule."""
         rule = self.known.schema.protocol.evidence
         for name in (highlight.label, highlight.control.removesuffix(EVIDENCE)):
             if self.known.schema.variable(name, self.kind):
@@ -293,7 +293,7 @@ class _Rows:
         return rule.variable if rule else ""
 
     def _code(self, choice: Choice) -> str:
-        """A choice as a code: as it stands, or by the words that people read for it."""
+        """Return a choice as a code, which may be given by the words that pages show."""
         variable = self.known.schema.variable(choice.control, self.kind)
         if variable is None or choice.value in variable.answers:
             return choice.value

@@ -1,4 +1,4 @@
-"""Reading a labels file, JSON Lines or CSV: each line is checked by itself.
+"""Read a labels file, JSON Lines or CSV, checking each line by itself.
 
 JSON in the cells of a CSV file is checked as strictly as the lines of a JSON Lines file.
 """
@@ -26,10 +26,11 @@ MAX_DIGITS = 30
 
 
 def strict_json(text: str) -> Any:
-    """The value of a cell.
+    """Read the JSON value of a cell.
 
-    Raises ValueError for broken JSON, a key given twice, NaN, Infinity, a number of over
-    `MAX_DIGITS` digits, and for what no text may hold; RecursionError where it nests too deep.
+    Raises ValueError for broken JSON, a repeated key, NaN, Infinity, a number of more than
+    `MAX_DIGITS` digits, or a character that cannot be stored. Raises RecursionError if it is nested
+    too deeply.
     """
     value = json.loads(
         text,
@@ -68,7 +69,7 @@ def _integer(digits: str) -> int:
 
 def _check_texts(value: Any) -> None:
     if isinstance(value, str) and not is_storable(value):
-        raise ValueError("holds a character that no text may hold")
+        raise ValueError("contains a character that cannot be stored")
     if isinstance(value, dict):
         _check_texts([*value.keys(), *value.values()])
     elif isinstance(value, list):
@@ -107,14 +108,14 @@ MAX_OFFSET = 2**31 - 1
 
 @dataclass
 class StandIn:
-    """The rater of the lines that name none; `used` once there was such a line."""
+    """The rater for lines that name none. `used` if there was such a line."""
 
     name: str | None = None
     used: bool = False
 
 
 def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
-    """The rows of a labels file; `rater` stands in where a line names none. Raises InputError."""
+    """Yield the rows of a labels file. `rater` is used for lines without one. Raises InputError."""
     rater = rater or StandIn()
     for line, raw in _raw(path):
         place = Place(os.fspath(path), line)
@@ -122,14 +123,14 @@ def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
 
 
 def rows_in(path: Path, block: bytes, first: int) -> Iterator[LabelRow]:
-    """The rows of lines of a JSON Lines file, the first of them of that number."""
+    """Yield the rows of lines from a JSON Lines file. `first` is the number of the first line."""
     for line, raw in records_in(block, os.fspath(path), first):
         place = Place(os.fspath(path), line)
         yield _row(Fields(_shared(raw), place, known=_KNOWN), place, StandIn())
 
 
 def _shared(raw: dict[str, Any]) -> dict[str, Any]:
-    """Texts that many lines have in common are one in memory: a million lines are held at once."""
+    """Share equal strings between lines, because a million lines are in memory at once."""
     for name in _REPEATED:
         if type(raw.get(name)) is str:
             raw[name] = intern(raw[name])
@@ -145,7 +146,7 @@ def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
-    """CSV cells as the values that JSON Lines would hold."""
+    """Convert CSV cells to the values that JSON Lines would have."""
     typed: dict[str, Any] = dict(cells)
     for name in (*_NUMBERS, *_OBJECTS):
         if name in cells:
@@ -220,7 +221,7 @@ def _kind(fields: Fields) -> str:
 
 
 def rater_of(fields: Fields, rater: StandIn) -> str:
-    """The rater that a line names, or else the one that stands in."""
+    """Return the rater that a line names, or the default one."""
     own = short(fields, "rater", MAX_RATER)
     name = own or rater.name or fields.filled("rater")
     rater.used = rater.used or not own

@@ -1,7 +1,7 @@
-"""Whole answers as lines of a file, with what raters wrote: read and written.
+"""Whole answers as lines of a file, including the texts that raters wrote.
 
 One line is `{campaign, protocol, item, rater, rater_kind, replicate, revision, created_at,
-seconds, assisted_by, comment, units}`; `units` maps unit names to answers, as the API takes them.
+seconds, assisted_by, comment, units}`. `units` maps unit names to answers, as in the API.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ def looks_like_responses(record: Mapping[str, Any]) -> bool:
 
 
 def read_responses(path: Path, rater: StandIn | None = None) -> Iterator[ResponseRow]:
-    """The answers of a responses file; `rater` stands in as in labels. Raises InputError."""
+    """Yield the answers of a responses file. `rater` is used for lines without one.
+
+    Raises InputError.
+    """
     rater = rater or StandIn()
     for line, raw in records(path):
         place = Place(os.fspath(path), line)
@@ -102,9 +105,10 @@ def _units(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
 def quote_rows(
     evidence: object, variable: str, field: str, place: Place
 ) -> dict[str, tuple[SpanRow, ...]]:
-    """An answer's evidence as spans by variable; `variable` and `field` where a quote names none.
+    """Return an answer's evidence as spans by variable.
 
-    The text is searched for quotes without a start.
+    `variable` and `field` are the defaults for quotes that name none. Quotes without a start are
+    searched for in the text.
     """
     if evidence is not None and not isinstance(evidence, list):
         raise InputError(place, "evidence is no list of quotes", "write {quote, start} for each")

@@ -1,8 +1,8 @@
-"""Integrity checks of assignments, answers and samples: is every answer still as it was given?
+"""Integrity checks: is every stored assignment, answer and sample still as it was created?
 
-One pass goes over the assignments of each campaign, a chunk at a time, with all answers to them
-(`rows.answered`). Each check in the other modules is a pair: a rule with its remedy, and a
-function that names each place of one assignment that breaks the rule. Nothing is changed here.
+`violations` passes once over the assignments of each campaign, a chunk at a time, with all answers
+to them (`rows.answered`). A check in the other modules is a rule with its remedy, and a function
+that yields the violations of one assignment. Nothing is changed here.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from annotation.integrity.answers import (
 from annotation.integrity.decisions import (
     DECISIONS,
     DRAFTS,
-    strays,
+    stray_decisions,
     wrong_decisions,
     wrong_drafts,
 )
-from annotation.integrity.rows import Answered, Seen, Study, answered
+from annotation.integrity.rows import Answered, CheckedCounts, Study, answered
 from annotation.models import Campaign
 from audit.violations import Check, Violation
 
-__all__ = ["CHECKS", "Seen", "violations"]
+__all__ = ["CHECKS", "CheckedCounts", "violations"]
 
 _OF_ANSWERS: tuple[tuple[Check, Callable[[Answered], Iterator[Violation]]], ...] = (
     (REVISIONS, wrong_revisions),
@@ -41,17 +41,17 @@ _OF_ANSWERS: tuple[tuple[Check, Callable[[Answered], Iterator[Violation]]], ...]
 CHECKS: tuple[Check, ...] = (STATUS, *(check for check, _ in _OF_ANSWERS), draws.CHECK)
 
 
-def violations(kept_elsewhere: Collection[int], seen: Seen) -> Iterator[Violation]:
-    """Every place where a check fails, campaign by campaign; `seen` counts what was looked at.
+def violations(checked_elsewhere: Collection[int], checked: CheckedCounts) -> Iterator[Violation]:
+    """Yield every violation, campaign by campaign. `checked` counts the rows that were checked.
 
-    The status of rows of the raters `kept_elsewhere` is somebody else's to check.
+    The status of assignments of the raters in `checked_elsewhere` is not checked here.
     """
-    yield from strays()
+    yield from stray_decisions()
     for campaign in Campaign.objects.select_related("batch").order_by("pk").iterator():
-        seen.campaigns += 1
+        checked.campaigns += 1
         yield from draws.wrong(campaign)
-        for each in answered(Study(campaign), seen):
-            if each.row.rater not in kept_elsewhere:
+        for each in answered(Study(campaign), checked):
+            if each.row.rater not in checked_elsewhere:
                 yield from wrong_status(each)
             for _, wrong in _OF_ANSWERS:
                 yield from wrong(each)

@@ -1,4 +1,4 @@
-"""Checks of adjudicators' decisions, and of people's drafts."""
+"""Check adjudicators' decisions and people's drafts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from audit.violations import Check, Violation
 
 DECISIONS = Check(
     "decisions",
-    "each answer of the Reference that a page or the API took is one decision on one unit, by a "
-    "person who gave a reason; nobody else's answer is a decision",
-    "Take the decision from a backup. The audit trail says who decided when, and when it was "
-    "changed; where nothing else is left, let the adjudicator decide the unit again.",
+    "each answer of the Reference from a page or the API is one decision on one unit, by a person "
+    "who gave a reason, and no other answer is a decision",
+    "Restore the decision from a backup. The audit trail shows who decided when, and when the "
+    "decision was changed. If stored is no backup, let the adjudicator decide the unit again.",
 )
 DECISION = Decision._meta.db_table
 
@@ -30,7 +30,7 @@ def _of_answer(each: Answered, answer: Answer) -> Iterator[Violation]:
     if decision is None:
         if answer.door != "import":
             yield each.of_answer(
-                DECISIONS.name, answer, "is of the Reference, and nobody decided it"
+                DECISIONS.name, answer, "is from the Reference, but has no decision"
             )
         return
     row = DECISION, decision.pk
@@ -39,14 +39,14 @@ def _of_answer(each: Answered, answer: Answer) -> Iterator[Violation]:
         what = "its decision is on another unit than its answer"
         yield each.wrong(DECISIONS.name, what, row, revision=revision)
     if decision.by_kind != Rater.Kind.HUMAN:
-        what = "its decision is by a rater who is no person"
+        what = "its decision is by a rater who is not a person"
         yield each.wrong(DECISIONS.name, what, row, revision=revision)
     if not answer.comment.strip():
         yield each.of_answer(DECISIONS.name, answer, "its decision has no reason")
 
 
-def strays() -> Iterator[Violation]:
-    """Decisions that hang on an answer which is not the Reference's."""
+def stray_decisions() -> Iterator[Violation]:
+    """Yield decisions that belong to an answer of a rater other than the Reference."""
     other = Decision.objects.exclude(response__assignment__rater__kind=Rater.Kind.REFERENCE)
     columns = (
         "pk",
@@ -58,15 +58,15 @@ def strays() -> Iterator[Violation]:
     for pk, campaign, rater, item, revision in other.values_list(*columns):
         place = {"campaign": campaign, "rater": rater, "item": item, "revision": revision}
         words = f"campaign {campaign}, {rater}, item {item}, revision {revision}"
-        what = f"{words}: a decision hangs on it, and it is not the Reference's"
+        what = f"{words}: has a decision, but is not from the Reference"
         yield Violation(DECISIONS.name, what, {**place, "table": DECISION, "id": pk})
 
 
 DRAFTS = Check(
     "drafts",
-    "a draft is a person's, has a version, and answers only units that this person was asked",
-    "A draft is no label, and no report reads it. Ask its person to open the item and save again; "
-    "delete the draft only where the person agrees that it holds nothing of worth.",
+    "a draft belongs to a person, has a version, and answers only units that this person was asked",
+    "A draft is not a label, and no report reads it. Ask the person to open the item and save "
+    "again. Delete the draft only if the person agrees.",
 )
 DRAFT = Draft._meta.db_table
 
@@ -78,14 +78,14 @@ def wrong_drafts(each: Answered) -> Iterator[Violation]:
     if isinstance(draft.payload, dict):
         units = draft.payload.get("units")
     if each.row.rater_kind != Rater.Kind.HUMAN or each.row.scope:
-        yield each.wrong(DRAFTS.name, "has a draft, which only a person's item has", row)
+        yield each.wrong(DRAFTS.name, "has a draft, which only people's assignments may have", row)
     if draft.version < 1:
         yield each.wrong(DRAFTS.name, f"its draft has version {draft.version}", row)
     if not isinstance(units, dict):
-        yield each.wrong(DRAFTS.name, "its draft holds no units", row)
+        yield each.wrong(DRAFTS.name, "its draft contains no units", row)
         return
     for name in units:
         if name not in each.row.asked:
             yield each.wrong(
-                DRAFTS.name, "its draft answers it, and it was not asked", row, unit=name
+                DRAFTS.name, "is answered in its draft, but was not asked", row, unit=name
             )

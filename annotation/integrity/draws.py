@@ -1,4 +1,4 @@
-"""Checks that the stored sample follows from the seed, and that units are those of the sample."""
+"""Check that the stored sample follows from the seed, and that units are those of the sample."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from audit.violations import Check, Place, Violation
 
 CHECK = Check(
     "draws",
-    "queries, places and units are those that the campaign's seed draws, and each item asks the "
-    "units that its draw left",
-    "Take the rows of the draw from a backup: answers were asked for by the first draw, and their "
-    "probabilities weigh the estimates. `draws --check` draws a whole campaign anew and compares.",
+    "queries, slots and units are those that the campaign's seed samples, and each item asks the "
+    "units of its sample",
+    "Restore the rows of the sample from a backup, because its probabilities weight the estimates. "
+    "`draws --check` repeats the sampling of a whole campaign and compares.",
 )
 CHUNK = 500
 
@@ -27,11 +27,11 @@ def wrong(campaign: Campaign) -> Iterator[Violation]:
     if campaign.protocol not in DECLARED:
         return
     first = campaign.options.get("prerequisite")
-    # Roles come from the campaign before; without it, they cannot be drawn anew.
+    # Splits come from the prerequisite. Without it, they cannot be replayed.
     if not first or QueryDraw.objects.filter(campaign__name=first).exists():
         for line in differences_of_queries(campaign):
             yield _of_campaign(campaign, line)
-    # Campaigns from before draws were stored have none of units at all.
+    # Campaigns older than stored samples have no sampled units.
     if UnitDraw.objects.filter(item__campaign=campaign).exists():
         yield from _of_items(campaign)
 
@@ -48,13 +48,13 @@ def _of_items(campaign: Campaign) -> Iterator[Violation]:
             for line in differences_of_units(key, units, rows, chosen, protocol):
                 yield _of_item(campaign, pk, key, line)
             left = {(row.unit_kind, row.key) for row in rows if row.drawn is not False}
-            if rows and _is_made_of_its_draw(rows) and left != asked.get(pk, set()):
-                line = f"item {key!r} asks other units than its draw left"
+            if rows and _has_final_sample(rows) and left != asked.get(pk, set()):
+                line = f"item {key!r} asks other units than those of its sample"
                 yield _of_item(campaign, pk, key, line)
 
 
-def _is_made_of_its_draw(rows: Sequence[UnitDraw]) -> bool:
-    """Units that wait for another campaign are all there until they are drawn, and stay."""
+def _has_final_sample(rows: Sequence[UnitDraw]) -> bool:
+    """Whether the units were sampled at creation. An item with later sampling has all units."""
     return all(row.kind in ("all", "simple") for row in rows)
 
 

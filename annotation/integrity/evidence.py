@@ -1,4 +1,4 @@
-"""Checks that quotes are where their spans say, and that the answer gave them."""
+"""Check that quotes are where their spans say, and that they are in the answer."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from datasets.text import find_quote
 
 CHECK = Check(
     "evidence",
-    "a span lies within its text, its quote stands there word for word, and the spans of a label "
-    "are the quotes of its answer",
-    "Where the text is the one that was loaded (see the check of texts) and the payload has the "
-    "quote with its place, write the span anew from the payload; else take it from a backup.",
+    "a span lies within its text, its quote is the text's own words, and the spans of a label are "
+    "the quotes of its answer",
+    "If the text is the one that was loaded (see the check of texts) and the payload has the quote "
+    "with its location, write the span again from the payload. Otherwise restore it from a backup.",
 )
 LABEL, SPAN = Label._meta.db_table, Span._meta.db_table
 LONGEST = 60
@@ -25,7 +25,7 @@ Places = Mapping[tuple[str, str], Sequence[Quote]]
 
 
 def wrong(each: Answered) -> Iterator[Violation]:
-    # The texts of a trial are changed on purpose, each in its own way, and are stored nowhere.
+    # The texts of a trial are changed on purpose, and the changed texts are not stored.
     if each.row.rater_kind == Rater.Kind.TRIAL or each.study.schema is None:
         return
     for answer in each.answers:
@@ -39,7 +39,7 @@ def wrong(each: Answered) -> Iterator[Violation]:
 
 
 def _given(each: Answered, answer: Answer) -> Places:
-    """The quotes of an answer by unit and variable."""
+    """Return the quotes of an answer by unit and variable."""
     found: dict[tuple[str, str], list[Quote]] = {}
     for entry in each.entries[answer.pk].entries:
         for quote in entry.evidence:
@@ -60,7 +60,7 @@ def _of_label(
         "variable": value.variable,
     }
     if each.spec is None:
-        what = "has evidence, and its item is one that its batch does not make any more"
+        what = "has evidence, but its batch no longer gives its item"
         yield each.of_answer(CHECK.name, answer, what)
         return
     texts = dict(shown_texts(each.spec))
@@ -74,36 +74,36 @@ def _of_label(
     whole = answer.door in ("page", "api")
     for span in spans:
         if not any(_stems(span, quote, whole) for quote in quotes):
-            what = f"quotes {_short(span.quote)}, which its answer does not"
+            what = f"quotes {_short(span.quote)}, but its answer does not"
             yield each.wrong(CHECK.name, what, (SPAN, span.pk), **place)
     for quote in quotes:
         if not any(_stems(span, quote, whole) for span in spans):
-            what = f"its answer quotes {_short(quote.quote)}, and no span does"
+            what = f"its answer quotes {_short(quote.quote)}, but no span does"
             yield each.wrong(CHECK.name, what, (LABEL, value.pk), **place)
     if whole and len(spans) > len(quotes):
-        what = f"has {len(spans)} spans, and its answer {len(quotes)} quotes"
+        what = f"has {len(spans)} spans, but its answer has {len(quotes)} quotes"
         yield each.of_answer(CHECK.name, answer, what, unit=place["unit"])
 
 
 def _misplaced(span: Range, texts: Mapping[str, str]) -> str | None:
-    """What is wrong with a span by itself."""
+    """Return a message about a span and its text, or None if they agree."""
     if span.start is None or span.end is None:
         return None
     if span.field not in texts:
-        return f"has a span in {span.field!r}, which is no text of its item"
+        return f"has a span in {span.field!r}, which is not a text of its item"
     text = texts[span.field]
     if span.end > len(text):
-        return f"has a span up to {span.end}, and the {span.field} ends at {len(text)}"
-    if (there := text[span.start : span.end]) != span.quote:
+        return f"has a span up to {span.end}, but the {span.field} ends at {len(text)}"
+    if (stored := text[span.start : span.end]) != span.quote:
         return (
             f"quotes {_short(span.quote)} at {span.start}, where the {span.field} "
-            f"says {_short(there)}"
+            f"has {_short(stored)}"
         )
     return None
 
 
 def _stems(span: Range, quote: Quote, whole: bool) -> bool:
-    """Whether a span is of a quote. People's are exact; others were looked for in the text."""
+    """Whether a span comes from a quote. People's quotes are exact, others were searched for."""
     if quote.field and span.field != quote.field and not span.field.startswith(f"{quote.field}:"):
         return False
     if span.quote == quote.quote:

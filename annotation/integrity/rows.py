@@ -1,6 +1,6 @@
-"""Stored assignments with all answers to them, in chunks of plain values.
+"""Read stored assignments with all answers to them, in chunks of plain values.
 
-Memory holds one chunk and the texts of a few queries, however many labels a campaign has. No model
+Memory contains one chunk and the texts of a few queries, for any number of labels. No model
 instances are created.
 """
 
@@ -36,8 +36,8 @@ from datasets.material import as_rows
 from datasets.models import Query
 
 
-class Placed(NamedTuple):
-    """An item; `query` is a primary key, `passages` the ids that it was left (None: all)."""
+class ItemRow(NamedTuple):
+    """An item. `query` is a primary key, and `passages` are the ids that it shows (None: all)."""
 
     pk: int
     key: str
@@ -92,7 +92,7 @@ class Range(NamedTuple):
     method: str
 
 
-class Decided(NamedTuple):
+class DecisionRow(NamedTuple):
     """A decision. `unit` is a primary key."""
 
     pk: int
@@ -101,7 +101,7 @@ class Decided(NamedTuple):
     by_kind: str
 
 
-class Kept(NamedTuple):
+class DraftRow(NamedTuple):
     """A draft."""
 
     pk: int
@@ -110,8 +110,8 @@ class Kept(NamedTuple):
     version: int
 
 
-class Named(NamedTuple):
-    """A unit of an item, by the name that answers give it."""
+class NamedUnit(NamedTuple):
+    """A unit of an item, with its name in answers."""
 
     name: str
     spec: UnitSpec
@@ -131,7 +131,7 @@ _ROW = (
 
 
 def rows_of(campaign: Campaign, chunk: int) -> Iterator[Row]:
-    """The assignments of a campaign, by query and item."""
+    """Yield the assignments of a campaign, by query and item."""
     rows = Assignment.objects.filter(item__campaign=campaign)
     ordered = rows.order_by("item__query", "item", "pk").values_list(*_ROW)
     yield from map(Row._make, ordered.iterator(chunk_size=chunk))
@@ -164,39 +164,39 @@ def spans_of(responses: Sequence[int]) -> Mapping[int, list[Range]]:
     return by
 
 
-def decisions_of(responses: Sequence[int]) -> Mapping[int, Decided]:
+def decisions_of(responses: Sequence[int]) -> Mapping[int, DecisionRow]:
     found = Decision.objects.filter(response__in=responses).order_by()
     rows = found.values_list("pk", "response_id", "unit_id", "by__kind")
-    return {row[1]: Decided(*row) for row in rows}
+    return {row[1]: DecisionRow(*row) for row in rows}
 
 
-def drafts_of(assignments: Sequence[int]) -> Iterator[Kept]:
+def drafts_of(assignments: Sequence[int]) -> Iterator[DraftRow]:
     found = Draft.objects.filter(assignment__in=assignments).order_by()
-    yield from map(Kept._make, found.values_list("pk", "assignment_id", "payload", "version"))
+    yield from map(DraftRow._make, found.values_list("pk", "assignment_id", "payload", "version"))
 
 
-def placed_of(items: set[int]) -> Mapping[int, Placed]:
+def items_by_pk(items: set[int]) -> Mapping[int, ItemRow]:
     found = Item.objects.filter(pk__in=items).order_by()
     rows = found.values_list("pk", "key", "query_id", "shown_passages", "passage_uses")
-    return {row[0]: Placed(*row) for row in rows}
+    return {row[0]: ItemRow(*row) for row in rows}
 
 
-def units_of(items: set[int]) -> Mapping[int, Mapping[int, Named]]:
-    by: dict[int, dict[int, Named]] = defaultdict(dict)
+def units_of(items: set[int]) -> Mapping[int, Mapping[int, NamedUnit]]:
+    by: dict[int, dict[int, NamedUnit]] = defaultdict(dict)
     found = Unit.objects.filter(item__in=items).order_by("item", "position")
     for pk, item, name, kind, key in found.values_list("pk", "item_id", "name", "kind", "key"):
-        by[item][pk] = Named(name, UnitSpec(kind, key, ""))
+        by[item][pk] = NamedUnit(name, UnitSpec(kind, key, ""))
     return by
 
 
 CHUNK, QUERIES = 500, 20
 STRICT = ("page", "api", "judge")
-"""The doors that take whole answers alone; a file may bring a part of one."""
+"""The channels that accept only whole answers. A file may contain a part of an answer."""
 
 
 @dataclass
-class Seen:
-    """How much was looked at."""
+class CheckedCounts:
+    """The numbers of rows that were checked."""
 
     campaigns: int = 0
     assignments: int = 0
@@ -205,8 +205,8 @@ class Seen:
     spans: int = 0
 
 
-class Exploded(NamedTuple):
-    """What an answer says: its entries and warnings, or why its payload is no answer."""
+class ParsedAnswer(NamedTuple):
+    """The entries and warnings of an answer, or the reason why its payload is not an answer."""
 
     entries: Sequence[Entry]
     warnings: Sequence[Problem]
@@ -214,9 +214,9 @@ class Exploded(NamedTuple):
 
 
 class Study:
-    """A campaign with what is asked in it, and the texts of the queries that are looked at.
+    """A campaign with its schema, and the texts of the queries that are being checked.
 
-    `ahead` are the primary keys of those that come, in their order: some are read at once.
+    `ahead` are the primary keys of the next queries, in order, so that several are read at once.
     """
 
     def __init__(self, campaign: Campaign) -> None:
@@ -227,18 +227,18 @@ class Study:
 
     @cached_property
     def schema(self) -> Schema | None:
-        """None where this version of Tandem does not have the campaign's protocol."""
+        """The campaign's schema, or None if this version of Tandem lacks its protocol."""
         return schema(self.campaign) if self.campaign.protocol in DECLARED else None
 
     @cached_property
     def is_of_this_version(self) -> bool:
-        """Whether answers were checked by the rules that hold now."""
+        """Whether answers were checked by the current version of the protocol."""
         if self.campaign.protocol not in DECLARED:
             return False
         return declared(self.campaign).version == self.campaign.protocol_version
 
-    def shown(self, item: Placed) -> ItemSpec | None:
-        """An item as its material makes it now, whatever a page keeps in memory; None: not any."""
+    def shown(self, item: ItemRow) -> ItemSpec | None:
+        """Return an item as built from the batch now, or None if the batch no longer has it."""
         of = item.query, item.passages, item.uses
         if self._texts[0] != of:
             made = items_of(self.campaign, self._query(item.query), item.passages, item.uses)
@@ -255,28 +255,28 @@ class Study:
 
 @dataclass
 class Answered:
-    """An assignment, and all that hangs on it; its answers by revision, `units` by primary key."""
+    """An assignment with everything that belongs to it: answers by revision, units by key."""
 
     study: Study
     row: Row
-    item: Placed
-    units: Mapping[int, Named]
+    item: ItemRow
+    units: Mapping[int, NamedUnit]
     answers: Sequence[Answer]
     labels: Mapping[int, Sequence[Value]]
     spans: Mapping[int, Sequence[Range]]
-    decisions: Mapping[int, Decided]
-    draft: Kept | None
+    decisions: Mapping[int, DecisionRow]
+    draft: DraftRow | None
 
     @cached_property
     def asked(self) -> dict[str, UnitSpec]:
-        """The units that it asks and that its item has, by name."""
+        """The units that the assignment asks and its item has, by name."""
         mine = {unit.name: unit.spec for unit in self.units.values()}
         return {name: mine[name] for name in self.row.asked if name in mine}
 
     @cached_property
-    def entries(self) -> Mapping[int, Exploded]:
-        """What each answer says by itself, whatever labels there are, by its primary key."""
-        return {answer.pk: exploded(self.study, self.asked, answer) for answer in self.answers}
+    def entries(self) -> Mapping[int, ParsedAnswer]:
+        """The content of each answer's payload, by primary key, regardless of labels."""
+        return {answer.pk: parse_answer(self.study, self.asked, answer) for answer in self.answers}
 
     @cached_property
     def spec(self) -> ItemSpec | None:
@@ -285,9 +285,9 @@ class Answered:
     def wrong(
         self, check: str, what: str, row: tuple[str, int] | None = None, **where: str | int
     ) -> Violation:
-        """A violation at this assignment; `row` is the table and the key of the row that is meant.
+        """Return a violation at this assignment. `row` is a table and a key in it.
 
-        `where` may name a revision, a unit and a variable, which are told in this order.
+        `where` may name a revision, a unit and a variable, which the message has in this order.
         """
         mine, campaign = self.row, self.study.campaign.name
         place: Place = {
@@ -299,7 +299,7 @@ class Answered:
         place |= {"scope": mine.scope} if mine.scope else {}
         place |= where
         words = [f"campaign {campaign}", mine.rater_name, f"item {self.item.key}"]
-        words += [f"{name} {place[name]}" for name in _TOLD if name in place]
+        words += [f"{name} {place[name]}" for name in _MESSAGE_PARTS if name in place]
         table, pk = row or (Assignment._meta.db_table, mine.pk)
         place |= {"table": table, "id": pk}
         return Violation(check, f"{', '.join(words)}: {what}", place)
@@ -309,44 +309,47 @@ class Answered:
         return self.wrong(check, what, row, revision=answer.revision, **where)
 
 
-_TOLD = ("replicate", "scope", "revision", "unit", "variable")
-"""What a sentence names beside campaign, rater and item, in this order."""
+_MESSAGE_PARTS = ("replicate", "scope", "revision", "unit", "variable")
+"""The parts of a message after campaign, rater and item, in this order."""
 
 
-def exploded(study: Study, asked: Mapping[str, UnitSpec], answer: Answer) -> Exploded:
-    """A payload taken apart again. Leniently: what was taken once is not refused by a later rule;
-    where the rules are those of then, a warning about a whole answer is a violation."""
+def parse_answer(study: Study, asked: Mapping[str, UnitSpec], answer: Answer) -> ParsedAnswer:
+    """Read a payload again, leniently.
+
+    An answer that was accepted once is not refused by a newer rule. If the rules have not changed,
+    a warning about a whole answer is a violation.
+    """
     payload = answer.payload
     if study.schema is None:
-        return Exploded((), ())
+        return ParsedAnswer((), ())
     if not isinstance(payload, dict) or not isinstance(payload.get("units"), dict):
-        return Exploded((), (), "its payload holds no units")
+        return ParsedAnswer((), (), "its payload contains no units")
     try:
-        return Exploded(*check(study.schema, asked, payload["units"], "import"))
+        return ParsedAnswer(*check(study.schema, asked, payload["units"], "import"))
     except RefusedError as error:
         more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
-        return Exploded((), (), f"its payload is no answer: {error.problems[0]}{more}")
+        return ParsedAnswer((), (), f"its payload is not an answer: {error.problems[0]}{more}")
 
 
-def answered(study: Study, seen: Seen) -> Iterator[Answered]:
-    """Every assignment of a campaign, by query and item."""
+def answered(study: Study, checked: CheckedCounts) -> Iterator[Answered]:
+    """Yield every assignment of a campaign with its answers, by query and item."""
     for chunk in chunks(rows_of(study.campaign, CHUNK), CHUNK):
-        yield from _with_answers(study, chunk, seen)
+        yield from _with_answers(study, chunk, checked)
 
 
-def _with_answers(study: Study, chunk: Sequence[Row], seen: Seen) -> Iterator[Answered]:
+def _with_answers(study: Study, chunk: Sequence[Row], checked: CheckedCounts) -> Iterator[Answered]:
     keys = [row.pk for row in chunk]
     answers = answers_of(keys)
     responses = [answer.pk for each in answers.values() for answer in each]
     labels, spans, decisions = labels_of(responses), spans_of(responses), decisions_of(responses)
     drafts = {draft.assignment: draft for draft in drafts_of(keys)}
     items = {row.item for row in chunk}
-    placed, units = placed_of(items), units_of(items)
+    placed, units = items_by_pk(items), units_of(items)
     study.ahead = list(dict.fromkeys(placed[row.item].query for row in chunk))
-    seen.assignments += len(chunk)
-    seen.answers += len(responses)
-    seen.labels += sum(map(len, labels.values()))
-    seen.spans += sum(map(len, spans.values()))
+    checked.assignments += len(chunk)
+    checked.answers += len(responses)
+    checked.labels += sum(map(len, labels.values()))
+    checked.spans += sum(map(len, spans.values()))
     for row in chunk:
         yield Answered(
             study,

@@ -84,12 +84,6 @@ def may_take(campaign: Any, rater: Any) -> Q:
     return (named | (Q(Exists(is_open)) & ~Q(Exists(there)))) & ~Q(Exists(decided))
 
 
-def is_adjudicator(user: User, campaign: Campaign) -> bool:
-    return Membership.objects.filter(
-        campaign=campaign, user=user, role=Role.ADJUDICATOR, ended_at=None
-    ).exists()
-
-
 def add_member(campaign: Campaign, user: User, role: str, by: User | None = None) -> Membership:
     """Give an account a role in a campaign, or change its role. Raises PeopleError."""
     if role not in AT_MOST[user.role]:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import user_of
-from annotation.audit_log import Wanted, found, told, visible_events
+from annotation.audit_log import EventFilter, describe_events, filter_events, visible_events
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from audit.models import SITE, Event, Seal
@@ -44,8 +44,8 @@ class TrailForm(forms.Form):
         required=False, min_value=0, max_value=LATEST_ID, widget=forms.HiddenInput
     )
 
-    def wanted(self) -> Wanted:
-        return Wanted(**self.cleaned_data)
+    def wanted(self) -> EventFilter:
+        return EventFilter(**self.cleaned_data)
 
 
 @require_safe
@@ -84,14 +84,14 @@ def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
         }
         return render(request, "audit/trail.html", wrong, status=422)
     whole = campaign is None
-    events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
+    events = filter_events(visible_events(user_of(request), campaign), form.wanted(), whole)
     page = list(events[: PAGE + 1])
     query = request.GET.copy()
     query.pop("before", None)
     context: dict[str, Any] = {
         "campaign": campaign,
         "form": form,
-        "rows": list(told(page[:PAGE], whole)),
+        "rows": list(describe_events(page[:PAGE], whole)),
         "older": page[PAGE - 1].pk if len(page) > PAGE else None,
         "first": form.cleaned_data["before"] is None,
         "query": query.urlencode(),
@@ -124,9 +124,9 @@ def _file(request: HttpRequest, campaign: Campaign | None, name: str) -> HttpRes
     if not form.is_valid():
         return _page(request, campaign)
     whole = campaign is None
-    events = found(visible_events(user_of(request), campaign), form.wanted(), whole)
+    events = filter_events(visible_events(user_of(request), campaign), form.wanted(), whole)
     record_export(request, campaign.pk if campaign else None, "audit", "jsonl")
-    rows = told(events.iterator(chunk_size=CHUNK), whole)
+    rows = describe_events(events.iterator(chunk_size=CHUNK), whole)
     response = StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from annotation.access import is_blind, user_of
-from annotation.exports.bundles import download, offers, tells_answers
+from annotation.exports.bundles import download, export_options, tells_answers
 from annotation.exports.writers import BlankError
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
@@ -35,7 +35,7 @@ def exports(request: HttpRequest, pk: int) -> HttpResponse:
 def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResponseBase:
     """One of them, streamed; the page with a word on why not, where it may not be had now."""
     campaign, user = _campaign(request, pk), user_of(request)
-    if what not in {offer.what for offer in offers(campaign)}:
+    if what not in {offer.what for offer in export_options(campaign)}:
         raise Http404("No such export of this campaign.")
     if tells_answers(what) and is_blind(user, campaign):
         return _page(request, campaign, BLIND, 403)
@@ -63,5 +63,5 @@ def _campaign(request: HttpRequest, pk: int) -> Campaign:
 def _page(
     request: HttpRequest, campaign: Campaign, notice: str = "", status: int = 200
 ) -> HttpResponse:
-    context = {"campaign": campaign, "offers": offers(campaign), "notice": notice}
+    context = {"campaign": campaign, "offers": export_options(campaign), "notice": notice}
     return render(request, "campaigns/exports.html", context, status=status)

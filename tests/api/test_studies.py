@@ -9,7 +9,7 @@ import pytest
 
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
-from annotation.exports.bundles import download, offers
+from annotation.exports.bundles import download, export_options
 from annotation.models import Admission, Label, Rater, rater_of
 from annotation.people.membership import set_pool
 from tests.api.cast import Script, assert_told, script_of
@@ -120,7 +120,9 @@ class TestExports:
     ) -> None:
         plant(study)
         rows = rita.get(of(study, "exports/")).json()["results"]
-        assert [row["what"] for row in rows] == [each.what for each in offers(study.campaign)]
+        assert [row["what"] for row in rows] == [
+            each.what for each in export_options(study.campaign)
+        ]
         for what, form in (("labels", "csv"), ("spans", "jsonl"), ("label-studio", "json")):
             (row,) = (row for row in rows if row["what"] == what)
             answer = rita.get(row["files"][form].removeprefix("http://testserver"))

@@ -15,7 +15,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.integrity import Seen
+from annotation.integrity import CheckedCounts
 from annotation.models import (
     Assignment,
     Decision,
@@ -83,7 +83,7 @@ def cast(db: None) -> Cast:
 
 
 def found() -> list[str]:
-    return [str(violation) for violation in violations(Seen())]
+    return [str(violation) for violation in violations(CheckedCounts())]
 
 
 @pytest.mark.postgresql
@@ -93,7 +93,7 @@ def test_an_untampered_study_is_well(cast: Cast) -> None:
 
 
 def test_it_counts_what_it_looked_at(cast: Cast) -> None:
-    seen = Seen()
+    seen = CheckedCounts()
     assert list(violations(seen)) == []
     there = (Assignment, Response, Label, Span)
     counted = (seen.assignments, seen.answers, seen.labels, seen.spans)
@@ -109,20 +109,20 @@ def label_of(assignment: Assignment, unit: str = "q:1") -> Label:
 @pytest.mark.postgresql
 def test_a_deleted_answer(cast: Cast) -> None:
     Response.objects.filter(assignment=cast.ben).delete()
-    assert found() == [f"status: {cast.at(cast.ben)}: is done, and its answer is gone"]
+    assert found() == [f"status: {cast.at(cast.ben)}: is done, but its answer is missing"]
 
 
 def test_a_deleted_label(cast: Cast) -> None:
     label_of(cast.ben).delete()
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
-    assert found() == [f"labels: {place}: its label is gone; the answer says 'yes'"]
+    assert found() == [f"labels: {place}: its label is missing; the answer has 'yes'"]
 
 
 @pytest.mark.postgresql
 def test_a_flipped_label(cast: Cast) -> None:
     Label.objects.filter(pk=label_of(cast.ben).pk).update(value="no")
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
-    assert found() == [f"labels: {place}: is labelled 'no', and the answer says 'yes'"]
+    assert found() == [f"labels: {place}: is labelled 'no', but the answer has 'yes'"]
 
 
 @pytest.mark.postgresql
@@ -130,7 +130,7 @@ def test_a_flipped_label_of_an_answer_that_was_replaced(cast: Cast) -> None:
     first = Response.objects.get(assignment=cast.ada, revision=1)
     first.labels.filter(unit__name="q:2").update(value="yes")
     place = cast.at(cast.ada, "revision 1", "unit q:2", "variable answerable")
-    assert found() == [f"labels: {place}: is labelled 'yes', and the answer says 'no'"]
+    assert found() == [f"labels: {place}: is labelled 'yes', but the answer has 'no'"]
 
 
 @pytest.mark.every_case
@@ -138,7 +138,7 @@ def test_a_flipped_label_of_an_answer_that_was_replaced(cast: Cast) -> None:
 def test_an_emptied_payload(cast: Cast, payload: Any) -> None:
     Response.objects.filter(assignment=cast.ben).update(payload=payload)
     place = cast.at(cast.ben, "revision 1")
-    assert found() == [f"labels: {place}: its payload holds no units"]
+    assert found() == [f"labels: {place}: its payload contains no units"]
 
 
 def test_a_payload_whose_units_are_gone(cast: Cast) -> None:
@@ -147,7 +147,7 @@ def test_a_payload_whose_units_are_gone(cast: Cast) -> None:
     lines = found()
     for unit in ("q:0", "q:1", "q:2"):
         place = cast.at(cast.ben, "revision 1", f"unit {unit}")
-        assert f"labels: {place}: was asked, and its payload says nothing of it" in lines
+        assert f"labels: {place}: was asked, but its payload has no answer to it" in lines
         more = cast.at(cast.ben, "revision 1", f"unit {unit}", "variable answerable")
         assert any(line.startswith(f"labels: {more}: is labelled") for line in lines)
 
@@ -168,14 +168,16 @@ def test_a_payload_that_is_no_answer_any_more(cast: Cast) -> None:
     response.payload["units"]["q:1"]["answerable"] = "perhaps"
     response.save()
     (line,) = found()
-    assert line.startswith(f"labels: {cast.at(cast.ben, 'revision 1')}: its payload is no answer")
+    assert line.startswith(
+        f"labels: {cast.at(cast.ben, 'revision 1')}: its payload is not an answer"
+    )
     assert "'perhaps' is not a code" in line
 
 
 def test_a_comment_that_is_not_that_of_its_payload(cast: Cast) -> None:
     Response.objects.filter(assignment=cast.ben).update(comment="planted")
     place = cast.at(cast.ben, "revision 1")
-    assert found() == [f"labels: {place}: its comment is not that of its payload"]
+    assert found() == [f"labels: {place}: its comment differs from its payload"]
 
 
 def test_an_answer_that_is_current_no_more(cast: Cast) -> None:
@@ -213,7 +215,7 @@ def test_a_reopened_assignment(cast: Cast, status: str) -> None:
 
 def test_a_status_that_is_none(cast: Cast) -> None:
     Assignment.objects.filter(pk=cast.ada.pk).update(status="lost")
-    assert f"status: {cast.at(cast.ada)}: is 'lost', which is no status" in found()
+    assert f"status: {cast.at(cast.ada)}: is 'lost', which is not a status" in found()
 
 
 def span_of(assignment: Assignment) -> Span:
@@ -230,7 +232,7 @@ def test_a_span_beyond_its_text(cast: Cast) -> None:
 def test_an_invented_quote(cast: Cast) -> None:
     Span.objects.filter(pk=span_of(cast.ben).pk).update(quote="invented")
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
-    says = "quotes 'invented' at 0, where the report says 'Zoë 🛶'"
+    says = "quotes 'invented' at 0, where the report has 'Zoë 🛶'"
     assert found() == [f"evidence: {place}: {says}"]
 
 
@@ -240,8 +242,8 @@ def test_a_span_of_words_that_stand_there_and_were_not_quoted(cast: Cast) -> Non
     )
     place = cast.at(cast.ben, "revision 1", "unit q:1")
     assert found() == [
-        f"evidence: {place}, variable answerable: quotes 'crossed', which its answer does not",
-        f"evidence: {place}: has 2 spans, and its answer 1 quotes",
+        f"evidence: {place}, variable answerable: quotes 'crossed', but its answer does not",
+        f"evidence: {place}: has 2 spans, but its answer has 1 quotes",
     ]
 
 
@@ -250,20 +252,20 @@ def test_a_quote_without_a_place_that_nobody_gave(cast: Cast) -> None:
         rater=cast.there.judge))  # fmt: skip
     Span.objects.create(label=label, field="report", quote="invented", method="none")
     lines = found()
-    assert any(line.endswith("quotes 'invented', which its answer does not") for line in lines)
+    assert any(line.endswith("quotes 'invented', but its answer does not") for line in lines)
 
 
 @pytest.mark.postgresql
 def test_a_lost_span(cast: Cast) -> None:
     span_of(cast.ben).delete()
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
-    assert found() == [f"evidence: {place}: its answer quotes 'Zoë 🛶', and no span does"]
+    assert found() == [f"evidence: {place}: its answer quotes 'Zoë 🛶', but no span does"]
 
 
 def test_a_span_in_a_text_that_is_not_shown(cast: Cast) -> None:
     Span.objects.filter(pk=span_of(cast.ben).pk).update(field="passage:p")
     (line,) = found()
-    assert line.endswith("has a span in 'passage:p', which is no text of its item")
+    assert line.endswith("has a span in 'passage:p', which is not a text of its item")
 
 
 def test_a_changed_text(cast: Cast) -> None:
@@ -278,7 +280,7 @@ def test_a_label_of_another_items_unit(cast: Cast) -> None:
     other = Unit.objects.get(item=cast.begun.item, name="q:1")
     Label.objects.filter(pk=label_of(cast.ben).pk).update(unit=other)
     lines = found()
-    strange = "variable answerable has a label of unit 'q:1', which it was not asked"
+    strange = "variable answerable has a label for unit 'q:1', which was not asked"
     assert f"labels: {cast.at(cast.ben, 'revision 1')}: {strange}" in lines
 
 
@@ -287,8 +289,8 @@ def test_a_label_of_another_items_unit(cast: Cast) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"payload": {"comment": None}}, "its draft holds no units"),
-        ({"payload": {"units": {"q:9": {}}}}, "its draft answers it, and it was not asked"),
+        ({"payload": {"comment": None}}, "its draft contains no units"),
+        ({"payload": {"units": {"q:9": {}}}}, "is answered in its draft, but was not asked"),
         ({"version": 0}, "its draft has version 0"),
     ],
 )
@@ -302,7 +304,9 @@ def test_a_tampered_draft(cast: Cast, change: dict[str, Any], says: str) -> None
 def test_a_draft_of_a_judge(cast: Cast) -> None:
     row = Assignment.objects.get(rater=cast.there.judge)
     Draft.objects.create(assignment=row, payload={"units": {}})
-    assert found() == [f"drafts: {cast.at(row)}: has a draft, which only a person's item has"]
+    assert found() == [
+        f"drafts: {cast.at(row)}: has a draft, which only people's assignments may have"
+    ]
 
 
 def _without_reason() -> None:
@@ -332,7 +336,7 @@ def _of_somebody_else() -> None:
             lambda: Decision.objects.filter(response__revision=2).update(
                 by=Rater.objects.get(kind="judge")
             ),
-            "its decision is by a rater who is no person",
+            "its decision is by a rater who is not a person",
         ),
         (_without_reason, "its decision has no reason"),
         (_of_somebody_else, "a decision hangs on it, and it is not the Reference's"),
@@ -365,7 +369,7 @@ def test_a_tampered_decision(cast: Cast, tamper: Callable[[], object], says: str
             lambda: Unit.objects.create(
                 item=UnitDraw.objects.all()[0].item, kind="question", key="x", name="x", position=9
             ),
-            "asks other units than its draw left",
+            "asks other units than those of its sample",
         ),
     ],
 )

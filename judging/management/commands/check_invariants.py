@@ -13,7 +13,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.integrity import Seen
+from annotation.integrity import CheckedCounts
 from audit.violations import Violation
 from datasets import digests
 from datasets.console import LEFT
@@ -72,14 +72,14 @@ class Command(BaseCommand):
     def _as_text(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
         for name in digested:
             self.say(f"Batch {name!r} still has its digest, and its texts have theirs from now on.")
-        for violation in self._found(options, Seen(), found):
+        for violation in self._found(options, CheckedCounts(), found):
             self.say(str(violation))
         for name in found:
             self.say(f"To mend {name}: {MEND[name]}")
 
     def _as_json(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
         """Write the object as it is found, with a line for each violation."""
-        seen, comma = Seen(), ""
+        seen, comma = CheckedCounts(), ""
         self.say('{"violations": [')
         for violation in self._found(options, seen, found):
             self.say(f"{comma}{json.dumps(asdict(violation), ensure_ascii=False)}")
@@ -93,7 +93,7 @@ class Command(BaseCommand):
         self.say(f"], {json.dumps(rest, ensure_ascii=False)[1:]}")
 
     def _found(
-        self, options: dict[str, Any], seen: Seen, found: Counter[str]
+        self, options: dict[str, Any], seen: CheckedCounts, found: Counter[str]
     ) -> Iterator[Violation]:
         for each in (violations(seen), told(self.beside(options))):
             for violation in each:

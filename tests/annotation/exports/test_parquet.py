@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 from annotation.answers.submission import submit
 from annotation.exports import writers
 from annotation.exports.registry import EXPORTS
-from annotation.exports.writers import SCHEMAS, write_parquet
+from annotation.exports.writers import SCHEMAS, parquet_pieces
 from annotation.models import Campaign
 from tests.annotation.answering import good_answer, person
 from tests.annotation.label_files import labels_for
@@ -64,7 +64,7 @@ def export(folder: Path, what: str) -> Path:
 def written(folder: Path, what: str, lines: Iterable[Line]) -> Path:
     path = folder / "rows.parquet"
     with path.open("wb") as file:
-        write_parquet(file, what, lines)
+        file.writelines(parquet_pieces(what, lines))
     return path
 
 

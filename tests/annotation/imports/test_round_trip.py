@@ -199,7 +199,7 @@ def test_qrels_with_blanks_in_ids_are_refused_in_trecs_own_form(tmp_path: Path) 
     campaign_of("grounding-relevance")
     row = {"item": "q 2", "unit": "q 2/p2", "variable": "relevant", "value": "yes", "rater": "ann"}
     run("import_labels", write_lines(tmp_path / "l.jsonl", [row]), "--campaign", "c")
-    with pytest.raises(Exception, match="'q 2' holds a blank; give --format jsonl or csv"):
+    with pytest.raises(Exception, match="'q 2' contains a blank; use --format jsonl or csv"):
         run("export", "--campaign", "c", "--what", "qrels")
     assert exported("c", "qrels") == [
         {"query": "q 2", "subtopic": "0", "passage": "p2", "grade": 1}

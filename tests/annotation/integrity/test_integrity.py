@@ -12,7 +12,7 @@ from django.db import transaction
 
 from annotation.answers.drafts import save_draft
 from annotation.answers.submission import submit
-from annotation.integrity import Seen, violations
+from annotation.integrity import CheckedCounts, violations
 from annotation.models import Assignment, Campaign, Label, Response, Span
 from annotation.protocols import PROTOCOLS
 from datasets.models import Passage
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("db")
 
 
 def found() -> list[str]:
-    return [str(each) for each in violations((), Seen())]
+    return [str(each) for each in violations((), CheckedCounts())]
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def test_a_study_by_page_is_well_and_a_flipped_label_is_not(batch: Path, protoco
     with undone():
         Label.objects.filter(pk=label.pk).update(value="tampered")
         (line,) = found()
-        assert f"is labelled 'tampered', and the answer says {label.value!r}" in line
+        assert f"is labelled 'tampered', but the answer has {label.value!r}" in line
     span = Span.objects.filter(label__response__current=True).first()
     if span is not None:
         with undone():
@@ -149,5 +149,5 @@ def test_evidence_that_moved_to_another_passage_is_named(batch: Path) -> None:
     assert found() == []
     Span.objects.filter(pk=Span.objects.all()[0].pk).update(field="passage:p")
     surplus, lost = found()
-    assert surplus.endswith("quotes 'It', which its answer does not")
-    assert lost.endswith("its answer quotes 'It', and no span does")
+    assert surplus.endswith("quotes 'It', but its answer does not")
+    assert lost.endswith("its answer quotes 'It', but no span does")

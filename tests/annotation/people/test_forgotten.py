@@ -15,7 +15,7 @@ from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from annotation.campaigns.settings import CampaignSettings, change
-from annotation.exports.bundles import BUNDLES, download, offers
+from annotation.exports.bundles import BUNDLES, download, export_options
 from annotation.models import Campaign, Label, User
 from annotation.people.accounts import forget
 from annotation.people.invitations import invite, join
@@ -62,7 +62,7 @@ def kept() -> dict[str, str]:
 
 def given_away(campaign: Campaign) -> Iterator[str]:
     """Every export that is a text, in each of its forms; archives hold the same lines."""
-    for offer in offers(campaign):
+    for offer in export_options(campaign):
         for form in {*offer.forms} & {"jsonl", "csv", "json", "jsonld"}:
             if offer.what not in BUNDLES:
                 yield b"".join(download(campaign, offer.what, form).pieces).decode()

@@ -16,7 +16,6 @@ from annotation.people.membership import (
     PeopleError,
     add_member,
     end_membership,
-    is_adjudicator,
     readable,
     set_most_items,
     set_pool,
@@ -30,6 +29,12 @@ from tests.page_cast import Study, answers, client_of, make_study, page, payload
 
 pytestmark = pytest.mark.django_db
 READ = ("report", "report-body", "campaign-people", "judges-compared")
+
+
+def is_adjudicator(user: User, campaign: Campaign) -> bool:
+    return Membership.objects.filter(
+        campaign=campaign, user=user, role="adjudicator", ended_at=None
+    ).exists()
 
 
 @pytest.fixture

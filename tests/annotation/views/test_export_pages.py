@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.assignments.queue import next_assignment
-from annotation.exports.bundles import offers
+from annotation.exports.bundles import export_options
 from annotation.models import Campaign, User, rater_of
 from tests.annotation.label_files import labels_for
 from tests.cast import campaign_of, exported, run, write_lines
@@ -48,7 +48,7 @@ def content(answer: Any) -> bytes:
 
 def test_the_page_offers_every_export_in_its_forms(campaign: Campaign, rita: Client) -> None:
     page = rita.get(reverse("exports", args=[campaign.pk])).content.decode()
-    for offer in offers(campaign):
+    for offer in export_options(campaign):
         for form in offer.forms:
             assert reverse("export-file", args=[campaign.pk, offer.what, form]) in page
     assert "qrels" not in page
