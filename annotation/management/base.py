@@ -1,4 +1,4 @@
-"""What several commands share: finding a campaign, writing files, arguments of settings."""
+"""Shared parts of commands: finding a campaign, writing files, arguments for settings."""
 
 from __future__ import annotations
 
@@ -23,15 +23,12 @@ def campaign_called(name: str) -> Campaign:
     campaign = Campaign.objects.select_related("batch").filter(name=name).first()
     if campaign is None:
         known = Campaign.objects.values_list("name", flat=True)
-        raise no_such("campaign", name, known, "make it with create_campaign")
+        raise no_such("campaign", name, known, "create it with create_campaign")
     return campaign
 
 
 def write_whole(path: Path, lines: Iterable[str]) -> None:
-    """Writes a text file whole or not at all: beside it first, then in its place.
-
-    Raises CommandError where the file cannot be written.
-    """
+    """Write a text file completely or not at all. Raises CommandError if it cannot be written."""
 
     def write(file: BinaryIO) -> None:
         file.writelines(line.encode("utf-8") for line in lines)
@@ -40,10 +37,10 @@ def write_whole(path: Path, lines: Iterable[str]) -> None:
 
 
 def write_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """A file that `write` fills, whole or not at all. A link's target is written, not the link;
-    a device or a pipe has no place beside it and is written as it comes.
+    """Write a file with `write`, completely or not at all.
 
-    Raises CommandError where the file cannot be written.
+    The new file is written under another name and then moved. A link's target is written, not the
+    link. A device or a pipe is written directly. Raises CommandError if the file cannot be written.
     """
     try:
         target = path.resolve()
@@ -73,15 +70,15 @@ def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_folder(path: Path, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
-    """A new folder of files, each given as its path in it and its pieces: whole or not at all.
+    """Write a new folder of files, each given as path and pieces, completely or not at all.
 
-    Raises CommandError where the folder cannot be written, or is there and holds something.
+    Raises CommandError if the folder cannot be written, or exists and is not empty.
     """
     target = path.resolve()
     beside = target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}"
     try:
         if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-            raise CommandError(f"{path}: is there already; choose another folder.")
+            raise CommandError(f"{path}: exists already; choose another folder.")
         for name, pieces in files:
             place = beside / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -99,18 +96,18 @@ def _filling(pieces: Iterable[bytes]) -> Callable[[BinaryIO], object]:
 
 
 def print_bytes(out: OutputWrapper, pieces: Iterable[bytes]) -> None:
-    """The same of text in pieces, none of which ends within a character."""
+    """Print text in pieces of bytes, none of which ends within a character."""
     print_lines(out, (piece.decode("utf-8") for piece in pieces))
 
 
 def print_lines(out: OutputWrapper, lines: Iterable[str]) -> None:
-    """Lines to a command's standard output, for as long as somebody reads it."""
+    """Print lines to a command's standard output, until its reader stops."""
     try:
         for line in lines:
             out.write(line, ending="")
         out.flush()
     except BrokenPipeError:
-        # Python would complain of it once more at its end, when it flushes.
+        # Otherwise Python would report the error again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -118,36 +115,38 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--deadline",
         metavar="MOMENT",
-        help="no answer counts after it; a day such as 2026-12-31 counts to its end",
+        help="no answer counts after this time; a day such as 2026-12-31 includes its end",
     )
-    parser.add_argument("--language", metavar="TAG", help="of its texts, such as en or pt-BR")
+    parser.add_argument(
+        "--language", metavar="TAG", help="the language of the texts, such as en or pt-BR"
+    )
     parser.add_argument(
         "--guideline",
         type=Path,
         metavar="F",
-        help="a Markdown file instead of the protocol's guideline; an empty one takes it back",
+        help="a Markdown file as guideline; an empty file restores the protocol's",
     )
     parser.add_argument(
         "--gold-every",
         type=int,
         metavar="N",
-        help="one gold item in each N items of a person, at a drawn place; 0 for none",
+        help="one gold item in each N items of a person, at a random position; 0 for none",
     )
     parser.add_argument(
         "--practice-of",
         metavar="CAMPAIGN",
-        help="whose practice people do first; its own needs no name",
+        help="the campaign whose practice people do first; not needed for its own",
     )
     parser.add_argument(
         "--qualify",
         type=float,
         metavar="SHARE",
-        help="the share of known answers that the practice has to get right",
+        help="the pass mark: the share of gold answers that must be correct in practice",
     )
 
 
 def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
-    """Raises DesignError, and CommandError where the guideline cannot be read."""
+    """Read settings from options. Raises DesignError, or CommandError for a bad guideline file."""
     deadline = options.get("deadline")
     return CampaignSettings(
         deadline=read_deadline(deadline) if deadline else None,
@@ -170,4 +169,4 @@ def _text(path: Path | None) -> str | None:
         why = (error.strerror or str(error)).lower()
         raise CommandError(f"{path}: cannot be read ({why}); name another file.") from error
     except UnicodeDecodeError as error:
-        raise CommandError(f"{path}: is not UTF-8; save it as that.") from error
+        raise CommandError(f"{path}: is not UTF-8; save it as UTF-8.") from error

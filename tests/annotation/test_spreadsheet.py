@@ -117,7 +117,7 @@ def test_an_export_holds_no_formula_and_reads_back_the_same(tmp_path: Path) -> N
         assert len(rows) > len(PAYLOADS)
         assert not [cell for row in rows for cell in row if is_run(cell)]
     said = run("import_labels", tmp_path / "labels.csv", "--campaign", "c")
-    assert said == f"Nothing to do for {len(PAYLOADS)} labels: they are there already.\n"
+    assert said == f"Nothing to do for {len(PAYLOADS)} labels: they exist already.\n"
 
 
 def rows_of(path: Path) -> list[list[str]]:

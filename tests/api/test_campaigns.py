@@ -122,10 +122,10 @@ def test_what_is_not_as_described_is_refused_by_its_name(
     [
         ({"overlap": 0}, "overlap is not above 0"),
         ({"options": {"passages": "some"}}, "option passages"),
-        ({"options": {"passages": "relevant:none"}}, "means nothing"),
+        ({"options": {"passages": "relevant:none"}}, "does not apply"),
         ({"options": {"variables": ["none"]}}, "has no variable"),
         ({"options": {"variables": ["rating", "rating"]}}, "without repeats"),
-        ({"options": {"categories": ["a"]}}, "means nothing"),
+        ({"options": {"categories": ["a"]}}, "does not apply"),
         ({"protocol": "answer-preference", "batch": "empty"}, "has nothing for"),
         ({"name": " \u2003"}, "its name is blank"),
     ],

@@ -116,7 +116,7 @@ class TestTheCommand:
         newest = AuthToken.objects.order_by("grant__pk").last()
         assert newest is not None
         said = run("create_token", "rita", "--revoke", str(newest.grant.pk))
-        assert said == f"Took back token {newest.grant.pk} of 'rita'.\n"
+        assert said == f"Revoked token {newest.grant.pk} of 'rita'.\n"
         assert_told(gone.get(""), 401)
         assert kept.get("").status_code == 200
 

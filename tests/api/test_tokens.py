@@ -44,7 +44,7 @@ def test_a_token_that_has_run_out_opens_nothing(study: Study) -> None:
 def test_all_tokens_of_an_account_are_taken_back_at_once(study: Study) -> None:
     scripts = [Script(run("create_token", "ada").strip()) for _ in range(2)]
     other = Script(run("create_token", "ben").strip())
-    assert run("create_token", "ada", "--revoke") == "Took back 2 tokens of 'ada'.\n"
+    assert run("create_token", "ada", "--revoke") == "Revoked 2 tokens of 'ada'.\n"
     for script in scripts:
         assert_told(script.get(""), 401)
     assert other.get("").status_code == 200

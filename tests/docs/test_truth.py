@@ -308,7 +308,7 @@ def test_a_design_is_tried_drawn_and_changed_as_the_page_says(db: None) -> None:
     assert not Campaign.objects.exists()
     run(*tries[1][: tries[1].index("--dry-run")])
     (check,) = [line for line in lines_of(page, "draws") if "--check" in line]
-    assert "the one that its seed gives" in run(*check)
+    assert "agrees with its seed" in run(*check)
     terms, _, gold, close, again = lines_of(page, "set_campaign")
     assert "deadline 2026-12-31" in run(*terms)
     run(*gold)

@@ -92,13 +92,13 @@ class TestNamingAnother:
         for dry in ({}, {"dry": "1", "people": "2"}):
             answer = browser.post("/campaigns/new/", {**form, **dry})
             assert answer.status_code == 422
-            assert "which is not there" in answer.content.decode()
+            assert "which does not exist" in answer.content.decode()
 
     def test_the_practice_of_a_running_campaign_neither(self, study: Study, rita: Script) -> None:
         own = rita.post("campaigns/", NEW).json()["id"]
         answer = rita.post(f"campaigns/{own}/terms/", {"practice_of": CLOSED})
         (problem,) = assert_told(answer, 422)
-        assert "which is not there" in problem["wrong"]
+        assert "which does not exist" in problem["wrong"]
         assert Campaign.objects.get(pk=own).practice_of is None
 
 

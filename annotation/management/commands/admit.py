@@ -14,7 +14,7 @@ from datasets.console import Command as BaseCommand
 
 
 class Command(BaseCommand):
-    help = "Lets a person into a campaign whose practice they did not pass, with the reason."
+    help = "Admit a person to a campaign whose practice the person did not pass, with a reason."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("rater", metavar="RATER", help="the name of the person's labels")
@@ -27,10 +27,12 @@ class Command(BaseCommand):
         campaign = campaign_called(options["campaign"])
         rater = Rater.objects.filter(name=options["rater"], kind=Rater.Kind.HUMAN).first()
         if rater is None:
-            raise CommandError(f"There is no person {options['rater']!r}; see the labels' raters.")
+            raise CommandError(
+                f"There is no person {options['rater']!r}; see the raters of the labels."
+            )
         reason = options["reason"].strip()
         if not 0 < len(reason) <= MAX_ADMISSION_REASON:
             raise CommandError(f"Give a reason of up to {MAX_ADMISSION_REASON} characters.")
         new = admit(campaign, rater, reason)
-        what = "may take part now" if new else "was let in before: nothing to do"
+        what = "may take part now" if new else "is admitted already: nothing to do"
         self.say(f"{rater.name} {what} in campaign {campaign.name!r}.")

@@ -25,7 +25,7 @@ from datasets.console import Command as BaseCommand
 
 
 class Command(BaseCommand):
-    help = "Shows who answers in a campaign; with options, changes who takes part and who counts."
+    help = "Show the raters of a campaign, or change members, exclusions and leases by options."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("campaign", metavar="CAMPAIGN", help="the name of the campaign")
@@ -35,10 +35,13 @@ class Command(BaseCommand):
             help="open to every account that may label, or to named members only",
         )
         parser.add_argument(
-            "--hold", type=int, metavar="MINUTES", help="how long a place is held; 0 is for good"
+            "--hold", type=int, metavar="MINUTES", help="the length of a lease; 0 for no end"
         )
         parser.add_argument(
-            "--items-per-person", type=int, metavar="N", help="the most for one; 0 is all"
+            "--items-per-person",
+            type=int,
+            metavar="N",
+            help="the most items for one person; 0 for no limit",
         )
         parser.add_argument("--add", metavar="NAME", help="give this account a role")
         parser.add_argument(
@@ -47,14 +50,12 @@ class Command(BaseCommand):
             default=Membership.Role.ANNOTATOR.value,
             help="the role that --add gives",
         )
-        parser.add_argument("--remove", metavar="NAME", help="put this account out")
-        parser.add_argument(
-            "--exclude", metavar="RATER", help="leave this rater out of statistics; needs --reason"
-        )
+        parser.add_argument("--remove", metavar="NAME", help="end the part of this account")
+        parser.add_argument("--exclude", metavar="RATER", help="exclude this rater; needs --reason")
         parser.add_argument("--reason", default="", metavar="TEXT", help="why; the report says it")
         parser.add_argument("--include", metavar="RATER", help="count this rater again")
         parser.add_argument(
-            "--free", metavar="RATER", help="give the places that this rater holds to others"
+            "--free", metavar="RATER", help="release the items reserved for this rater"
         )
 
     def run(self, **options: Any) -> None:
@@ -74,7 +75,7 @@ def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
         yield f"{name} is {member.role} in {campaign.name}."
     if name := options["remove"]:
         membership.end_membership(campaign, _account(name))
-        yield f"{name} takes no part in {campaign.name} any more."
+        yield f"{name} no longer takes part in {campaign.name}."
     if name := options["exclude"]:
         standing = membership.exclude(campaign, _rater(name), options["reason"])
         yield f"{name} is left out of {campaign.name}: {standing.reason}"
@@ -84,7 +85,7 @@ def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
     if name := options["free"]:
         rows = open_assignments(campaign).filter(rater=_rater(name))
         yield f"Freed {sum(release(each, Ended.FREED) for each in rows)} places of {name}."
-    # Whoever is added by the same command keeps what they hold.
+    # After --add, so that an account added by the same command keeps its items.
     if options["pool"]:
         membership.set_pool(campaign, options["pool"])
         yield f"The pool of {campaign.name} is {campaign.pool}."
@@ -93,13 +94,13 @@ def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
 def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
     if (minutes := options["hold"]) is not None:
         if minutes and not 5 <= minutes <= MAX_LEASE:
-            raise CommandError(f"--hold is 0, or from 5 to {MAX_LEASE} minutes; mend it.")
+            raise CommandError(f"--hold is 0, or from 5 to {MAX_LEASE} minutes; correct it.")
         set_lease(campaign, minutes or None)
         release_expired(campaign)
         yield f"A place is held {f'for {minutes} minutes' if minutes else 'for good'}."
     if (most := options["items_per_person"]) is not None:
         if most < 0:
-            raise CommandError("--items-per-person is 0 or more; mend it.")
+            raise CommandError("--items-per-person is 0 or more; correct it.")
         membership.set_most_items(campaign, most or None)
         yield f"One person answers {f'at most {most} items' if most else 'as many as there are'}."
 
@@ -107,7 +108,7 @@ def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
 def _account(name: str) -> User:
     user = User.objects.filter(username=name).first()
     if user is None:
-        raise CommandError(f"There is no account {name!r}; make it, or invite the person.")
+        raise CommandError(f"There is no account {name!r}; create it, or invite the person.")
     return user
 
 

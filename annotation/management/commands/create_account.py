@@ -18,7 +18,10 @@ from datasets.console import Command as BaseCommand
 
 
 class Command(BaseCommand):
-    help = "Makes an account. The password is asked for, or read from standard input's first line."
+    help = (
+        "Create an account. The password is asked for, or read from the first line of standard "
+        "input."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
@@ -26,7 +29,7 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         if User.objects.filter(username=options["name"]).exists():
-            raise CommandError(f"There is an account {options['name']!r}; choose another name.")
+            raise CommandError(f"An account {options['name']!r} exists; choose another name.")
         user = User(username=options["name"], role=options["role"])
         password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
         try:
@@ -38,4 +41,4 @@ class Command(BaseCommand):
         with transaction.atomic():
             user.save()
             record("account.made", of=("account", user.pk), role=user.role)
-        self.say(f"Made account {user.username!r} with the role {user.role}.")
+        self.say(f"Created account {user.username!r} with the role {user.role}.")

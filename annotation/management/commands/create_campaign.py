@@ -21,7 +21,7 @@ from datasets.options import options_of
 
 
 class Command(BaseCommand):
-    help = "Makes a campaign: a protocol over a batch, with its design."
+    help = "Create a campaign: a protocol over a batch, with its design."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
@@ -33,14 +33,14 @@ class Command(BaseCommand):
             type=float,
             default=1.0,
             metavar="SHARE",
-            help="only this random share of the items gets N people, the others one",
+            help="the share of the items, chosen at random, that get N people; the others get one",
         )
         parser.add_argument(
             "--human-share",
             type=float,
             default=1.0,
             metavar="SHARE",
-            help="people are asked a random share of the queries, judges all",
+            help="the share of the queries, chosen at random, that people are asked",
         )
         parser.add_argument(
             "--option",
@@ -53,10 +53,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="store nothing; say who would get what, and what the design can estimate",
+            help="store nothing; show the numbers per person and the expected intervals",
         )
         parser.add_argument(
-            "--people", type=int, metavar="N", help="how many are expected, for the dry run"
+            "--people", type=int, metavar="N", help="the expected number of people, for the dry run"
         )
         parser.add_argument(
             "--assume",
@@ -87,10 +87,10 @@ class Command(BaseCommand):
                 )
         except (DesignError, AssumptionError) as error:
             raise CommandError(f"Campaign {options['name']!r}: {error}.") from error
-        what = "Nothing to do: it is there already" if made.unchanged else "Made"
+        what = "Nothing to do: it exists already" if made.unchanged else "Created"
         self.say(
             f"{what}: campaign {options['name']!r} with {made.items} items, {made.units} units "
-            f"and {made.places} places for people."
+            f"and {made.places} slots for people."
         )
 
     def simulate(
@@ -108,13 +108,13 @@ class Command(BaseCommand):
                 given,
                 tick,
             )
-        self.say(f"Campaign {options['name']!r} would be sound. Nothing is stored.")
+        self.say(f"Campaign {options['name']!r} is valid. Nothing is stored.")
         for sentence in sentences(told):
             self.say(sentence)
 
 
 def assumptions_of(pairs: list[str]) -> Assumptions:
-    """Raises AssumptionError."""
+    """Read assumptions written as K=V. Raises AssumptionError."""
     found: dict[str, float] = {}
     known = [field.name for field in fields(Assumptions)]
     for pair in pairs:
@@ -125,6 +125,6 @@ def assumptions_of(pairs: list[str]) -> Assumptions:
             number = math.nan
         if name not in known or not math.isfinite(number):
             wrong = f"assumption {pair!r} is not K=V with K one of {', '.join(known)}"
-            raise AssumptionError(f"{wrong} and V a number; mend it")
+            raise AssumptionError(f"{wrong} and V a number; correct it")
         found[name] = number
     return Assumptions(**found)

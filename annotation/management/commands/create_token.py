@@ -23,7 +23,7 @@ from datasets.tokens import (
 
 
 class Command(BaseCommand):
-    help = "Makes an API token for an account and prints it, once: only its hash is kept."
+    help = "Create an API token for an account and print it. Only its hash is stored."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", metavar="USER", help="the name of the account")
@@ -35,14 +35,14 @@ class Command(BaseCommand):
             help="what the token is for; where none is named label for an annotator, read for "
             "others",
         )
-        parser.add_argument("--note", default="", metavar="TEXT", help="what or whom it is for")
+        parser.add_argument("--note", default="", metavar="TEXT", help="its purpose or its user")
         what = parser.add_mutually_exclusive_group()
         what.add_argument(
             "--days",
             type=int,
             default=DAYS,
             metavar="N",
-            help=f"how long it lasts, up to {MOST_DAYS} (default: {DAYS})",
+            help=f"its life in days, up to {MOST_DAYS} (default: {DAYS})",
         )
         what.add_argument("--list", action="store_true", help="list the account's tokens instead")
         what.add_argument(
@@ -50,14 +50,14 @@ class Command(BaseCommand):
             nargs="?",
             const="",
             metavar="N",
-            help="take back token N of the list instead, or without N all tokens of the account",
+            help="revoke token N of the list instead, or without N all tokens of the account",
         )
 
     def run(self, **options: Any) -> None:
         user = User.objects.filter(username=options["user"]).first()
         if user is None:
             name = options["user"]
-            raise CommandError(f"There is no account {name!r}; make it with create_account.")
+            raise CommandError(f"There is no account {name!r}; create it with create_account.")
         if options["list"]:
             for grant in tokens_of(user):
                 self.say(_line(grant))
@@ -68,18 +68,18 @@ class Command(BaseCommand):
 
     def _revoke(self, user: User, number: str) -> None:
         if not number:
-            self.say(f"Took back {take_all_back(user)} tokens of {user.username!r}.")
+            self.say(f"Revoked {take_all_back(user)} tokens of {user.username!r}.")
             return
         found = tokens_of(user).filter(pk=int(number)).first() if number.isdecimal() else None
         if found is None:
             raise CommandError(f"{user.username!r} has no token {number}; see --list.")
         take_back(found)
-        self.say(f"Took back token {found.pk} of {user.username!r}.")
+        self.say(f"Revoked token {found.pk} of {user.username!r}.")
 
 
 def _line(grant: Grant) -> str:
     until = grant.token.expiry
-    left = f"until {until:%Y-%m-%d}" if until else "for ever"
+    left = f"until {until:%Y-%m-%d}" if until else "without end"
     note = f", {grant.note}" if grant.note else ""
     return f"{grant.pk}: {grant}, {' '.join(grant.scopes)}, {left}{note}"
 

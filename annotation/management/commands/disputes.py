@@ -14,7 +14,7 @@ from datasets.console import Command as BaseCommand
 
 
 class Command(BaseCommand):
-    help = "Says how many units of a campaign raters disagree on, and how many of them are decided."
+    help = "Count the units of a campaign on which raters disagree, and those that are decided."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True)

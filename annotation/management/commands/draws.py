@@ -24,8 +24,8 @@ MOST = 20
 
 class Command(BaseCommand):
     help = (
-        "Writes a campaign's draw: each query and each unit, drawn or not, with kind, seed, wave, "
-        "probability and role. With --check it draws anew and compares."
+        "Write a campaign's stored sample: each query and each unit, sampled or not, with kind, "
+        "seed, wave, probability and role. With --check, repeat the sampling and compare."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,10 +33,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check",
             action="store_true",
-            help="compare what is stored with a fresh draw; exit status 1 where they differ",
+            help="compare what is stored with a replay; exit status 1 if they differ",
         )
         parser.add_argument(
-            "--format", choices=("jsonl", "csv"), default="jsonl", help="how the draw is written"
+            "--format", choices=("jsonl", "csv"), default="jsonl", help="the form of the output"
         )
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
 
@@ -57,12 +57,12 @@ class Command(BaseCommand):
             self.say(line)
         if found:
             more = " or more" if len(found) > MOST else ""
-            wrong = f"{min(len(found), MOST)}{more} differences from a fresh draw"
+            wrong = f"{min(len(found), MOST)}{more} differences from the replay"
             raise CommandError(f"Campaign {campaign.name!r}: {wrong}.", returncode=LEFT)
         told = summary(campaign)
         self.say(
-            f"Campaign {campaign.name!r}: the stored draw of {told['queries']} queries and "
-            f"{told['units']} units is the one that its seed gives."
+            f"Campaign {campaign.name!r}: the stored sample of {told['queries']} queries and "
+            f"{told['units']} units agrees with its seed."
         )
 
 

@@ -1,4 +1,4 @@
-"""`import_labels`: imports labels made elsewhere."""
+"""`import_labels`: imports labels from other tools."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SHOWN = 20
 
 
 class Command(BaseCommand):
-    help = "Loads labels made elsewhere, of people or judges, all or nothing."
+    help = "Import labels from other tools, from people or judges, in one transaction."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--campaign", required=True)
-        parser.add_argument("--rater", help="who labelled, where the file does not say")
+        parser.add_argument("--rater", help="the rater, if the file names none")
         parser.add_argument("--format", choices=FORMATS, help="recognised if left out")
 
     def run(self, **options: Any) -> None:
@@ -33,13 +33,13 @@ class Command(BaseCommand):
     def tell(self, report: ImportReport) -> None:
         for rater, count in report.labels.items():
             if count:
-                self.say(f"Loaded {count} labels of {rater}.")
+                self.say(f"Imported {count} labels from {rater}.")
         if report.missing:
-            self.say(f"Loaded {report.missing} missing labels with their reasons.")
+            self.say(f"Imported {report.missing} missing labels with their reasons.")
         if report.unchanged:
-            self.say(f"Nothing to do for {report.unchanged} labels: they are there already.")
+            self.say(f"Nothing to do for {report.unchanged} labels: they exist already.")
         for what, count in report.skipped.items():
-            self.say(f"Left out: {count} {what}.")
+            self.say(f"Skipped: {count} {what}.")
         for warning in report.warnings[:SHOWN]:
             self.say(f"Warning: {warning}")
         if len(report.warnings) > SHOWN:

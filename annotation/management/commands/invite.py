@@ -19,8 +19,8 @@ SHOWN = 50
 
 class Command(BaseCommand):
     help = (
-        "Makes a link that lets one person in, once, within seven days, and prints it. "
-        "Only its digest is kept."
+        "Create a link for one person, to be used once within seven days, and print it. "
+        "Only its digest is stored."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,7 +28,7 @@ class Command(BaseCommand):
             "--role",
             choices=User.Role.values,
             default=User.Role.ANNOTATOR.value,
-            help="of the account that the link makes",
+            help="the role of the new account",
         )
         parser.add_argument("--campaign", metavar="NAME", help="the campaign to take part in")
         parser.add_argument(
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             default=Membership.Role.ANNOTATOR.value,
             help="the role in that campaign",
         )
-        parser.add_argument("--note", default="", metavar="TEXT", help="whom it is for")
+        parser.add_argument("--note", default="", metavar="TEXT", help="the person whom it is for")
         parser.add_argument(
             "--site",
             default="",
@@ -47,7 +47,7 @@ class Command(BaseCommand):
         what = parser.add_mutually_exclusive_group()
         what.add_argument("--list", action="store_true", help="list the newest invitations instead")
         what.add_argument(
-            "--revoke", type=int, metavar="N", help="take invitation N of the list back instead"
+            "--revoke", type=int, metavar="N", help="revoke invitation N of the list instead"
         )
 
     def run(self, **options: Any) -> None:
@@ -75,8 +75,8 @@ class Command(BaseCommand):
         if found is None:
             raise CommandError(f"There is no invitation {number}; see --list.")
         if not revoke(found):
-            raise CommandError(f"Invitation {number} is {found.state}; nothing to take back.")
-        self.say(f"Took invitation {number} back.")
+            raise CommandError(f"Invitation {number} is {found.state}; nothing to revoke.")
+        self.say(f"Revoked invitation {number}.")
 
 
 def _line(each: Invitation) -> str:

@@ -15,7 +15,7 @@ from datasets.console import Command as BaseCommand
 
 
 class Command(BaseCommand):
-    help = "Shows an account, or changes it. Labels stay in every case."
+    help = "Show an account, or change it. Labels are kept in every case."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME", help="the name of the account")
@@ -23,19 +23,17 @@ class Command(BaseCommand):
         what.add_argument(
             "--role",
             choices=User.Role.values,
-            help="another role; log-ins and tokens end, roles in campaigns shrink to it",
+            help="another role; sessions and tokens end, and campaign roles are limited to it",
         )
-        what.add_argument(
-            "--off", action="store_true", help="no log-in and no token any more; places go back"
-        )
-        what.add_argument("--on", action="store_true", help="let the account in again")
-        what.add_argument("--end-sessions", action="store_true", help="end all log-ins and tokens")
+        what.add_argument("--off", action="store_true", help="end sessions, tokens and leases")
+        what.add_argument("--on", action="store_true", help="activate the account again")
+        what.add_argument("--end-sessions", action="store_true", help="end all sessions and tokens")
         what.add_argument(
             "--pseudonym",
             nargs="?",
             const="",
             metavar="NAME",
-            help="another name in exports; one is drawn where none is given",
+            help="another name in exports; a random one without NAME",
         )
         what.add_argument(
             "--forget",
@@ -66,7 +64,7 @@ class Command(BaseCommand):
             yield f"{name} is switched on{'' if changed else ' already'}."
         elif options["end_sessions"]:
             accounts.end_sessions(user)
-            yield f"Ended all log-ins and tokens of {name}."
+            yield f"Ended all sessions and tokens of {name}."
         elif options["pseudonym"] is not None:
             yield f"{name} labels as {accounts.rename_rater(_rater(user), options['pseudonym'])}."
         elif options["forget"]:
@@ -79,7 +77,7 @@ class Command(BaseCommand):
 def _rater(user: User) -> Rater:
     found = Rater.objects.filter(user=user).first()
     if found is None:
-        raise PeopleError(f"{user.username} took no item yet; a pseudonym is made with the first")
+        raise PeopleError(f"{user.username} has no pseudonym until it takes its first item")
     return found
 
 
@@ -87,6 +85,6 @@ def _facts(user: User) -> Iterator[str]:
     rater = Rater.objects.filter(user=user).first()
     state = "on" if user.is_active else "switched off"
     yield f"{user.username}: {'guest' if user.is_guest else user.role}, {state}"
-    yield f"labels as {rater.name}" if rater else "took no item yet"
+    yield f"labels as {rater.name}" if rater else "has taken no item yet"
     for each in user.memberships.select_related("campaign"):
-        yield f"{each.campaign.name}: {'put out' if each.ended_at else each.role}"
+        yield f"{each.campaign.name}: {'no longer a member' if each.ended_at else each.role}"

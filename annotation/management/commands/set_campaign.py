@@ -16,19 +16,19 @@ from datasets.console import Command as BaseCommand
 
 class Command(BaseCommand):
     help = (
-        "Changes a campaign while it runs: its deadline, language, guideline, gold and practice; "
-        "closes and opens it."
+        "Change a campaign's settings: deadline, language, guideline, gold items and practice; "
+        "close or open it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
         either = parser.add_mutually_exclusive_group()
-        either.add_argument("--close", action="store_true", help="take no more answers")
-        either.add_argument("--open", action="store_true", help="take answers again")
+        either.add_argument("--close", action="store_true", help="accept no more answers")
+        either.add_argument("--open", action="store_true", help="accept answers again")
         add_settings_arguments(parser)
-        parser.add_argument("--no-deadline", action="store_true", help="take the deadline away")
+        parser.add_argument("--no-deadline", action="store_true", help="remove the deadline")
         parser.add_argument(
-            "--no-qualify", action="store_true", help="let people in once their practice is done"
+            "--no-qualify", action="store_true", help="admit people once their practice is done"
         )
 
     def run(self, **options: Any) -> None:
@@ -37,15 +37,15 @@ class Command(BaseCommand):
         try:
             settings = read_settings(options)
             if settings.is_empty and is_open is None:
-                raise CommandError("Nothing to change; name what shall be, see --help.")
+                raise CommandError("Nothing to change; give an option, see --help.")
             change(campaign, settings, is_open)
         except DesignError as error:
             raise CommandError(f"Campaign {campaign.name!r}: {error}.") from error
-        self.say(f"Campaign {campaign.name!r} {standing(campaign, settings)}.")
+        self.say(f"Campaign {campaign.name!r} {describe_status(campaign, settings)}.")
 
 
-def standing(campaign: Campaign, settings: CampaignSettings) -> str:
-    """Whether it is open and until when, and which guideline holds."""
+def describe_status(campaign: Campaign, settings: CampaignSettings) -> str:
+    """Describe whether the campaign is open, its deadline and its guideline."""
     words = ["is open" if campaign.takes_answers else "is closed"]
     if campaign.deadline:
         past = campaign.is_open and not campaign.takes_answers

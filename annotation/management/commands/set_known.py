@@ -13,7 +13,7 @@ from datasets.console import Command as BaseCommand
 
 class Command(BaseCommand):
     help = (
-        "Takes known answers from labels files, all or nothing: their items leave the study and "
+        "Import gold answers from labels files, all or nothing: their items leave the study and "
         "are mixed in as gold, or come first as practice."
     )
 
@@ -24,15 +24,15 @@ class Command(BaseCommand):
             "--use",
             required=True,
             choices=("gold", "practice"),
-            help="gold: mixed in, never told; practice: first of all, with feedback",
+            help="gold: mixed in, without feedback; practice: first, with feedback",
         )
-        parser.add_argument("--rater", help="take the labels of this rater alone")
+        parser.add_argument("--rater", help="import only the labels from this rater")
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
         known = set_known(options["paths"], campaign, options["use"], options["rater"])
-        what = "Nothing to do: they stand already" if known.unchanged else "Kept"
+        what = "Nothing to do: they exist already" if known.unchanged else "Imported"
         self.say(
-            f"{what}: {known.answers} known answers to {known.items} {options['use']} items of "
+            f"{what}: {known.answers} gold answers to {known.items} {options['use']} items of "
             f"campaign {campaign.name!r}."
         )

@@ -68,14 +68,14 @@ class TestDesign:
     def test_the_command_says_what_it_made(self) -> None:
         said = run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
                    "--raters-per-item", "2")  # fmt: skip
-        assert said == "Made: campaign 'c' with 6 items, 14 units and 12 places for people.\n"
+        assert said == "Created: campaign 'c' with 6 items, 14 units and 12 slots for people.\n"
 
     def test_making_it_again_changes_nothing_and_says_so(self) -> None:
         first = campaign_of("report-coverage", "--option", "variables=answerable,rating")
         items = list(Item.objects.values_list("id", flat=True))
         said = run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
                    "--option", "variables=answerable,rating")  # fmt: skip
-        assert said.startswith("Nothing to do: it is there already: campaign 'c' with 6 items")
+        assert said.startswith("Nothing to do: it exists already: campaign 'c' with 6 items")
         assert list(Item.objects.values_list("id", flat=True)) == items
         assert Campaign.objects.get() == first
 
@@ -154,7 +154,7 @@ class TestOptions:
         campaign_of("question-typing", "--option", "categories=art,sport and play")
         row = {"item": "q3", "unit": "q3", "variable": "category", "rater": "a"}
         path = write_lines(tmp_path / "l.jsonl", [row | {"value": "sport and play"}])
-        assert "Loaded 1 labels" in run("import_labels", path, "--campaign", "c")
+        assert "Imported 1 labels" in run("import_labels", path, "--campaign", "c")
         write_lines(path, [row | {"value": "transport"}])
         with pytest.raises(CommandError, match="give one of art, sport and play"):
             run("import_labels", path, "--campaign", "c")

@@ -201,7 +201,7 @@ class TestCheck:
     def test_a_sound_campaign_passes(self, many: str) -> None:
         shares = ("--human-share", "0.4", "--overlap", "0.3", "--raters-per-item", "3")
         campaign_of("report-coverage", *shares, *options("development=0.2"), batch=many)
-        assert "the stored draw of 20 queries and 80 units" in run(
+        assert "the stored sample of 20 queries and 80 units" in run(
             "draws", "--campaign", "c", "--check"
         )
 
@@ -210,7 +210,7 @@ class TestCheck:
         for item in ("r", "r#1"):
             answer(first, item, "ann", {"a/b#1": "yes"})
         assert next_assignment(second, rater("ann"))
-        assert "its seed gives" in run("draws", "--campaign", "second", "--check")
+        assert "agrees with its seed" in run("draws", "--campaign", "second", "--check")
 
     @pytest.mark.parametrize(
         "change",

@@ -127,7 +127,7 @@ class TestGold:
     @pytest.mark.postgresql
     def test_they_leave_the_study_and_everybody_gets_them(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "3")
-        assert "4 known answers to 2 gold items" in set_known(known(folder, 2, 5), "gold")
+        assert "4 gold answers to 2 gold items" in set_known(known(folder, 2, 5), "gold")
         gold = campaign.items.filter(use="gold")
         assert set(gold.values_list("key", "quota")) == {("r2", MANY), ("r5", MANY)}
         campaign.refresh_from_db()
@@ -520,4 +520,4 @@ def test_a_file_of_known_answers_may_be_an_export_of_the_reference(folder: Path)
     path = folder / "labels.jsonl"
     path.write_text("".join(json.dumps(x) + "\n" for x in exported("first", "labels")), "utf-8")
     campaign_of("report-coverage")
-    assert "24 known answers to 12 gold items" in set_known(path, "gold")
+    assert "24 gold answers to 12 gold items" in set_known(path, "gold")

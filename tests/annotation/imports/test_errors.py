@@ -281,7 +281,7 @@ class TestCsv:
     def test_what_a_spreadsheet_saves_is_taken(self, coverage: Campaign, tmp_path: Path) -> None:
         path = tmp_path / "l.csv"
         path.write_bytes(f"\ufeff{HEADER}\r\n{CELLS}\r\n\r\n".encode())
-        assert "Loaded 1 labels of ann." in run("import_labels", path, "--campaign", "c")
+        assert "Imported 1 labels from ann." in run("import_labels", path, "--campaign", "c")
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@x", "\tx", "\rx", " =x", "'=x", "＝x"])

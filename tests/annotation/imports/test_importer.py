@@ -132,7 +132,7 @@ def test_a_label_without_its_owed_quote_is_kept_with_a_warning(
     coverage: Campaign, tmp_path: Path
 ) -> None:
     said = take(tmp_path, YES)
-    assert "Loaded 1 labels of ann." in said
+    assert "Imported 1 labels from ann." in said
     assert "evidence: answerable is yes without its quote" in said
 
 
@@ -163,7 +163,7 @@ def test_a_reason_may_come_after_the_values(coverage: Campaign, tmp_path: Path) 
     take(tmp_path, YES)
     gone = YES | {"unit": "a/b#1", "missing": "refused"}
     del gone["value"]
-    assert "Loaded 1 missing labels" in take(tmp_path, gone)
+    assert "Imported 1 missing labels" in take(tmp_path, gone)
     assert facts("unit", "value", "missing") == [("a/b#1", None, "refused"), ("🌉", "yes", None)]
     assert take(tmp_path, gone).startswith("Nothing to do")
 

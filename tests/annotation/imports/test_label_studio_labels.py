@@ -103,7 +103,7 @@ def refused(file: Path, *more: str) -> str:
 @pytest.mark.usefixtures("typed")
 class TestForeignTasks:
     def test_choices_are_codes_by_themselves_or_by_their_words(self, tmp_path: Path) -> None:
-        assert imported(tasks(tmp_path, annotation(lead_time=4))) == "Loaded 4 labels of 7.\n"
+        assert imported(tasks(tmp_path, annotation(lead_time=4))) == "Imported 4 labels from 7.\n"
         assert said() == {"valid": "yes", "false_premise": "no", "information_seeking": "yes",
                           "complexity": "simple-with-condition"}  # fmt: skip
         assert {line["seconds"] for line in exported("c", "labels")} == {4.0}
@@ -150,8 +150,8 @@ class TestForeignTasks:
                 "value": {"start": 0, "end": 3, "text": "How", "labels": ["x"]}}  # fmt: skip
         found = [result("valid", "yes"), more, span, {"type": "relation"}]
         told = imported(tasks(tmp_path, annotation(result=found)))
-        assert "Left out: 1 results of type textarea." in told
-        assert "Left out: 1 highlights without a label that they stand for." in told
+        assert "Skipped: 1 results of type textarea." in told
+        assert "Skipped: 1 highlights without a label that they stand for." in told
 
     @pytest.mark.parametrize(
         ("change", "wrong"),
@@ -194,7 +194,7 @@ def test_choices_and_labels_of_a_foreign_project_become_labels_and_spans(tmp_pat
     run("load_batch", write_lines(tmp_path / "b.jsonl", [query]), "--name", "b")
     campaign_of("report-coverage")
     told = run("import_labels", FILES / "label_studio.json", "--campaign", "c")
-    assert "Loaded 1 labels of 7." in told
+    assert "Imported 1 labels from 7." in told
     found = {line["rater"]: line for line in exported("c", "labels")}
     assert found["7"]["value"] == "yes"
     assert found["7"]["spans"] == [

@@ -191,4 +191,4 @@ class TestRater:
         campaign_of("report-coverage", name="d", batch="crux")
         path = write_lines(tmp_path / "qlabels.jsonl", [{"id": "duc1", "answerability": [0]}])
         said = run("import_labels", path, "--campaign", "d", "--rater", "zoë")
-        assert said == "Loaded 1 labels of zoë.\n"
+        assert said == "Imported 1 labels from zoë.\n"

@@ -78,7 +78,7 @@ def test_importing_again_changes_nothing_and_says_so(protocol: str, tmp_path: Pa
     _, path, lines = imported(protocol, tmp_path)
     before = counts()
     said = run("import_labels", path, "--campaign", "c")
-    assert said == f"Nothing to do for {len(lines)} labels: they are there already.\n"
+    assert said == f"Nothing to do for {len(lines)} labels: they exist already.\n"
     assert counts() == before
 
 
@@ -91,7 +91,7 @@ def test_importing_ones_own_export_changes_nothing(
     before, out = counts(), tmp_path / f"out.{form}"
     run("export", "--campaign", "c", "--what", "labels", "--format", form, "--output", out)
     said = run("import_labels", out, "--campaign", "c")
-    assert said == f"Nothing to do for {len(lines)} labels: they are there already.\n"
+    assert said == f"Nothing to do for {len(lines)} labels: they exist already.\n"
     assert counts() == before
     assert in_order(exported("c", "labels")) == in_order(lines)
 

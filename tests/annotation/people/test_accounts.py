@@ -332,7 +332,7 @@ class TestThePages:
 
 class TestTheCommand:
     def test_it_tells_and_changes(self, study: Study) -> None:
-        assert run("person", "ada") == "ada: annotator, on\ntook no item yet\n"
+        assert run("person", "ada") == "ada: annotator, on\nhas taken no item yet\n"
         assert run("person", "ada", "--role", "researcher") == "ada is researcher now.\n"
         assert run("person", "ada", "--off") == "ada is switched off.\n"
         assert run("person", "ada", "--on") == "ada is switched on.\n"
@@ -346,7 +346,7 @@ class TestTheCommand:
         [
             (("nobody",), "no account"),
             (("root", "--off"), "only admin"),
-            (("ben", "--pseudonym"), "took no item yet"),
+            (("ben", "--pseudonym"), "has no pseudonym until"),
         ],
     )
     def test_it_says_what_is_wrong(

@@ -136,7 +136,7 @@ class TestWhatIsChosen:
     @pytest.mark.parametrize(
         ("wrong", "told"),
         [
-            ({"name": "ADA"}, "Somebody has this name already"),
+            ({"name": "ADA"}, "This name is taken"),
             ({"name": "a b"}, "valid username"),
             ({"name": ""}, "Choose a name"),
             ({"password": "short", "again": "short"}, "at least 12"),
@@ -248,7 +248,7 @@ class TestUsingItUp:
         join(made, study.ada)
         made.refresh_from_db()
         assert (made.used_by, made.used_at is None) == (study.ada, False)
-        with pytest.raises(PeopleError, match="used or taken back"):
+        with pytest.raises(PeopleError, match="used or revoked"):
             join(made, study.ben)
         assert not Membership.objects.filter(user=study.ben).exists()
 
@@ -264,7 +264,7 @@ class TestUsingItUp:
     ) -> None:
         made = invite("annotator", study.campaign, by=study.root).invitation
         monkeypatch.setattr(timezone, "now", lambda: made.expires_at)
-        with pytest.raises(PeopleError, match="used or taken back"):
+        with pytest.raises(PeopleError, match="used or revoked"):
             join(made, study.ada)
         last = made.expires_at - timedelta(microseconds=1)
         monkeypatch.setattr(timezone, "now", lambda: last)
@@ -276,7 +276,7 @@ class TestUsingItUp:
     ) -> None:
         made = invite("annotator", study.campaign, by=study.root).invitation
         monkeypatch.setattr(invitations, "_check_account", lambda user, password: None)
-        with pytest.raises(AccountError, match="has this name already"):
+        with pytest.raises(AccountError, match="This name is taken"):
             accept(made, "ada", GOOD["password"])
         made.refresh_from_db()
         assert made.used_at is None

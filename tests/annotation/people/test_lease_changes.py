@@ -105,7 +105,7 @@ class TestAllOrNothing:
     def test_a_time_is_set_with_that_of_its_places_or_not_at_all(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(leases, "held", broken)
+        monkeypatch.setattr(leases, "open_assignments", broken)
         with pytest.raises(RuntimeError):
             set_lease(study.campaign, 30)
         assert Campaign.objects.get().hold_minutes == 60

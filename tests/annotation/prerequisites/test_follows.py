@@ -62,9 +62,9 @@ class TestRefusals:
             ("rubric-passage", ["prerequisite= "], "prerequisite names nothing"),
             ("rubric-passage", ["prerequisite=recall"], "follows report-coverage, and campaign"),
             ("report-coverage", ["prerequisite=first"], "does not apply to report-coverage"),
-            ("rubric-passage", ["strata=j"], "is for a shared draw with a prerequisite"),
+            ("rubric-passage", ["strata=j"], "is for a shared sample with a prerequisite"),
             ("rubric-passage", ["prerequisite=first", "strata=j"], "names judge 'j'"),
-            ("rubric-passage", ["prerequisite=first", "strata=j", "sampling=all"], "shared draw"),
+            ("rubric-passage", ["prerequisite=first", "strata=j", "sampling=all"], "shared sample"),
         ],
     )
     def test_a_design_that_cannot_follow(
