@@ -21,7 +21,7 @@ Points = Literal["answers"]
 LONGEST_CODE = 255
 LARGEST = 2**31 - 1
 NAMES = ("prerequisite", "strata", "validates")
-NO_LIST = "is a list such as a,b,c without repeats; mend it"
+NO_LIST = "is a list such as a,b,c without repeats; correct it"
 
 
 def _about(help: str, **rest: Any) -> dict[str, Any]:
@@ -140,14 +140,16 @@ class Design:
             raise DesignError("option per_passage is 0; give 1 or more")
         for name in ("overlap", "human_share"):
             if not 0 < getattr(self, name) <= 1:
-                raise DesignError(f"{name.replace('_', ' ')} is not above 0 and up to 1; mend it")
+                raise DesignError(
+                    f"{name.replace('_', ' ')} is not above 0 and up to 1; correct it"
+                )
         if min(self.development, self.audit) < 0 or self.development + self.audit >= 1:
             raise DesignError("development and audit leave nothing for evaluation; give less")
         if self.prerequisite and (self.development or self.audit):
             raise DesignError("the roles of queries are those of the prerequisite; leave them out")
         named = self.passages.startswith("relevant:") and self.passages != "relevant:"
         if self.passages not in ("all", "relevant") and not named:
-            raise DesignError("option passages is all, relevant or relevant:CAMPAIGN; mend it")
+            raise DesignError("option passages is all, relevant or relevant:CAMPAIGN; correct it")
 
     def options(self) -> dict[str, Any]:
         """Return the options as they are stored with the campaign."""
@@ -169,7 +171,7 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals or name not in options:
             known = ", ".join(sorted(options))
-            raise DesignError(f"option {pair!r} is not K=V with K one of {known}; mend it")
+            raise DesignError(f"option {pair!r} is not K=V with K one of {known}; correct it")
         if name in found:
             raise DesignError(f"option {name} is given twice; keep one")
         found[name] = _read(options[name], value)

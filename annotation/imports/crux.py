@@ -36,7 +36,7 @@ def read_crux(path: Path, rater: str, texts: Texts, notes: ReadNotes) -> Iterato
         elif "relevances" in raw:
             yield from _ratings(Fields(raw, place), rater, texts, notes)
         else:
-            raise InputError(place, "is no CRUX label", "give qlabels.jsonl or qrels.jsonl")
+            raise InputError(place, "is not a CRUX label", "give qlabels.jsonl or qrels.jsonl")
 
 
 def looks_like_crux(record: Mapping[str, Any]) -> bool:

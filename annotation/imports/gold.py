@@ -44,7 +44,7 @@ def set_known(
     if not rows:
         where = f" by {rater!r}" if rater else ""
         place = Place(str(paths[0]))
-        raise InputError(place, f"no label{where} is there", "name a file with known answers")
+        raise InputError(place, f"no label{where} is there", "name a file with gold answers")
     return keep_known(rows, campaign, use)
 
 
@@ -65,7 +65,7 @@ def _kept(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: st
     for each in rows:
         row = each.row
         if row.value is None:
-            raise InputError(row.place, "a known answer needs a value", "leave the line out")
+            raise InputError(row.place, "a gold answer needs a value", "leave the line out")
         place, told = (row.item, each.name, row.variable), (row.value, _reason(row))
         if wanted.setdefault(place, told)[0] != row.value:
             wrong = f"{shown(row.variable)} of unit {shown(row.unit)} is known in two ways"
@@ -113,7 +113,7 @@ def _check_untouched(items: dict[int, Item], places: dict[str, Place]) -> None:
     given = people.order_by("item__position").values_list("item__key", flat=True).first()
     if given is not None:
         wrong = f"item {shown(given)} was given to people already"
-        raise InputError(places[given], wrong, "set known answers before the campaign begins")
+        raise InputError(places[given], wrong, "set gold answers before the campaign begins")
 
 
 def _tell_campaign(campaign: Campaign, use: str) -> None:

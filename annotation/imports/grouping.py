@@ -130,7 +130,7 @@ def _with_words(span: SpanRow, texts: Mapping[str, str], place: Place) -> SpanRo
     text = texts.get(span.field or next(iter(texts), ""), "")
     words = text[span.start : span.end]
     if span.end is None or span.end > len(text) or not words.strip():
-        wrong = f"no words stand from {span.start} to {span.end} of {span.field or 'the text'}"
+        wrong = f"there are no words from {span.start} to {span.end} of {span.field or 'the text'}"
         raise InputError(place, wrong, "give offsets in code points, or the quote")
     return replace(span, text=words)
 
@@ -167,7 +167,7 @@ def check_groups(groups: Iterable[Group]) -> list[Group]:
         kind, place = kinds.setdefault(row.rater, (row.rater_kind, row.place))
         if kind != row.rater_kind:
             wrong = f"{row.rater!r} is a {row.rater_kind} here and a {kind} on line {place.line}"
-            raise InputError(row.place, wrong, "mend rater_kind, or give each a name of its own")
+            raise InputError(row.place, wrong, "correct rater_kind, or give each a name of its own")
     return groups
 
 

@@ -455,7 +455,7 @@ class _Importer:
             raise InputError(
                 group.place,
                 f"rater {rater.name!r} is of kind {rater.kind}, not {group.rater_kind}",
-                "mend rater_kind, or give the rater another name",
+                "correct rater_kind, or give the rater another name",
             )
         return rater
 
@@ -472,7 +472,7 @@ def _circumstances(group: Group, payload: Payload, missing: Reasons) -> Circumst
 
 def _refusal(group: Group, error: RefusedError) -> InputError:
     first = error.problems[0]
-    return InputError(group.place_of(first.unit), str(first), "mend the answer")
+    return InputError(group.place_of(first.unit), str(first), "correct the answer")
 
 
 def _stands_already(assignment: Assignment, group: Group) -> bool:

@@ -81,7 +81,7 @@ class KnownItems:
         own = self.campaign.protocol
         if row.protocol not in (None, own):
             wrong = f"protocol is {shown(row.protocol)}, not {shown(own)}"
-            self._refuse(row, wrong, "give a campaign of that protocol, or mend the line")
+            self._refuse(row, wrong, "give a campaign of that protocol, or correct the line")
 
     def rows_of(self, response: ResponseRow) -> Iterator[LabelRow]:
         """Return a response as label rows. Raises InputError for an unknown item or unit."""

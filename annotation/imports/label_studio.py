@@ -236,7 +236,7 @@ class _Finder:
         wrong = f"task {shown(said.task)} may be each of {count} units of campaign {name!r}"
         mend = 'name "item" and "unit" in its data, as `export --what label-studio` does'
         if not count:
-            wrong = f"task {shown(said.task)} is no unit of campaign {name!r}"
+            wrong = f"task {shown(said.task)} is not a unit of campaign {name!r}"
             mend = f"check its id and its controls, or {mend}"
         raise InputError(said.place, wrong, mend)
 

@@ -46,7 +46,7 @@ def strict_json(text: str) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return members
 
 

@@ -98,7 +98,9 @@ def _units(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
     units = fields.object("units") or {}
     for name, answer in units.items():
         if not isinstance(answer, dict):
-            raise InputError(fields.place, f"unit {shown(name)} is no object", "write its answer")
+            raise InputError(
+                fields.place, f"unit {shown(name)} is not an object", "write its answer"
+            )
     return units
 
 
@@ -111,7 +113,7 @@ def quote_rows(
     searched for in the text.
     """
     if evidence is not None and not isinstance(evidence, list):
-        raise InputError(place, "evidence is no list of quotes", "write {quote, start} for each")
+        raise InputError(place, "evidence is not a list of quotes", "write {quote, start} for each")
     rows: dict[str, tuple[SpanRow, ...]] = {}
     for one in evidence or ():
         quote = Fields(one, place, "a quote", _QUOTE_KEYS)

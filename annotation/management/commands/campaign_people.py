@@ -84,7 +84,7 @@ def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
         yield f"{name} {'counts again' if undone else 'was not left out'} in {campaign.name}."
     if name := options["free"]:
         rows = open_assignments(campaign).filter(rater=_rater(name))
-        yield f"Freed {sum(release(each, Ended.FREED) for each in rows)} places of {name}."
+        yield f"Freed {sum(release(each, Ended.FREED) for each in rows)} leases of {name}."
     # After --add, so that an account added by the same command keeps its items.
     if options["pool"]:
         membership.set_pool(campaign, options["pool"])
@@ -97,7 +97,7 @@ def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
             raise CommandError(f"--hold is 0, or from 5 to {MAX_LEASE} minutes; correct it.")
         set_lease(campaign, minutes or None)
         release_expired(campaign)
-        yield f"A place is held {f'for {minutes} minutes' if minutes else 'for good'}."
+        yield f"Leases last {f'{minutes} minutes' if minutes else 'without end'}."
     if (most := options["items_per_person"]) is not None:
         if most < 0:
             raise CommandError("--items-per-person is 0 or more; correct it.")
@@ -120,9 +120,9 @@ def _rater(name: str) -> Rater:
 
 
 def _facts(campaign: Campaign) -> Iterator[str]:
-    hold = f"{campaign.hold_minutes} minutes" if campaign.hold_minutes else "for good"
+    hold = f"{campaign.hold_minutes} minutes" if campaign.hold_minutes else "without end"
     most = campaign.items_per_person or "no limit"
-    yield f"pool {campaign.pool}; places held {hold}; items per person: {most}"
+    yield f"pool {campaign.pool}; lease {hold}; items per person: {most}"
     for each in campaign.memberships.select_related("user").filter(ended_at=None):
         yield f"member {each.user.username}: {each.role}"
     yield from map(_line, campaign_raters(campaign))

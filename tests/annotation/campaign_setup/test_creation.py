@@ -240,7 +240,7 @@ class TestRefusals:
         [
             ("variables=nope", "has no variable 'nope'; see the protocol's variables"),
             ("variables=", "option variables is a list such as a,b,c without repeats"),
-            ("variables=rating,rating", "without repeats; mend it"),
+            ("variables=rating,rating", "without repeats; correct it"),
             ("seed=-1", "option seed is a whole number; '-1' is none"),
             ("seed=1.5", "option seed is a whole number"),
             ("seed=99999999999", "option seed is a whole number"),

@@ -484,7 +484,7 @@ class TestRefusals:
         line = {"item": "r1", "unit": "q1:a", "variable": "answerable", "missing": "refused",
                 "rater": "a"}  # fmt: skip
         path = write_lines(folder / "none.jsonl", [line])
-        assert "a known answer needs a value" in self.said(path)
+        assert "a gold answer needs a value" in self.said(path)
         with pytest.raises(CommandError, match="no label by 'b' is there"):
             run("set_known", path, "--campaign", "c", "--use", "gold", "--rater", "b")
 

@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[Line, str]] = {
     "another protocol": (
         GOOD | {"protocol": "rubric-passage"},
         'campaign \'c\': protocol is "rubric-passage", not "report-coverage"; '
-        "give a campaign of that protocol, or mend the line",
+        "give a campaign of that protocol, or correct the line",
     ),
     "an empty value": (GOOD | {"value": ""}, "value is not a code"),
     "no value at all": (without("value"), "a label has a value or a missing reason; give one"),
@@ -168,7 +168,7 @@ class TestLines:
         path = write_lines(tmp_path / "l.jsonl", [GOOD, other])
         assert refusal(path) == (
             f"{path}, line 2: 'ann' is a judge here and a human on line 1; "
-            "mend rater_kind, or give each a name of its own"
+            "correct rater_kind, or give each a name of its own"
         )
 
     def test_a_rater_that_is_known_as_another_kind_is_refused(
@@ -178,7 +178,7 @@ class TestLines:
         path = write_lines(tmp_path / "l.jsonl", [GOOD])
         assert refusal(path) == (
             f"{path}, line 1: rater 'ann' is of kind judge, not human; "
-            "mend rater_kind, or give the rater another name"
+            "correct rater_kind, or give the rater another name"
         )
 
     def test_a_key_of_two_kinds_asks_for_the_kind(self, batch: Path, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ class TestResponses:
         [
             ({"item": "zz"}, "item \"zz\" is not in campaign 'c'; check the key"),
             ({"units": {"zz": {}}}, 'unit "zz" of item "r" is not asked; check its name'),
-            ({"units": {"🌉": []}}, 'unit "🌉" is no object; write its answer'),
+            ({"units": {"🌉": []}}, 'unit "🌉" is not an object; write its answer'),
             ({"units": {}}, "the response holds no label; take the line out"),
             ({"units": {"🌉": {"answerable": "maybe"}}}, 'answerable is "maybe"; give one of'),
             ({"units": {"🌉": {"answerable": True}}}, "is not a code; write it as text"),
@@ -349,7 +349,7 @@ class TestResponses:
         answer = {"descriptor": "complete", "deflected": "no", "written": {"text": "x"}}
         row = {"item": "q3", "rater": "ann", "units": {"q3": answer}}
         told = refusal(write_lines(tmp_path / "r.jsonl", [row]))
-        assert "line 1: unit 'q3' written: is not {text, citations}; mend the answer" in told
+        assert "line 1: unit 'q3' written: is not {text, citations}; correct the answer" in told
 
 
 class TestCrux:
@@ -375,7 +375,7 @@ class TestCrux:
 
     def test_a_line_that_is_neither_is_named(self, coverage: Campaign, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "l.jsonl", [GOOD])
-        assert "line 1: is no CRUX label; give qlabels" in refusal(path, "--format", "crux")
+        assert "line 1: is not a CRUX label; give qlabels" in refusal(path, "--format", "crux")
 
 
 @pytest.mark.processes

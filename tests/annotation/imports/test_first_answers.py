@@ -110,7 +110,7 @@ def test_who_is_given_the_item_meanwhile_has_one_assignment(
 
 def test_a_wrong_answer_among_many_leaves_none(tmp_path: Path) -> None:
     lines = [*of_people(4), YES | {"rater": "p9", "spans": [{"start": 5000, "end": 5001}]}]
-    with pytest.raises(Exception, match="line 9: no words stand from 5000"):
+    with pytest.raises(Exception, match="line 9: there are no words from 5000"):
         take(tmp_path, lines)
     left = [model.objects.count() for model in (Rater, Assignment, Response, Label)]
     assert left == [0, 0, 0, 0]

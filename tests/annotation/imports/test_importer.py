@@ -94,7 +94,9 @@ def test_spans_may_come_as_offsets_alone(coverage: Campaign, tmp_path: Path) -> 
 
 def test_offsets_outside_the_text_are_refused(coverage: Campaign, tmp_path: Path) -> None:
     row = YES | {"spans": [{"start": 20, "end": len(FULL) + 1}]}
-    with pytest.raises(Exception, match=r"line 1: no words stand from 20 to \d+ of the text; give"):
+    with pytest.raises(
+        Exception, match=r"line 1: there are no words from 20 to \d+ of the text; give"
+    ):
         take(tmp_path, row)
     assert not Label.objects.exists()
 

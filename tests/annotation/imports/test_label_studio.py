@@ -118,8 +118,8 @@ def test_units_of_one_key_and_two_kinds_have_no_kind() -> None:
 @pytest.mark.parametrize(
     ("answer", "wrong"),
     [
-        (said(Choice("matched", "yes"), task="8"), 'task "8" is no unit of campaign \'c\''),
-        (said(Choice("mood", "good")), 'task "7" is no unit of campaign \'c\''),
+        (said(Choice("matched", "yes"), task="8"), 'task "8" is not a unit of campaign \'c\''),
+        (said(Choice("mood", "good")), 'task "7" is not a unit of campaign \'c\''),
         (said(), 'task "7" may be each of 2 units of campaign \'c\''),
         (said(Choice("matched", "yes"), Choice("holds_points", "yes")),
          'task "7" may be each of 2 units of campaign \'c\''),

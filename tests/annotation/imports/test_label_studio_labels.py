@@ -157,7 +157,7 @@ class TestForeignTasks:
         ("change", "wrong"),
         [
             ({"result": [result("valid", "perhaps")]}, 'valid is "perhaps"'),
-            ({"result": [result("mood", "yes")]}, "is no unit of campaign 'c'"),
+            ({"result": [result("mood", "yes")]}, "is not a unit of campaign 'c'"),
             ({"result": [result("valid", "yes"), result("mood", "yes")]}, 'variable "mood"'),
             (
                 {"result": [result("valid", "") | {"value": {"choices": ["yes", "no"]}}]},

@@ -312,7 +312,7 @@ class TestResponses:
             ({"revision": 0}, '"revision" is 0'),
             ({"seconds": -1}, '"seconds" is -1'),
             ({"assisted_by": "a" * 151}, "assisted_by has 151"),
-            ({"units": {"u": {}, "w": []}}, 'unit "w" is no object'),
+            ({"units": {"u": {}, "w": []}}, 'unit "w" is not an object'),
             ({"value": 1}, 'unknown key "value"'),
         ],
     )
@@ -347,8 +347,8 @@ class TestResponses:
     @pytest.mark.parametrize(
         ("given", "variable", "said"),
         [
-            ({}, "v", "evidence is no list of quotes"),
-            ("", "v", "evidence is no list of quotes"),
+            ({}, "v", "evidence is not a list of quotes"),
+            ("", "v", "evidence is not a list of quotes"),
             ([{"quote": "a"}], "", '"variable" of a quote is missing'),
             ([{"quote": " "}], "v", '"quote" of a quote is empty'),
             ([{"quote": "a", "end": 1}], "v", 'unknown key "end" in a quote'),
@@ -421,7 +421,7 @@ class TestCrux:
         assert looks_like_crux({"answerability": []})
         assert looks_like_crux({"relevances": {}})
         assert not looks_like_crux({"id": "d1"})
-        with pytest.raises(InputError, match="line 1: is no CRUX label"):
+        with pytest.raises(InputError, match="line 1: is not a CRUX label"):
             self.rows(file, {"id": "d1"})
 
     def test_its_rater_is_the_folder(self, tmp_path: Path) -> None:

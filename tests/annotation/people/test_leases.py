@@ -309,5 +309,5 @@ def test_a_crowd_that_loses_its_places_leaves_none_doubled_or_lost(house: Path) 
 def test_the_command_frees_by_the_raters_name(study: Study) -> None:
     study.assignment(study.ada)
     said = run("campaign_people", "Pilot", "--free", study.ada.rater.name)
-    assert said == f"Freed 1 places of {study.ada.rater.name}.\n"
+    assert said == f"Freed 1 leases of {study.ada.rater.name}.\n"
     assert take(study, study.ben)

@@ -306,7 +306,7 @@ class TestTheCommand:
         run("campaign_people", "Pilot", "--pool", "named", "--items-per-person", 2, "--add", "ada")
         submit(study.assignment(study.ada), payload("no"), "page")
         told = run("campaign_people", "Pilot")
-        assert told.startswith("pool named; places held for good; items per person: 2\n")
+        assert told.startswith("pool named; lease without end; items per person: 2\n")
         assert "member ada: annotator\n" in told
         assert f"human {study.ada.rater.name}: 1 answered, 0 held\n" in told
         run("campaign_people", "Pilot", "--remove", "ada", "--items-per-person", 0)
