@@ -226,7 +226,7 @@ def test_a_span_beyond_its_text(cast: Cast) -> None:
     Span.objects.filter(pk=span_of(cast.ben).pk).update(start=9000, end=9005)
     (line,) = found()
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
-    assert line.startswith(f"evidence: {place}: has a span up to 9005, and the report ends at ")
+    assert line.startswith(f"evidence: {place}: has a span up to 9005, but the report ends at ")
 
 
 def test_an_invented_quote(cast: Cast) -> None:
@@ -325,7 +325,7 @@ def _of_somebody_else() -> None:
 @pytest.mark.parametrize(
     ("tamper", "says"),
     [
-        (lambda: Decision.objects.filter(response__revision=2).delete(), "and nobody decided it"),
+        (lambda: Decision.objects.filter(response__revision=2).delete(), "but has no decision"),
         (
             lambda: Decision.objects.filter(response__revision=2).update(
                 unit=Unit.objects.get(item__key=FIRST, name="q:2")
@@ -339,7 +339,7 @@ def _of_somebody_else() -> None:
             "its decision is by a rater who is not a person",
         ),
         (_without_reason, "its decision has no reason"),
-        (_of_somebody_else, "a decision hangs on it, and it is not the Reference's"),
+        (_of_somebody_else, "has a decision, but is not from the Reference's"),
     ],
 )
 def test_a_tampered_decision(cast: Cast, tamper: Callable[[], object], says: str) -> None:

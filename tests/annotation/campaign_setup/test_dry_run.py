@@ -113,7 +113,7 @@ class TestRefusals:
 
     def test_a_name_that_is_taken(self, many: Batch) -> None:
         campaign_of("report-coverage")
-        with pytest.raises(DesignError, match="is there already"):
+        with pytest.raises(DesignError, match="exists already"):
             simulate("c", "report-coverage", many, Design())
 
     def test_more_items_than_a_page_waits_for(self, many: Batch) -> None:

@@ -207,7 +207,7 @@ def test_a_folder_that_holds_something_is_not_written_over(
     folder.mkdir()
     export("dataset", folder)
     before = files_of(folder)
-    with pytest.raises(CommandError, match="is there already; choose another folder"):
+    with pytest.raises(CommandError, match="exists already; choose another folder"):
         export("all", folder)
     assert files_of(folder) == before
 

@@ -447,7 +447,7 @@ class TestRefusals:
         lines = [{**line, "rater": "a"}, {**line, "value": "yes", "rater": "b"}]
         path = write_lines(folder / "two.jsonl", lines)
         assert "known in two ways; keep one, or name a rater" in self.said(path)
-        assert "1 known answers" in run(
+        assert "1 gold answers" in run(
             "set_known", path, "--campaign", "c", "--use", "gold", "--rater", "b"
         )
         assert KnownAnswer.objects.get().value == "yes"

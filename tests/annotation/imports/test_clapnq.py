@@ -143,7 +143,7 @@ def test_the_format_is_recognised_and_loading_twice_changes_nothing(
 ) -> None:
     before = Label.objects.count(), Response.objects.count()
     said = run("import_labels", release, "--campaign", "c")
-    assert "they are there already" in said
+    assert "they exist already" in said
     assert "Imported" not in said
     assert (Label.objects.count(), Response.objects.count()) == before
 
