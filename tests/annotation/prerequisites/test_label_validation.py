@@ -143,7 +143,7 @@ class TestWaiting:
 
     def test_the_list_of_work_says_what_it_waits_for(self, study: Study) -> None:
         page = client_of(study.ada).get(reverse("work")).content.decode()
-        assert f"for the verdicts of judge {JUDGE}." in page
+        assert f"for the labels from judge {JUDGE}." in page
 
     def test_an_ordinary_campaign_has_no_reason_to_wait(self, study: Study) -> None:
         plain: Campaign = second(study.campaign, "Plain")
