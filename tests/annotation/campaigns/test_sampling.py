@@ -197,7 +197,7 @@ class TestUnits:
         ],
     )  # fmt: skip
     def test_the_design_and_the_protocol_say_how_they_are_drawn(
-        self, protocol: Any, sampling: str | None, prerequisite: str, kind: str
+        self, protocol: Any, sampling: Any, prerequisite: str, kind: str
     ) -> None:
         design = Design(sampling=sampling, prerequisite=prerequisite)
         assert sampling_kind(design, protocol) == kind
