@@ -339,7 +339,7 @@ def _of_somebody_else() -> None:
             "its decision is by a rater who is not a person",
         ),
         (_without_reason, "its decision has no reason"),
-        (_of_somebody_else, "has a decision, but is not from the Reference's"),
+        (_of_somebody_else, "has a decision, but is not from the Reference"),
     ],
 )
 def test_a_tampered_decision(cast: Cast, tamper: Callable[[], object], says: str) -> None:

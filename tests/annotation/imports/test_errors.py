@@ -312,7 +312,7 @@ class TestResponses:
             ({"units": {"🌉": {"answerable": True}}}, "is not a code; write it as text"),
             ({"units": {"🌉": {"answerable": ["no"]}}}, "is not a code; write it as text"),
             ({"units": {"🌉": {"colour": "red"}}}, 'variable "colour" is not asked'),
-            ({"units": {"🌉": {"answerable": "no", "evidence": "x"}}}, "evidence is no list"),
+            ({"units": {"🌉": {"answerable": "no", "evidence": "x"}}}, "evidence is not a list"),
             ({"units": {"🌉": {"answerable": "no", "evidence": [1]}}}, "a quote is a number"),
             ({"replicate": 1.5}, "replicate is 1.5; write a whole number"),
             ({"protocol": "key-point-recall"}, 'protocol is "key-point-recall", not "report-c'),
