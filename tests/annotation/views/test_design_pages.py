@@ -104,7 +104,7 @@ class TestNew:
             ("human_share", "nan", "number"),
             ("development", "1", "share from 0 to below 1"),
             ("deadline", "soon", "is no moment"),
-            ("language", "german!", "is no tag"),
+            ("language", "german!", "is not a tag"),
             ("gold_every", "1", "from 2 to 999"),
             ("seed", "-1", "greater than or equal to 0"),
             ("variables", "nothing", "not one of the available choices"),
@@ -203,7 +203,7 @@ class TestPage:
     def test_terms_that_cannot_be_change_nothing(self, rita: Client, study: Study) -> None:
         answer = rita.post(at(study, "terms/"), {"language": "!", "guideline": "Be kind."})
         assert answer.status_code == 422
-        assert "is no tag" in answer.content.decode()
+        assert "is not a tag" in answer.content.decode()
         study.campaign.refresh_from_db()
         assert study.campaign.guideline == ""
 

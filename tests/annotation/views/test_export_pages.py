@@ -120,7 +120,7 @@ def test_an_id_that_trec_s_form_cannot_hold_is_told_before_the_file_begins(
     run("import_labels", write_lines(tmp_path / "l.jsonl", [row]), "--campaign", "c")
     answer = get(rita, made, "qrels", "trec")
     assert answer.status_code == 422
-    assert "holds a blank" in answer.content.decode()
+    assert "contains a blank" in answer.content.decode()
     assert get(rita, made, "qrels", "csv").status_code == 200
 
 
