@@ -103,7 +103,7 @@ class TestNew:
             ("raters_per_item", "0", "greater than or equal to 1"),
             ("human_share", "nan", "number"),
             ("development", "1", "share from 0 to below 1"),
-            ("deadline", "soon", "is no moment"),
+            ("deadline", "soon", "is not a time"),
             ("language", "german!", "is not a tag"),
             ("gold_every", "1", "from 2 to 999"),
             ("seed", "-1", "greater than or equal to 0"),
