@@ -1,8 +1,8 @@
 """Database triggers that refuse to change or delete a row of the audit trail.
 
-The triggers stop mistakes and faulty queries, not an administrator who may drop them: the seals
-are for that. `manage.py flush` still empties every table. A later migration that rebuilds one of
-these tables on SQLite drops its triggers and has to create them again.
+The triggers stop mistakes and faulty queries. They do not stop an administrator, who may drop them;
+the seals show such changes. `manage.py flush` still empties every table. A migration that rebuilds
+one of these tables on SQLite drops its triggers and has to create them again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ $$
 """
 
 
-def put_on(vendor: str) -> Iterator[str]:
-    """The statements that make the triggers."""
+def create_statements(vendor: str) -> Iterator[str]:
+    """Yield the statements that create the triggers."""
     if vendor == "postgresql":
         yield _FUNCTION
         for table in TABLES:
@@ -32,34 +32,34 @@ def put_on(vendor: str) -> Iterator[str]:
                 "FOR EACH ROW EXECUTE FUNCTION audit_append_only()"
             )
     if vendor == "sqlite":
-        for name, table, what in _on_sqlite():
+        for name, table, what in _sqlite_triggers():
             yield (
                 f"CREATE TRIGGER {name} BEFORE {what} ON {table} "
                 f"BEGIN SELECT RAISE(ABORT, '{REFUSED}'); END"
             )
 
 
-def take_off(vendor: str) -> Iterator[str]:
-    """The statements that drop them."""
+def drop_statements(vendor: str) -> Iterator[str]:
+    """Yield the statements that drop the triggers."""
     if vendor == "postgresql":
         for table in TABLES:
             yield f"DROP TRIGGER IF EXISTS {table}_append_only ON {table}"
     if vendor == "sqlite":
-        for name, _, _ in _on_sqlite():
+        for name, _, _ in _sqlite_triggers():
             yield f"DROP TRIGGER IF EXISTS {name}"
 
 
 def migrate(apps: Any, editor: Any) -> None:
-    for statement in put_on(editor.connection.vendor):
+    for statement in create_statements(editor.connection.vendor):
         editor.execute(statement)
 
 
 def migrate_back(apps: Any, editor: Any) -> None:
-    for statement in take_off(editor.connection.vendor):
+    for statement in drop_statements(editor.connection.vendor):
         editor.execute(statement)
 
 
-def _on_sqlite() -> Iterator[tuple[str, str, str]]:
+def _sqlite_triggers() -> Iterator[tuple[str, str, str]]:
     for table in TABLES:
         for what in ("UPDATE", "DELETE"):
             yield f"{table}_no_{what.lower()}", table, what

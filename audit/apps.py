@@ -9,4 +9,4 @@ class Audit(AppConfig):
     name = "audit"
 
     def ready(self) -> None:
-        from audit import signals as logins  # noqa: F401 - listens once it is read
+        from audit import signals  # noqa: F401 - importing it connects its receivers

@@ -1,7 +1,7 @@
 """Event and Seal: rows that are added, and never changed or deleted.
 
-Neither has a foreign key to another table, so a person or a campaign can be deleted and the chain
-still holds. What remains of a deleted person is the number of an account that no longer exists.
+Neither has a foreign key to another table, so a person or a campaign can be deleted without
+breaking the chain. Of a deleted person, only the id of the former account remains.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from django.db import models
 from django.db.models.functions import Now
 
 SITE = 0
-"""The chain of all that belongs to no campaign."""
+"""The chain of events that belong to no campaign."""
 
 
 class Event(models.Model):
-    """One thing that happened. `at` is the database's own clock; the order is that of the ids.
+    """One event. `at` is the time of the database; events are ordered by id.
 
-    `who` is an account's id; none for a command or a stranger. `before` and `after` are keyed
-    digests of a state, from which nobody reads it. `address` is a class of addresses, never one.
-    `facts` are numbers and words of our own lists; no text that somebody wrote gets in.
+    `who` is an account's id, or None for a command or an unknown visitor. `before` and `after` are
+    keyed digests of a state. `address` is a class of addresses, never an address. `facts` are
+    numbers and words from fixed lists, never free text.
     """
 
     event = models.CharField(max_length=40)
@@ -42,10 +42,10 @@ class Event(models.Model):
 
 
 class Seal(models.Model):
-    """A batch of events that is closed: those of its chain above `since`, up to `last`.
+    """A seal over a range of events: those of its chain with ids above `since`, up to `last`.
 
-    `digest` is over the events' lines and the `previous` digest; that of the site's chain is over
-    `heads` besides, the newest digests of the campaigns, so that none can be cut off unseen.
+    `digest` covers the events' lines and the `previous` digest. In the site's chain it also covers
+    `heads`, the newest digests of the campaigns' chains, so that cutting one off shows.
     """
 
     chain = models.BigIntegerField()

@@ -1,7 +1,7 @@
-"""The kinds of events, and recording one in the transaction of the change that it is about.
+"""The kinds of events, and recording an event in the transaction of the change it is about.
 
-The change and its event are stored together or not at all. The request that is being answered
-tells on whose behalf something happens.
+The change and its event are stored together or not at all. The current request determines the
+actor.
 """
 
 from __future__ import annotations
@@ -24,34 +24,37 @@ from audit.models import Event
 from audit.sealing import hold_off_sealing
 
 
-class Asking(NamedTuple):
-    """`who` looks the account up when it is wanted: it is known only once the request is read."""
+class Actor(NamedTuple):
+    """Who acts: `who` looks the account up when needed, since a request is read only later."""
 
     who: Callable[[], int | None] = lambda: None
     request: str = ""
     address: str = "command"
 
 
-NOBODY = Asking()
-_asking: ContextVar[Asking] = ContextVar("asking", default=NOBODY)
+Fact = str | int | bool | None
+COMMAND = Actor()
+_actor: ContextVar[Actor] = ContextVar("actor", default=COMMAND)
+_folded: ContextVar[bool] = ContextVar("folded", default=False)
+_WORD = re.compile(r"[A-Za-z0-9._:+-]{0,60}")
 
 
-def asking() -> Asking:
-    """The request of now; without one, a command or a worker."""
-    return _asking.get()
+def current_actor() -> Actor:
+    """Return the actor of the current request; without a request, a command or a worker."""
+    return _actor.get()
 
 
 @contextmanager
-def on_behalf(of: Asking) -> Iterator[None]:
-    token = _asking.set(of)
+def on_behalf(of: Actor) -> Iterator[None]:
+    token = _actor.set(of)
     try:
         yield
     finally:
-        _asking.reset(token)
+        _actor.reset(token)
 
 
 def address_class(address: str) -> str:
-    """loopback, private, public or unknown: where somebody sat, and no more."""
+    """Return the class of an address: loopback, private, public or unknown."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -62,7 +65,7 @@ def address_class(address: str) -> str:
 
 
 class Kind(NamedTuple):
-    """What happened, in words. `by_rater`: whoever did it is told by the pseudonym, never else."""
+    """A kind of event. With `by_rater`, the trail names the actor by their pseudonym alone."""
 
     title: str
     by_rater: bool = False
@@ -72,58 +75,53 @@ EVENTS: dict[str, Kind] = {
     "login": Kind("Logged in"),
     "login.failed": Kind("Failed to log in"),
     "logout": Kind("Logged out"),
-    "account.made": Kind("Account made"),
+    "account.made": Kind("Account created"),
     "account.role": Kind("Account given another role"),
-    "account.off": Kind("Account switched off"),
-    "account.on": Kind("Account switched on"),
+    "account.off": Kind("Account disabled"),
+    "account.on": Kind("Account enabled"),
     "account.sessions": Kind("Log-ins and tokens of an account ended"),
     "account.pseudonym": Kind("Person given another pseudonym"),
     "account.forgotten": Kind("Account deleted, labels kept"),
-    "token.made": Kind("API token made"),
-    "invitation.made": Kind("Invitation made"),
-    "invitation.revoked": Kind("Invitation taken back"),
+    "token.made": Kind("API token created"),
+    "invitation.made": Kind("Invitation created"),
+    "invitation.revoked": Kind("Invitation revoked"),
     "invitation.used": Kind("Invitation used"),
     "member.added": Kind("Member given a role"),
-    "member.ended": Kind("Member put out"),
-    "exclusion.made": Kind("Rater left out of the statistics"),
-    "exclusion.undone": Kind("Rater counted again"),
-    "places.freed": Kind("Places of a person freed"),
+    "member.ended": Kind("Member removed"),
+    "exclusion.made": Kind("Rater excluded from statistics"),
+    "exclusion.undone": Kind("Rater included again"),
+    "places.freed": Kind("Slots of a person released"),
     "prolific.study": Kind("Study on Prolific set"),
-    "prolific.arrived": Kind("Came from Prolific", by_rater=True),
+    "prolific.arrived": Kind("Arrived from Prolific", by_rater=True),
     "prolific.ended": Kind("Participant ended"),
-    "campaign.made": Kind("Campaign made"),
-    "campaign.people": Kind("Pool, holding time or share of a person changed"),
+    "campaign.made": Kind("Campaign created"),
+    "campaign.people": Kind("Pool, lease or items per person changed"),
     "campaign.terms": Kind("Deadline, guideline, language or practice changed"),
     "campaign.opened": Kind("Campaign opened"),
     "campaign.closed": Kind("Campaign closed"),
-    "known.set": Kind("Known answers set"),
-    "admission.made": Kind("Person let in without the qualification"),
+    "known.set": Kind("Gold answers set"),
+    "admission.made": Kind("Person admitted below the pass mark"),
     "upload.received": Kind("Files of a batch uploaded"),
-    "upload.read": Kind("Upload read anew"),
+    "upload.read": Kind("Upload read again"),
     "upload.kept": Kind("Upload kept as a batch"),
     "upload.discarded": Kind("Upload discarded"),
     "batch.loaded": Kind("Batch loaded"),
-    "batch.digested": Kind("Texts of an older batch given digests"),
+    "batch.digested": Kind("Digests added to an older batch"),
     "preparation.reviewed": Kind("Prepared material reviewed"),
     "answer.changed": Kind("Answer replaced", by_rater=True),
-    "answer.numbered": Kind("Revision given its number by a file"),
+    "answer.numbered": Kind("Revision numbered by an import"),
     "answers.counted": Kind("Answers counted"),
     "adjudication.decided": Kind("Disagreement decided", by_rater=True),
     "adjudication.changed": Kind("Decision on a disagreement changed", by_rater=True),
     "labels.imported": Kind("Labels imported from files"),
     "export": Kind("Exported"),
-    "report.frozen": Kind("Report frozen"),
+    "report.frozen": Kind("Snapshot of a report saved"),
     "judge.made": Kind("Judge defined"),
     "run.started": Kind("Judge run started"),
     "run.changed": Kind("Judge run changed"),
-    "run.stopped": Kind("Judge run told to stop"),
+    "run.stopped": Kind("Judge run asked to stop"),
     "run.ended": Kind("Judge run ended"),
 }
-
-
-Fact = str | int | bool | None
-_WORD = re.compile(r"[A-Za-z0-9._:+-]{0,60}")
-_folded: ContextVar[bool] = ContextVar("folded", default=False)
 
 
 def record(
@@ -135,16 +133,16 @@ def record(
     by: int | None = None,
     **facts: Fact,
 ) -> None:
-    """Writes one event down, unless it is a part of another that is being `folded`.
+    """Record one event, unless it is part of another one that is `folded`.
 
-    `of` is what it happened to, `before` and `after` its state as JSON has it, of which digests
-    are kept. `by` is an account's id where it is another than that of the request. Raises
-    ValueError for an event or a fact that is not one of ours.
+    `of` is the object, and `before` and `after` are its states as JSON, of which only digests are
+    stored. `by` is an account's id if it is not the request's. Raises ValueError for an unknown
+    event or fact.
     """
-    write([made(event, campaign, of, before, after, by, **facts)])
+    write([build_event(event, campaign, of, before, after, by, **facts)])
 
 
-def made(
+def build_event(
     event: str,
     campaign: int | None = None,
     of: models.Model | tuple[str, object] | None = None,
@@ -153,20 +151,20 @@ def made(
     by: int | None = None,
     **facts: Fact,
 ) -> Event:
-    """The row of `record`, for whoever writes many of them at once."""
+    """Return the row of `record` unsaved, to `write` many at once."""
     if event not in EVENTS:
-        raise ValueError(f"{event!r} stands not in audit.recording; add it there")
-    now, (kind, key) = asking(), _object(of)
+        raise ValueError(f"{event!r} is not an event of audit.recording; add it there")
+    actor, (kind, key) = current_actor(), _object(of)
     return Event(
         event=event,
-        who=now.who() if by is None else by,
+        who=actor.who() if by is None else by,
         campaign=campaign,
         object_kind=kind,
         object_id=key,
         before=digest_of(kind, key, before),
         after=digest_of(kind, key, after),
-        request=now.request,
-        address=now.address,
+        request=actor.request,
+        address=actor.address,
         facts={name: _checked(name, fact) for name, fact in facts.items()},
     )
 
@@ -174,7 +172,7 @@ def made(
 def write(events: Sequence[Event]) -> None:
     if not events or _folded.get():
         return
-    # Without a savepoint: if this fails, the change that it tells of must not stand.
+    # Without a savepoint: if this fails, the change itself must roll back, too.
     with transaction.atomic(savepoint=False):
         hold_off_sealing()
         Event.objects.bulk_create(events, batch_size=100)
@@ -182,7 +180,7 @@ def write(events: Sequence[Event]) -> None:
 
 @contextmanager
 def folded() -> Iterator[None]:
-    """What is done within is a part of something that is written down as a whole."""
+    """Record nothing inside, since the caller records the whole as one event."""
     token = _folded.set(True)
     try:
         yield
@@ -191,10 +189,10 @@ def folded() -> Iterator[None]:
 
 
 def digest_of(kind: str, key: str, state: object) -> str:
-    """A keyed digest of a state; empty for none.
+    """Return a keyed digest of a state; empty for None.
 
-    Keyed, since there are few answers to a question: who reads the trail could try them all. It
-    is over the object too, so that equal answers of two people do not look equal.
+    The key stops readers of the trail from trying out all possible answers. The digest covers the
+    object, too, so that equal answers of two people have different digests.
     """
     if state is None:
         return ""
@@ -211,12 +209,12 @@ def _object(of: models.Model | tuple[str, object] | None) -> tuple[str, str]:
 
 
 def _checked(name: str, fact: Any) -> Fact:
-    """Numbers and words of our own: no text that somebody wrote, and no key, looks like one."""
+    """Return a fact if it is a number or a plain word. Raises ValueError for free text or keys."""
     if fact is None or isinstance(fact, int):
         return fact
     if isinstance(fact, str) and _WORD.fullmatch(fact):
         return str(fact)
-    raise ValueError(f"the fact {name} is neither a whole number nor one of our own words")
+    raise ValueError(f"the fact {name} is neither a whole number nor a plain word")
 
 
 def record_export(
@@ -226,9 +224,9 @@ def record_export(
     form: str,
     of: models.Model | tuple[str, object] | None = None,
 ) -> None:
-    """Tells of a file that a request takes along; HEAD only asks whether it is there.
+    """Record a download, unless the request is only HEAD.
 
-    `of` is what the file is of, where it is not the campaign itself.
+    `of` is the object that is exported, if it is not the campaign itself.
     """
     if request.method != "GET":
         return
@@ -236,8 +234,8 @@ def record_export(
     record("export", campaign, of or whole, what=what, form=form)
 
 
-def was_told(request: HttpRequest, campaign: int, what: str, form: str) -> bool:
-    """Whether this account began to take it along within a day."""
+def was_exported(request: HttpRequest, campaign: int, what: str, form: str) -> bool:
+    """Whether this account has started this export within the last day."""
     since = timezone.now() - timedelta(days=1)
     rows = Event.objects.filter(event="export", campaign=campaign, who=request.user.pk)
     return rows.filter(at__gte=since, facts__what=what, facts__form=form).exists()

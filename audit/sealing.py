@@ -2,8 +2,8 @@
 
 PostgreSQL assigns ids before their rows are visible, so a lower id may appear after a higher one.
 Every transaction that records an event therefore holds a shared lock until it ends, and the sealer
-reads the highest id at a moment when nobody holds that lock. The sealer tries and never waits, so
-that no writer waits for it. SQLite has one writer at a time and assigns ids in order.
+reads the highest id at a moment when no transaction holds the lock. The sealer tries and never
+waits, so that no writer waits for it. SQLite has one writer at a time and assigns ids in order.
 """
 
 from __future__ import annotations
@@ -23,27 +23,31 @@ from audit.models import SITE, Event, Seal
 
 LOCK = 0x7A6E_0A0D
 TRIES, PAUSE = 50, 0.1
+CHUNK = 2000
+START = "0" * 64
+Heads = dict[str, list[object]]
+logger = logging.getLogger("tandem.audit")
 
 
 def hold_off_sealing() -> None:
-    """Call it in the transaction, before the event is written."""
+    """Take the shared lock. Call this in the transaction, before the event is written."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [LOCK])
 
 
 def horizon() -> int | None:
-    """The highest id below which all events are there; None where none could be told just now."""
+    """Return the highest id up to which all events are visible, or None if writers never paused."""
     for again in range(TRIES):
         if again:
             time.sleep(PAUSE)
         with transaction.atomic():
-            if _nobody_writes():
+            if _no_writer():
                 return Event.objects.aggregate(last=Max("pk"))["last"] or 0
     return None
 
 
-def _nobody_writes() -> bool:
+def _no_writer() -> bool:
     if connection.vendor != "postgresql":
         return True
     with connection.cursor() as cursor:
@@ -51,29 +55,23 @@ def _nobody_writes() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-logger = logging.getLogger("tandem.audit")
-CHUNK = 2000
-START = "0" * 64
-Heads = dict[str, list[object]]
-
-
 def seal() -> list[Seal]:
-    """Seals what has come since the last time; nothing where nothing came, or another does so now.
+    """Seal the new events; return no seals if there are none, or if another sealer was faster.
 
-    The site's chain is sealed last and holds the heads of those that were sealed with it.
+    The site's chain is sealed last and includes the heads of the chains sealed with it.
     """
     upto = horizon()
     if upto is None:
-        logger.warning("events not sealed: they are being written all the time")
+        logger.warning("events not sealed, since writers never paused")
         return []
     try:
         with transaction.atomic():
             sealed = _sealed(upto)
     except IntegrityError:
-        # Another sealer was quicker; the numbers of seals are unique.
+        # Another sealer was faster; the numbers of seals are unique.
         return []
     for each in sealed:
-        # The log lies elsewhere: who rewrites the whole chain would have to rewrite that, too.
+        # The log is stored elsewhere, so rewriting the whole chain would still show there.
         logger.info("sealed", extra={"seal": str(each), "digest": each.digest})
     return sealed
 
@@ -108,13 +106,13 @@ def _close(chain: int, since: int, upto: int, heads: Heads | None = None) -> Sea
 
 
 def of_chain(chain: int) -> QuerySet[Event]:
-    """The events of a chain, in their order."""
+    """Return the events of a chain, in order."""
     rows = Event.objects.order_by("pk")
     return rows.filter(campaign=None) if chain == SITE else rows.filter(campaign=chain)
 
 
 def digest_over(previous: str, events: Iterable[Event], heads: Heads) -> tuple[int, str]:
-    """How many events there are, and SHA-256 over the digest before, their lines, and the heads."""
+    """Return the number of events, and SHA-256 over the previous digest, their lines, and heads."""
     digest, count = hashlib.sha256(previous.encode()), 0
     for event in events:
         digest.update(line(event).encode())
@@ -124,10 +122,10 @@ def digest_over(previous: str, events: Iterable[Event], heads: Heads) -> tuple[i
 
 
 def line(event: Event) -> str:
-    """What is sealed of an event, as one line of JSON with sorted names."""
-    told = {field.attname: getattr(event, field.attname) for field in Event._meta.concrete_fields}
-    told["at"] = event.at.astimezone(UTC).isoformat(timespec="microseconds")
-    return _canonical(told) + "\n"
+    """Return the sealed values of an event as one line of JSON with sorted names."""
+    values = {field.attname: getattr(event, field.attname) for field in Event._meta.concrete_fields}
+    values["at"] = event.at.astimezone(UTC).isoformat(timespec="microseconds")
+    return _canonical(values) + "\n"
 
 
 def _canonical(value: object) -> str:
@@ -135,20 +133,20 @@ def _canonical(value: object) -> str:
 
 
 def broken() -> Iterator[str]:
-    """A sentence for each seal that does not hold, and for each chain that was cut off."""
+    """Yield a sentence for each broken seal, and for each chain that was cut off."""
     for chain in Seal.objects.order_by("chain").values_list("chain", flat=True).distinct():
         yield from _of_chain(chain)
     yield from _between(_sealed_up_to())
     yield from _heads()
 
 
-def known(digest: str) -> bool:
-    """Whether a digest that somebody kept elsewhere is one of the seals."""
+def is_seal(digest: str) -> bool:
+    """Whether a digest, such as one stored elsewhere, is that of a seal."""
     return Seal.objects.filter(digest=digest).exists()
 
 
 def unsealed() -> int:
-    """How many events no seal holds yet."""
+    """Count the events that are not sealed yet."""
     return Event.objects.filter(pk__gt=_sealed_up_to()).count()
 
 
@@ -156,7 +154,7 @@ def _sealed_up_to() -> int:
     return Seal.objects.filter(chain=SITE).aggregate(last=Max("last"))["last"] or 0
 
 
-def named(chain: int, number: int) -> str:
+def describe_seal(chain: int, number: int) -> str:
     return f"seal {number} of {'the site' if chain == SITE else f'campaign {chain}'}"
 
 
@@ -165,10 +163,10 @@ def _of_chain(chain: int) -> Iterator[str]:
     for seal in Seal.objects.filter(chain=chain).order_by("number").iterator(chunk_size=CHUNK):
         number += 1
         if seal.number != number:
-            yield f"{named(chain, number)} is missing"
+            yield f"{describe_seal(chain, number)} is missing"
             number = seal.number
         elif seal.previous != previous:
-            yield f"{named(chain, number)} does not follow from the one before"
+            yield f"{describe_seal(chain, number)} does not follow from the one before"
         yield from _of_seal(seal)
         previous = seal.digest
 
@@ -176,22 +174,22 @@ def _of_chain(chain: int) -> Iterator[str]:
 def _of_seal(seal: Seal) -> Iterator[str]:
     rows = of_chain(seal.chain).filter(pk__gt=seal.since, pk__lte=seal.last)
     count, digest = digest_over(seal.previous, rows.iterator(chunk_size=CHUNK), seal.heads)
-    which = named(seal.chain, seal.number)
+    which = describe_seal(seal.chain, seal.number)
     if count != seal.count:
-        yield f"{which} was over {seal.count} events, and {count} are there"
+        yield f"{which} covers {seal.count} events, but there are {count}"
     elif digest != seal.digest:
-        yield f"{which} is over other events than are there now"
+        yield f"{which} covers other events than those stored now"
 
 
 def _between(last: int) -> Iterator[str]:
-    """Events that were put in where their chain was sealed already, between its seals."""
-    there = dict(_counts(Event.objects.filter(pk__lte=last), F("campaign"), Count("pk")))
-    held = dict(_counts(Seal.objects.all(), F("chain"), Sum("count")))
-    for chain in sorted({key or SITE for key in (*there, *held)}):
-        events, sealed = there.get(chain or None, 0), held.get(chain, 0)
-        if events != sealed:
-            whose = "the site" if chain == SITE else f"campaign {chain}"
-            yield f"{events} events of {whose} are there where its seals hold {sealed}"
+    """Yield a sentence for each chain with events that were inserted between its seals."""
+    stored = dict(_counts(Event.objects.filter(pk__lte=last), F("campaign"), Count("pk")))
+    sealed = dict(_counts(Seal.objects.all(), F("chain"), Sum("count")))
+    for chain in sorted({key or SITE for key in (*stored, *sealed)}):
+        events, covered = stored.get(chain or None, 0), sealed.get(chain, 0)
+        if events != covered:
+            name = "the site" if chain == SITE else f"campaign {chain}"
+            yield f"{name} has {events} events, but its seals cover {covered}"
 
 
 def _counts(rows: Any, by: F, count: Any) -> Iterator[tuple[int | None, int]]:
@@ -199,9 +197,10 @@ def _counts(rows: Any, by: F, count: Any) -> Iterator[tuple[int | None, int]]:
 
 
 def _heads() -> Iterator[str]:
-    """The site's seals name those of campaigns that were made with them."""
+    """Yield a sentence for each campaign's seal that differs from the head in the site's seal."""
     digests = {(s.chain, s.number): s.digest for s in Seal.objects.exclude(chain=SITE).iterator()}
     for seal in Seal.objects.filter(chain=SITE).iterator():
         for chain, (number, digest) in seal.heads.items():
             if digests.get((int(chain), number)) != digest:
-                yield f"{named(int(chain), number)} is not the one that the site's seals name"
+                name = describe_seal(int(chain), number)
+                yield f"{name} is not the one that the site's seals name"

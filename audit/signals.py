@@ -1,6 +1,6 @@
-"""Records log-ins and log-outs from Django's signals.
+"""Record log-ins and log-outs from Django's signals.
 
-Wrong passwords are recorded where they are counted, in `config.login_guard`.
+`config.login_guard` counts wrong passwords, and records them, too.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from audit.recording import record
 
 
 @receiver(user_logged_in)
-def _came(sender: Any, user: Any, **more: Any) -> None:
+def _record_login(sender: Any, user: Any, **more: Any) -> None:
     record("login", of=("account", user.pk), by=user.pk)
 
 
 @receiver(user_logged_out)
-def _went(sender: Any, user: Any, **more: Any) -> None:
-    # Nobody is told of where the session had ended before.
+def _record_logout(sender: Any, user: Any, **more: Any) -> None:
+    # The user is None if the session had already ended.
     if user is not None:
         record("logout", of=("account", user.pk), by=user.pk)

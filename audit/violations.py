@@ -1,4 +1,4 @@
-"""Check and Violation: how every check of stored data names a rule and a place that breaks it."""
+"""Check and Violation: a rule that stored data must follow, and a place that breaks it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 Where = Mapping[str, str | int]
 Place = dict[str, str | int]
-"""The same, while it is put together."""
+"""A mutable `Where`, while it is built."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that is checked. `mend` is how to repair it, or why nothing repairs it safely."""
+    """One check. `mend` says how to repair a violation, or why no repair is safe."""
 
     name: str
     holds: str
@@ -21,10 +21,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Violation:
-    """One place where a check fails: a sentence that names it, and the same place by keys.
+    """One place where a check fails, as a sentence and by keys.
 
-    `where` holds names as people know them (`campaign`, `rater`, `item`, `unit`, `variable`,
-    `revision`, `batch`, `query` …) and, under `table` and `id`, the row that is meant.
+    `where` has the names that people use (`campaign`, `rater`, `item`, `unit`, `variable`,
+    `revision`, `batch`, `query` …) and, under `table` and `id`, the row.
     """
 
     check: str

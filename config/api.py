@@ -96,10 +96,9 @@ class Root(Resource):
 
 
 class Description(SpectacularAPIView):
-    """The OpenAPI description; it tells the shape of the API and no data.
+    """The OpenAPI description, which contains no data.
 
-    The page that shows it reads it with the session of whoever is logged in; nothing else of the
-    API takes a session.
+    The page that shows it uses the person's session; no other endpoint accepts a session.
     """
 
     authentication_classes = [TokenInHeader, SessionAuthentication]
@@ -121,14 +120,14 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """The handler of 404: a sentence for a script, the page for a person."""
+    """Handle a 404, with a sentence for a script and a page for a person."""
     if wants_data(request):
         sentence = SENTENCES.get(type(exception), NO_ADDRESS)
         return JsonResponse({"error": sentence, "problems": []}, status=404)
     return page_not_found(request, exception)
 
 
-NO_ADDRESS = "there is no such address; each one ends with a slash"
+NO_ADDRESS = "this address does not exist; every address ends with a slash"
 
 v1: list[URLPattern | URLResolver] = [
     path("", Root.as_view(), name="api-root"),

@@ -1,4 +1,4 @@
-"""Django's own apps as Tandem uses them, and the checks of `manage.py check --deploy`."""
+"""The static files app, and a check of `manage.py check --deploy`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 
 
 @register(Tags.security, deploy=True)
-def tls_ends_somewhere(**_: Any) -> list[CheckMessage]:
-    """The web server speaks no TLS: without a proxy every request is sent to https for ever."""
+def check_tls(**_: Any) -> list[CheckMessage]:
+    """Warn if no proxy ends TLS, since the web server would then redirect to https for ever."""
     if settings.PLAIN_HTTP or settings.PROXIES:
         return []
     hint = "set TANDEM_PROXIES=1 behind a proxy with TLS, TANDEM_PLAIN_HTTP=1 on your own machine"
-    return [Warning("Nothing in front of the site ends TLS.", hint=hint, id="tandem.W001")]
+    return [Warning("No proxy ends TLS in front of the site.", hint=hint, id="tandem.W001")]
 
 
 class StaticFiles(StaticFilesConfig):
-    """What packages bring and no page of ours asks for is not collected: it is the most of it."""
+    """Leaves out files of packages that no page uses, which are most of them."""
 
     ignore_patterns = [
         *StaticFilesConfig.ignore_patterns,

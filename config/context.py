@@ -1,4 +1,4 @@
-"""Variables of every template, and static files under names that hold a hash of their content."""
+"""Variables of every template, and static files under names with a hash of their content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 def csp_nonce(request: HttpRequest) -> dict[str, object]:
-    """The nonce under the name that django-htmx's tags look for."""
+    """Return the nonce under the name that django-htmx's tags use."""
     return {"csp_nonce": getattr(request, "csp_nonce", "")}
 
 
@@ -22,10 +22,10 @@ _IMPORTS = HashedFilesMixin._js_module_import_aggregation_patterns[1]  # type: i
 
 
 class HashedFiles(CompressedManifestStaticFilesStorage):
-    """Files name each other by their hashed names too: one changed module changes its importers.
+    """Stores files under hashed names, also in imports, so a changed module changes its importers.
 
-    Ours alone: the files of packages name source maps that are not collected, and hold words in
-    texts and comments that look like an import.
+    The patterns match only this project's files. Files of packages refer to source maps that are
+    not collected, and have texts and comments that look like imports.
     """
 
     support_js_module_import_aggregation = False

@@ -1,4 +1,4 @@
-"""Environment variables: read once and checked, with errors that say what to set."""
+"""Reading and checking environment variables, with errors that say what to set."""
 
 from __future__ import annotations
 
@@ -14,35 +14,44 @@ from django.core.exceptions import ImproperlyConfigured
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
-# Name: what holds where it is not set, and what it says. The documentation is made from this.
+# Name: default and meaning. The documentation is generated from this.
 VARIABLES = {
-    "DEBUG": ("0", "1 for a development start on one's own machine, never on a server."),
-    "SECRET_KEY": ("none", "50 random characters or more; required but for DEBUG=1 or plain HTTP."),
+    "DEBUG": ("0", "1 for development on your own machine, never on a server."),
+    "SECRET_KEY": (
+        "none",
+        "At least 50 random characters; required, except with DEBUG=1 or plain HTTP.",
+    ),
     "ALLOWED_HOSTS": ("none", "The host names that the site answers to, separated by commas."),
-    "CSRF_TRUSTED_ORIGINS": ("none", "Origins besides its own that forms may be sent from."),
+    "CSRF_TRUSTED_ORIGINS": ("none", "Other origins from which forms may be sent."),
     "DATABASE_URL": ("a SQLite file", "postgresql://user:password@host/name, or sqlite:////file."),
     "TANDEM_POOL_SIZE": (
         "10",
-        "Connections to PostgreSQL of a process; WEB_THREADS + 2 at least.",
+        "PostgreSQL connections per process; at least WEB_THREADS + 2.",
     ),
     "CELERY_BROKER_URL": ("the file system", "redis://host:port/0 for Redis or Valkey."),
-    "CELERY_RESULT_BACKEND": ("none", "Tandem needs none: results stand in the database."),
+    "CELERY_RESULT_BACKEND": ("none", "Not needed, since results are in the database."),
     "TIME_ZONE": ("UTC", "The time zone that pages show times in, such as Europe/Paris."),
     "TANDEM_DATA_DIR": ("var/", "The folder for everything that Tandem writes."),
-    "TANDEM_STATIC_DIR": ("static/ in the data folder", "Where collectstatic puts its files."),
+    "TANDEM_STATIC_DIR": (
+        "static/ in the data folder",
+        "The folder for the files of collectstatic.",
+    ),
     "TANDEM_MAX_UPLOAD_MB": (
         "200",
-        "How much may be sent at once, all files together.",
+        "The maximum size of an upload, all files together.",
     ),
     "TANDEM_JUDGE_HOSTS": ("none", "host:port of private judges that the browser may define."),
-    "TANDEM_VLLM": ("vllm", "The program that judges of the backend vllm are served by."),
-    "TANDEM_VLLM_ARGS": ("none", "Options of this machine's own for it, after the judge's."),
+    "TANDEM_VLLM": ("vllm", "The program that serves judges of the backend vllm."),
+    "TANDEM_VLLM_ARGS": (
+        "none",
+        "Options of that program for this machine, after the judge's own.",
+    ),
     "TANDEM_VLLM_WHEELS": ("none", "A folder or page with wheels, for python -m scripts.vllm."),
-    "TANDEM_COMMIT": ("that of the checkout", "The commit that manifests of runs name."),
-    "TANDEM_PROXIES": ("0", "How many proxies of one's own stand in front and set X-Forwarded-*."),
-    "TANDEM_PLAIN_HTTP": ("0", "1 to serve without TLS, on one's own machine only."),
-    "TANDEM_LOG_FORMAT": ("json", "json or text: how the log is written; text with DEBUG=1."),
-    "BIND": ("127.0.0.1:8000", "The address that gunicorn listens at."),
+    "TANDEM_COMMIT": ("the checkout's commit", "The commit that manifests of runs name."),
+    "TANDEM_PROXIES": ("0", "The number of your own proxies in front, which set X-Forwarded-*."),
+    "TANDEM_PLAIN_HTTP": ("0", "1 to serve without TLS, only on your own machine."),
+    "TANDEM_LOG_FORMAT": ("json", "The format of the log: json or text; text with DEBUG=1."),
+    "BIND": ("127.0.0.1:8000", "The address on which gunicorn listens."),
     "WEB_WORKERS": ("2", "Web server processes."),
     "WEB_THREADS": ("4", "Threads in each of them."),
 }
@@ -100,39 +109,40 @@ def time_zone() -> str:
 
 
 def data_dir() -> Path:
-    return made(Path(read("TANDEM_DATA_DIR") or BASE_DIR / "var").resolve())
+    return create_folder(Path(read("TANDEM_DATA_DIR") or BASE_DIR / "var").resolve())
 
 
 def static_dir(folder: Path) -> Path:
-    return made(Path(read("TANDEM_STATIC_DIR") or folder / "static").resolve())
+    return create_folder(Path(read("TANDEM_STATIC_DIR") or folder / "static").resolve())
 
 
-def made(folder: Path) -> Path:
+def create_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ImproperlyConfigured(
-            f"{folder} cannot be made ({error.strerror}); set TANDEM_DATA_DIR to a folder of yours"
+            f"{folder} cannot be created ({error.strerror}); set TANDEM_DATA_DIR to another folder"
         ) from error
     return folder
 
 
 def secret_key(debug: bool, own_machine: bool, folder: Path) -> str:
-    """SECRET_KEY. A start for one's own machine makes one and keeps it; any other is given one.
+    """Return SECRET_KEY; on one's own machine, create and store one if it is not set.
 
-    Whoever knows the key can forge a session, so a short, repetitive or well-known one is refused.
+    The key allows forging sessions. Raises ImproperlyConfigured if it is short, repetitive or well
+    known.
     """
     if key := read("SECRET_KEY"):
-        return key if debug else _strong(key)
+        return key if debug else _check_strength(key)
     if not own_machine:
         raise ImproperlyConfigured(
             f"SECRET_KEY is not set; set it to {LEAST_KEY} random characters ({NEW_KEY}), or "
             "DEBUG=1 on your own machine"
         )
-    return _kept_key(folder / "secret_key")
+    return _stored_key(folder / "secret_key")
 
 
-def _strong(key: str) -> str:
+def _check_strength(key: str) -> str:
     weak = len(key) < LEAST_KEY or len(set(key)) < LEAST_DIFFERENT or _repeats(key)
     if weak or any(word in key.lower() for word in GUESSED):
         raise ImproperlyConfigured(
@@ -142,24 +152,24 @@ def _strong(key: str) -> str:
 
 
 def _repeats(key: str) -> bool:
-    """Whether it is a shorter text, written again and again."""
+    """Whether the key is a repetition of a shorter text."""
     return any(key[period:] == key[:-period] for period in range(1, len(key) // 2 + 1))
 
 
-def _kept_key(path: Path) -> str:
-    """The key in a file, made whole beside it first: several processes may start at once."""
+def _stored_key(path: Path) -> str:
+    """Return the key from a file, created atomically, since several processes may start at once."""
     if not path.exists():
-        beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        with os.fdopen(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+        new = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        with os.fdopen(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(50))
         try:
-            os.link(beside, path)
+            os.link(new, path)
         except FileExistsError:
             pass
         finally:
-            beside.unlink()
+            new.unlink()
     if not (key := path.read_text("utf-8")):
-        raise ImproperlyConfigured(f"{path} is empty; delete it, and a new key is made")
+        raise ImproperlyConfigured(f"{path} is empty; delete it to create a new key")
     return key
 
 
@@ -172,7 +182,7 @@ def database(folder: Path) -> dict[str, object]:
     end; so it gives up soon, and the next request makes it try at once.
     """
     read("DATABASE_URL")
-    # environ warns of an engine that it does not know; the error below says it better.
+    # The error below is clearer than the warning of environ about an unknown engine.
     warnings.filterwarnings("ignore", message="Engine not recognized", module="environ")
     try:
         config = env.db("DATABASE_URL", default=f"sqlite:///{folder / 'tandem.sqlite3'}")
@@ -182,7 +192,7 @@ def database(folder: Path) -> dict[str, object]:
         raise ImproperlyConfigured(UNREADABLE_DATABASE)
     options = config.setdefault("OPTIONS", {})
     if config["ENGINE"].endswith("sqlite3"):
-        # Ours lets writers queue. A connection is kept: to open one takes longer than a request.
+        # This backend queues writers. Connections stay open, since opening one is slow.
         config |= {"ENGINE": "config.sqlite", "CONN_MAX_AGE": 60}
         options |= {
             "transaction_mode": "IMMEDIATE",
@@ -204,7 +214,7 @@ def database(folder: Path) -> dict[str, object]:
 def broker(folder: Path) -> dict[str, object]:
     """CELERY_BROKER_URL and its options, by default the file system broker under the data folder.
 
-    The broker is a doorbell only: which work is due stands in the database.
+    The broker only wakes workers; the database says which work there is.
     """
     url = read("CELERY_BROKER_URL", "filesystem://")
     if url.startswith(("valkey:", "valkeys:")) or ":" not in url:
@@ -215,7 +225,10 @@ def broker(folder: Path) -> dict[str, object]:
         return {"url": url, "options": REDIS_OPTIONS}
     if not url.startswith("filesystem:"):
         return {"url": url, "options": {}}
-    queue, control = made(folder / "broker" / "queue"), made(folder / "broker" / "control")
+    queue, control = (
+        create_folder(folder / "broker" / "queue"),
+        create_folder(folder / "broker" / "control"),
+    )
     options = {
         "data_folder_in": str(queue),
         "data_folder_out": str(queue),
@@ -225,9 +238,9 @@ def broker(folder: Path) -> dict[str, object]:
     return {"url": url, "options": options}
 
 
-# A message that a killed worker held comes back after the timeout, which is five times a pump's
-# time budget; without the other two kombu looks for such messages only every 100 seconds. The
-# socket timeouts keep a broker that does not answer from holding up whoever rings.
+# A message of a killed worker returns after the timeout, which is five times an engine's time
+# budget. Without the next two settings, kombu looks for such messages only every 100 seconds. The
+# socket timeouts keep a broker that does not answer from blocking a sender.
 REDIS_OPTIONS: dict[str, object] = {
     "visibility_timeout": 600,
     "unacked_restore_interval": 10,

@@ -19,20 +19,20 @@ threads = env.whole_number("WEB_THREADS")
 worker_class = "gthread"
 timeout = 60
 graceful_timeout = 25
-keepalive = 65  # longer than the proxies in front, which else send into a closed connection
-# A worker's heartbeat on a disk that is busy would look like a worker that hangs.
+keepalive = 65  # longer than that of proxies, which could otherwise use a closed connection
+# With its heartbeat file on a busy disk, a worker would seem to hang.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
-# A fresh process now and then; the jitter keeps them from all going at once.
+# Workers restart now and then; the jitter keeps them from restarting at once.
 max_requests, max_requests_jitter = 20_000, 2_000
-# Only a proxy of one's own may say which scheme a request came by.
+# Only the site's own proxy may set a request's scheme.
 forwarded_allow_ips = "*" if env.whole_number("TANDEM_PROXIES", least=0) else ""
-# Its control socket would be one more way in, and it lies in somebody's home.
+# The control socket would be another way to control the server, and is in a home folder.
 control_socket_disable = True
-# No header may move the site to another prefix: what a proxy lets through would be another path.
+# No header may set the site's prefix, since a proxy that passes it on would change paths.
 forwarder_headers = ""
-# A query that takes longer than a request may is ended by the server; libpq reads this.
+# The database ends statements that take longer than a request may; libpq reads this.
 raw_env = ["PGOPTIONS=-c statement_timeout=60s -c idle_in_transaction_session_timeout=60s"]
-accesslog = None  # the application writes a line a request, with its id
+accesslog = None  # the application logs a line for each request, with its id
 _FORMAT = "text" if env.flag("DEBUG") else "json"
 logconfig_dict = logging_config(env.one_of("TANDEM_LOG_FORMAT", _FORMAT, "json", "text")) | {
     "incremental": False
@@ -44,10 +44,10 @@ logconfig_dict["loggers"] |= {
 
 
 def on_starting(_: Any) -> None:
-    """Refuses to serve with settings that are not safe; what the checks say tells what to set."""
+    """Refuse to start with unsafe settings, and print what the checks ask to set."""
     plain = env.flag("DEBUG") or env.flag("TANDEM_PLAIN_HTTP")
     strict = () if plain else ("--deploy", "--tag", "security", "--fail-level", "WARNING")
-    # In a process of its own: the workers shall not inherit what the checks have opened.
+    # A separate process, so that workers do not inherit what the checks have opened.
     done = subprocess.run(
         [sys.executable, env.BASE_DIR / "manage.py", "check", *strict],
         capture_output=True,
@@ -60,7 +60,7 @@ def on_starting(_: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Imports what the addresses lead to before the first person asks, who else waits for it."""
+    """Import all views before the first request, which would otherwise wait for it."""
     from django.urls import get_resolver
 
     assert get_resolver().url_patterns

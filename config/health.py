@@ -1,7 +1,7 @@
-"""Health endpoints for probes: the process is alive, and it can do its work.
+"""Health endpoints for probes: whether the process runs, and whether it can work.
 
-They come before every other middleware, since a probe uses a host name that is not in
-ALLOWED_HOSTS, has no TLS and no account. They answer nothing but yes or no.
+They precede every other middleware, since a probe uses a host name that is not in ALLOWED_HOSTS,
+and has no TLS and no account. They answer only yes or no.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Health:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if request.path_info == LIVE:
-            return _told(True)
+            return _answer(True)
         if request.path_info == READY:
-            return _told(self._ready())
+            return _answer(self._ready())
         return self.handle(request)
 
     def _ready(self) -> bool:
-        """Whether the database answers and holds every table that this version needs."""
+        """Whether the database answers and has every table that this version needs."""
         try:
-            # Looking for migrations costs a few queries: once it was well, it stays so.
+            # Looking for migrations costs a few queries, so a positive result is remembered.
             self.migrated = self.migrated or _migrated()
             with connection.cursor() as cursor:
                 cursor.execute("SELECT 1")
@@ -50,8 +50,8 @@ def _migrated() -> bool:
     return not executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
-def _told(well: bool) -> HttpResponse:
-    response = HttpResponse("ok" if well else "not ready", content_type="text/plain")
-    response.status_code = 200 if well else 503
+def _answer(ok: bool) -> HttpResponse:
+    response = HttpResponse("ok" if ok else "not ready", content_type="text/plain")
+    response.status_code = 200 if ok else 503
     response["Cache-Control"] = "no-store"
     return response

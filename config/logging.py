@@ -1,6 +1,6 @@
 """The log: one line for each event, as JSON for a collector or as text for a terminal.
 
-Every line that a request causes carries the request's id, as do its response and its error page.
+Every line of a request has the request's id, as do its response and its error page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Format = Literal["json", "text"]
 
 
 def _without_request(logger: object, method: str, event: dict[str, Any]) -> dict[str, Any]:
-    """Django hangs the whole request onto its lines; the id says which one it was."""
+    """Remove the request object that Django adds; the id identifies the request."""
     event.pop("request", None)
     return event
 
@@ -30,7 +30,7 @@ SHARED: list[Any] = [
 
 
 def logging_config(format: str, level: str = "INFO") -> dict[str, Any]:
-    """A configuration for the standard library's logging, which every library of ours uses."""
+    """Return a configuration for the standard library's logging, which every library here uses."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -41,13 +41,13 @@ def logging_config(format: str, level: str = "INFO") -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             "tandem": {"level": level},
-            # Its word on every attempt to reach the database; what came of it is logged by us.
+            # The pool logs every attempt to reach the database; Tandem logs the outcome.
             "psycopg.pool": {"level": "ERROR"},
-            # It misses a host name in the address of a folder.
+            # Kombu warns that a folder's address has no host name.
             "kombu.connection": {"level": "ERROR"},
-            # Django's own handlers would say everything a second time.
+            # Django's own handlers would repeat every line.
             "django": {"handlers": [], "level": "WARNING", "propagate": True},
-            # What was refused stands in the line of its request; a scanner's visit is no incident.
+            # The line of a refused request has the reason, and a scanner's visit is no incident.
             "django.request": {"level": "ERROR"},
             "django.security": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},

@@ -1,4 +1,4 @@
-"""Counts wrong passwords by account and by address, in django-axes' table."""
+"""Counting wrong passwords by account and by address, in django-axes' table."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ Credentials = dict[str, Any] | None
 
 
 class LogInGuard(AxesDatabaseHandler):
-    """Counts a try before its password is looked at, and takes it back when it was right.
+    """Counts an attempt before checking its password, and uncounts it if the password is correct.
 
-    Axes looks first and counts when the password was wrong, so that as many as come at once pass;
-    and a right password clears the whole address there, so that somebody with an account of his
-    own could guess for ever at another's. Here no more than the limit are ever looked at, and a
-    right password clears only its own account. While the door is shut nothing is counted: the wait
-    is not made longer by those who knock.
+    Axes counts only after the check, so concurrent attempts exceed its limit. It also clears a
+    whole address after a correct password, so a person with an account could guess at other
+    accounts without limit. Here no more attempts than the limit are checked, and a correct password
+    clears only its own account. Attempts during the wait are not counted and do not extend it.
     """
 
     def is_locked(self, request: HttpRequest, credentials: Credentials = None) -> bool:
@@ -38,7 +37,7 @@ class LogInGuard(AxesDatabaseHandler):
             return False
         self.clean_expired_user_attempts(request, credentials)
         self._count(request, credentials)
-        # Each has counted itself before it looks, so of many at once no more than the limit pass.
+        # Every attempt is counted before its check, so concurrent ones cannot exceed the limit.
         return self._left(request, credentials) >= 0
 
     def user_login_failed(
@@ -49,19 +48,19 @@ class LogInGuard(AxesDatabaseHandler):
         if request.axes_locked_out or self.is_locked(request, credentials):
             request.axes_locked_out = True
             request.axes_credentials = credentials
-            # Not the name: people type their password into the wrong field.
+            # The name is not logged, since people type passwords into the wrong field.
             logger.warning("log-in locked", extra={"address": request.axes_ip_address})
             return
-        # The trail names an account that there is, and never what was typed.
-        meant = get_user_model()._default_manager.filter(username=_account(credentials))
-        record("login.failed", of=("account", meant.values_list("pk", flat=True).first()))
+        # The trail names an existing account, and never the text that was typed.
+        accounts = get_user_model()._default_manager.filter(username=_account(credentials))
+        record("login.failed", of=("account", accounts.values_list("pk", flat=True).first()))
 
     def reset_user_attempts(self, request: HttpRequest, credentials: Credentials = None) -> int:
         rows = AccessAttempt.objects.filter(username=_account(credentials))
         return rows.delete()[0]
 
     def _left(self, request: Any, credentials: Credentials) -> int:
-        """How many tries are left; below 0 where more came at once than there were."""
+        """Return the attempts left; negative if more came at once."""
         attempts = zip(
             settings.AXES_LOCKOUT_PARAMETERS,
             self.get_user_attempts(request, credentials),

@@ -1,9 +1,8 @@
 """Middleware: request ids, headers, body limits, session lifetimes, timeouts, the audit actor.
 
-PostgreSQL may work on one statement of a request for 5 seconds, or 60 for requests known to be
-slow: other people's saves wait behind a page that asks for too much. The server ends the
-statement, and the person is told to ask for less. Commands and workers have no such limit, and
-neither has SQLite.
+PostgreSQL ends a statement of a request after 5 seconds, or after 60 for slow kinds of requests,
+since other people's saves wait behind a slow page. The response then asks the person to request
+less. Commands and workers have no such limit, and neither has SQLite.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from django.template.loader import render_to_string
 from django.utils.functional import SimpleLazyObject
 from structlog.contextvars import bound_contextvars
 
-from audit.recording import Asking, address_class, on_behalf
+from audit.recording import Actor, address_class, on_behalf
 from datasets.access import client_address, wants_data
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
@@ -40,7 +39,7 @@ HOUR = 3600
 UTF_8 = ("utf-8", "utf8")
 PAGE = "<!doctype html><html lang=en><title>Refused</title><p>{}.</p></html>"
 
-# No page of ours needs any of these, so no text that gets into one can ask for it.
+# No page uses these features, so injected text cannot use them either.
 HEADERS = {
     "Permissions-Policy": ", ".join(
         f"{feature}=()"
@@ -68,9 +67,9 @@ HEADERS = {
 
 
 def headers(handle: Handler) -> Handler:
-    """Adds what the browser should know, and keeps every page out of its store.
+    """Add security headers, and forbid the browser to cache pages.
 
-    Whoever comes to a shared computer next could go back to a stored page after a log-out.
+    On a shared computer, the next person could otherwise return to a cached page after a log-out.
     """
 
     def handled(request: HttpRequest) -> HttpResponseBase:
@@ -85,10 +84,10 @@ def headers(handle: Handler) -> Handler:
 
 
 class BodyGuard:
-    """Refuses a body by what is announced of it, before a byte of it is read.
+    """Refuses a body by its headers, before a byte of it is read.
 
-    Django looks only at forms, and only while it reads them: JSON for the API and files would come
-    in whole. A view that takes files says so (`datasets.access.takes_files`).
+    Django limits only forms, and only while it reads them, so it would accept JSON and files of any
+    size. A view that takes files is marked by `datasets.access.takes_files`.
     """
 
     def __init__(self, handle: Handler) -> None:
@@ -101,8 +100,8 @@ class BodyGuard:
         self, request: HttpRequest, view: Callable[..., Any], *_: object
     ) -> HttpResponseBase | None:
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
-            return refused(request, 411, "send the body's length with it (Content-Length)")
-        # Django would read by whatever codec it is told, some of which give no text at all.
+            return refused(request, 411, "send the body's length (Content-Length)")
+        # Django would decode with any codec named, and some codecs give no text.
         if (request.content_params or {}).get("charset", "utf-8").lower() not in UTF_8:
             return refused(request, 415, "send the body in UTF-8")
         limit = _limit(request, view)
@@ -112,7 +111,7 @@ class BodyGuard:
 
 
 def _limit(request: HttpRequest, view: Callable[..., Any]) -> int:
-    """Forms may be longer than JSON: a letter of another script takes nine in them."""
+    """Return the limit in bytes. Forms may be longer than JSON, since they encode more letters."""
     files = int(settings.TANDEM_MAX_UPLOAD_MB) * MEGABYTE
     if getattr(view, "takes_files", False):
         return files
@@ -127,52 +126,52 @@ def _length(request: HttpRequest) -> int:
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponseBase:
-    """Something that no browser and no sound script sends; the reason stays in the log."""
-    return refused(request, 400, "this request cannot be read; send it again in a plainer form")
+    """Answer a request that no browser or correct script sends; the log has the reason."""
+    return refused(request, 400, "this request cannot be read; correct it and send it again")
 
 
 def locked(
     request: HttpRequest, response: HttpResponseBase | None = None, credentials: Any = None
 ) -> HttpResponseBase:
-    """After too many wrong passwords: the same whether there is such an account or not."""
+    """Answer after too many wrong passwords, equally for existing and unknown accounts."""
     page = render(request, "accounts/locked.html", status=429)
     page["Retry-After"] = str(HOUR)
     return page
 
 
 def refused(request: HttpRequest, status: int, reason: str) -> HttpResponseBase:
-    """A sentence for whoever sent it: as data for a script, as a page for a person."""
+    """Answer with a reason, as JSON for a script and as a page for a person."""
     if wants_data(request):
         return JsonResponse({"error": reason, "problems": []}, status=status)
-    # No template that looks for the account: the request may be one that cannot be read at all.
+    # A template would look up the account, which an unreadable request may not allow.
     return HttpResponse(PAGE.format(reason[0].upper() + reason[1:]), status=status)
 
 
-IDLE, LONGEST = 12 * 3600, 7 * 24 * 3600
-NOTED = 600  # seen is written down at most so often, since it costs a write
-BEGAN, SEEN = "began", "seen"
+MAX_IDLE, MAX_SESSION = 12 * 3600, 7 * 24 * 3600
+UPDATE_INTERVAL = 600  # seconds between updates of the last use, each of which is a write
+STARTED, LAST_USED = "began", "seen"
 
 
-def sessions_end(handle: Callable[[HttpRequest], HttpResponseBase]) -> Callable[..., object]:
+def session_limits(handle: Callable[[HttpRequest], HttpResponseBase]) -> Callable[..., object]:
     def handled(request: HttpRequest) -> HttpResponseBase:
         if request.session.session_key and "_auth_user_id" in request.session:
-            _look(request, int(time.time()))
+            _check_session(request, int(time.time()))
         return handle(request)
 
     return handled
 
 
-def _look(request: HttpRequest, now: int) -> None:
+def _check_session(request: HttpRequest, now: int) -> None:
     session = request.session
-    began, seen = session.get(BEGAN, now), session.get(SEEN, now)
-    if now - seen > IDLE or now - began > LONGEST:
+    started, last_used = session.get(STARTED, now), session.get(LAST_USED, now)
+    if now - last_used > MAX_IDLE or now - started > MAX_SESSION:
         logout(request)
-    elif BEGAN not in session or now - seen > NOTED:
-        session[BEGAN], session[SEEN] = began, now
+    elif STARTED not in session or now - last_used > UPDATE_INTERVAL:
+        session[STARTED], session[LAST_USED] = started, now
 
 
 SHORT, LONG = "5s", "60s"
-LONG_ONES = (
+SLOW_ROUTES = (
     "export-file",
     "campaign-draws",
     "campaign-audit-file",
@@ -208,88 +207,87 @@ LONG_ONES = (
     "measures",
     "api-measures",
 )
-"""Exports, imports, reports, and what draws, plans or looks through a whole campaign; each is a
-route or a family of them."""
+"""Names of routes, or of families of routes, that process a whole campaign."""
 
-_wanted: ContextVar[str] = ContextVar("statement_timeout", default="")
+_timeout: ContextVar[str] = ContextVar("statement_timeout", default="")
 
 
 class Timeouts:
-    """The limit of each request, set when its connection is taken from the pool."""
+    """Sets a request's statement timeout when its connection is taken from the pool."""
 
     def __init__(self, handle: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.handle = handle
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        token = _wanted.set(SHORT)
+        token = _timeout.set(SHORT)
         try:
             if connection.connection is not None:
                 _apply(connection)
             return self.handle(request)
         finally:
-            _wanted.reset(token)
+            _timeout.reset(token)
 
     def process_view(self, request: HttpRequest, *_: object) -> None:
-        """A session was read by now, so the connection is there with the short limit."""
+        """Raise the limit for a slow route. The session was read with the short limit."""
         match = request.resolver_match
         if match and takes_long(match.view_name):
-            _wanted.set(LONG)
+            _timeout.set(LONG)
             if connection.connection is not None:
                 _apply(connection)
 
 
 def takes_long(name: str) -> bool:
-    return any(name == each or name.startswith(f"{each}-") for each in LONG_ONES)
+    return any(name == each or name.startswith(f"{each}-") for each in SLOW_ROUTES)
 
 
 @receiver(connection_created)
-def _taken(sender: Any, connection: Any, **more: Any) -> None:
+def _set_timeout(sender: Any, connection: Any, **more: Any) -> None:
     _apply(connection)
 
 
 def _apply(connection: Any) -> None:
-    """The connection remembers its limit from one request to the next: it costs nothing mostly."""
-    wanted = _wanted.get()
-    if connection.vendor != "postgresql" or not wanted:
+    """Set the connection's limit, unless it still has it from an earlier request."""
+    timeout = _timeout.get()
+    if connection.vendor != "postgresql" or not timeout:
         return
     raw = connection.connection
-    if getattr(raw, "tandem_limit", None) != wanted:
-        raw.execute("SELECT set_config('statement_timeout', %s, false)", [wanted])
-        raw.tandem_limit = wanted
+    if getattr(raw, "tandem_limit", None) != timeout:
+        raw.execute("SELECT set_config('statement_timeout', %s, false)", [timeout])
+        raw.tandem_limit = timeout
 
 
 logger = logging.getLogger("tandem.requests")
 
 
-OURS = re.compile(r"[0-9A-Za-z_-]{8,64}")
+REQUEST_ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
 RETRY_AFTER = "5"
 CANCELED = "57014"  # query_canceled
-TOO_LONG = "this takes longer than a page may; ask for less, or use the command on the server"
-AWAY = (OperationalError, InterfaceError)
+TOO_LONG = "this takes too long for a page; request less, or use the command on the server"
+DATABASE_ERRORS = (OperationalError, InterfaceError)
 
 
 def request_ids(handle: Handler) -> Handler:
-    """Gives each request an id, or takes that of the proxy in front, and logs how it ended."""
+    """Give each request an id, or use that of the proxy, and log how the request ended."""
 
     def handled(request: HttpRequest) -> HttpResponseBase:
-        # Anybody could send another's; only a proxy of our own is believed.
-        given = request.headers.get("X-Request-ID", "") if settings.PROXIES else ""
-        request.id = given if OURS.fullmatch(given) else uuid.uuid4().hex  # type: ignore[attr-defined]
+        # A client could send another request's id, so only the site's own proxy is trusted.
+        sent = request.headers.get("X-Request-ID", "") if settings.PROXIES else ""
+        request.id = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex  # type: ignore[attr-defined]
         with bound_contextvars(request_id=request.id):  # type: ignore[attr-defined]
-            began = time.perf_counter()
+            started = time.perf_counter()
             response = handle(request)
             response["X-Request-ID"] = request.id  # type: ignore[attr-defined]
-            _log(request, response, time.perf_counter() - began)
+            _log(request, response, time.perf_counter() - started)
         return response
 
     return handled
 
 
 def _log(request: HttpRequest, response: HttpResponseBase, seconds: float) -> None:
-    """A line a request; the query string stays out of it, since it may hold a person's token.
+    """Log a line for the request, without its query string, which may contain a token.
 
-    The account is told where it was looked up anyway: to look it up here costs two queries, and
-    fails where the database is away.
+    The line names the account only if it was looked up already, since a lookup here costs two
+    queries, and fails if the database is away.
     """
     user = _known_user(request)
     logger.info(
@@ -305,13 +303,13 @@ def _log(request: HttpRequest, response: HttpResponseBase, seconds: float) -> No
 
 
 def _known_user(request: HttpRequest) -> AbstractBaseUser | AnonymousUser | None:
-    told = request.__dict__.get("user")
-    # Asking a lazy object what it is would look the account up.
-    return getattr(request, "_cached_user", None) if type(told) is SimpleLazyObject else told
+    user = request.__dict__.get("user")
+    # Evaluating the lazy object would look the account up.
+    return getattr(request, "_cached_user", None) if type(user) is SimpleLazyObject else user
 
 
 class DatabaseAway:
-    """Answers 503 while the database is away, so that whoever asked comes again by itself."""
+    """Answers 503 while the database is away, so that clients try again."""
 
     def __init__(self, handle: Handler) -> None:
         self.handle = handle
@@ -320,7 +318,7 @@ class DatabaseAway:
         return self.handle(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
-        return unavailable(request) if isinstance(error, AWAY) else None
+        return unavailable(request) if isinstance(error, DATABASE_ERRORS) else None
 
 
 def unavailable(request: HttpRequest) -> HttpResponseBase:
@@ -331,44 +329,44 @@ def unavailable(request: HttpRequest) -> HttpResponseBase:
         response["Retry-After"] = RETRY_AFTER
         return response
     logger.error("database away: %s", type(error).__name__ if error else "unknown")
-    sentence = "the database is away; come again in a few seconds"
-    response = _told(request, 503, "503.html", sentence)
+    sentence = "the database is away; try again in a few seconds"
+    response = _answer(request, 503, "503.html", sentence)
     response["Retry-After"] = RETRY_AFTER
     return response
 
 
 def took_too_long(error: BaseException | None) -> bool:
-    """Whether the database ended a statement at its limit (`config.middleware`): it is not away."""
+    """Whether the database ended a statement at its limit, so is not away."""
     return getattr(error and error.__cause__, "sqlstate", None) == CANCELED
 
 
 def broken(request: HttpRequest) -> HttpResponseBase:
-    """Something broke: the answer says under which id it stands in the log, and nothing else."""
-    if isinstance(sys.exc_info()[1], AWAY):
-        # It went away outside a view, where no middleware hears of it: while a session was read.
+    """Answer after an unexpected error, with only the id under which the log has it."""
+    if isinstance(sys.exc_info()[1], DATABASE_ERRORS):
+        # The error was raised outside a view, where no middleware handles it.
         return unavailable(request)
-    sentence = "something broke here; tell this site's admin the header X-Request-ID"
-    return _told(request, 500, "500.html", sentence)
+    sentence = "an unexpected error occurred; tell an admin of this site the header X-Request-ID"
+    return _answer(request, 500, "500.html", sentence)
 
 
-def _told(request: HttpRequest, status: int, template: str, sentence: str) -> HttpResponse:
+def _answer(request: HttpRequest, status: int, template: str, sentence: str) -> HttpResponse:
     if wants_data(request):
         return JsonResponse({"error": sentence, "problems": []}, status=status)
     body = render_to_string(template, {"request_id": getattr(request, "id", "")})
     return HttpResponse(body, status=status)
 
 
-def requests_told(handle: Handler) -> Handler:
-    """Everything that is written down while a request is answered names it and its account."""
+def audit_actor(handle: Handler) -> Handler:
+    """Name the request and its account in every event recorded while the request is answered."""
 
     def handled(request: HttpRequest) -> HttpResponseBase:
         address = address_class(client_address(request))
-        with on_behalf(Asking(partial(_who, request), getattr(request, "id", ""), address)):
+        with on_behalf(Actor(partial(_account, request), getattr(request, "id", ""), address)):
             return handle(request)
 
     return handled
 
 
-def _who(request: HttpRequest) -> int | None:
+def _account(request: HttpRequest) -> int | None:
     user = getattr(request, "user", None)
     return user.pk if user is not None and user.is_authenticated else None

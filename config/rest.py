@@ -8,7 +8,7 @@ from typing import Any
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["datasets.api.parsers.StrictJSONParser"],
-    # No session: a script sends a token, and a page of another site cannot make a browser send one.
+    # No sessions, so a page of another site cannot use a person's session for the API.
     "DEFAULT_AUTHENTICATION_CLASSES": ["datasets.api.authentication.TokenInHeader"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_METADATA_CLASS": None,
@@ -20,7 +20,7 @@ REST_FRAMEWORK: dict[str, Any] = {
         "report": "120/h",
         "import": "60/h",
         "invite": "60/h",
-        # From one address, before anybody is known: a house of people may share it.
+        # Per network address, which many people may share.
         "join": "20/h",
         "arrive": "60/h",
     },

@@ -52,7 +52,7 @@ MIDDLEWARE = [
     "config.middleware.Timeouts",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.middleware.sessions_end",
+    "config.middleware.session_limits",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -60,7 +60,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
-    "config.middleware.requests_told",
+    "config.middleware.audit_actor",
     "config.middleware.DatabaseAway",
 ]
 
@@ -109,8 +109,8 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
-# Wrong passwords for an account and from an address, and an hour's wait. Many people may share an
-# address, so it has more.
+# Wrong passwords per account and per address before an hour's wait. An address has a higher limit,
+# since many people may share it.
 LOGIN_TRIES = {"username": 10, "ip_address": 20}
 AXES_HANDLER = "config.login_guard.LogInGuard"
 AXES_LOCKOUT_CALLABLE = "config.middleware.locked"
@@ -123,7 +123,7 @@ AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AXES_CLIENT_IP_CALLABLE = "datasets.access.client_address"
 
-# Computed reports are shared by all processes; each is a few megabytes at most.
+# All processes share computed reports; each is a few megabytes at most.
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "reports": {
@@ -132,7 +132,7 @@ CACHES = {
         "TIMEOUT": 7 * 24 * 3600,
         "OPTIONS": {"MAX_ENTRIES": 60},
     },
-    # What the lexical rule says of a batch: it never changes, and takes long for a large one.
+    # Labels of the lexical rule, which never change and are slow to compute for a large batch.
     "floors": {
         "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
         "LOCATION": DATA_DIR / "floors",
@@ -223,8 +223,8 @@ TANDEM_VERSION = VERSION
 TANDEM_COMMIT = environment.read("TANDEM_COMMIT")
 TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
 TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
-# On the disk that the quarantine is on, so that a received file need not be copied.
-FILE_UPLOAD_TEMP_DIR = environment.made(DATA_DIR / "uploads" / "incoming")
+# The same disk as the quarantine, so that a received file need not be copied.
+FILE_UPLOAD_TEMP_DIR = environment.create_folder(DATA_DIR / "uploads" / "incoming")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 LONGEST_JSON = 5 * 1024 * 1024 // 2
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000

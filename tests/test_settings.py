@@ -57,7 +57,7 @@ def test_a_data_folder_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) -
     (tmp_path / "file").write_text("")
     done = start(tmp_path / "file" / "folder", DEBUG="1")
     assert done.returncode == 1
-    assert "set TANDEM_DATA_DIR to a folder of yours" in done.stderr
+    assert "set TANDEM_DATA_DIR to another folder" in done.stderr
     assert done.stderr.strip().count("\n") == 0
 
 

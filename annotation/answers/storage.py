@@ -31,7 +31,7 @@ from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Channel, Entry, Problem, RefusedError
 from audit.models import Event
-from audit.recording import made
+from audit.recording import build_event
 from audit.recording import write as write_events
 from datasets.db.prepared import (
     DATABASE,
@@ -281,14 +281,14 @@ def _replacement_event(change: _Change) -> Event:
     before, ready = change.held.current, change.ready
     was = before.payload if before else None
     campaign, of = ready.assignment.item.campaign_id, ("assignment", ready.assignment.pk)
-    return made("answer.changed", campaign, of, was, ready.payload, door=ready.channel)
+    return build_event("answer.changed", campaign, of, was, ready.payload, door=ready.channel)
 
 
 def _numbering_event(change: _Change, row: Sequence[Any]) -> Event:
     """Return the event that a file's revision number left a gap, so that nothing seems deleted."""
     assignment = change.ready.assignment
     of = "assignment", assignment.pk
-    return made("answer.numbered", assignment.item.campaign_id, of, revision=row[REVISION])
+    return build_event("answer.numbered", assignment.item.campaign_id, of, revision=row[REVISION])
 
 
 def _last_revision(change: _Change) -> int:

@@ -28,7 +28,7 @@ from annotation.exports.bundles import (
 from annotation.exports.registry import EXPORTS
 from annotation.exports.writers import FORMS, BlankError
 from annotation.models import Campaign
-from audit.recording import record_export, was_told
+from audit.recording import record_export, was_exported
 from datasets.api.base import READERS, SAFE, Resource, described
 from datasets.api.errors import RefusedBodyError
 from datasets.api.permissions import READ
@@ -168,7 +168,7 @@ class CampaignLines(Lines):
         what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
         # A page after the first belongs to what was begun with it, if anything was.
         goes_on = not self.streamed and "cursor" in self.chosen
-        if not (goes_on and was_told(request, pk, what, form)):
+        if not (goes_on and was_exported(request, pk, what, form)):
             record_export(request, pk, what, form)
         return self.answer(FoundInCampaign(campaign, type(self).export))
 

@@ -1,10 +1,10 @@
 """Django's SQLite backend with a queue in front of its single writer.
 
-A writer that finds SQLite busy sleeps ever longer, up to a tenth of a second, although the other
-writer is done after three milliseconds: this caused the slowest saves. Here a transaction first
-takes its turn, a lock on a file beside the database, and checks for it every millisecond. The lock
-protects nothing: SQLite's own lock does, as before, and writers that do not queue are waited for
-as before.
+A writer that finds SQLite busy sleeps for longer and longer, up to a tenth of a second, although
+the other writer is done after three milliseconds. This caused the slowest saves. Here a transaction
+first takes its turn, a lock on a file beside the database, and tries every millisecond. The file's
+lock only orders the writers; SQLite's own lock still protects the data, also against writers that
+do not queue.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 from django.db.backends.sqlite3 import base, operations
 from django.db.utils import OperationalError
 
-from audit.append_only import put_on, take_off
+from audit.append_only import create_statements, drop_statements
 
-# Its stubs leave out what is overridden here.
+# The stubs lack the methods that are overridden here.
 _Django: Any = base.DatabaseWrapper
 _Cursor: Any = base.SQLiteCursorWrapper
 _Operations: Any = operations.DatabaseOperations
@@ -30,7 +30,7 @@ FREE = -1
 
 
 class Cursor(_Cursor):
-    """A cursor that remembers the SQL it has rewritten: long inserts come again and again."""
+    """A cursor that caches rewritten SQL, since long inserts recur."""
 
     def convert_query(self, query: str, *, param_names: Any = None) -> str:
         if param_names is None:
@@ -44,15 +44,17 @@ def _converted(query: str) -> str:
 
 
 class Operations(_Operations):
-    """`flush` empties the audit trail too, by statements that its triggers would refuse."""
+    """Makes `flush` empty the audit trail, too, by dropping and recreating its triggers."""
 
     def sql_flush(self, style: Any, tables: Any, **how: Any) -> list[str]:
         emptied = super().sql_flush(style, tables, **how)
-        return [*take_off("sqlite"), *emptied, *put_on("sqlite")] if emptied else []
+        return (
+            [*drop_statements("sqlite"), *emptied, *create_statements("sqlite")] if emptied else []
+        )
 
 
 class DatabaseWrapper(_Django):
-    """One connection. The kernel frees the turn of a process that was killed."""
+    """A connection. The kernel releases the turn of a killed process."""
 
     ops_class = Operations
 
@@ -69,24 +71,24 @@ class DatabaseWrapper(_Django):
         try:
             super()._start_transaction_under_autocommit()
         except BaseException:
-            self.give_turn()
+            self.release_turn()
             raise
 
     def _commit(self) -> None:
         super()._commit()
-        self.give_turn()
+        self.release_turn()
 
     def _rollback(self) -> None:
         try:
             super()._rollback()
         finally:
-            self.give_turn()
+            self.release_turn()
 
     def _close(self) -> None:
         try:
             super()._close()
         finally:
-            self.give_turn()
+            self.release_turn()
 
     def _take_turn(self) -> None:
         name = str(self.settings_dict["NAME"])
@@ -95,7 +97,7 @@ class DatabaseWrapper(_Django):
         try:
             turn = os.open(f"{name}-turn", os.O_RDONLY | os.O_CREAT, 0o644)
         except OSError:
-            # Somebody else's folder, say; the database itself tells what is wrong with it.
+            # The folder may be read-only; the database itself reports what is wrong.
             return
         try:
             _wait(turn, time.monotonic() + self.settings_dict["OPTIONS"].get("timeout", 5))
@@ -104,7 +106,7 @@ class DatabaseWrapper(_Django):
             raise
         self._turn = turn
 
-    def give_turn(self) -> None:
+    def release_turn(self) -> None:
         if self._turn != FREE:
             turn, self._turn = self._turn, FREE
             os.close(turn)
@@ -125,9 +127,9 @@ def _is_no_file(name: str) -> bool:
 
 
 def _forget_turns() -> None:
-    """A child would else keep its parent's turn, after the parent has gone."""
+    """Release turns in a forked child, which would otherwise keep its parent's."""
     for wrapper in list(_wrappers):
-        wrapper.give_turn()
+        wrapper.release_turn()
 
 
 _wrappers: weakref.WeakSet[DatabaseWrapper] = weakref.WeakSet()

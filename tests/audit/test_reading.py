@@ -14,7 +14,7 @@ from annotation.models import Rater
 from annotation.people.accounts import forget
 from annotation.people.membership import add_member, end_membership, set_pool
 from audit.models import Event
-from audit.recording import Asking, on_behalf, record
+from audit.recording import Actor, on_behalf, record
 from audit.sealing import seal
 from tests.api.cast import script_of
 from tests.page_cast import Study, client_of, make_study, payload
@@ -32,7 +32,7 @@ def mine(study: Study) -> str:
     """Ada has answered and changed her mind; her pseudonym."""
     assignment = study.assignment(study.ada)
     submit(assignment, payload("no"), "page")
-    with on_behalf(Asking(lambda: study.ada.pk, "r1", "public")):
+    with on_behalf(Actor(lambda: study.ada.pk, "r1", "public")):
         submit(assignment, payload("no", "changed"), "page")
     return str(Rater.objects.get(user=study.ada).name)
 
@@ -52,7 +52,7 @@ def rows(answer: Any) -> list[dict[str, Any]]:
 
 
 def test_a_researcher_reads_a_campaign_and_an_admin_the_site(study: Study) -> None:
-    made = "Campaign made"
+    made = "Campaign created"
     assert made in text(client_of(study.rita).get(of(study)))
     assert client_of(study.rita).get("/audit/").status_code == 403
     assert client_of(study.ada).get(of(study)).status_code == 403
@@ -71,9 +71,9 @@ def test_a_campaign_that_is_not_ones_own_is_not_there(study: Study) -> None:
 
 
 def test_a_rater_is_told_by_the_pseudonym_alone(study: Study, mine: str) -> None:
-    with on_behalf(Asking(lambda: study.ada.pk, "r2", "public")):
+    with on_behalf(Actor(lambda: study.ada.pk, "r2", "public")):
         record("invitation.used", study.campaign.pk)
-    with on_behalf(Asking(lambda: study.rita.pk, "r3", "public")):
+    with on_behalf(Actor(lambda: study.rita.pk, "r3", "public")):
         add_member(study.campaign, study.ada, "annotator", study.rita)
     shown = rows(client_of(study.rita).get(f"/campaigns/{study.campaign.pk}/audit.jsonl"))
     told = {row["event"]: row for row in shown}
@@ -86,7 +86,7 @@ def test_a_rater_is_told_by_the_pseudonym_alone(study: Study, mine: str) -> None
 
 
 def test_the_filter_of_a_person_tells_no_more_than_the_list(study: Study, mine: str) -> None:
-    with on_behalf(Asking(lambda: study.rita.pk, "r3", "public")):
+    with on_behalf(Actor(lambda: study.rita.pk, "r3", "public")):
         add_member(study.campaign, study.ben, "annotator", study.rita)
 
     def found(client: Client, person: str) -> list[str]:

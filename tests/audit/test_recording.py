@@ -11,7 +11,7 @@ from annotation.audit_log import count_answers
 from annotation.models import Assignment, User
 from annotation.people import accounts
 from audit.models import Event
-from audit.recording import Asking, address_class, digest_of, folded, on_behalf, record
+from audit.recording import Actor, address_class, digest_of, folded, on_behalf, record
 from audit.sealing import broken, seal
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
@@ -47,7 +47,7 @@ def test_what_is_a_part_of_something_is_not_told_by_itself() -> None:
 
 
 def test_an_event_names_the_request_and_the_class_of_its_address() -> None:
-    with on_behalf(Asking(lambda: 4, "id-of-the-request", address_class("10.0.0.7"))):
+    with on_behalf(Actor(lambda: 4, "id-of-the-request", address_class("10.0.0.7"))):
         record("account.on", of=("account", 5))
     record("account.off", of=("account", 5))
     asked, by_command = Event.objects.order_by("pk")
@@ -69,12 +69,12 @@ def test_of_an_address_only_its_class_is_kept(address: str, found: str) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("fact", ["two words", "x" * 61, "sk-ü", 1.5, ["a"], {"a": 1}])
 def test_no_text_gets_in_as_a_fact(fact: object) -> None:
-    with pytest.raises(ValueError, match="neither a whole number nor one of our own words"):
+    with pytest.raises(ValueError, match="neither a whole number nor a plain word"):
         record("export", what=fact)  # type: ignore[arg-type]
 
 
 def test_an_unknown_event_is_a_mistake_of_ours() -> None:
-    with pytest.raises(ValueError, match="stands not in"):
+    with pytest.raises(ValueError, match="is not an event of"):
         record("something.happened")
 
 

@@ -11,10 +11,10 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 
 from audit import sealing
-from audit.append_only import REFUSED, put_on, take_off
+from audit.append_only import REFUSED, create_statements, drop_statements
 from audit.models import SITE, Event, Seal
 from audit.recording import record
-from audit.sealing import broken, known, seal, unsealed
+from audit.sealing import broken, is_seal, seal, unsealed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 CAMPAIGN, OTHER = 7, 8
@@ -37,10 +37,10 @@ def trail() -> list[Seal]:
 def a_thief() -> Iterator[None]:
     """Somebody who can drop triggers."""
     with connection.cursor() as cursor:
-        for statement in take_off(connection.vendor):
+        for statement in drop_statements(connection.vendor):
             cursor.execute(statement)
         yield
-        for statement in put_on(connection.vendor):
+        for statement in create_statements(connection.vendor):
             cursor.execute(statement)
 
 
@@ -67,13 +67,13 @@ def test_an_untouched_trail_holds(trail: list[Seal]) -> None:
 def test_a_changed_event_breaks_its_seal(trail: list[Seal], change: dict[str, object]) -> None:
     with a_thief():
         Event.objects.filter(campaign=CAMPAIGN, event="campaign.closed").update(**change)
-    assert list(broken()) == ["seal 2 of campaign 7 is over other events than are there now"]
+    assert list(broken()) == ["seal 2 of campaign 7 covers other events than those stored now"]
 
 
 def test_broken_seals_are_told_chain_by_chain(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.update(event="something.else")
-    chains = [each.split(" is over")[0].partition(" of ")[2] for each in broken()]
+    chains = [each.split(" covers")[0].partition(" of ")[2] for each in broken()]
     site, mine, other = "the site", f"campaign {CAMPAIGN}", f"campaign {OTHER}"
     assert chains == [site, site, mine, mine, other]
 
@@ -81,15 +81,15 @@ def test_broken_seals_are_told_chain_by_chain(trail: list[Seal]) -> None:
 def test_a_changed_time_breaks_its_seal(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.filter(event="logout").update(at=trail[0].at)
-    assert list(broken()) == ["seal 3 of the site is over other events than are there now"]
+    assert list(broken()) == ["seal 3 of the site covers other events than those stored now"]
 
 
 def test_a_deleted_event_breaks_its_seal(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.filter(event="login").delete()
     assert list(broken()) == [
-        "seal 1 of the site was over 1 events, and 0 are there",
-        "1 events of the site are there where its seals hold 2",
+        "seal 1 of the site covers 1 events, but there are 0",
+        "the site has 1 events, but its seals cover 2",
     ]
 
 
@@ -98,7 +98,7 @@ def test_an_inserted_event_breaks_the_seal_that_it_was_put_under(trail: list[Sea
     with a_thief():
         Event.objects.filter(pk=moved).delete()
         Event.objects.create(pk=moved, event="login")
-    assert "seal 2 of the site was over 0 events, and 1 are there" in list(broken())
+    assert "seal 2 of the site covers 0 events, but there are 1" in list(broken())
 
 
 def test_an_event_put_in_between_two_seals_of_its_campaign_is_found(trail: list[Seal]) -> None:
@@ -106,8 +106,8 @@ def test_an_event_put_in_between_two_seals_of_its_campaign_is_found(trail: list[
     with a_thief():
         Event.objects.filter(pk=gone).update(campaign=OTHER)
     found = list(broken())
-    assert "2 events of campaign 8 are there where its seals hold 1" in found
-    assert "seal 3 of the site was over 1 events, and 0 are there" in found
+    assert "campaign 8 has 2 events, but its seals cover 1" in found
+    assert "seal 3 of the site covers 1 events, but there are 0" in found
 
 
 def test_a_seal_that_is_gone_from_the_middle_is_found(trail: list[Seal]) -> None:
@@ -122,7 +122,7 @@ def test_where_events_are_written_all_the_time_nothing_is_sealed(
     trail: list[Seal], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     record("login", by=2)
-    monkeypatch.setattr(sealing, "_nobody_writes", lambda: False)
+    monkeypatch.setattr(sealing, "_no_writer", lambda: False)
     monkeypatch.setattr(sealing, "PAUSE", 0)
     assert seal() == []
     assert "being written all the time" in caplog.text
@@ -187,9 +187,9 @@ def test_commands_seal_and_check(trail: list[Seal], capsys: pytest.CaptureFixtur
     assert "7 seals hold; 0 events wait" in capsys.readouterr().out
     with pytest.raises(CommandError, match="1 faults"):
         call_command("check_audit", head="0" * 64)
-    assert known(head)
+    assert is_seal(head)
     with a_thief():
         Event.objects.filter(event="login", who=2).update(who=3)
     with pytest.raises(CommandError, match="does not hold"):
         call_command("check_audit")
-    assert "Seal 4 of the site is over other events" in capsys.readouterr().out
+    assert "Seal 4 of the site covers other events" in capsys.readouterr().out

@@ -17,21 +17,21 @@ from annotation.models import Campaign, User
 from audit import sealing
 from audit.models import SITE, Event, Seal
 from audit.recording import (
+    COMMAND,
     EVENTS,
-    NOBODY,
-    Asking,
+    Actor,
     address_class,
-    asking,
+    build_event,
+    current_actor,
     digest_of,
     folded,
-    made,
     on_behalf,
     record,
     record_export,
-    was_told,
+    was_exported,
     write,
 )
-from audit.sealing import START, broken, digest_over, known, line, named, seal, unsealed
+from audit.sealing import START, broken, describe_seal, digest_over, is_seal, line, seal, unsealed
 from tests.audit.test_seals import a_thief
 from tests.page_cast import _user
 
@@ -48,7 +48,7 @@ class TestWhatAnEventHolds:
          (User(pk=3), "user", "3")],
     )  # fmt: skip
     def test_it_names_what_it_happened_to(self, of: Any, kind: str, key: str) -> None:
-        event = made("login", 4, of, {"a": 1}, {"a": 2}, by=6, n=1)
+        event = build_event("login", 4, of, {"a": 1}, {"a": 2}, by=6, n=1)
         assert (event.event, event.campaign, event.who) == ("login", 4, 6)
         assert (event.object_kind, event.object_id) == (kind, key)
         assert event.before == digest_of(kind, key, {"a": 1})
@@ -56,32 +56,32 @@ class TestWhatAnEventHolds:
         assert event.facts == {"n": 1}
 
     def test_who_acts_is_the_account_of_the_request_unless_another_is_named(self) -> None:
-        with on_behalf(Asking(lambda: 4, "r", "private")):
-            assert (made("login").who, made("login", by=0).who) == (4, 0)
-            assert (made("login").request, made("login").address) == ("r", "private")
-        nobody = made("login")
+        with on_behalf(Actor(lambda: 4, "r", "private")):
+            assert (build_event("login").who, build_event("login", by=0).who) == (4, 0)
+            assert (build_event("login").request, build_event("login").address) == ("r", "private")
+        nobody = build_event("login")
         assert (nobody.who, nobody.request, nobody.address) == (None, "", "command")
-        assert asking() is NOBODY
+        assert current_actor() is COMMAND
 
     def test_a_request_that_fails_leaves_its_name_to_nobody(self) -> None:
-        with pytest.raises(RuntimeError), on_behalf(Asking(lambda: 4)):
+        with pytest.raises(RuntimeError), on_behalf(Actor(lambda: 4)):
             raise RuntimeError
-        assert asking() is NOBODY
-        with on_behalf(Asking(lambda: 4)):
-            with on_behalf(Asking(lambda: 5)):
-                assert asking().who() == 5
-            assert asking().who() == 4
+        assert current_actor() is COMMAND
+        with on_behalf(Actor(lambda: 4)):
+            with on_behalf(Actor(lambda: 5)):
+                assert current_actor().who() == 5
+            assert current_actor().who() == 4
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("fact", [None, 0, 7, True, False, "", "x" * 60, "a.b_c:d+e-f9"])
     def test_numbers_and_words_of_our_own_are_facts(self, fact: Any) -> None:
-        assert made("login", fact=fact).facts == {"fact": fact}
+        assert build_event("login", fact=fact).facts == {"fact": fact}
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("fact", ["x" * 61, "a b", "a\n", "é", 0.5, b"a", ["a"]])
     def test_nothing_else_is(self, fact: Any) -> None:
         with pytest.raises(ValueError, match="the fact fact is neither"):
-            made("login", fact=fact)
+            build_event("login", fact=fact)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", ["", 0, False, [], {}])
@@ -112,7 +112,7 @@ class TestWhatAnEventHolds:
                 record("login")
             record("login")
         write([])
-        write([made("login"), made("logout")])
+        write([build_event("login"), build_event("logout")])
         told = Event.objects.order_by("pk").values_list("event", flat=True)
         assert list(told) == ["logout", "login", "logout"]
 
@@ -182,7 +182,7 @@ class TestExports:
         Event.objects.create(
             **{"event": "export", "campaign": 7, "who": 1, "at": NOW, "facts": facts, **changes}
         )
-        assert was_told(request, 7, "labels", "csv") is told
+        assert was_exported(request, 7, "labels", "csv") is told
 
 
 class TestWhatASealIsOver:
@@ -284,12 +284,12 @@ class TestChecking:
         return found
 
     def test_a_chain_is_named_by_its_campaign(self) -> None:
-        assert named(SITE, 2) == "seal 2 of the site"
-        assert named(7, 3) == "seal 3 of campaign 7"
+        assert describe_seal(SITE, 2) == "seal 2 of the site"
+        assert describe_seal(7, 3) == "seal 3 of campaign 7"
 
     def test_a_digest_is_known_if_a_seal_has_it(self, trail: list[Seal]) -> None:
-        assert known(trail[0].digest)
-        assert not known("0" * 64)
+        assert is_seal(trail[0].digest)
+        assert not is_seal("0" * 64)
 
     def test_what_the_site_has_not_sealed_waits_even_if_a_campaign_has(
         self, trail: list[Seal]
@@ -306,19 +306,19 @@ class TestChecking:
             Seal.objects.filter(chain=7, number=2).delete()
         assert list(broken()) == [
             "seal 2 of campaign 7 is missing",
-            "3 events of campaign 7 are there where its seals hold 2",
+            "campaign 7 has 3 events, but its seals cover 2",
             "seal 2 of campaign 7 is not the one that the site's seals name",
         ]
         with a_thief():
             Seal.objects.filter(chain=7, number=3).update(digest="0" * 64)
-        assert "seal 3 of campaign 7 is over other events than are there now" in list(broken())
+        assert "seal 3 of campaign 7 covers other events than those stored now" in list(broken())
 
     def test_a_seal_that_does_not_follow_is_named(self, trail: list[Seal]) -> None:
         with a_thief():
             Seal.objects.filter(chain=7, number=2).update(previous="1" * 64)
         assert list(broken()) == [
             "seal 2 of campaign 7 does not follow from the one before",
-            "seal 2 of campaign 7 is over other events than are there now",
+            "seal 2 of campaign 7 covers other events than those stored now",
         ]
 
     def test_a_first_seal_follows_from_nothing(self, trail: list[Seal]) -> None:
@@ -330,7 +330,7 @@ class TestChecking:
         with a_thief():
             Seal.objects.filter(chain=SITE, number=2).update(heads={"7": [2, "0" * 64]})
         assert list(broken()) == [
-            "seal 2 of the site is over other events than are there now",
+            "seal 2 of the site covers other events than those stored now",
             "seal 2 of campaign 7 is not the one that the site's seals name",
         ]
 
@@ -338,8 +338,8 @@ class TestChecking:
         with a_thief():
             Seal.objects.filter(chain=7, number=1).update(count=5)
         assert list(broken()) == [
-            "seal 1 of campaign 7 was over 5 events, and 1 are there",
-            "3 events of campaign 7 are there where its seals hold 7",
+            "seal 1 of campaign 7 covers 5 events, but there are 1",
+            "campaign 7 has 3 events, but its seals cover 7",
         ]
 
     def test_events_without_any_seal_of_their_chain_are_told(self, trail: list[Seal]) -> None:
@@ -347,9 +347,9 @@ class TestChecking:
             Event.objects.filter(pk=trail[0].last).update(campaign=8)
             Event.objects.filter(pk=trail[0].last - 1).update(campaign=8)
         told = list(broken())
-        assert "2 events of campaign 8 are there where its seals hold 0" in told
-        assert "2 events of the site are there where its seals hold 3" in told
-        assert "2 events of campaign 7 are there where its seals hold 3" in told
+        assert "campaign 8 has 2 events, but its seals cover 0" in told
+        assert "the site has 2 events, but its seals cover 3" in told
+        assert "campaign 7 has 2 events, but its seals cover 3" in told
 
     def test_what_waits_for_a_seal_is_no_fault(self, trail: list[Seal]) -> None:
         record("login", 8)

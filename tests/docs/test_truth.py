@@ -26,9 +26,9 @@ from annotation.imports.gold import EVERY
 from annotation.models import Campaign, Response, User, rater_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
-from config.apps import tls_ends_somewhere
+from config.apps import check_tls
 from config.env import VARIABLES
-from config.middleware import IDLE, LONGEST
+from config.middleware import MAX_IDLE, MAX_SESSION
 from config.rest import REST_FRAMEWORK
 from datasets.api.hooks import HOURS
 from datasets.api.permissions import SCOPES
@@ -157,14 +157,14 @@ def test_what_the_annotator_reads_of_a_missing_highlight_is_quoted() -> None:
 
 
 def test_no_start_of_a_server_without_what_the_page_names() -> None:
-    (warning,) = tls_ends_somewhere_alone()
+    (warning,) = check_tls_alone()
     assert f"Not started: ({warning.id}) {warning.msg}" in read("how-to/deploy.md")
     assert f"({warning.id}) {warning.msg}" in read("how-to/troubleshooting.md")
 
 
-def tls_ends_somewhere_alone() -> list[CheckMessage]:
+def check_tls_alone() -> list[CheckMessage]:
     with override_settings(PLAIN_HTTP=False, PROXIES=0):
-        return tls_ends_somewhere()
+        return check_tls()
 
 
 def test_the_limits_of_the_api_are_those_of_the_settings() -> None:
@@ -185,7 +185,7 @@ def test_the_limits_of_the_api_are_those_of_the_settings() -> None:
 
 
 def test_sessions_last_as_the_pages_say() -> None:
-    hours, days = IDLE // 3600, LONGEST // 86400
+    hours, days = MAX_IDLE // 3600, MAX_SESSION // 86400
     assert f"{hours} hours after the last request, {days} days at most" in read("privacy.md")
     assert f"{hours} hours after the last request, and {days}" in read("how-to/deploy.md")
 

@@ -58,7 +58,7 @@ class TestSessions:
         """What the session holds after a request."""
         session = self.Session({"_auth_user_id": "1", **kept})
         request: Any = SimpleNamespace(session=session)
-        assert middleware.sessions_end(lambda asked: HttpResponse("well"))(request)
+        assert middleware.session_limits(lambda asked: HttpResponse("well"))(request)
         return {name: session[name] for name in ("began", "seen") if name in session}
 
     @pytest.mark.every_case
@@ -96,7 +96,7 @@ class TestSessions:
         session = self.Session(kept, seen=0)
         session.session_key = key  # type: ignore[assignment]
         request: Any = SimpleNamespace(session=session)
-        middleware.sessions_end(lambda asked: HttpResponse("well"))(request)
+        middleware.session_limits(lambda asked: HttpResponse("well"))(request)
         assert not out
         assert "began" not in session
 
@@ -189,7 +189,7 @@ class TestWhatBreaks:
         assert self.in_a_view(ValueError("x")) is None
         answer = self.outside(ValueError("secret"), **AS_DATA)
         assert answer.status_code == 500
-        assert "something broke" in json.loads(answer.content)["error"]
+        assert "unexpected error" in json.loads(answer.content)["error"]
         page = self.outside(ValueError("secret"))
         assert (page.status_code, b"the-id" in page.content) == (500, True)
         assert b"secret" not in page.content + answer.content
@@ -262,11 +262,11 @@ class TestBodies:
         answer: Any = middleware.bad_request(asked(**AS_DATA))
         assert answer.status_code == 400
         assert json.loads(answer.content) == {
-            "error": "this request cannot be read; send it again in a plainer form", "problems": [],
+            "error": "this request cannot be read; correct it and send it again", "problems": [],
         }  # fmt: skip
         page: Any = middleware.bad_request(asked(), ValueError("secret"))
         assert page.status_code == 400
-        assert "<p>This request cannot be read; send" in page.content.decode()
+        assert "<p>This request cannot be read; correct" in page.content.decode()
         assert middleware.locked(asked())["Retry-After"] == "3600"
 
 

@@ -102,9 +102,9 @@ class TestSessions:
         client = client_of(study.ada)
         for _ in range(3):
             assert self.logged_in(client)
-            clock[0] += middleware.IDLE - 1
+            clock[0] += middleware.MAX_IDLE - 1
         assert self.logged_in(client)
-        clock[0] += middleware.IDLE + 1
+        clock[0] += middleware.MAX_IDLE + 1
         assert not self.logged_in(client)
         assert Session.objects.count() == 0
 
@@ -114,14 +114,14 @@ class TestSessions:
         client = client_of(study.ada)
         for _ in range(2):
             assert self.logged_in(client)
-            clock[0] += middleware.IDLE
+            clock[0] += middleware.MAX_IDLE
         assert self.logged_in(client)
 
     def test_they_hold_to_the_last_second_of_a_week(self, study: Study, clock: list[float]) -> None:
         client, began = client_of(study.ada), clock[0]
-        while clock[0] < began + middleware.LONGEST:
+        while clock[0] < began + middleware.MAX_SESSION:
             assert self.logged_in(client)
-            clock[0] = min(clock[0] + middleware.IDLE, began + middleware.LONGEST)
+            clock[0] = min(clock[0] + middleware.MAX_IDLE, began + middleware.MAX_SESSION)
         assert self.logged_in(client)
         clock[0] += 1
         assert not self.logged_in(client)
@@ -130,9 +130,9 @@ class TestSessions:
         client = client_of(study.ada)
         for _ in range(14):
             assert self.logged_in(client)
-            clock[0] += middleware.IDLE - 60
+            clock[0] += middleware.MAX_IDLE - 60
         assert self.logged_in(client)
-        clock[0] += middleware.IDLE - 60
+        clock[0] += middleware.MAX_IDLE - 60
         assert not self.logged_in(client)
 
     def test_work_writes_them_down_only_now_and_then(
@@ -141,7 +141,7 @@ class TestSessions:
         client = client_of(study.ada)
         assert self.logged_in(client)
         before = Session.objects.get().session_data
-        clock[0] += middleware.NOTED - 1
+        clock[0] += middleware.UPDATE_INTERVAL - 1
         assert self.logged_in(client)
         assert Session.objects.get().session_data == before
 
@@ -160,9 +160,9 @@ def test_a_new_password_ends_the_tokens(study: Study) -> None:
 
 def test_a_server_without_tls_in_front_is_warned_of(settings: Settings) -> None:
     settings.PLAIN_HTTP, settings.PROXIES = False, 0
-    assert [found.id for found in apps.tls_ends_somewhere()] == ["tandem.W001"]
+    assert [found.id for found in apps.check_tls()] == ["tandem.W001"]
     settings.PROXIES = 1
-    assert apps.tls_ends_somewhere() == []
+    assert apps.check_tls() == []
 
 
 def test_first_starts_at_the_same_moment_agree_on_a_key(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_the_page_says_what_to_do_and_when(study: Study) -> None:
         given = {"username": "ada", "password": PASSWORD}
         answer = client.post("/login/", given, headers=headers)
         assert answer.status_code == 429
-        assert "Too many tries" in answer.content.decode()
+        assert "Too many attempts" in answer.content.decode()
         assert answer.headers["Retry-After"] == "3600"
         assert "Access-Control-Allow-Origin" not in answer.headers
 

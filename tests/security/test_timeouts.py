@@ -16,7 +16,7 @@ pytestmark = pytest.mark.postgresql
 
 def test_every_long_one_is_a_route_or_a_family() -> None:
     names = [route.name for route in ROUTES]
-    for each in middleware.LONG_ONES:
+    for each in middleware.SLOW_ROUTES:
         assert any(name == each or name.startswith(f"{each}-") for name in names), each
 
 
@@ -48,9 +48,9 @@ class Wrapped:
 def test_a_connection_is_told_only_when_its_limit_changes() -> None:
     raw = Raw()
     for wanted in ("", middleware.SHORT, middleware.SHORT, middleware.LONG, middleware.SHORT):
-        token = middleware._wanted.set(wanted)
+        token = middleware._timeout.set(wanted)
         middleware._apply(Wrapped(raw))
-        middleware._wanted.reset(token)
+        middleware._timeout.reset(token)
     assert raw.said == ["5s", "60s", "5s"]
 
 

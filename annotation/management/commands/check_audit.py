@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from audit.models import Seal
-from audit.sealing import broken, known, unsealed
+from audit.sealing import broken, is_seal, unsealed
 from datasets.console import LEFT
 from datasets.console import Command as BaseCommand
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         wrong = list(broken())
-        if options["head"] and not known(options["head"]):
+        if options["head"] and not is_seal(options["head"]):
             wrong.append("the digest that was kept elsewhere is that of no seal here")
         for each in wrong:
             self.say(f"{each[:1].upper()}{each[1:]}.")

@@ -244,7 +244,10 @@ class TestTheTrail:
         ("vendor", "on", "off"), [("postgresql", 3, 2), ("sqlite", 4, 4), ("mysql", 0, 0)]
     )
     def test_each_database_has_triggers_of_its_own(self, vendor: str, on: int, off: int) -> None:
-        put, taken = list(append_only.put_on(vendor)), list(append_only.take_off(vendor))
+        put, taken = (
+            list(append_only.create_statements(vendor)),
+            list(append_only.drop_statements(vendor)),
+        )
         assert (len(put), len(taken)) == (on, off)
         for table in append_only.TABLES if on else ():
             assert any(table in each for each in put)
@@ -264,7 +267,7 @@ class TestTheTrail:
         said: list[str] = []
         server.execute = said.append  # type: ignore[attr-defined]
         getattr(append_only, way)(None, server)
-        wanted = append_only.put_on if way == "migrate" else append_only.take_off
+        wanted = append_only.create_statements if way == "migrate" else append_only.drop_statements
         assert said == list(wanted("postgresql"))
 
     def test_whoever_writes_holds_the_lock_together_with_others(self, server: StandIn) -> None:
