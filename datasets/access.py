@@ -1,6 +1,6 @@
-"""Who may open a page, and the address that a request comes from.
+"""Access to pages by role, and the address that a request comes from.
 
-This is in the leftmost app because every other app has pages too.
+The leftmost app has this module, since every other app has pages, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 def role_required(*roles: str) -> Callable[[View[P]], View[P]]:
-    """Lets only accounts of these roles in; a script without a session hears 401, not a page."""
+    """Allow only accounts of these roles. A script without a session gets 401, not a page."""
 
     def decorate(view: View[P]) -> View[P]:
         @wraps(view)
@@ -38,29 +38,29 @@ def role_required(*roles: str) -> Callable[[View[P]], View[P]]:
 
 
 def takes_files(view: Called) -> Called:
-    """Marks a view that takes files, up to TANDEM_MAX_UPLOAD_MB; others take what a form needs."""
+    """Mark a view that takes files, up to TANDEM_MAX_UPLOAD_MB. Other views take smaller bodies."""
     view.takes_files = True  # type: ignore[attr-defined]
     return view
 
 
 def wants_data(request: HttpRequest) -> bool:
-    """Whether a script asks, which can do nothing with a page."""
+    """Whether a script sent the request, and needs data instead of a page."""
     accepted = request.headers.get("Accept", "")
     from_script = "application/json" in accepted or request.path_info.startswith("/api/")
     return from_script or "HX-Request" in request.headers
 
 
 def client_address(request: HttpRequest) -> str:
-    """Who asks: as our own proxies tell it, where there are any, else who is connected.
+    """Return the client's address, as the site's own proxies or the connection give it.
 
-    Each proxy adds at the end the address that it was asked from, so that of the outermost of ours
-    stands as many from the end as there are proxies. What stands before it may be made up.
+    Each proxy appends the address of its client, so with N proxies the client's address is the N-th
+    from the end. Earlier addresses may be forged.
     """
     connected = str(request.META.get("REMOTE_ADDR") or "")
-    told = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-    if not settings.PROXIES or len(told) < settings.PROXIES:
+    forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    if not settings.PROXIES or len(forwarded) < settings.PROXIES:
         return connected
-    address = told[-settings.PROXIES].strip()
+    address = forwarded[-settings.PROXIES].strip()
     try:
         return str(ip_address(address))
     except ValueError:

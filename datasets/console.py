@@ -19,17 +19,17 @@ from datasets.rows import InputError
 
 Tick = Callable[[int], None]
 LEFT = 3
-"""The exit status of `tandem` where something differs or is left to do; manage.py ends with 1."""
+"""The exit status of `tandem` if something differs or work is left; manage.py exits with 1."""
 
 
 class Command(BaseCommand):
     """A command whose `run` may raise InputError or CommandError: one line, exit status 1."""
 
-    # The checks would import every page of the site, which takes longer than most commands.
+    # The checks would import every page of the site, which is slower than most commands.
     requires_system_checks = ()
 
     is_quiet = False
-    """Whether progress and remarks are left out; what was asked for is written all the same."""
+    """Whether to omit progress and remarks. Results are always written."""
 
     def run(self, **options: Any) -> None:
         raise NotImplementedError
@@ -59,7 +59,7 @@ class Command(BaseCommand):
 
     @contextmanager
     def progress(self, what: str, total: int | None = None) -> Iterator[Tick]:
-        """A function that is told how much is done: a bar on a terminal, else a line a second."""
+        """Yield a function that reports progress: a bar on a terminal, else a line a second."""
         if self.is_quiet:
             yield lambda done: None
         elif sys.stderr.isatty():
@@ -70,7 +70,7 @@ class Command(BaseCommand):
 
 
 def why_not(error: Exception) -> str:
-    """Why the database could not be used; what is no matter of set-up is raised again."""
+    """Explain why the database could not be used. Re-raises errors that set-up does not explain."""
     try:
         executor = MigrationExecutor(connection)
         behind = bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
@@ -82,7 +82,7 @@ def why_not(error: Exception) -> str:
 
 
 def no_such(what: str, name: str, known: Iterable[str], mend: str) -> CommandError:
-    """The refusal of a name: which one may have been meant, or else what to do."""
+    """Return an error for an unknown name, with a similar name or advice."""
     close = get_close_matches(name, list(known), 1)
     hint = f"did you mean {close[0]!r}?" if close else f"{mend}."
     return CommandError(f"There is no {what} {name!r}; {hint}")

@@ -1,8 +1,8 @@
 """Digests of a batch and of each of its queries, and whether the batch still matches them.
 
-The digest of a batch says that something changed; the digests of its queries say which text. They
-are computed when a batch is loaded. Batches of older versions get theirs once, provided that the
-batch still matches its own digest.
+The digest of a batch shows that something changed, and the digests of its queries show which text.
+They are computed when a batch is loaded. A batch from an older version gets digests of its queries
+once, if it still matches its own digest.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from datasets.models import Batch, KeyPoint, Passage, Query, QueryDigest, Questi
 
 TEXTS = Check(
     "texts",
-    "every text of a batch is the one that was loaded, and nothing came or went beside it",
-    "Put the row back from a backup, or load the files again under another name and compare; do "
-    "not load them over it. Answers given since were given to the other text: their basis says "
+    "every text of a batch is the one that was loaded, and none was added or removed",
+    "Restore the row from a backup, or load the files again under another name and compare. Do not "
+    "load them over it. Answers given since then are about the changed text; their basis says "
     "which.",
 )
 CHUNK = 200
 LENGTH = 32
 EXACT = 2**53
-"""Up to here each whole number is a float of its own."""
+"""The limit up to which each whole number has its own float."""
 AS_READ = 10**15
-"""Numbers from here on PostgreSQL may give back in another form of the same number."""
+"""The limit from which PostgreSQL may return a number in another form."""
 
 _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 _PARTS = {
@@ -52,7 +52,7 @@ _TABLES: dict[str, type[models.Model]] = {
 
 
 def line_digest(position: int, query: rows.Query) -> str:
-    """A digest of a query's line at its place, the same from a file and from every database."""
+    """Return a digest of a query's line and position, the same from a file and any database."""
     line = as_line(query)
     for holder in (line, *_holders(line)):
         if "meta" in holder:
@@ -61,7 +61,7 @@ def line_digest(position: int, query: rows.Query) -> str:
 
 
 def text_digests(query: rows.Query) -> dict[str, str]:
-    """The digests of a query's texts: its own under `query`, others under kind and id."""
+    """Return the digests of a query's texts: its own under `query`, others under kind and id."""
     found = {"query": _digest(query.text)}
     for field, kind in _PARTS.items():
         for part in getattr(query, field):
@@ -73,15 +73,15 @@ def text_digests(query: rows.Query) -> dict[str, str]:
 
 
 def complete() -> list[str]:
-    """Gives older batches the digests of their queries, and says which; others stay without.
+    """Add digests of queries to batches from older versions; return the names of these batches.
 
     A batch gets them only if its content still has the digest that it was loaded with.
     """
     digested = models.Exists(QueryDigest.objects.filter(query__batch=models.OuterRef("pk")))
-    return [batch.name for batch in Batch.objects.exclude(digested) if _completed(batch)]
+    return [batch.name for batch in Batch.objects.exclude(digested) if _complete(batch)]
 
 
-def _completed(batch: Batch) -> bool:
+def _complete(batch: Batch) -> bool:
     with transaction.atomic():
         if recomputed(batch) != batch.digest:
             return False
@@ -97,7 +97,7 @@ def _completed(batch: Batch) -> bool:
 
 
 def changed() -> Iterator[Violation]:
-    """A violation for each text, query and batch that is not what was loaded."""
+    """Yield a violation for each text, query and batch that differs from what was loaded."""
     for batch in Batch.objects.order_by("pk").iterator(chunk_size=CHUNK):
         yield from _of_batch(batch)
 
@@ -112,7 +112,7 @@ def _of_batch(batch: Batch) -> Iterator[Violation]:
             vague |= _is_vague(row)
             if query.position != count:
                 named = True
-                yield _wrong(batch, f"queries are missing in front of query {query.key!r}")
+                yield _wrong(batch, f"queries are missing before query {query.key!r}")
                 count = query.position
             count += 1
             for violation in _of_query(batch, query, row, known.get(query.pk)) if digested else ():
@@ -121,13 +121,13 @@ def _of_batch(batch: Batch) -> Iterator[Violation]:
     loaded = batch.counts.get("queries", count)
     if count < loaded and not named:
         named = True
-        yield _wrong(batch, f"{count} queries are there, and {loaded} were loaded")
+        yield _wrong(batch, f"there are {count} queries, but {loaded} were loaded")
     if not named and not vague and digest.hexdigest() != batch.digest:
-        why = "and the digests of its queries fit what is there now" if digested else _UNTOLD
+        why = "but the digests of its queries match" if digested else _NO_DIGESTS
         yield _wrong(batch, f"its content has another digest than it was loaded with, {why}")
 
 
-_UNTOLD = "and which text it is cannot be told: it was loaded before texts had their own digests"
+_NO_DIGESTS = "but not which text changed, since it was loaded before texts had digests"
 
 
 def _of_query(
@@ -138,23 +138,23 @@ def _of_query(
         return
     if known.line == line_digest(query.position, row):
         return
-    there, told = text_digests(row), False
-    for name in [*known.texts, *(there.keys() - known.texts.keys())]:
-        if there.get(name) != known.texts.get(name):
-            told = True
-            yield _of_text(batch, query, name, name in there, name in known.texts)
-    if not told:
-        wrong = "its texts are those that were loaded, and what stands beside them is not"
-        beside = "order, titles, systems, references, sentences, rankings or meta"
-        yield _wrong(batch, f"query {query.key!r}: {wrong} ({beside})", query)
+    current, found = text_digests(row), False
+    for name in [*known.texts, *(current.keys() - known.texts.keys())]:
+        if current.get(name) != known.texts.get(name):
+            found = True
+            yield _of_text(batch, query, name, name in current, name in known.texts)
+    if not found:
+        wrong = "its texts are unchanged, but something else of it has changed"
+        parts = "order, titles, systems, references, sentences, rankings or meta"
+        yield _wrong(batch, f"query {query.key!r}: {wrong} ({parts})", query)
 
 
-def _of_text(batch: Batch, query: Query, name: str, there: bool, loaded: bool) -> Violation:
+def _of_text(batch: Batch, query: Query, name: str, exists: bool, loaded: bool) -> Violation:
     kind, _, key = name.partition(" ")
-    if there and loaded:
-        wrong = f"the text of {_words(kind, key)} is not the one that was loaded"
+    if exists and loaded:
+        wrong = f"the text of {_describe(kind, key)} is not the one that was loaded"
     else:
-        wrong = f"{_words(kind, key)} {'was not loaded' if there else 'is gone'}"
+        wrong = f"{_describe(kind, key)} {'was not loaded' if exists else 'is missing'}"
     where: Place = {}
     if table := _TABLES.get(kind):
         row = table._default_manager.filter(batch=batch, key=key).first()
@@ -163,7 +163,7 @@ def _of_text(batch: Batch, query: Query, name: str, there: bool, loaded: bool) -
     return _wrong(batch, f"query {query.key!r}: {wrong}", query, **where)
 
 
-def _words(kind: str, key: str) -> str:
+def _describe(kind: str, key: str) -> str:
     return f"{kind.replace('-', ' ')} {key!r}" if key else "the query itself"
 
 
@@ -175,7 +175,7 @@ def _wrong(batch: Batch, wrong: str, query: Query | None = None, **where: str | 
 
 
 def _chunks(batch: Batch) -> Iterator[list[tuple[Query, rows.Query]]]:
-    """A batch's queries with their rows, some at a time."""
+    """Yield a batch's queries with their rows, in chunks."""
     queries = batch.queries.order_by("position", "pk").iterator(chunk_size=CHUNK)
     while chunk := list(islice(queries, CHUNK)):
         made = as_rows(chunk)
@@ -188,7 +188,7 @@ def _known(queries: Iterable[int]) -> dict[int, QueryDigest]:
 
 
 def recomputed(batch: Batch) -> str:
-    """The digest of a batch's content as it is now, made like the one it was loaded with."""
+    """Return the digest of a batch's current content."""
     digest = Digest()
     for chunk in _chunks(batch):
         for _, row in chunk:
@@ -201,14 +201,14 @@ def _digest(text: str) -> str:
 
 
 def _holders(line: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The objects within a line, which may have a `meta` too."""
+    """Yield the objects within a line, which may have a `meta`, too."""
     for value in line.values():
         if isinstance(value, list):
             yield from (each for each in value if isinstance(each, dict))
 
 
 def _settled(value: Any) -> Any:
-    """A free value with its numbers in one form: PostgreSQL reads 1e22 back as a whole number."""
+    """Return a free value with numbers in one form, since PostgreSQL returns 1e22 as an integer."""
     if isinstance(value, dict):
         return {name: _settled(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -221,7 +221,7 @@ def _settled(value: Any) -> Any:
 
 
 def _is_vague(query: rows.Query) -> bool:
-    """Whether the batch's own digest may differ by the form of a number alone."""
+    """Whether the batch's own digest may differ only in the form of a number."""
     if connection.vendor != "postgresql":
         return False
     metas = [query.meta, *(r.meta for r in query.references)]

@@ -1,4 +1,4 @@
-"""Loading a batch into the database, all or nothing, with a report of what was left out."""
+"""Loading a batch into the database, all or nothing, with a report of what was skipped."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Writer:
         self.late: list[Stored] = []
 
     def write(self, queries: Iterable[rows.Query]) -> dict[str, int]:
-        """Writes all, and says how many rows of each kind there were."""
+        """Write all queries; return the number of rows of each kind."""
         chunk: list[rows.Query] = []
         size = 0
         for query in queries:
@@ -95,7 +95,7 @@ class Writer:
         self._bulk("rankings", stored)
 
     def _is_early(self, stored: Stored) -> bool:
-        """Whether a key point names a passage that only a later line brings."""
+        """Whether a key point names a passage of a later line."""
         early = any(point.passage not in self.passages for point in stored[1].key_points)
         if early:
             self.late.append(stored)
@@ -143,14 +143,14 @@ class Writer:
 
     def _groundings(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, p in enumerate(query.passages):
-            told = (p.title, p.source, p.published_at, p.age, p.sentences)
-            yield key, self.passages[p.id], n, *told, p.relevant, p.use, p.meta
+            values = (p.title, p.source, p.published_at, p.age, p.sentences)
+            yield key, self.passages[p.id], n, *values, p.relevant, p.use, p.meta
 
     def _reports(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, r in enumerate(query.reports):
-            told = (r.system, r.setting, r.context, r.citations, r.sentences, r.deflected)
+            values = (r.system, r.setting, r.context, r.citations, r.sentences, r.deflected)
             points = None if r.key_points is None else [part_of_line(k) for k in r.key_points]
-            yield *self._part(key, r, n), *told, points
+            yield *self._part(key, r, n), *values, points
 
     def _key_points(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, row in enumerate(query.key_points):
@@ -173,12 +173,12 @@ TABLES: tuple[type[db.Model], ...] = (
     models.Passage,
     *(model for model, _ in _TABLES.values()),
 )
-"""What a batch is written to."""
+"""The models of a batch's rows."""
 
 
 @dataclass
 class LoadReport:
-    """What became of the files. `unchanged` where the same batch was there before."""
+    """The result of a load. `unchanged` if the same batch already existed."""
 
     name: str
     format: str
@@ -195,11 +195,11 @@ def load_batch(
     progress: Callable[[int], None] = lambda done: None,
     expected: str | None = None,
 ) -> LoadReport:
-    """Loads files as one batch. Raises InputError, and then nothing is kept.
+    """Load files as one batch. Raises InputError, and then stores nothing.
 
-    A batch of that name with the same content is left as it is; with other content it is an error,
-    since what was judged must not change under its labels. So is content with another digest than
-    the `expected` one.
+    A batch of that name with the same content stays as it is. Other content under that name is an
+    error, since texts must not change under their labels. Content with another digest than the
+    `expected` one is an error, too.
     """
     check_name(name)
     format = format or recognise(paths)
@@ -224,7 +224,7 @@ def load_batch(
 def check_name(name: str) -> None:
     longest = models.Batch._meta.get_field("name").max_length or 0
     if "\0" in name:
-        raise InputError(Place("--name"), "the batch's name has a NUL character", "take it out")
+        raise InputError(Place("--name"), "the batch's name has a NUL character", "remove it")
     if not name.strip() or len(name) > longest:
         wrong = f"the batch's name is blank or longer than {longest} characters"
         raise InputError(Place("--name"), wrong, "choose another")
@@ -233,12 +233,12 @@ def check_name(name: str) -> None:
 def check_content(
     paths: Sequence[Path], queries: int, digest: Digest, expected: str | None = None
 ) -> None:
-    """What can be said of files only when they are read through. Raises InputError."""
+    """Check what shows only after all lines are read. Raises InputError."""
     if not queries:
-        raise InputError(Place(str(paths[0])), "holds no query", "give a file with queries")
+        raise InputError(Place(str(paths[0])), "has no query", "choose a file with queries")
     if expected is not None and digest.hexdigest() != expected:
-        wrong = "reads otherwise than when it was looked through"
-        raise InputError(Place(str(paths[0])), wrong, "look through it again")
+        wrong = "differs from its preview"
+        raise InputError(Place(str(paths[0])), wrong, "read it again")
 
 
 def checked(
@@ -247,7 +247,7 @@ def checked(
     digest: Digest,
     progress: Callable[[int], None],
 ) -> Iterator[rows.Query]:
-    """The rows as they pass all rules of a batch, each into the digest. Raises InputError."""
+    """Yield the rows after checking all rules of a batch and adding to the digest."""
     rules = BatchRules(notes)
     for number, each in enumerate(located, start=1):
         rules.add(each)
@@ -265,7 +265,7 @@ def _same(
     if digest.hexdigest() != there.digest:
         raise InputError(
             Place(str(paths[0])),
-            f"a batch called {there.name!r} holds other content",
+            f"a batch called {there.name!r} has other content",
             "choose another --name; a loaded batch never changes",
         )
     return LoadReport(

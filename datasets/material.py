@@ -27,14 +27,14 @@ CHUNK = 200
 
 
 def as_row(query: models.Query, needs: Collection[str] | None = None) -> rows.Query:
-    """One stored query as a row, with the parts that are needed (none named: all)."""
+    """Return a stored query as a row, with the parts that are needed (all by default)."""
     return as_rows([query], needs)[query.pk]
 
 
 def as_rows(
     queries: Iterable[models.Query], needs: Collection[str] | None = None
 ) -> dict[int, rows.Query]:
-    """Several stored queries as rows, by primary key."""
+    """Return several stored queries as rows, by primary key."""
     several = {query.pk: query for query in queries}
     wanted = _PARTS if needs is None else needs
     parts = {need: _PARTS[need](several.keys()) for need in wanted}
@@ -42,7 +42,7 @@ def as_rows(
 
 
 def batch_rows(batch: models.Batch, needs: Collection[str] | None = None) -> Iterator[rows.Query]:
-    """All queries of a batch in their order, a few at a time."""
+    """Yield all queries of a batch in order, reading them in chunks."""
     for _, row in stored_rows(batch, needs):
         yield row
 
@@ -50,7 +50,7 @@ def batch_rows(batch: models.Batch, needs: Collection[str] | None = None) -> Ite
 def stored_rows(
     batch: models.Batch, needs: Collection[str] | None = None
 ) -> Iterator[tuple[int, rows.Query]]:
-    """The same with their primary keys."""
+    """Yield all queries of a batch in order with their primary keys."""
     queries = batch.queries.order_by("position").iterator(chunk_size=CHUNK)
     while chunk := list(islice(queries, CHUNK)):
         yield from as_rows(chunk, needs).items()
@@ -72,7 +72,7 @@ def _texts(values: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _of(model: type[Model], *columns: str | Cast) -> Callable[[Keys], Iterable[Sequence[Any]]]:
-    """How the values of a kind of part are read: for one query, which people wait for, prepared."""
+    """Return a reader of a kind of part. Its SQL for one query is prepared, since pages use it."""
 
     def values(**which: object) -> QuerySet[Any, Any]:
         of = model._default_manager.filter(**which).order_by("query_id", "position")
@@ -158,7 +158,7 @@ _rankings_of = _of(models.Ranking, "system", Cast("passages", TextField()))
 
 def _rankings(queries: Keys) -> Parts:
     found = list(_rankings_of(queries))
-    # Rankings are the most numerous of all parts: one JSON text of all is read in half the time.
+    # Rankings are the most numerous parts, and parsing all as one JSON text takes half the time.
     passages = json.loads(f"[{','.join(text for *_, text in found)}]")
     return _gathered(
         (query, rows.Ranking(system, tuple(ranked)))
@@ -217,13 +217,13 @@ _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 
 
 def as_line(query: rows.Query) -> dict[str, Any]:
-    """A query as the object that its line holds; what is absent or an empty list is left out."""
+    """Return a query as the object of its line, without absent values and empty lists."""
     members = zip(_NAMES[rows.Query], _VALUES[rows.Query](query), strict=True)
     return {name: _plain(v) for name, v in members if v is not None and v != ()}
 
 
 def part_of_line(row: Any) -> dict[str, Any]:
-    """One row within a query as the object that stands for it; what is absent is left out."""
+    """Return a row within a query as its object in the line, without absent values."""
     kind = type(row)
     members = zip(_NAMES[kind], _VALUES[kind](row), strict=True)
     return {name: _plain(value) for name, value in members if value is not None}
@@ -236,7 +236,7 @@ def _plain(value: Any) -> Any:
 
 
 class Digest:
-    """A SHA-256 over rows in their order, whatever file they came from."""
+    """A SHA-256 over rows in order, independent of the format of their file."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()

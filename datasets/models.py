@@ -1,7 +1,7 @@
 """Batch, Query and their parts. A batch is loaded whole and never changes.
 
-Identifiers are compared exactly. Uploads, tokens' grants and the API's stored answers are here
-too.
+Identifiers are compared exactly. Uploads, the grants of tokens, and the API's stored answers are
+here, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_ID = 255
 
 
 class Batch(models.Model):
-    """A loaded file or set of files. `digest` is of the rows as read, so it tells equal content."""
+    """A loaded set of files. `digest` covers the rows as read, so it identifies the content."""
 
     name = models.CharField(max_length=200, unique=True)
     format = models.CharField(max_length=40)
@@ -55,10 +55,11 @@ class Query(models.Model):
 
 
 class QueryDigest(models.Model):
-    """What a query was when it was loaded, so that a text that was changed since is found.
+    """Digests of a query as it was loaded, which show later changes.
 
-    `line` is a digest of its place and of its line of the native format, `texts` holds those of its
-    texts by kind and id (`datasets.digests`). They stand apart: no page reads them.
+    `line` is a digest of its position and of its line of the native format. `texts` has the digests
+    of its texts by kind and id (`datasets.digests`). They have their own table, since no page reads
+    them.
     """
 
     query = models.OneToOneField(Query, models.CASCADE, related_name="digest")
@@ -70,7 +71,7 @@ class QueryDigest(models.Model):
 
 
 class Part(models.Model):
-    """What belongs to one query, under an id that is unique in the batch."""
+    """A part of one query, with an id that is unique in the batch."""
 
     batch = models.ForeignKey(Batch, models.CASCADE, related_name="+")
     query = models.ForeignKey(Query, models.CASCADE, related_name="%(class)ss")
@@ -113,7 +114,7 @@ class Report(Part):
 
 
 class Passage(models.Model):
-    """The text of a passage, once a batch; what differs between queries is on Grounding."""
+    """The text of a passage, once per batch. Grounding has the fields that differ by query."""
 
     batch = models.ForeignKey(Batch, models.CASCADE, related_name="passages")
     key = models.CharField(max_length=MAX_ID)
@@ -127,7 +128,7 @@ class Passage(models.Model):
 
 
 class Grounding(models.Model):
-    """A passage as it stands beside one query."""
+    """A passage of one query, with the query's own facts about it."""
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="groundings")
     passage = models.ForeignKey(Passage, models.CASCADE, related_name="groundings")
@@ -179,11 +180,12 @@ def random_key() -> str:
 
 
 class Upload(models.Model):
-    """Files that somebody sent for a batch, and how far they came; no batch before they are kept.
+    """Files that a person sent for a batch, with their state. Keeping them creates the batch.
 
-    The files lie in the quarantine (`datasets.uploads.quarantine`) and go when this ends. `found`
-    is what a reading understood, and `digest` of which content: who keeps names what he saw by it.
-    `turn` is the process that works on it; one that finds another's there has lost, and stops.
+    The files are in the quarantine (`datasets.uploads.quarantine`) until the upload ends. `found`
+    is the result of the inspection, and `digest` identifies the content that a person saw when
+    keeping it. `turn` identifies the process that works on the upload; a process that finds another
+    turn stops.
     """
 
     class State(models.TextChoices):
@@ -217,7 +219,7 @@ class Upload(models.Model):
 
 
 class Grant(models.Model):
-    """What an API token may be used for. A token that nobody granted anything opens nothing."""
+    """The scopes of an API token. A token without a grant allows nothing."""
 
     token = models.OneToOneField("knox.AuthToken", models.CASCADE, related_name="grant")
     scopes = models.JSONField(default=list)
@@ -228,9 +230,10 @@ class Grant(models.Model):
 
 
 class KeptAnswer(models.Model):
-    """What a write was answered that came with a key of the client's own, so as to say it again.
+    """The answer to a write with an idempotency key, stored to answer a repeated request.
 
-    `asked` is the digest of the request. Rows go after a day (`datasets.api.once`).
+    `asked` is the digest of the request. Rows are deleted after a day
+    (`datasets.api.concurrency`).
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

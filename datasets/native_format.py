@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "formats"
 
 @dataclass(frozen=True)
 class FormatFile:
-    """A file of this folder; `label` says in words what it is."""
+    """A file to download, with a label."""
 
     name: str
     media_type: str
@@ -37,13 +37,13 @@ FORMAT_FILES = {
 
 @cache
 def native_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of one line of a native batch file."""
+    """Return the JSON Schema (2020-12) of one line of a native batch file."""
     found: dict[str, Any] = json.loads(FORMAT_FILES["schema"].read())
     return found
 
 
 def properties_of(part: str) -> dict[str, dict[str, Any]]:
-    """The schemas of a part's keys, by key: `Query` is the line itself."""
+    """Return the schemas of a part's keys, by key. `Query` is the line itself."""
     schema = native_schema()
     found: dict[str, dict[str, Any]] = (schema if part == "Query" else schema["$defs"][part])[
         "properties"

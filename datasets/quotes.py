@@ -1,9 +1,8 @@
 """Finding a quote in a text although it was not copied exactly: folded, fuzzy, or in pieces.
 
 `datasets.text.find_quote` tries the exact words first. *Folding* removes the differences that
-copying causes and keeps the way back to the text's own offsets. *Fuzzy* finds the stretch that a
-quote was most likely copied from. *Pieces* are several stretches of a text, written one after the
-other.
+copying causes, and keeps a map to the text's own offsets. *Fuzzy* finds the part of a text that a
+quote was most likely copied from. *Pieces* are several parts of a text in sequence.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ _VARIATION_SELECTORS = "\ufe0e\ufe0f"
 
 @dataclass(frozen=True)
 class Folded:
-    """`text` folded; `origin[i]` is the offset of its i-th code point in the original.
+    """A folded text; `origin[i]` is the offset of its i-th code point in the original.
 
-    Runs of blanks and of dashes are one; quotes, dashes and the ellipsis are ASCII; characters are
-    in compatibility decomposition (NFKD), each for itself; invisible ones are left out.
+    A run of blanks or of dashes becomes one. Quotes, dashes and the ellipsis become ASCII. Each
+    character is in compatibility decomposition (NFKD), and invisible ones are removed.
     """
 
     text: str
@@ -40,10 +39,10 @@ class Folded:
     original: str
 
     def find(self, part: str, begin: int = 0) -> tuple[int, int] | None:
-        """Where `part`, itself folded, first stands from folded offset `begin` on.
+        """Return the first (start, end) of a folded `part` in the folded text, from `begin` on.
 
-        (start, end) in the folded text; only where both ends fall between whole characters of the
-        original, so that no half of a ligature and no letter without its accent is found.
+        Both ends must be between whole characters of the original, so that no half of a ligature
+        and no letter without its accent is found.
         """
         start = self.text.find(part, begin)
         while start >= 0:
@@ -54,7 +53,7 @@ class Folded:
         return None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Folded offsets as offsets into the original."""
+        """Translate folded offsets into offsets of the original."""
         first, last = self.origin[start], self.origin[end - 1] + 1
         while last < len(self.original) and self.original[last] in _VARIATION_SELECTORS:
             last += 1
@@ -69,8 +68,8 @@ class Folded:
 
 @lru_cache(maxsize=8)
 def fold(text: str, case: bool = False) -> Folded:
-    """Folds `text`; with `case` upper and lower case too. Kept for the last few texts, since many
-    quotes are looked for in the same one."""
+    """Fold a text; `case` also ignores case. The last few texts are cached, since many quotes are
+    searched for in the same text."""
     pieces: list[str] = []
     origin = array("I")
     last = ""
@@ -93,7 +92,7 @@ def _folded(character: str, case: bool) -> str:
     if character in _PLAIN:
         return _PLAIN[character]
     plain = unicodedata.normalize("NFKD", character)
-    # Some compatibility forms, such as the acute accent alone, hold a blank of their own.
+    # Some compatibility forms, such as the acute accent alone, contain a blank.
     plain = "".join(_PLAIN.get(each, each) for each in plain if not each.isspace())
     return unicodedata.normalize("NFKD", plain.casefold()) if case else plain
 
@@ -107,7 +106,7 @@ _COMMON = 500
 _WINDOWS = 4
 _SHORT = 200
 
-# Scripts that are written without blanks give one token a character.
+# In scripts without blanks, each character is a token.
 _TOKEN = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
     r"|[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
@@ -117,7 +116,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Tokens:
-    """Words of a folded text, where each stands in it, and at which numbers each word comes."""
+    """The words of a folded text, their offsets, and the indices at which each word occurs."""
 
     words: tuple[str, ...]
     ends: tuple[tuple[int, int], ...]
@@ -125,7 +124,7 @@ class Tokens:
 
 
 def tokens(folded: str) -> Tokens:
-    """The words of a folded text, punctuation left out."""
+    """Return the words of a folded text, without punctuation."""
     found = [(match[0], match.span()) for match in _TOKEN.finditer(folded)]
     at: dict[str, list[int]] = {}
     for number, (word, _) in enumerate(found):
@@ -140,12 +139,12 @@ def _text_tokens(text: str) -> tuple[Folded, Tokens]:
 
 
 def closest(text: str, quote: str) -> tuple[int, int] | None:
-    """Offsets of the stretch of `text` most like `quote`, or None below a ratio of `RATIO`.
+    """Return the offsets of the part of `text` most like `quote`, or None below a ratio of `RATIO`.
 
-    The ratio is difflib's, 2 M / T over characters, with words as the smallest aligned parts but
-    where a few stand for a few others; punctuation and case count nothing. Windows are proposed by
-    votes of the rarer words for their place, so the cost grows with the text and not with its
-    product with the quote. Quotes that are short or over `MOST_TOKENS` words are not looked for.
+    The ratio is difflib's, 2 M / T over characters. Words are aligned whole, except where a few
+    words replace a few others; punctuation and case do not count. The rarer words vote for
+    candidate windows, so the cost grows with the text and not with its product with the quote.
+    Short quotes, and quotes of more than `MOST_TOKENS` words, are not searched for.
     """
     wanted = tokens(fold(quote, True).text).words
     if not LEAST_TOKENS <= len(wanted) <= MOST_TOKENS or len(quote) < LEAST_CHARACTERS:
@@ -165,7 +164,7 @@ def closest(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _windows(wanted: Sequence[str], there: Tokens) -> Iterator[tuple[int, int]]:
-    """Proposed stretches as token numbers (first, last exclusive)."""
+    """Yield candidate windows as token indices (first, last exclusive)."""
     width = max(4, len(wanted) // 8)
     votes: Counter[int] = Counter()
     for number, word in enumerate(wanted):
@@ -184,7 +183,7 @@ def _windows(wanted: Sequence[str], there: Tokens) -> Iterator[tuple[int, int]]:
 def _trimmed(
     wanted: Sequence[str], words: Sequence[str], low: int, high: int
 ) -> Iterator[tuple[int, int]]:
-    """The part of a window that aligns, alone and with room for changed words at its ends."""
+    """Yield the aligned part of a window, alone and with room for changed words at its ends."""
     blocks = SequenceMatcher(None, wanted, words[low:high]).get_matching_blocks()[:-1]
     if not blocks:
         return
@@ -224,13 +223,13 @@ MOST_LOST = 200
 MOST_SWALLOWED = 3
 STOPS = (".", "!", "?", ";", ":")
 
-# A piece may end before a blank, or after a stop that the next piece was put right behind.
+# A piece may end before a blank, or after a stop that directly precedes the next piece.
 _BREAK = re.compile(r"(?= )|(?<=[.!?,;:)\]\"'])(?=\w)")
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of the quote [begin, end) and where it stands in the text; None: nowhere."""
+    """A part [begin, end) of the quote and its location in the text, or None."""
 
     begin: int
     end: int
@@ -238,12 +237,12 @@ class Piece:
 
 
 def pieces(text: str, quote: str) -> list[Piece]:
-    """Takes `quote` apart into the longest stretches of `text`, from its beginning on.
+    """Split `quote` into the longest parts that occur in `text`, from its beginning on.
 
-    Case, blanks and typography count nothing. A stretch has at least `LEAST_WORDS` words and
-    `LEAST_CHARACTERS` characters, since a shorter one stands somewhere by chance, and
-    `WORDS_BESIDE_LOST` words where most of the quote is in none. What is in no stretch comes back
-    without a place, neighbours together.
+    Case, blanks and typography do not count. A part has at least `LEAST_WORDS` words and
+    `LEAST_CHARACTERS_JOINED` characters, since shorter ones occur by chance, and at least
+    `WORDS_BESIDE_LOST` words if most of the quote was not found. The rest of the quote is returned
+    as pieces without a location.
     """
     there, wanted = fold(text, True), fold(quote, True)
     cuts = _cuts(wanted.text)
@@ -264,7 +263,7 @@ def pieces(text: str, quote: str) -> list[Piece]:
 
 
 def _cuts(folded: str) -> list[int]:
-    """Folded offsets at which a piece may begin or end, both ends of the quote among them."""
+    """Return the folded offsets at which a piece may begin or end, including the quote's ends."""
     end = len(folded.rstrip())
     begin = len(folded) - len(folded.lstrip())
     return sorted({begin, end, *(each.start() for each in _BREAK.finditer(folded, begin, end))})
@@ -273,7 +272,7 @@ def _cuts(folded: str) -> list[int]:
 def _longest(
     there: Folded, wanted: str, cuts: list[int], at: int, behind: int
 ) -> tuple[int, tuple[int, int]] | None:
-    """(cut, place) of the longest piece from `cuts[at]`: what stands longer, stands shorter too."""
+    """Return cut and location of the longest piece from `cuts[at]`, by binary search."""
     begin = _skip(wanted, cuts[at])
     low = next((n for n in range(at + 1, len(cuts)) if _is_long(wanted[begin : cuts[n]])), None)
     if low is None:
@@ -292,10 +291,10 @@ def _longest(
 def _at_stop(
     there: Folded, wanted: str, cuts: list[int], at: int, longest: tuple[int, tuple[int, int]]
 ) -> tuple[int, tuple[int, int]]:
-    """The piece without the next one's first words, where these stand in front of both.
+    """Shorten the longest piece to a stop if the words after it rather begin the next piece.
 
-    The longest piece may swallow them by chance; then it ended at a stop, and the next piece goes
-    as far with them as without.
+    The longest piece may include the next one's first words by chance. They belong to the next
+    piece if it extends equally far with them.
     """
     upto, (start, _) = longest
     begin = _skip(wanted, cuts[at])
@@ -311,7 +310,7 @@ def _at_stop(
 
 
 def _place(there: Folded, part: str, behind: int) -> tuple[int, int] | None:
-    """The first place behind the last piece, else the first of all."""
+    """Return the first location after the last piece, otherwise the first of all."""
     return there.find(part, behind) or there.find(part)
 
 

@@ -1,6 +1,6 @@
-"""The plain rows that every reader yields and every export writes: a Query with all of its parts.
+"""The plain rows that every reader yields and every export writes: a Query with all its parts.
 
-They are the native batch format as Python objects. Stored queries are read back as these rows too.
+They are the native batch format as Python objects. Stored queries are read back as these rows, too.
 Identifiers are compared exactly.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 Meta = Mapping[str, Any]
 
 USES = ("answer-the-question", "related-information", "outdated", "unknown")
-"""What a passage is good for (Sorodoc and others 2025): the codes of `use`."""
+"""The uses of a passage (Sorodoc and others 2025): the codes of `use`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A grounding passage as it stands beside one query.
+    """A grounding passage of one query.
 
-    `sentences` are in reading order, each verbatim in `text`; `relevant` and `use` (a code of
-    `grounding-relevance`) are labels that came with the batch, not ones that were made here. The
-    same passage may stand beside several queries with the same `text`; the other fields are each
-    query's own.
+    `sentences` are in reading order, each verbatim in `text`. `relevant` and `use` (a code of
+    `grounding-relevance`) are labels from the batch, not from Tandem. Several queries may have the
+    same passage with the same `text`; the other fields may differ between queries.
     """
 
     id: str
@@ -50,7 +49,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class KeyPoint:
-    """A point that a good answer makes; `passage` is where it came from, `spans` quote it there."""
+    """A point that a good answer makes; `passage` is its source, and `spans` quote that passage."""
 
     id: str
     text: str
@@ -62,7 +61,7 @@ class KeyPoint:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPoint:
-    """A point that a report itself makes; `spans` quote the report, word for word."""
+    """A point that a report makes; `spans` quote the report word for word."""
 
     id: str
     text: str
@@ -73,7 +72,7 @@ class AnswerPoint:
 class Report:
     """A text under judgement. `context` (in rank order) and `citations` are passage ids.
 
-    `key_points` are what it says, taken apart: none of the query's, and None where nobody did so.
+    `key_points` are the statements of this report, not those of the query; None if not extracted.
     """
 
     id: str
@@ -108,7 +107,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query with all that belongs to it: one line of the native format."""
+    """One query with all its parts: one line of the native format."""
 
     id: str
     text: str
@@ -124,7 +123,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a row stands: the file as the user named it, and the line from 1 (None: whole file)."""
+    """The file of a row, as the user named it, and its line from 1 (None: the whole file)."""
 
     file: str
     line: int | None = None
@@ -134,7 +133,7 @@ class Place:
 
 
 class InputError(Exception):
-    """Input that cannot be taken: `FILE, line N: what is wrong; what to do`."""
+    """Invalid input; the message is `FILE, line N: what is wrong; what to do`."""
 
     def __init__(self, place: Place, wrong: str, mend: str) -> None:
         self.place, self.wrong, self.mend = place, wrong, mend
@@ -143,7 +142,7 @@ class InputError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A query row and the place that it was read from."""
+    """A query row and the place from which it was read."""
 
     query: Query
     place: Place
@@ -151,7 +150,7 @@ class Located:
 
 @dataclass(slots=True)
 class ReadNotes:
-    """What a reader says beside its rows: warnings in words, and counts of what it left out."""
+    """A reader's warnings, and counts of what it skipped."""
 
     warnings: list[str] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""Background tasks of batches: working on an upload in a process of its own, and cleaning up.
+"""Background tasks of batches: working on an upload in a separate process, and cleaning up.
 
-A message only says that work may be due; the row says what is due. So a message that arrives late
-or twice does no harm: either the row's turn is taken, or nothing is waiting. Uploads that nobody
-came back for are deleted after a day, files first.
+A message only says that there may be work; the row says which. A message that arrives late or
+twice does no harm, since the row's turn is taken or nothing is waiting. Undecided uploads are
+deleted after a day.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from datasets.uploads.worker import AT_WORK, refuse
 logger = logging.getLogger("tandem.uploads")
 
 WAIT_SECONDS = 1000
-DIED = (
-    "the process that worked on the files died, probably for want of memory; "
-    "try it again, or load them with manage.py load_batch"
+PROCESS_ENDED = (
+    "the process that worked on the files ended, probably for lack of memory; "
+    "try again, or load them with manage.py load_batch"
 )
+KEPT_FOR = timedelta(hours=24)
+INCOMING_SECONDS = 3 * 3600
 
 
-def run_apart(key: str) -> None:
-    """Works on an upload in a process with limits, to its end."""
+def run_process(key: str) -> None:
+    """Work on an upload in a process with limits, and wait for its end."""
     turn = uuid.uuid4()
-    # As the command has it: what bounds the queries of a page would end a long load.
+    # The query timeout for pages, in PGOPTIONS, would end a long load.
     kept = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
     try:
         done = subprocess.run(
@@ -52,41 +54,37 @@ def run_apart(key: str) -> None:
         status = -1
     if status:
         logger.error("the process of an upload ended with status %s", status)
-        died(key, turn)
+        end_turn(key, turn)
 
 
-def died(key: str, turn: uuid.UUID) -> None:
-    """Ends the turn of a process that went without a word of its own, and nobody else's."""
+def end_turn(key: str, turn: uuid.UUID) -> None:
+    """Refuse an upload whose process ended without a result, if its turn is still the same."""
     upload = Upload.objects.filter(key=key, state__in=AT_WORK, turn=turn).first()
     if upload is not None:
-        refuse(upload, DIED)
-
-
-KEPT_FOR = timedelta(hours=24)
-ON_THE_WAY_SECONDS = 3 * 3600
+        refuse(upload, PROCESS_ENDED)
 
 
 def clean() -> int:
-    """Removes uploads that nobody touched for a day, and files without one; how many uploads.
+    """Delete uploads unchanged for a day, and files without one; return the number of uploads.
 
-    What was kept stays as its batch. A load under way is younger: its process may not be that old.
+    Batches of kept uploads stay. A process may not run for a day, so none is interrupted.
     """
     old = Upload.objects.filter(changed_at__lt=timezone.now() - KEPT_FOR)
     keys = list(old.values_list("key", flat=True))
     Upload.objects.filter(key__in=keys).delete()
     for key in keys:
         quarantine.remove(key)
-    _leftovers()
+    _delete_leftovers()
     return len(keys)
 
 
-def _leftovers() -> None:
-    found = quarantine.leftovers(ON_THE_WAY_SECONDS)
-    known = set(
+def _delete_leftovers() -> None:
+    found = quarantine.leftovers(INCOMING_SECONDS)
+    existing = set(
         Upload.objects.filter(key__in=[p.name for p in found]).values_list("key", flat=True)
     )
     for path in found:
-        if path.is_dir() and path.name not in known:
+        if path.is_dir() and path.name not in existing:
             quarantine.remove(path.name)
         elif path.is_file():
             path.unlink(missing_ok=True)
@@ -94,7 +92,7 @@ def _leftovers() -> None:
 
 @shared_task
 def work_on_upload(key: str) -> None:
-    run_apart(key)
+    run_process(key)
 
 
 @shared_task
@@ -104,5 +102,5 @@ def clean_uploads() -> None:
 
 @shared_task
 def forget_answers() -> None:
-    """Removes the answers to writes that nobody sends again (`datasets.api.concurrency`)."""
+    """Delete stored answers to API writes after a day (`datasets.api.concurrency`)."""
     KeptAnswer.objects.filter(created_at__lt=timezone.now() - LASTS).delete()

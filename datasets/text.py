@@ -1,10 +1,9 @@
 """Offsets, exact quotes and sentences of texts that are stored verbatim.
 
-Offsets count Unicode code points. Sentences follow plain rules that are good enough, in most
-scripts, to ask about one sentence at a time. `find_in_order` finds stretches of a text that are
-given in order: each is searched for behind the one before it, so that words which occur twice are
-found where they are meant. It ignores differences in blanks, typography, Unicode form and case,
-and no others.
+Offsets count Unicode code points. Sentences follow simple rules that are good enough, in most
+scripts, to ask about one sentence at a time. `find_in_order` finds parts of a text in a given
+order. It searches for each part after the previous one, so that repeated words are found in the
+right location. It ignores only differences in blanks, typography, Unicode form and case.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ def _words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# Titles and the like stand before a name or number and end no sentence.
+# Titles and similar abbreviations precede a name or number and do not end a sentence.
 _LEADING = _words(
     "mr mrs ms mx dr prof sr jr st mt ft gen col sgt capt lt cmdr adm maj rev hon pres gov sen rep "
     "vs cf e.g i.e viz al fig figs eq eqs ref refs no nos vol vols pp p ch sec art approx ca c "
     "ed eds est z.b d.h bzw nr bspw m mme mlle"
 )
-# These may end one: they do where a word follows that mostly begins one.
+# These end a sentence only before a word that usually begins one.
 _CLOSING = _words(
     "inc corp ltd co llc bros etc u.s u.k u.n e.u a.m p.m b.c a.d d.c ph.d m.d b.a m.a "
     "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun usw"
@@ -40,7 +39,7 @@ _OPENERS = _words(
     "Most Other Another What Why How Who"
 )
 
-# Possessive, and never begun within a run, so that a run of stops or closers is read once.
+# Possessive, and never started within a run, so that a run of stops or closers is read once.
 _CLOSERS = r"[\"'”’»›)\]}」』）】》〕*_]*+"
 _STOPS = ".!?…‽؟۔।॥܀᙮⁇⁈⁉"
 _STOP = re.compile(
@@ -55,11 +54,18 @@ _MARKER = re.compile(r"[\s(\"“*_]*(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})\.$")
 _REACH = 40
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
-    """The sentences of a text as (start, end) in code points, in order, without blanks around.
+def as_sentence(message: object) -> str:
+    """Return a message, such as an error, with a capital and a full stop."""
+    text = str(message)
+    return f"{text[:1].upper()}{text[1:]}."
 
-    They do not overlap, and every character that is not blank is in one. A line ends a sentence
-    unless it was only wrapped: a blank line, a bullet or a capital after it shows that it was not.
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Return the sentences of a text as (start, end) in code points, without blanks around them.
+
+    Sentences do not overlap, and cover every character that is not blank. A line break ends a
+    sentence, unless the line was wrapped. A blank line, a bullet or a capital after the break shows
+    that it was not.
     """
     spans: list[tuple[int, int]] = []
     start = 0
@@ -125,9 +131,9 @@ Method: TypeAlias = Literal["exact", "folded", "joined", "fuzzy", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a quote stands: text[start:end] == quote; with method "none" it stands nowhere.
+    """The location of a quote: text[start:end] == quote.
 
-    Then `start` and `end` are None, and `quote` is what was looked for.
+    With method "none" it was not found: `start` and `end` are None, and `quote` is the one sought.
     """
 
     start: int | None
@@ -137,18 +143,18 @@ class Found:
 
 
 def find_quote(text: str, quote: str, start: int | None = None) -> list[Found]:
-    """The places of a quote in a text, at least one entry, by the first of these that succeeds:
+    """Return the locations of a quote in a text by the first of these methods that succeeds:
 
-    1. exact: at `start` if it stands there, else its first occurrence;
-    2. folded: but for blanks, typography and Unicode form, then also but for case;
-    3. joined: as several stretches of the text one after the other, one entry each;
-    4. fuzzy: as a stretch that differs a little (see `fuzzy.closest`);
-    5. joined in part: the stretches that stand somewhere, and the rest with method "none".
+    1. exact: at `start` if the quote is there, else its first occurrence;
+    2. folded: ignoring blanks, typography and Unicode form, then also case;
+    3. joined: as several parts of the text in sequence, one entry each;
+    4. fuzzy: as a part that differs a little (see `quotes.closest`);
+    5. joined in part: the parts that are found, and the rest with method "none".
 
-    A quote that stands nowhere, or a blank one, is one entry with method "none".
+    A quote that is blank or not found gives one entry with method "none".
     """
     if not quote.strip():
-        return [_nowhere(quote)]
+        return [_not_found(quote)]
     whole = _exact(text, quote, start) or _folded(text, quote)
     if whole:
         return [whole]
@@ -158,35 +164,36 @@ def find_quote(text: str, quote: str, start: int | None = None) -> list[Found]:
         if near:
             return [_at(text, near, "fuzzy")]
     if not any(part.place for part in parts):
-        return [_nowhere(quote)]
+        return [_not_found(quote)]
     return [
-        _at(text, part.place, "joined") if part.place else _nowhere(quote[part.begin : part.end])
+        _at(text, part.place, "joined") if part.place else _not_found(quote[part.begin : part.end])
         for part in parts
     ]
 
 
 def number_of_words(text: str) -> int:
-    """How many words stand between blanks. In a script without blanks they are far too few, so
-    that nobody who reads one is taken for too fast.
+    """Count the words between blanks.
+
+    In a script without blanks the count is far too low, so no reader of one is flagged as too fast.
     """
     return len(text.split())
 
 
 def utf16_to_codepoints(text: str, offset: int) -> int:
-    """An offset in UTF-16 units, as JavaScript counts, in code points.
+    """Convert an offset in UTF-16 units, as in JavaScript, to code points.
 
-    Raises ValueError if it lies outside the text or inside a character.
+    Raises ValueError if the offset is outside the text or inside a character.
     """
     units = text.encode("utf-16-le")
     if not 0 <= 2 * offset <= len(units):
-        raise ValueError(f"offset {offset} lies outside the text")
+        raise ValueError(f"offset {offset} is outside the text")
     return len(units[: 2 * offset].decode("utf-16-le"))
 
 
 def codepoints_to_utf16(text: str, offset: int) -> int:
-    """An offset in code points in UTF-16 units. Raises ValueError if it lies outside the text."""
+    """Convert an offset in code points to UTF-16 units. Raises ValueError outside the text."""
     if not 0 <= offset <= len(text):
-        raise ValueError(f"offset {offset} lies outside the text")
+        raise ValueError(f"offset {offset} is outside the text")
     return len(text[:offset].encode("utf-16-le")) // 2
 
 
@@ -210,7 +217,7 @@ def _at(text: str, place: tuple[int, int], method: Method) -> Found:
     return Found(start, end, text[start:end], method)
 
 
-def _nowhere(quote: str) -> Found:
+def _not_found(quote: str) -> Found:
     return Found(None, None, quote, "none")
 
 
@@ -219,8 +226,9 @@ _VARIATION_SELECTORS = "\ufe0e\ufe0f"
 
 @dataclass(frozen=True)
 class Gap:
-    """Words that no stretch holds. `before` and `after` are the numbers, from 1, of the stretches
-    around them that were found; None at the beginning and at the end.
+    """Words between the parts that were found.
+
+    `before` and `after` are the numbers, from 1, of the parts around them; None at an end.
     """
 
     words: str
@@ -229,10 +237,10 @@ class Gap:
 
 
 def find_in_order(text: str, parts: Iterable[str]) -> list[Found]:
-    """The place of each part behind the one before it; method "none" where it stands nowhere there.
+    """Return the location of each part after the previous one, or method "none".
 
-    Blanks around a part count nothing. Characters that show nothing, such as marks of direction,
-    belong to the part that they touch.
+    Blanks around a part do not count. Invisible characters, such as marks of direction, belong to
+    the adjacent part.
     """
     found, at = list[Found](), 0
     for part in parts:
@@ -243,7 +251,7 @@ def find_in_order(text: str, parts: Iterable[str]) -> list[Found]:
 
 
 def gaps(text: str, found: Sequence[Found]) -> Iterator[Gap]:
-    """What can be read of a text and stands in none of the parts that were found in order."""
+    """Yield the visible words of a text that are in none of the parts found in order."""
     at, before = 0, None
     for number, each in enumerate(found, start=1):
         if each.start is not None and each.end is not None:
@@ -258,7 +266,7 @@ def _gap(words: str, before: int | None, after: int | None) -> Iterator[Gap]:
 
 
 def _next(text: str, words: str, at: int) -> Found:
-    """The nearest place from `at` on; where two ways of looking find the same, the stricter."""
+    """Return the nearest location from `at` on; of two equal ones, that of the stricter method."""
     exact = text.find(words, at) if words else -1
     if exact >= 0 and not text[at:exact].strip():
         return Found(exact, exact + len(words), words, "exact")
@@ -276,7 +284,7 @@ def _folded_in_order(text: str, words: str, at: int, case: bool) -> tuple[int, i
 
 
 def _with_hidden(text: str, found: Sequence[Found]) -> list[Found]:
-    """The parts with the hidden characters beside them: with those behind them first."""
+    """Extend the parts by adjacent invisible characters, first by those after each part."""
     starts = [each.start for each in found if each.start is not None]
     bounds = iter([*starts[1:], len(text)])
     made, at = list[Found](), 0

@@ -16,7 +16,7 @@ from datasets.access import role_required
 from datasets.models import Batch, Grounding, KeyPoint, Question, Ranking, Report, Upload
 from datasets.native_format import FORMAT_FILES
 from datasets.search import MOST_HITS, find, hits, marked, words_of
-from datasets.uploads.decisions import WORDS
+from datasets.uploads.decisions import STATUS_NAMES
 from datasets.uploads.receiving import uploads_of
 
 PAGE, HITS = 50, 25
@@ -33,20 +33,21 @@ PARTS: dict[str, type[Model]] = {
 @require_safe
 @role_required("researcher", "admin")
 def batches(request: HttpRequest) -> HttpResponse:
-    rows = [{"batch": batch, "held": _held(batch)} for batch in Batch.objects.all()]
-    mine = uploads_of(request.user).exclude(state__in=(Upload.State.KEPT, Upload.State.DISCARDED))
-    uploads = [(upload, *WORDS[Upload.State(upload.state)]) for upload in mine]
+    rows = [{"batch": batch, "contents": _contents(batch)} for batch in Batch.objects.all()]
+    ended = (Upload.State.KEPT, Upload.State.DISCARDED)
+    own = uploads_of(request.user).exclude(state__in=ended)
+    uploads = [(upload, *STATUS_NAMES[Upload.State(upload.state)]) for upload in own]
     return render(request, "batches/list.html", {"rows": rows, "uploads": uploads})
 
 
 @require_safe
 @role_required("researcher", "admin")
 def batch(request: HttpRequest, pk: int) -> HttpResponse:
-    """The queries of a batch, or where the words that are asked for stand in it."""
+    """List the queries of a batch, or the hits of a search."""
     found = get_object_or_404(Batch, pk=pk)
     asked = request.GET.get("q", "").strip()
     words, number = words_of(asked), request.GET.get("page")
-    context: dict[str, Any] = {"batch": found, "held": _held(found), "asked": asked}
+    context: dict[str, Any] = {"batch": found, "contents": _contents(found), "asked": asked}
     more = _hits(found, words, number) if words else _queries(found, number)
     return render(request, "batches/batch.html", context | more)
 
@@ -54,7 +55,7 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required("researcher", "admin")
 def query(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """One query with all that belongs to it."""
+    """Show one query with all its parts."""
     found = get_object_or_404(Batch, pk=pk)
     stored = get_object_or_404(found.queries, position=position)
     row, asked = material.as_row(stored), request.GET.get("q", "").strip()
@@ -97,13 +98,13 @@ def _hits(found: Batch, words: list[str], number: str | None) -> dict[str, Any]:
     return {"page": page, "hits": hits(page.object_list, words), "words": words, "more": more}
 
 
-def _held(batch: Batch) -> list[tuple[int, str]]:
-    """What a batch holds, in words."""
+def _contents(batch: Batch) -> list[tuple[int, str]]:
+    """Return the number and the name of each kind of part in a batch."""
     return [(count, name.replace("_", " ")) for name, count in batch.counts.items() if count]
 
 
 def _counts(model: type[Model], queries: list[int]) -> dict[int, int]:
-    """How many parts of a kind each of the queries has, by the query's id."""
+    """Count the parts of a kind that each query has, by the query's primary key."""
     rows = model._default_manager.filter(query__in=queries).order_by().values("query")
     return {row["query"]: row["number"] for row in rows.annotate(number=Count("pk"))}
 

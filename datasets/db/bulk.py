@@ -28,13 +28,13 @@ _EMPTY: dict[type, str] = {dict: "{}", list: "[]"}
 
 
 def bulk_write(model: type[models.Model], columns: Sequence[str], rows: Iterable[Row]) -> None:
-    """Writes rows; `columns` are attribute names such as `batch_id`, and the others stay unset.
+    """Write rows; `columns` are attribute names such as `batch_id`, and other columns stay unset.
 
-    Call it in a transaction. Raises django.db.Error where the database refuses a row, and a
-    ValueError or a database error for a text that it cannot hold (NUL, half a surrogate pair).
+    Call this in a transaction. Raises django.db.Error if the database refuses a row, and ValueError
+    or a database error for a text that it cannot store (NUL, half a surrogate pair).
     """
     fields = [_field(model, name) for name in columns]
-    # All at once: a row that asks the database in its making would wait for the COPY it is in.
+    # Rows are prepared first, since a database query during the COPY would wait for the COPY.
     ready = list(as_taken(fields, rows))
     names = ", ".join(connection.ops.quote_name(field.column or "") for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
@@ -48,7 +48,7 @@ def bulk_write(model: type[models.Model], columns: Sequence[str], rows: Iterable
 
 
 def reserve(model: type[models.Model], count: int) -> Sequence[int]:
-    """`count` primary keys that no other row has or gets, rising; call it in a transaction."""
+    """Reserve `count` ascending primary keys. Call this in a transaction."""
     if not count:
         return ()
     table = model._meta.db_table
@@ -71,9 +71,9 @@ def reserve(model: type[models.Model], count: int) -> Sequence[int]:
 
 
 def compress_fast() -> None:
-    """Lets PostgreSQL compress long texts by LZ4 until the transaction's end, if it knows how.
+    """Compress long texts with LZ4 until the end of the transaction, if PostgreSQL supports it.
 
-    Its own default takes several times as long, and reads no faster.
+    The default takes several times as long to write, and reads no faster.
     """
     if connection.vendor != "postgresql":
         return
@@ -85,11 +85,10 @@ def compress_fast() -> None:
 
 
 def refresh_statistics(*written: type[models.Model]) -> None:
-    """Tells PostgreSQL's planner of many new rows once they are committed.
+    """Refresh the statistics of PostgreSQL's planner after the commit of many new rows.
 
-    It would hear of them a minute later by itself; until then it takes the tables for empty, and a
-    page may wait half a second for a bad plan. Long values have no part in any plan and are left
-    out.
+    Autovacuum would do so a minute later. Until then the planner assumes empty tables, and a bad
+    plan may take half a second. Columns with long values are left out, since no plan uses them.
     """
     if connection.vendor == "postgresql":
         transaction.on_commit(lambda: _analyze(written), robust=True)
@@ -111,7 +110,7 @@ def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
 
 
 def as_taken(fields: Sequence[models.Field[Any, Any]], rows: Iterable[Row]) -> Iterable[Row]:
-    """The rows as the driver takes them; where all fields are plain, as they are."""
+    """Return rows with the values that the driver takes; unchanged if all fields are plain."""
     ways = [(place, way) for place, f in enumerate(fields) if (way := _way(f)) is not None]
     return (_made(row, ways) for row in rows) if ways else rows
 
@@ -130,7 +129,7 @@ def _way(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
     if isinstance(field, (*_AS_IT_IS, models.ForeignKey)):
         return None
     if isinstance(field, models.DateTimeField):
-        # PostgreSQL's driver takes moments as they are. None of ours is without its time zone.
+        # PostgreSQL's driver takes datetimes as they are. All of them have a time zone.
         if connection.vendor == "postgresql":
             return None
         return _in_utc if connection.vendor == "sqlite" and connection.timezone is UTC else _moment
@@ -138,7 +137,7 @@ def _way(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
 
 
 def _json(value: Any) -> str:
-    # Most mappings and lists of ours are empty, and an encoder takes its time to begin.
+    # Most mappings and lists are empty, and starting the encoder is slow.
     if not value and type(value) in _EMPTY:
         return _EMPTY[type(value)]
     return _encode(value)

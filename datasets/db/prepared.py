@@ -1,4 +1,4 @@
-"""Queries whose SQL is compiled once for each connection, for requests that people wait for.
+"""Queries whose SQL is compiled once for each connection, for fast pages.
 
 Django takes five to ten times longer to compile the SQL of a query than a database takes to answer
 it. The SQL is still Django's own, compiled from an ordinary queryset, so it fits either database.
@@ -21,14 +21,14 @@ from datasets.db.bulk import as_taken
 
 
 class Given(Expression):
-    """A value of a prepared query that is known only when it is run, by its name there."""
+    """A placeholder for a value that is passed, by name, when a prepared query runs."""
 
     def __init__(self, name: str, output_field: models.Field[Any, Any] | None = None) -> None:
         super().__init__(output_field=output_field or models.BigIntegerField())
         self.name = name
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
-        # It stands among the parameters itself, until the query is run.
+        # The placeholder itself is a parameter until the query runs.
         return "%s", [self]
 
     def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
@@ -36,9 +36,9 @@ class Given(Expression):
 
 
 class Among(Func):
-    """Whether a column holds one of the values of a `Given` list of numbers or texts.
+    """Whether a column has one of the values of a `Given` list of numbers or texts.
 
-    The list is one parameter however long it is, so that the SQL stays the same.
+    The list is a single parameter of any length, so that the SQL stays the same.
     """
 
     output_field = models.BooleanField()
@@ -62,7 +62,7 @@ class _GivenList(Given):
 
 
 class Picked(Func):
-    """What a `Given` mapping holds for the primary key of each row: numbers, texts or JSON."""
+    """The value in a `Given` mapping for each row's primary key: a number, a text or JSON."""
 
     arity = 2
 
@@ -94,7 +94,7 @@ DATABASE = "default"
 
 
 class Prepared:
-    """The rows of a queryset of `values_list`, in which `Given` stands for what differs."""
+    """The rows of a queryset of `values_list` with `Given` placeholders."""
 
     def __init__(self, make: Callable[[], models.QuerySet[Any, Any]]) -> None:
         self._make = make
@@ -107,14 +107,14 @@ class Prepared:
             return [made.converted(row) for row in cursor.fetchall()]
 
     def first(self, **given: object) -> Row | None:
-        """The first row; a queryset that may give more should ask for one only."""
+        """Return the first row. A queryset that may have more rows should be limited to one."""
         return next(iter(self.rows(**given)), None)
 
 
 def _cursor(connection: Any) -> Any:
-    """A cursor by which PostgreSQL keeps the plan of a query that comes again and again.
+    """Return a cursor with which PostgreSQL keeps the plan of a recurring query.
 
-    Django's own puts the values into the SQL, so that no two queries are the same there.
+    Django's own cursor puts the values into the SQL, so that every query differs.
     """
     if connection.vendor != "postgresql":
         return connection.cursor()
@@ -127,10 +127,9 @@ def _cursor(connection: Any) -> Any:
 
 
 def _cursor_for_rows(connection: Any) -> Any:
-    """A cursor that takes `$1` for a value on PostgreSQL, and what its database takes elsewhere.
+    """Return a cursor that takes `$1` placeholders on PostgreSQL, and the usual ones elsewhere.
 
-    There `%s` is looked for in the SQL each time where it is long, which takes more time than to
-    write the rows.
+    Replacing `%s` in long SQL each time would take longer than writing the rows.
     """
     if connection.vendor != "postgresql":
         return connection.cursor()
@@ -143,7 +142,7 @@ def _cursor_for_rows(connection: Any) -> Any:
 
 
 def _kept(owner: object, connection: BaseDatabaseWrapper, make: Callable[[], Query]) -> _Made:
-    """What was made for a connection is kept on it: some of its converters hold on to it."""
+    """Return a compiled query, cached on its connection, which some of its converters need."""
     kept: dict[object, _Made] = vars(connection).setdefault("prepared_queries", {})
     made = kept.get(owner)
     if made is None:
@@ -152,7 +151,7 @@ def _kept(owner: object, connection: BaseDatabaseWrapper, make: Callable[[], Que
 
 
 class _Made:
-    """One query's SQL for one connection, with what turns the columns into Python's values."""
+    """A query's SQL for one connection, with the converters of its columns."""
 
     def __init__(self, query: Query, connection: BaseDatabaseWrapper) -> None:
         compiler = query.get_compiler(connection=connection)
@@ -181,10 +180,10 @@ class _Made:
 
 
 class PreparedModels(Generic[Found]):
-    """The same, as objects of a model with the columns that are named, and others that it leads to.
+    """The rows of a queryset as objects of a model and related models, with the named columns.
 
-    `columns` are by the path to the model, "" for the first. What is not named is read when it is
-    asked for, as after `only`. `more` are further columns of the queryset, which come beside it.
+    `columns` are by the path to the model, "" for the first. Other columns are read on access, as
+    after `only`. `more` are further columns of the queryset, returned beside the object.
     """
 
     def __init__(
@@ -205,7 +204,7 @@ class PreparedModels(Generic[Found]):
 
     @cached_property
     def _parts(self) -> list[tuple[str, type[models.Model], list[str]]]:
-        """Path, model and columns, these in the model's order: it is made of values by place."""
+        """Path, model and columns in the model's order, in which it takes its values."""
         first, parts = self._make().model, []
         for path, wanted in self._columns.items():
             model = _led_to(first, path)
@@ -226,7 +225,7 @@ class PreparedModels(Generic[Found]):
         start = 0
         for path, model, columns in self._parts:
             values = row[start : (start := start + len(columns))]
-            # The key comes first; without one there is nothing at a path that may lead nowhere.
+            # The primary key comes first; it is None if a nullable path has no object.
             made[path] = None if values[0] is None else model.from_db(DATABASE, columns, values)
             if path:
                 parent, _, name = path.rpartition("__")
@@ -247,13 +246,13 @@ def _led_to(model: type[models.Model], path: str) -> type[models.Model]:
 
 
 class PreparedUpdate:
-    """An update of a queryset, in whose filters and values `Given` stands for what differs."""
+    """An update of a queryset with `Given` placeholders in its filters and values."""
 
     def __init__(self, make: Callable[[], models.QuerySet[Any, Any]], **values: object) -> None:
         self._make, self._values = make, values
 
     def run(self, **given: object) -> int:
-        """The number of rows that were there to be changed."""
+        """Run the update; return the number of rows changed."""
         connection = connections[DATABASE]
         made = _kept(self, connection, self._compiled)
         with _cursor(connection) as cursor:
@@ -267,10 +266,10 @@ class PreparedUpdate:
 
 
 class PreparedInsert(Generic[Found]):
-    """New rows of a model: objects, which get the keys that the database gives them, or values.
+    """An insert of new rows of a model, from objects, which get their primary keys, or from values.
 
-    `columns` are attribute names such as `batch_id`; none given are all but the key. With
-    `new_only` a row that a unique constraint refuses is left out, and so is its key.
+    `columns` are attribute names such as `batch_id`, by default all but the primary key. With
+    `new_only`, a row that a unique constraint refuses is skipped, and no key is returned for it.
     """
 
     def __init__(
@@ -286,12 +285,12 @@ class PreparedInsert(Generic[Found]):
             each.pk, each._state.adding, each._state.db = key, False, DATABASE
 
     def rows(self, rows: Sequence[Sequence[Any]]) -> list[int]:
-        """Writes values in the order of the columns; the keys of the rows, in their order."""
+        """Write rows of values in the order of the columns; return the rows' primary keys."""
         connection = connections[DATABASE]
         ready = list(chain.from_iterable(as_taken(self._fields, rows)))
         with _cursor_for_rows(connection) as cursor:
             cursor.execute(self._sql_of(len(rows), connection), ready)
-            # Both databases of ours give the keys back in the order of the rows.
+            # Both databases return the keys in the order of the rows.
             return [key for (key,) in cursor.fetchall()]
 
     @cached_property

@@ -20,15 +20,15 @@ def main() -> None:
     django.setup()
     from datasets.uploads.worker import SpentError, work
 
-    def spent(*_: object) -> NoReturn:
+    def stop(*_: object) -> NoReturn:
         raise SpentError
 
-    # What is allocated, not what is mapped: libraries map far more than they use.
+    # RLIMIT_DATA limits allocated memory, since libraries map far more than they use.
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGALRM, spent)
+    signal.signal(signal.SIGALRM, stop)
     signal.alarm(SECONDS)
-    # People wait for pages, and nobody for this.
+    # Pages come first, since people wait for them.
     os.nice(5)
     key, turn = sys.argv[1:]
     work(key, uuid.UUID(turn))

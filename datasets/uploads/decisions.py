@@ -1,7 +1,7 @@
-"""Decisions about an upload: keep, discard, read again; and the preview that they rest on.
+"""Decisions about an upload (keep, discard, read again), and its preview.
 
-Each decision is a conditional update of the state that the person saw. So of two people who decide
-at once, the second is told what the first did, and nobody decides on an outdated preview.
+Each decision is a conditional update of the state that the person saw. If two people decide at
+once, the second gets the state after the first decision, and no decision uses an outdated preview.
 """
 
 from __future__ import annotations
@@ -26,21 +26,30 @@ from datasets.uploads.worker import AT_WORK, WARNINGS_KEPT
 State = Upload.State
 PATIENCE_SECONDS = 10
 SILENT_SECONDS = 60
-STANDS = {
+STATUS_REASONS = {
     State.READING: "its files are being read; wait until that is done",
-    State.READY: "it has another preview by now; look at it again",
-    State.REFUSED: "it was refused; mend its files and upload them again",
+    State.READY: "it has a newer preview; check that first",
+    State.REFUSED: "it was refused; correct its files and upload them again",
     State.KEEPING: "it is being loaded; wait until that is done",
     State.KEPT: "it was kept; its batch is loaded",
     State.DISCARDED: "it was discarded; upload the files again",
 }
+STATUS_NAMES = {
+    State.READING: ("Being read", "plain"),
+    State.READY: ("Ready to review", "warn"),
+    State.REFUSED: ("Refused", "no"),
+    State.KEEPING: ("Being loaded", "plain"),
+    State.KEPT: ("Kept", "yes"),
+    State.DISCARDED: ("Discarded", "other"),
+}
 
 
 class StaleError(Exception):
-    """The upload is no more as it was when somebody decided on it."""
+    """The upload has changed since the person saw it."""
 
     def __init__(self, upload: Upload) -> None:
-        super().__init__(f"nothing was done to this upload: {STANDS[State(upload.state)]}")
+        reason = STATUS_REASONS[State(upload.state)]
+        super().__init__(f"this upload was not changed: {reason}")
 
 
 class TakenNameError(Exception):
@@ -48,15 +57,15 @@ class TakenNameError(Exception):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"a batch called {name!r} holds other content; choose another name, since a loaded "
+            f"a batch called {name!r} has other content; choose another name, since a loaded "
             "batch never changes"
         )
 
 
 def keep(upload: Upload, seen: str, name: str) -> None:
-    """Orders the load of what was seen: its digest, as the preview tells it.
+    """Start loading the content that the person saw, identified by the preview's digest.
 
-    Raises StaleError, TakenNameError, and InputError for a name that no batch can have.
+    Raises StaleError, TakenNameError, and InputError if no batch can have the name.
     """
     if upload.state in (State.KEEPING, State.KEPT) and seen == upload.digest:
         return
@@ -71,17 +80,17 @@ def keep(upload: Upload, seen: str, name: str) -> None:
 
 
 def read_as(upload: Upload, format: str) -> None:
-    """Has the files looked through anew, in a named format or, with "", a recognised one."""
+    """Start reading the files again, in a named format or, with "", in the detected one."""
     if format and format not in READERS:
         raise InputError(Place("--format"), "is not one of the formats", "choose one of the list")
     ready = Upload.objects.filter(pk=upload.pk, state=State.READY)
-    anew = {"format": format, "digest": "", "found": {}, "error": ""}
-    _order(upload, ready, "upload.read", state=State.READING, **anew)
+    reset = {"format": format, "digest": "", "found": {}, "error": ""}
+    _order(upload, ready, "upload.read", state=State.READING, **reset)
 
 
 def discard(upload: Upload) -> None:
-    """Ends an upload that is no batch yet; its files go. Raises StaleError while it is loaded."""
-    open_to_it = Upload.objects.filter(pk=upload.pk, state__in=(State.READING, State.READY))
+    """Discard an upload and delete its files. Raises StaleError if it is being loaded or kept."""
+    discardable = Upload.objects.filter(pk=upload.pk, state__in=(State.READING, State.READY))
     if upload.state == State.DISCARDED:
         return
     now = timezone.now()
@@ -93,7 +102,7 @@ def discard(upload: Upload) -> None:
         "changed_at": now,
     }
     with transaction.atomic():
-        discarded = open_to_it.update(**values)
+        discarded = discardable.update(**values)
         if discarded:
             record("upload.discarded", of=upload)
     if not discarded:
@@ -103,14 +112,14 @@ def discard(upload: Upload) -> None:
 
 
 def begin_here(upload: Upload) -> None:
-    """Has an upload worked on beside the web server, where no worker came or its process is gone.
+    """Work on an upload beside the web server, if no worker came or its process has ended.
 
-    Raises StaleError where it waits for nobody.
+    Raises StaleError if a process is working on the upload.
     """
     if not (is_silent(upload) or is_waiting(upload)):
         raise StaleError(upload)
-    mine = Upload.objects.filter(pk=upload.pk, state__in=AT_WORK, turn=upload.turn)
-    if not mine.update(turn=None, changed_at=timezone.now()):
+    same_turn = Upload.objects.filter(pk=upload.pk, state__in=AT_WORK, turn=upload.turn)
+    if not same_turn.update(turn=None, changed_at=timezone.now()):
         upload.refresh_from_db()
         raise StaleError(upload)
     quarantine.forget_progress(upload.key)
@@ -118,18 +127,18 @@ def begin_here(upload: Upload) -> None:
 
 
 def is_waiting(upload: Upload) -> bool:
-    """Whether nobody has taken it up, for longer than a worker that runs would need."""
+    """Whether no process has started on the upload for longer than a worker needs to."""
     since = timezone.now() - upload.changed_at
     waits = upload.state in AT_WORK and upload.turn is None
     return waits and since > timedelta(seconds=PATIENCE_SECONDS)
 
 
 def is_silent(upload: Upload) -> bool:
-    """Whether the process that has it has said nothing for long."""
+    """Whether the process that has the turn has reported no progress for too long."""
     if upload.state not in AT_WORK or upload.turn is None:
         return False
-    told = quarantine.progress(upload.key)
-    silent = (timezone.now() - upload.changed_at).total_seconds() if told is None else told.age
+    noted = quarantine.progress(upload.key)
+    silent = (timezone.now() - upload.changed_at).total_seconds() if noted is None else noted.age
     return silent > SILENT_SECONDS
 
 
@@ -145,19 +154,9 @@ def _order(upload: Upload, ready: QuerySet[Upload], event: str, **values: object
     transaction.on_commit(partial(launching.start, upload.key))
 
 
-WORDS = {
-    State.READING: ("Being read", "plain"),
-    State.READY: ("Waits for you", "warn"),
-    State.REFUSED: ("Refused", "no"),
-    State.KEEPING: ("Being loaded", "plain"),
-    State.KEPT: ("Kept", "yes"),
-    State.DISCARDED: ("Discarded", "other"),
-}
-
-
-def shown(upload: Upload) -> dict[str, Any]:
-    """What a page says of an upload."""
-    word, kind = WORDS[State(upload.state)]
+def upload_context(upload: Upload) -> dict[str, Any]:
+    """Return the template context of an upload."""
+    word, kind = STATUS_NAMES[State(upload.state)]
     found = upload.found
     return {
         "upload": upload,
@@ -173,20 +172,20 @@ def shown(upload: Upload) -> dict[str, Any]:
             (f"{n:,}", what.replace("_", " ")) for what, n in found.get("counts", {}).items() if n
         ],
         "more_warnings": max(0, found.get("warning_count", 0) - WARNINGS_KEPT),
-        "first": [_item(line) for line in found.get("first", ())],
+        "first": [_preview_query(line) for line in found.get("first", ())],
         "twins": twins(upload),
     }
 
 
 def twins(upload: Upload) -> list[Batch]:
-    """Loaded batches with the same content."""
+    """Return the loaded batches with the same content."""
     if upload.state != State.READY:
         return []
     return list(Batch.objects.filter(digest=upload.digest).order_by("name"))
 
 
-def _item(line: dict[str, Any]) -> dict[str, Any]:
-    """A first query with its parts by kind, each kind with how many more there are."""
+def _preview_query(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a query of the preview with its parts by kind, and the number of further parts."""
     more = line.get("more", {})
     parts = [
         {"name": name.replace("_", " "), "shown": value, "more": more.get(name, 0)}

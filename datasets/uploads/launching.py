@@ -15,38 +15,40 @@ from django.db import connection
 from kombu.exceptions import OperationalError
 
 from datasets import tasks
-from datasets.tasks import run_apart
+from datasets.tasks import run_process
 
 logger = logging.getLogger("tandem.uploads")
 
 
 def start(key: str) -> None:
-    """Has an upload worked on; call it after the commit."""
-    if not (has_workers() and _rung(key)):
+    """Start work on an upload. Call this after the commit."""
+    if not (has_workers() and _send_message(key)):
         start_here(key)
 
 
 def has_workers() -> bool:
-    """Whether this site is set up for workers; whether one runs, nobody here can know."""
+    """Whether this site is configured for workers. A worker need not be running."""
     return not str(settings.CELERY_BROKER_URL).startswith("filesystem:")
 
 
 def start_here(key: str) -> None:
-    """Starts a process beside this one, and a thread that hears of its end."""
-    threading.Thread(target=_watched, args=(key,), daemon=True).start()
+    """Start a separate process, and a thread that waits for its end."""
+    threading.Thread(target=_run_and_wait, args=(key,), daemon=True).start()
 
 
-def _watched(key: str) -> None:
+def _run_and_wait(key: str) -> None:
     try:
-        run_apart(key)
+        run_process(key)
     finally:
         connection.close()
 
 
-def _rung(key: str) -> bool:
+def _send_message(key: str) -> bool:
     try:
         tasks.work_on_upload.apply_async((key,), retry=False)
     except (OperationalError, OSError) as error:
-        logger.warning("The broker is away, the upload is worked on here: %s", error)
+        logger.warning(
+            "The broker cannot be reached; the web server works on the upload: %s", error
+        )
         return False
     return True

@@ -1,8 +1,8 @@
-"""Where uploaded files wait until they become a batch, and what kind of file each one is.
+"""The folder of uploaded files until they become a batch, and the detection of their kind.
 
-Files are kept under names of our own in TANDEM_DATA_DIR/uploads/KEY/, numbered, beside the
-progress of their process. No URL serves them. The kind follows from the content alone: neither the
-file's name nor the type sent with it is trusted.
+Files are stored under numbered names in TANDEM_DATA_DIR/uploads/KEY/, beside the progress of their
+process. No URL serves them. The kind of a file is detected from its content alone, since neither
+its name nor its declared type is trusted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from datasets.models import Upload
 from datasets.rows import InputError, Place
 
-LOOKED_AT = 64 * 1024
+SAMPLE_BYTES = 64 * 1024
+PROGRESS = "progress.json"
+MAX_SHOWN_NAME = 100
+INCOMING = "incoming"
+MEGABYTE = 1024 * 1024
 PACKED = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip, or an office file",
@@ -44,31 +48,25 @@ _RUN = re.compile(rb"\s*\S+\s+\S+\s+\S+\s+\d+\s+[-+.\deE]+\s+\S+\s*")
 
 
 def suffix_of(path: Path, name: str) -> str:
-    """The suffix that readers know the content by. Raises InputError for what is no text."""
+    """Return the suffix for the kind of content. Raises InputError for a binary file."""
     with path.open("rb") as file:
-        begin = file.read(LOOKED_AT)
-    _refuse(begin, name)
+        begin = file.read(SAMPLE_BYTES)
+    _check_kind(begin, name)
     first = next((line for line in begin.splitlines() if line.strip()), b"").strip()
     if _RUN.fullmatch(first):
         return ".run"
-    # An object on its own line is a record; anything else that begins like JSON is one document.
+    # An object on its own line is a record; other JSON is one document.
     return ".json" if first.startswith(b"[") or first == b"{" else ".jsonl"
 
 
-def _refuse(begin: bytes, name: str) -> None:
+def _check_kind(begin: bytes, name: str) -> None:
     for magic, what in PACKED.items():
         if begin.startswith(magic):
-            mend = "unpack it, and upload the files in it"
+            mend = "unpack it, and upload its files"
             raise InputError(Place(name), f"is packed ({what})", mend)
     for magic, what in FOREIGN.items():
         if begin.startswith(magic):
-            raise InputError(Place(name), f"is {what}", "give JSON Lines in UTF-8, or a TREC run")
-
-
-PROGRESS = "progress.json"
-SHOWN_NAME = 100
-INCOMING = "incoming"
-MEGABYTE = 1024 * 1024
+            raise InputError(Place(name), f"is {what}", "upload JSON Lines in UTF-8, or a TREC run")
 
 
 def root() -> Path:
@@ -80,53 +78,53 @@ def folder(key: str) -> Path:
 
 
 def paths(upload: Upload) -> list[Path]:
-    """The files in the order in which they were sent."""
+    """Return the stored files in the order of the upload."""
     return [folder(upload.key) / each["stored"] for each in upload.files]
 
 
-def take(key: str, files: Sequence[TemporaryUploadedFile]) -> list[dict[str, Any]]:
-    """Takes received files in. Raises InputError for a file whose content cannot be read as text.
+def store(key: str, files: Sequence[TemporaryUploadedFile]) -> list[dict[str, Any]]:
+    """Store received files; return each one's stored name, original name and size in bytes.
 
-    What is told of each is its number's name here, the name that it came with, and its bytes.
+    Raises InputError for a file whose content is not text.
     """
     folder(key).mkdir(mode=0o700, parents=True)
-    return [_taken(folder(key), number, each) for number, each in enumerate(files)]
+    return [_store_file(folder(key), number, each) for number, each in enumerate(files)]
 
 
-def _taken(into: Path, number: int, file: TemporaryUploadedFile) -> dict[str, Any]:
+def _store_file(into: Path, number: int, file: TemporaryUploadedFile) -> dict[str, Any]:
     received, name = Path(file.temporary_file_path()), shown_name(file.name or "")
     stored = f"{number}{suffix_of(received, name)}"
     try:
         (into / stored).hardlink_to(received)
     except OSError:
-        # Another disk, or one that knows no such links.
+        # The folder is on another disk, or on one without hard links.
         shutil.copyfile(received, into / stored)
     return {"name": name, "bytes": file.size, "stored": stored}
 
 
 def shown_name(name: str) -> str:
-    """A file's name as it may stand in a message."""
-    kept = "".join(c for c in name if c.isprintable())
-    return kept[:SHOWN_NAME] or "a file without a name"
+    """Return a file's name, made safe for a message."""
+    printable = "".join(c for c in name if c.isprintable())
+    return printable[:MAX_SHOWN_NAME] or "a file without a name"
 
 
-def in_their_words(upload: Upload, message: str) -> str:
-    """A message with the names that the files came with for the paths that they lie under here."""
+def with_original_names(upload: Upload, message: str) -> str:
+    """Replace the stored paths in a message by the original names of the files."""
     for each, path in zip(upload.files, paths(upload), strict=True):
         message = message.replace(str(path), each["name"])
     return message.replace(str(folder(upload.key)), "the files")
 
 
 def note_progress(key: str, done: int, total: int) -> None:
-    """Written whole beside the files, since the database may be held by the load itself."""
-    beside = folder(key) / f"{PROGRESS}.new"
-    beside.write_text(json.dumps({"done": done, "total": total}), "utf-8")
-    beside.rename(folder(key) / PROGRESS)
+    """Write the progress to a file, since the load itself may lock the database."""
+    new = folder(key) / f"{PROGRESS}.new"
+    new.write_text(json.dumps({"done": done, "total": total}), "utf-8")
+    new.rename(folder(key) / PROGRESS)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How many queries were read, of how many at most, and seconds since that was noted."""
+    """Queries read, their maximum, and the age of this note in seconds."""
 
     done: int
     total: int
@@ -134,7 +132,7 @@ class Progress:
 
 
 def progress(key: str) -> Progress | None:
-    """None before the first note."""
+    """Return the last progress noted, or None."""
     file = folder(key) / PROGRESS
     try:
         noted = json.loads(file.read_text("utf-8"))
@@ -144,7 +142,7 @@ def progress(key: str) -> Progress | None:
 
 
 def lines(upload: Upload) -> int:
-    """How many lines the files have, which is the most that they can hold of queries."""
+    """Count the lines of the files, which is the maximum number of queries."""
     return sum(_lines(path) for path in paths(upload))
 
 
@@ -162,7 +160,7 @@ def forget_progress(key: str) -> None:
 
 
 def leftovers(older_than: float) -> list[Path]:
-    """Folders of uploads, and files of uploads that broke off on their way, of so many seconds."""
+    """Return folders of uploads and incomplete incoming files that are older, in seconds."""
     now, found = time.time(), []
     for path in [*root().glob("*"), *(root() / INCOMING).glob("*")]:
         try:

@@ -25,37 +25,37 @@ from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Place
 from datasets.uploads import launching, quarantine
 
-AN_HOUR, MOST_AN_HOUR = timedelta(hours=1), 6
-MOST_WAITING = 3
-MOST_FILES = 50
+AN_HOUR, MAX_PER_HOUR = timedelta(hours=1), 6
+MAX_UNDECIDED = 3
+MAX_FILES = 50
 FULL = (errno.ENOSPC, errno.EDQUOT)
-NO_SPACE = "the disk of this site is full; tell its admin"
+NO_SPACE = "the disk of this site is full; tell an admin"
 UNDECIDED = (Upload.State.READING, Upload.State.READY, Upload.State.KEEPING)
 
 
 class TooOftenError(Exception):
-    """The account has sent its share of this hour; `seconds` until it may again."""
+    """The account has reached its limit; it may upload again in `seconds`."""
 
     def __init__(self, seconds: int) -> None:
         self.seconds = seconds
         minutes = -(-seconds // 60)
         super().__init__(
-            f"{MOST_AN_HOUR} uploads an hour are the most; come again in {minutes} minutes, "
+            f"the limit is {MAX_PER_HOUR} uploads per hour; try again in {minutes} minutes, "
             "or load the files with manage.py load_batch"
         )
 
 
 def into_files(request: HttpRequest) -> None:
-    """Has a request's files streamed to the disk; call it before anything reads the body."""
+    """Stream a request's files to the disk. Call this before the body is read."""
     request.upload_handlers = [TemporaryFileUploadHandler(request)]
 
 
 def check_rate(user: Any) -> None:
-    """Raises TooOftenError. The rows count, so it holds over all processes and both doors."""
+    """Raise TooOftenError above the limit, which counts rows and so holds for page and API."""
     now = timezone.now()
     recent = uploads_of(user).filter(created_at__gt=now - AN_HOUR).order_by("-created_at")
-    times = list(recent.values_list("created_at", flat=True)[:MOST_AN_HOUR])
-    if len(times) == MOST_AN_HOUR:
+    times = list(recent.values_list("created_at", flat=True)[:MAX_PER_HOUR])
+    if len(times) == MAX_PER_HOUR:
         raise TooOftenError(max(1, round((times[-1] + AN_HOUR - now).total_seconds())))
 
 
@@ -64,21 +64,21 @@ def uploads_of(user: Any) -> QuerySet[Upload]:
 
 
 def receive(user: Any, files: Sequence[UploadedFile], name: str, format: str) -> Upload:
-    """A new upload, which a process then looks through.
+    """Store files as a new upload, and start a process that inspects them.
 
-    Raises TooOftenError, and InputError for what can be seen at once; then nothing is kept.
+    Raises TooOftenError, and InputError for errors that show at once; then nothing is stored.
     """
     tasks.clean()
     upload = Upload(user=user, name=name.strip(), format=format)
     upload.name = upload.name or _name_of(files)
     try:
         with transaction.atomic():
-            # One at a time for an account, so that of many at once no more than the limit pass.
+            # The lock makes concurrent uploads of an account count towards the limit.
             get_user_model()._default_manager.select_for_update().get(pk=user.pk)
             check_rate(user)
             _check(upload, files)
             temporary = cast(Sequence[TemporaryUploadedFile], files)
-            upload.files = quarantine.take(upload.key, temporary)
+            upload.files = quarantine.store(upload.key, temporary)
             upload.save(force_insert=True)
             record("upload.received", of=upload, files=len(upload.files))
             transaction.on_commit(lambda: launching.start(upload.key))
@@ -96,13 +96,13 @@ def _name_of(files: Sequence[UploadedFile]) -> str:
 def _check(upload: Upload, files: Sequence[UploadedFile]) -> None:
     if not files:
         raise InputError(Place("The upload"), "has no file", "choose one or more")
-    if len(files) > MOST_FILES:
-        wrong = f"has more than {MOST_FILES} files"
-        raise InputError(Place("The upload"), wrong, "write them into fewer")
+    if len(files) > MAX_FILES:
+        wrong = f"has more than {MAX_FILES} files"
+        raise InputError(Place("The upload"), wrong, "combine them into fewer")
     check_name(upload.name)
     if upload.format and upload.format not in READERS:
         wrong = f"there is no format {shown(upload.format)}"
         raise InputError(Place("--format"), wrong, f"choose one of {', '.join(READERS)}")
-    if uploads_of(upload.user).filter(state__in=UNDECIDED).count() >= MOST_WAITING:
-        wrong = f"is the {MOST_WAITING + 1}th that nobody has decided on"
-        raise InputError(Place("The upload"), wrong, "keep or discard one of yours first")
+    if uploads_of(upload.user).filter(state__in=UNDECIDED).count() >= MAX_UNDECIDED:
+        wrong = f"exceeds the limit of {MAX_UNDECIDED} undecided uploads"
+        raise InputError(Place("The upload"), wrong, "keep or discard an earlier one first")

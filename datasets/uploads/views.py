@@ -18,7 +18,7 @@ from datasets.models import Upload
 from datasets.readers import READERS
 from datasets.rows import InputError
 from datasets.uploads import decisions
-from datasets.uploads.decisions import shown
+from datasets.uploads.decisions import upload_context
 from datasets.uploads.receiving import (
     FULL,
     NO_SPACE,
@@ -32,8 +32,8 @@ from datasets.uploads.receiving import (
 ROLES = ("researcher", "admin")
 
 
-class _Unread(FileUploadHandler):
-    """For who may send no files: their bytes are not even read."""
+class _Reject(FileUploadHandler):
+    """Stops an upload that is not allowed before its bytes are read."""
 
     def new_file(self, *_: object, **__: object) -> None:
         raise StopUpload(connection_reset=True)
@@ -45,16 +45,16 @@ class _Unread(FileUploadHandler):
         return None
 
 
-# The guard against forged requests reads the body, so where its files go is settled before it.
+# CSRF protection reads the body, so the upload handler must be set before it runs.
 @takes_files
 @csrf_exempt
 def upload(request: HttpRequest) -> HttpResponseBase:
-    """The form; a POST has its files streamed into the quarantine."""
+    """Show the form; on POST, stream the files into the quarantine."""
     if request.method == "POST":
         if _may_send(request):
             into_files(request)
         else:
-            request.upload_handlers = [_Unread(request)]
+            request.upload_handlers = [_Reject(request)]
     try:
         return _guarded(request)
     except OSError as error:
@@ -81,8 +81,8 @@ def _guarded(request: HttpRequest) -> HttpResponse:
         check_rate(request.user)
         if request.method != "POST":
             return _form(request)
-        files, given = request.FILES.getlist("files"), request.POST
-        made = receive(request.user, files, given.get("name", ""), given.get("format", ""))
+        files, data = request.FILES.getlist("files"), request.POST
+        created = receive(request.user, files, data.get("name", ""), data.get("format", ""))
     except TooOftenError as error:
         status = 429 if request.method == "POST" else 200
         response = _refused(request, str(error), status)
@@ -90,7 +90,7 @@ def _guarded(request: HttpRequest) -> HttpResponse:
         return response
     except InputError as error:
         return _refused(request, str(error), 422)
-    address = reverse("upload", args=[made.key])
+    address = reverse("upload", args=[created.key])
     if wants_data(request):
         return JsonResponse({"address": address}, status=201)
     return redirect(address)
@@ -103,12 +103,12 @@ def _refused(request: HttpRequest, reason: str, status: int) -> HttpResponse:
 
 
 def _form(request: HttpRequest, error: str = "", status: int = 200) -> HttpResponse:
-    given = request.POST if request.method == "POST" else {}
+    data = request.POST if request.method == "POST" else {}
     context = {
         "error": error,
-        "too_often": "an hour are the most" in error,
-        "name": given.get("name", ""),
-        "format": given.get("format", ""),
+        "too_often": "uploads per hour" in error,
+        "name": data.get("name", ""),
+        "format": data.get("format", ""),
         "formats": {name: reader.SUMMARY for name, reader in READERS.items()},
         "most_mb": settings.TANDEM_MAX_UPLOAD_MB,
     }
@@ -118,14 +118,14 @@ def _form(request: HttpRequest, error: str = "", status: int = 200) -> HttpRespo
 @require_safe
 @role_required(*ROLES)
 def one_upload(request: HttpRequest, key: str) -> HttpResponse:
-    return _page(request, _mine(request, key))
+    return _page(request, _own_upload(request, key))
 
 
 @require_safe
 @role_required(*ROLES)
 def live(request: HttpRequest, key: str) -> HttpResponse:
-    """The moving part of the page. When the work has ended the whole page is fetched anew."""
-    context = shown(_mine(request, key))
+    """Render the live part of the page. After the work has ended, htmx reloads the whole page."""
+    context = upload_context(_own_upload(request, key))
     response = render(request, "batches/_upload_live.html", context)
     if not context["at_work"] and request.headers.get("HX-Request"):
         response["HX-Refresh"] = "true"
@@ -135,11 +135,11 @@ def live(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 @role_required(*ROLES)
 def order(request: HttpRequest, key: str) -> HttpResponse:
-    """Keep, discard, read as another format, or work on it beside the web server."""
-    found = _mine(request, key)
+    """Keep, discard, read again, or work on the upload beside the web server, as `order` says."""
+    found = _own_upload(request, key)
     ordered = ORDERS.get(request.POST.get("order", ""))
     if ordered is None:
-        return _page(request, found, "choose what to do with it", 422)
+        return _page(request, found, "choose whether to keep or discard it", 422)
     try:
         ordered(found, request)
     except (decisions.StaleError, decisions.TakenNameError) as error:
@@ -162,10 +162,10 @@ ORDERS: dict[str, Callable[[Upload, HttpRequest], None]] = {
 def _page(
     request: HttpRequest, found: Upload, problem: str = "", status: int = 200
 ) -> HttpResponse:
-    context = shown(found) | {"problem": problem, "formats": READERS}
+    context = upload_context(found) | {"problem": problem, "formats": READERS}
     context["name"] = request.POST.get("name") or found.name
     return render(request, "batches/upload_state.html", context, status=status)
 
 
-def _mine(request: HttpRequest, key: str) -> Upload:
+def _own_upload(request: HttpRequest, key: str) -> Upload:
     return get_object_or_404(uploads_of(request.user).select_related("batch"), key=key)

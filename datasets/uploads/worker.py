@@ -1,7 +1,7 @@
-"""Inspecting or loading an upload, in a process of its own.
+"""Inspecting or loading an upload, in a separate process.
 
-Inspecting reads and checks the files as loading does, and stores nothing. The process that takes
-the turn works, and only the process that still holds the turn may write the result.
+Inspecting reads and checks the files as loading does, but stores nothing. A process claims the
+upload by writing its turn, and may write a result only while the upload still has that turn.
 """
 
 from __future__ import annotations
@@ -25,14 +25,20 @@ from datasets.readers import read, recognise
 from datasets.rows import InputError, Place, Query, ReadNotes
 from datasets.uploads import quarantine
 
+State = Upload.State
+AT_WORK = (State.READING, State.KEEPING)
 PARTS = ("questions", "key_points", "reports", "rankings")
-FIRST, FIRST_PARTS, FIRST_CHARACTERS = 3, 3, 400
-MOST_QUERIES = 500_000
+SHOWN_QUERIES, SHOWN_PARTS, SHOWN_CHARACTERS = 3, 3, 400
+MAX_QUERIES = 500_000
+BEAT_SECONDS = 1.0
+WARNINGS_KEPT = 500
+TOO_BIG = "the files need more memory or time than an upload may use"
+TOO_BIG_MEND = "split them, or load them with manage.py load_batch"
 
 
 @dataclass
-class Understood:
-    """`counts` are those that a load would report; `first` the first queries, their texts cut."""
+class Inspection:
+    """The result of reading an upload: `counts` as a load reports them, and the `first` queries."""
 
     format: str
     digest: str = ""
@@ -42,21 +48,21 @@ class Understood:
     first: list[dict[str, Any]] = field(default_factory=list)
 
 
-def understand(
+def inspect(
     paths: Sequence[Path], format: str | None, progress: Callable[[int], None]
-) -> Understood:
-    """Reads files through. Raises InputError, in the words in which the command refuses them."""
-    found = Understood(format or recognise(paths))
+) -> Inspection:
+    """Read and check all files. Raises InputError with the message that the command gives."""
+    found = Inspection(format or recognise(paths))
     notes, digest, counts = ReadNotes(), Digest(), Counter[str]()
     passages: set[str] = set()
     for query in checked(read(paths, found.format, notes), notes, digest, progress):
         counts["queries"] += 1
         counts.update({part: len(getattr(query, part)) for part in PARTS})
         passages.update(passage.id for passage in query.passages)
-        if len(found.first) < FIRST:
-            found.first.append(_cut(query))
-        if counts["queries"] > MOST_QUERIES:
-            wrong = f"holds more than {MOST_QUERIES:,} queries"
+        if len(found.first) < SHOWN_QUERIES:
+            found.first.append(_shorten_query(query))
+        if counts["queries"] > MAX_QUERIES:
+            wrong = f"has more than {MAX_QUERIES:,} queries"
             raise InputError(Place(str(paths[0])), wrong, "load it with manage.py load_batch")
     check_content(paths, counts["queries"], digest)
     counts["passages"] = len(passages)
@@ -65,21 +71,21 @@ def understand(
     return found
 
 
-def _cut(query: Query) -> dict[str, Any]:
-    """A query as its line holds it, of each kind of part the first few, and `more` of the rest."""
+def _shorten_query(query: Query) -> dict[str, Any]:
+    """Return a query's line with a few parts of each kind; `more` counts the others."""
     line = as_line(query)
     more: dict[str, int] = {}
     for name, value in line.items():
         if isinstance(value, list):
-            more[name] = max(0, len(value) - FIRST_PARTS)
-            line[name] = [_short(part) for part in value[:FIRST_PARTS]]
+            more[name] = max(0, len(value) - SHOWN_PARTS)
+            line[name] = [_shorten(part) for part in value[:SHOWN_PARTS]]
     line.pop("meta", None)
-    return _short(line) | {"more": {name: count for name, count in more.items() if count}}
+    return _shorten(line) | {"more": {name: count for name, count in more.items() if count}}
 
 
-def _short(part: Any) -> Any:
+def _shorten(part: Any) -> Any:
     if isinstance(part, str):
-        return part if len(part) <= FIRST_CHARACTERS else part[:FIRST_CHARACTERS] + "…"
+        return part if len(part) <= SHOWN_CHARACTERS else part[:SHOWN_CHARACTERS] + "…"
     if isinstance(part, dict):
         kept = (
             "id",
@@ -92,20 +98,12 @@ def _short(part: Any) -> Any:
             "references",
             *PARTS,
         )
-        return {k: v if isinstance(v, list) else _short(v) for k, v in part.items() if k in kept}
+        return {k: v if isinstance(v, list) else _shorten(v) for k, v in part.items() if k in kept}
     return part
 
 
-State = Upload.State
-AT_WORK = (State.READING, State.KEEPING)
-BEAT_SECONDS = 1.0
-WARNINGS_KEPT = 500
-TOO_BIG = "the files need more memory or time than the browser's door gives"
-TOO_BIG_MEND = "split them, or load them with manage.py load_batch"
-
-
 class LostTurnError(Exception):
-    """Somebody else has the upload now; nothing that was done here counts."""
+    """Another process has the upload now, so this one's result does not count."""
 
 
 class SpentError(Exception):
@@ -113,28 +111,28 @@ class SpentError(Exception):
 
 
 def work(key: str, turn: uuid.UUID | None = None) -> None:
-    """Does what an upload waits for, if it waits and nobody else is at it.
+    """Inspect or load an upload that is waiting, unless another process has its turn.
 
-    `turn` is the name of this attempt, where somebody watches it.
+    `turn` identifies this attempt for the process that watches it.
     """
-    upload = _taken(key, turn or uuid.uuid4())
+    upload = _claim(key, turn or uuid.uuid4())
     if upload is None:
         return
     try:
         with _beating(upload) as count:
-            (_look_through if upload.state == State.READING else _keep)(upload, count)
+            (_inspect if upload.state == State.READING else _load)(upload, count)
     except LostTurnError:
         return
     except InputError as error:
-        refuse(upload, quarantine.in_their_words(upload, str(error)))
+        refuse(upload, quarantine.with_original_names(upload, str(error)))
     except (MemoryError, SpentError):
-        # It may have been cut off in the middle of a query.
+        # The limit may have interrupted a database query.
         connection.close()
         refuse(upload, f"{TOO_BIG}; {TOO_BIG_MEND}")
 
 
 def refuse(upload: Upload, reason: str) -> None:
-    """The end of a reading that cannot be taken: the files go. A load can be ordered once more."""
+    """Record why an upload failed. Its files go, unless it failed to load and can be retried."""
     loading = upload.state == State.KEEPING
     state = State.READY if loading else State.REFUSED
     try:
@@ -145,7 +143,7 @@ def refuse(upload: Upload, reason: str) -> None:
         quarantine.remove(upload.key)
 
 
-def _taken(key: str, turn: uuid.UUID) -> Upload | None:
+def _claim(key: str, turn: uuid.UUID) -> Upload | None:
     waiting = Upload.objects.filter(key=key, state__in=AT_WORK, turn=None)
     if not waiting.update(turn=turn, changed_at=timezone.now()):
         return None
@@ -153,14 +151,14 @@ def _taken(key: str, turn: uuid.UUID) -> Upload | None:
 
 
 def _end(upload: Upload, **values: object) -> None:
-    """Closes the row for who has the turn. Raises LostTurnError."""
-    mine = Upload.objects.filter(pk=upload.pk, turn=upload.turn)
-    if not mine.update(turn=None, changed_at=timezone.now(), **values):
+    """Close the upload if this process still has the turn. Raises LostTurnError otherwise."""
+    same_turn = Upload.objects.filter(pk=upload.pk, turn=upload.turn)
+    if not same_turn.update(turn=None, changed_at=timezone.now(), **values):
         raise LostTurnError
 
 
 class Count:
-    """How far the work is, told to the folder by a thread once a second."""
+    """The progress of the work, which a thread writes to the folder once a second."""
 
     def __init__(self, total: int) -> None:
         self.done, self.total = 0, total
@@ -191,33 +189,33 @@ def _beating(upload: Upload) -> Iterator[Count]:
         thread.join()
 
 
-def _look_through(upload: Upload, count: Count) -> None:
-    found = asdict(understand(quarantine.paths(upload), upload.format or None, count))
+def _inspect(upload: Upload, count: Count) -> None:
+    found = asdict(inspect(quarantine.paths(upload), upload.format or None, count))
     digest, warnings = found.pop("digest"), found["warnings"]
-    said = [quarantine.in_their_words(upload, each) for each in warnings[:WARNINGS_KEPT]]
-    found |= {"warnings": said, "warning_count": len(warnings)}
+    shown = [quarantine.with_original_names(upload, each) for each in warnings[:WARNINGS_KEPT]]
+    found |= {"warnings": shown, "warning_count": len(warnings)}
     _end(upload, state=State.READY, digest=digest, found=found, error="")
 
 
-def _keep(upload: Upload, count: Count) -> None:
-    """The batch and the word that it is there stand together, or neither does."""
+def _load(upload: Upload, count: Count) -> None:
+    """Create the batch and mark the upload as loaded in one transaction."""
     with transaction.atomic():
         try:
             with transaction.atomic():
-                report = _loaded(upload, count)
+                report = _load_batch(upload, count)
         except IntegrityError:
-            # Somebody loaded a batch of that name meanwhile: the same content is there, or other.
-            report = _loaded(upload, count)
+            # A batch of that name was loaded meanwhile; the second try compares its content.
+            report = _load_batch(upload, count)
         batch = Batch.objects.get(name=upload.name)
         found = {**upload.found, "unchanged": report.unchanged}
         _end(upload, state=State.KEPT, batch=batch, found=found)
     quarantine.remove(upload.key)
 
 
-def _loaded(upload: Upload, count: Count) -> LoadReport:
+def _load_batch(upload: Upload, count: Count) -> LoadReport:
     paths, format = quarantine.paths(upload), str(upload.found["format"])
     report = load_batch(paths, upload.name, format, count, upload.digest)
     if not report.unchanged:
-        said = [quarantine.in_their_words(upload, each) for each in report.warnings]
-        Batch.objects.filter(name=upload.name).update(warnings=said)
+        warnings = [quarantine.with_original_names(upload, each) for each in report.warnings]
+        Batch.objects.filter(name=upload.name).update(warnings=warnings)
     return report

@@ -12,7 +12,7 @@ from knox.models import AuthToken
 from annotation.models import User
 from audit.models import Event
 from datasets.models import Grant
-from datasets.tokens import TokenError, make_token, take_all_back, take_back, tokens_of
+from datasets.tokens import TokenError, make_token, revoke, revoke_all, tokens_of
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def events() -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(("days", "fits"), [(0, False), (1, True), (3650, True), (3651, False)])
 def test_one_lasts_from_a_day_to_ten_years(ada: User, days: int, fits: bool) -> None:
     if not fits:
-        with pytest.raises(TokenError, match="from 1 to 3650 days"):
+        with pytest.raises(TokenError, match="for 1 to 3650 days"):
             make_token(ada, days=days)
         assert not AuthToken.objects.exists()
         return
@@ -80,14 +80,14 @@ def test_a_note_has_a_length(ada: User, length: int, fits: bool) -> None:
     if fits:
         assert make_token(ada, note="x" * length)[0].note == "x" * length
     else:
-        with pytest.raises(TokenError, match="up to 100 characters"):
+        with pytest.raises(TokenError, match="at most 100 characters"):
             make_token(ada, note="x" * length)
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("state", "why"),
-    [({"is_active": False}, "switched off"), ({"is_guest": True}, "a guest has no token")],
+    [({"is_active": False}, "is disabled"), ({"is_guest": True}, "a guest can have no token")],
 )
 def test_who_may_not_work_on_their_own_has_none(
     ada: User, state: dict[str, bool], why: str
@@ -122,10 +122,10 @@ def test_one_is_taken_back_or_all_of_them(ada: User) -> None:
     ben = User.objects.create(username="ben", role="annotator")
     first, *_ = [make_token(user)[0] for user in (ada, ada, ada, ben)]
     before = len(events())
-    take_back(first)
+    revoke(first)
     assert not Grant.objects.filter(pk=first.pk).exists()
-    assert take_all_back(ada) == 2
-    assert take_all_back(ada) == 0
+    assert revoke_all(ada) == 2
+    assert revoke_all(ada) == 0
     assert [token.user for token in AuthToken.objects.all()] == [ben]
     mine = ("account.sessions", "account", str(ada.pk))
     assert events()[before:] == [(*mine, {"tokens": number}) for number in (1, 2, 0)]
@@ -140,7 +140,7 @@ def test_where_it_cannot_be_written_down_nothing_happens(
         raise RuntimeError("the trail is full")
 
     monkeypatch.setattr("datasets.tokens.record", fail)
-    for act in (lambda: make_token(ada), lambda: take_back(kept), lambda: take_all_back(ada)):
+    for act in (lambda: make_token(ada), lambda: revoke(kept), lambda: revoke_all(ada)):
         with pytest.raises(RuntimeError, match="the trail is full"):
             act()
     assert [grant.pk for grant in tokens_of(ada)] == [kept.pk]

@@ -12,7 +12,7 @@ from django.test import Client
 from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.uploads import quarantine
-from datasets.uploads.receiving import MOST_AN_HOUR
+from datasets.uploads.receiving import MAX_PER_HOUR
 from tests.api.cast import Script, assert_told, script_of
 from tests.datasets.upload_cast import posted, worked
 from tests.page_cast import Study
@@ -109,7 +109,7 @@ def test_a_body_of_json_is_none(rita: Script) -> None:
 
 
 def test_the_limit_is_that_of_the_pages(study: Study) -> None:
-    for _ in range(MOST_AN_HOUR):
+    for _ in range(MAX_PER_HOUR):
         Upload.objects.create(user=study.rita, name="x", state="kept")
     answer = post(study.rita, files=posted())
     assert_told(answer, 429)
@@ -134,6 +134,6 @@ def test_a_full_disk_is_told(study: Study, monkeypatch: pytest.MonkeyPatch) -> N
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(quarantine, "take", full)
+    monkeypatch.setattr(quarantine, "store", full)
     assert_told(post(study.rita, files=posted()), 507)
     assert not Upload.objects.exists()

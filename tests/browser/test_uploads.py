@@ -72,7 +72,7 @@ def page(errors: list[str], page: Page, go: threading.Event) -> Page:
 def choose(page: Page, path: Path) -> None:
     page.goto(reverse("upload-new"))
     page.get_by_label("Files").set_input_files(path)
-    page.get_by_role("button", name="Upload and look through").click()
+    page.get_by_role("button", name="Upload and check").click()
 
 
 def state(page: Page, word: str) -> None:
@@ -87,10 +87,10 @@ def test_a_dropped_file_becomes_a_batch(page: Page, go: threading.Event, tmp_pat
     page.evaluate(DROP, [text, "dropped.jsonl"])
     expect(page.locator("#chosen li")).to_have_text(re.compile(r"dropped\.jsonl, 0\.0 MB"))
     page.keyboard.press("Tab")
-    page.get_by_role("button", name="Upload and look through").click()
+    page.get_by_role("button", name="Upload and check").click()
     state(page, "Being read")
     go.set()
-    state(page, "Waits for you")
+    state(page, "Ready to review")
     assert not Batch.objects.exists()
     expect(page.get_by_role("heading", name="The first of 3 queries")).to_be_visible()
     page.get_by_label("Keep it as").fill("pilot 🌉")
@@ -115,7 +115,7 @@ def test_a_refusal_stands_on_the_form_and_the_page(
     packed.write_bytes(b"PK\x03\x04")
     choose(page, packed)
     expect(page.get_by_role("alert")).to_contain_text("packed.jsonl: is packed (zip")
-    expect(page.get_by_role("button", name="Upload and look through")).to_be_enabled()
+    expect(page.get_by_role("button", name="Upload and check")).to_be_enabled()
     choose(page, write_lines(tmp_path / "bad.jsonl", [FIRST, {"id": "x"}]))
     state(page, "Refused")
     expect(page.get_by_role("alert")).to_contain_text("bad.jsonl, line 2: ")
@@ -130,10 +130,10 @@ def test_it_works_without_scripts(
     come_in(page, "rita")
     choose(page, write_lines(tmp_path / "plain.jsonl", BATCH))
     page.wait_for_url(re.compile("/batches/uploads/"))
-    for word, button in (("Waits for you", "Keep"), ("Kept", None)):
+    for word, button in (("Ready to review", "Keep"), ("Kept", None)):
         until = time.monotonic() + PATIENCE
         while page.locator("#state").inner_text() != word and time.monotonic() < until:
-            again = page.get_by_role("link", name="look again")
+            again = page.get_by_role("link", name="reload the page")
             if again.count():
                 again.click()
         state(page, word)
@@ -152,7 +152,7 @@ def test_every_page_of_uploads_is_open_to_all(
     state(page, "Being read")
     found += violations(page, "being read", rare=True)
     go.set()
-    state(page, "Waits for you")
+    state(page, "Ready to review")
     found += violations(page, "preview")
     for kind in ("refused", "kept", "discarded"):
         made = Upload.objects.create(user=rita, name=kind, state=kind, error="x.jsonl, line 1: …")

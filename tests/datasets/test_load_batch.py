@@ -250,7 +250,7 @@ class TestRefusals:
     ) -> None:
         other = write_lines(tmp_path / "other.jsonl", [FIRST])
         assert refusal(other, "b") == (
-            f"{other}: a batch called 'b' holds other content; "
+            f"{other}: a batch called 'b' has other content; "
             "choose another --name; a loaded batch never changes"
         )
 

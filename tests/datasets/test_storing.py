@@ -124,8 +124,8 @@ def test_a_name_is_neither_blank_nor_too_long(name: str, said: str) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("queries", "expected", "said"),
-    [(1, None, ""), (1, "same", ""), (0, None, "holds no query"), (0, "same", "holds no query"),
-     (1, "other", "reads otherwise than when it was looked through"), (1, "", "reads otherwise")],
+    [(1, None, ""), (1, "same", ""), (0, None, "has no query"), (0, "same", "has no query"),
+     (1, "other", "differs from its preview"), (1, "", "differs from its preview")],
 )  # fmt: skip
 def test_content_has_a_query_and_the_digest_that_was_expected(
     queries: int, expected: str | None, said: str
@@ -165,7 +165,7 @@ class TestLoading:
         assert (again.unchanged, again.counts, again.format) == (True, first.counts, "native")
         assert models.Batch.objects.count() == Event.objects.count() == 1
         other = write_lines(tmp_path / "c.jsonl", [SECOND])
-        with pytest.raises(InputError, match="a batch called 'b' holds other content"):
+        with pytest.raises(InputError, match="a batch called 'b' has other content"):
             load_batch([other], "b")
 
     def test_content_that_is_not_the_expected_leaves_nothing(
@@ -174,7 +174,7 @@ class TestLoading:
         refreshed: list[Any] = []
         monkeypatch.setattr(loading, "refresh_statistics", lambda *tables: refreshed.extend(tables))
         path = write_lines(tmp_path / "a.jsonl", BATCH)
-        with pytest.raises(InputError, match="reads otherwise"):
+        with pytest.raises(InputError, match="differs from its preview"):
             load_batch([path], "b", expected="0" * 64)
         assert not models.Batch.objects.exists()
         assert not models.Query.objects.exists()

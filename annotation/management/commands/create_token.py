@@ -16,8 +16,8 @@ from datasets.tokens import (
     MOST_DAYS,
     TokenError,
     make_token,
-    take_all_back,
-    take_back,
+    revoke,
+    revoke_all,
     tokens_of,
 )
 
@@ -68,12 +68,12 @@ class Command(BaseCommand):
 
     def _revoke(self, user: User, number: str) -> None:
         if not number:
-            self.say(f"Revoked {take_all_back(user)} tokens of {user.username!r}.")
+            self.say(f"Revoked {revoke_all(user)} tokens of {user.username!r}.")
             return
         found = tokens_of(user).filter(pk=int(number)).first() if number.isdecimal() else None
         if found is None:
             raise CommandError(f"{user.username!r} has no token {number}; see --list.")
-        take_back(found)
+        revoke(found)
         self.say(f"Revoked token {found.pk} of {user.username!r}.")
 
 

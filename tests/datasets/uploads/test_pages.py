@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.uploads import launching, quarantine
-from datasets.uploads.receiving import MOST_AN_HOUR
+from datasets.uploads.receiving import MAX_PER_HOUR
 from tests.cast import SECOND
 from tests.datasets.upload_cast import as_file, posted, read, sent, worked
 from tests.page_cast import _user, client_of
@@ -61,7 +61,7 @@ def test_a_form_without_scripts_leads_to_the_page_of_the_upload(client: Client) 
     assert upload.name == "pilot"
     told = page_of(client, upload)
     assert 'hx-trigger="every 1s"' in told
-    assert "look again" in told
+    assert "reload the page" in told
 
 
 def test_a_script_hears_where_the_page_is(client: Client) -> None:
@@ -88,7 +88,7 @@ def test_files_come_by_the_disk_and_none_stays_on_the_way(
         ({}, "The upload: has no file; choose one or more"),
         ({"files": [posted(b"PK\x03\x04")]}, "study.jsonl: is packed"),
         ({"files": [posted()], "format": "pdf"}, "there is no format"),
-        ({"files": [posted()], "name": "a\0b"}, "has a NUL character; take it out"),
+        ({"files": [posted()], "name": "a\0b"}, "has a NUL character; remove it"),
     ],
 )
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
@@ -106,16 +106,16 @@ def test_what_is_seen_at_once_is_told_at_once(
 def test_the_seventh_in_an_hour_is_refused_before_it_is_read(
     client: Client, rita: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for _ in range(MOST_AN_HOUR):
+    for _ in range(MAX_PER_HOUR):
         Upload.objects.create(user=rita, name="x", state="discarded")
     monkeypatch.setattr("datasets.uploads.views.into_files", _never)
     answer = client.post(NEW, {"files": posted()})
     assert answer.status_code == 429
     assert 3500 < int(answer["Retry-After"]) <= 3600
-    assert "6 uploads an hour are the most" in text(answer)
+    assert "the limit is 6 uploads per hour" in text(answer)
     shown = client.get(NEW)
     assert shown.status_code == 200
-    assert "come again in 60 minutes" in text(shown)
+    assert "try again in 60 minutes" in text(shown)
     assert 'type="submit" disabled' in text(shown)
 
 
@@ -154,7 +154,7 @@ def test_a_full_disk_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(quarantine, "take", full)
+    monkeypatch.setattr(quarantine, "store", full)
     answer = client.post(NEW, {"files": posted()}, headers={"accept": "application/json"})
     assert answer.status_code == 507
     assert "disk of this site is full" in text(answer)
@@ -163,7 +163,7 @@ def test_a_full_disk_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_preview_says_what_was_understood(client: Client, rita: User) -> None:
     told = page_of(client, read(rita, as_file([{**SECOND, "text": "<b>Who</b>?"}])))
-    for words in ("Waits for you", "native", "Nothing is kept yet", "No warnings",
+    for words in ("Ready to review", "native", "Nothing is loaded yet", "No warnings",
                   "&lt;b&gt;Who&lt;/b&gt;?", "When was she born?", "Keep it as"):  # fmt: skip
         assert words in told
     assert "<b>Who" not in told
@@ -190,7 +190,7 @@ def test_a_preview_of_another_tab_decides_nothing(client: Client, rita: User) ->
     upload = read(rita)
     stale = order(client, upload, "keep", seen="0" * 64)
     assert stale.status_code == 409
-    assert "Nothing was done to this upload: it has another preview by now" in text(stale)
+    assert "This upload was not changed: it has a newer preview" in text(stale)
     assert order(client, upload, "discard").status_code == 302
     assert order(client, upload, "keep", seen=upload.digest).status_code == 409
     assert order(client, upload, "keep", seen="\0").status_code == 409
@@ -203,7 +203,7 @@ def test_a_taken_name_is_told_with_the_name_still_in_the_field(client: Client, r
     upload = read(rita)
     answer = order(client, upload, "keep", seen=upload.digest, name="taken")
     assert answer.status_code == 409
-    assert "holds other content; choose another name" in text(answer)
+    assert "has other content; choose another name" in text(answer)
     assert 'name="name" maxlength="200" value="taken"' in text(answer)
 
 
@@ -229,8 +229,8 @@ def test_where_no_worker_comes_the_page_says_so(
     settings.CELERY_BROKER_URL = "redis://nowhere:1/0"
     upload = sent(rita)
     told = page_of(client, upload)
-    assert "No worker has taken it up" in told
-    assert "Do it here" in told
+    assert "No worker has started on the upload" in told
+    assert "Read here" in told
     assert order(client, upload, "begin").status_code == 302
 
 

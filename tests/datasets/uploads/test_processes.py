@@ -23,7 +23,7 @@ from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.tasks import work_on_upload
 from datasets.uploads import decisions, launching
-from datasets.tasks import died
+from datasets.tasks import end_turn
 from datasets.uploads.receiving import receive
 from tests.datasets.upload_cast import received
 launching.start = lambda key: None
@@ -54,9 +54,9 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 from datasets.uploads import worker
-def understand(*_):
+def inspect(*_):
     {greed}
-worker.understand = understand
+worker.inspect = inspect
 program.main()
 """
 
@@ -113,7 +113,7 @@ def test_one_that_is_killed_is_told_by_who_started_it(sender: Sender) -> None:
     kill = GREEDY.format(memory="2 * 1024**3", seconds="60", greed=killed)
     script = (
         f'found.append(worked_on("-c", {kill!r}, str(key), "{TURN}"))\n'
-        f'told()\ndied(key, uuid.UUID("{TURN}"))\ntold()'
+        f'told()\nend_turn(key, uuid.UUID("{TURN}"))\ntold()'
     )
     _, (done, before, after) = sender.send(script)
     assert done[0] == -9

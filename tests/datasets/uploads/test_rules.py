@@ -25,10 +25,10 @@ from datasets import tasks
 from datasets.models import Batch, Upload
 from datasets.rows import InputError
 from datasets.uploads import decisions, launching, quarantine, receiving, worker
-from datasets.uploads.decisions import StaleError, shown, twins
+from datasets.uploads.decisions import StaleError, twins, upload_context
 from datasets.uploads.quarantine import suffix_of
 from datasets.uploads.receiving import TooOftenError, check_rate
-from datasets.uploads.worker import understand
+from datasets.uploads.worker import inspect
 from tests.cast import FIRST, SECOND, THIRD, write_lines
 from tests.datasets.upload_cast import as_file, changed, posted, received, sent, worked
 from tests.page_cast import _user, client_of
@@ -97,7 +97,7 @@ class TestWhatMayBeOrdered:
         if state in (State.READY, State.KEEPING, State.KEPT):
             decisions.keep(upload, DIGEST, "")
         else:
-            with pytest.raises(StaleError, match=decisions.STANDS[State(state)]):
+            with pytest.raises(StaleError, match=decisions.STATUS_REASONS[State(state)]):
                 decisions.keep(upload, DIGEST, "")
         ordered = state == State.READY
         assert now_of(upload).state == (State.KEEPING if ordered else state)
@@ -218,7 +218,7 @@ class TestWhatMayBeOrdered:
         if state == State.DISCARDED:
             decisions.discard(upload)
         else:
-            with pytest.raises(StaleError, match=decisions.STANDS[State(state)]):
+            with pytest.raises(StaleError, match=decisions.STATUS_REASONS[State(state)]):
                 decisions.discard(upload)
         assert (now_of(upload).state, now_of(upload).turn) == (state, TURN)
         assert events() == []
@@ -308,7 +308,7 @@ class TestWhoseProcessIsGone:
     ) -> None:
         upload = upload_of(rita, State.READING, 11)
         Upload.objects.filter(pk=upload.pk).update(**meanwhile)
-        with pytest.raises(StaleError, match=decisions.STANDS[State(now_of(upload).state)]):
+        with pytest.raises(StaleError, match=decisions.STATUS_REASONS[State(now_of(upload).state)]):
             decisions.begin_here(upload)
         assert now_of(upload).changed_at == NOW - timedelta(seconds=11)
 
@@ -321,7 +321,7 @@ class TestHowOftenAndHowMany:
             check_rate(rita)
         assert error.value.seconds == 60
         upload_of(rita, State.KEPT, seconds_ago=60)
-        with pytest.raises(TooOftenError, match="come again in 10 minutes") as error:
+        with pytest.raises(TooOftenError, match="try again in 10 minutes") as error:
             check_rate(rita)
         assert error.value.seconds == 600
 
@@ -345,7 +345,7 @@ class TestHowOftenAndHowMany:
         ("seconds", "minutes"), [(1, 1), (60, 1), (61, 2), (120, 2), (3600, 60)]
     )
     def test_minutes_are_rounded_up(self, seconds: int, minutes: int) -> None:
-        assert f"come again in {minutes} minutes" in str(TooOftenError(seconds))
+        assert f"try again in {minutes} minutes" in str(TooOftenError(seconds))
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", list(State))
@@ -353,7 +353,7 @@ class TestHowOftenAndHowMany:
         for _ in range(3):
             upload_of(rita, state, seconds_ago=4000)
         if state in (State.READING, State.READY, State.KEEPING):
-            with pytest.raises(InputError, match="is the 4th that nobody has decided on"):
+            with pytest.raises(InputError, match="exceeds the limit of 3 undecided uploads"):
                 sent(rita)
         else:
             assert sent(rita).state == State.READING
@@ -439,7 +439,7 @@ class TestCleaning:
 
 class TestTheQuarantine:
     def test_files_are_taken_by_number_into_a_folder_of_their_own(self) -> None:
-        told = quarantine.take("k", [received(b"[1]", "a.jsonl"), received(b'{"a": 1}\n', "\n")])
+        told = quarantine.store("k", [received(b"[1]", "a.jsonl"), received(b'{"a": 1}\n', "\n")])
         assert told == [
             {"name": "a.jsonl", "bytes": 3, "stored": "0.json"},
             {"name": "a file without a name", "bytes": 9, "stored": "1.jsonl"},
@@ -448,14 +448,14 @@ class TestTheQuarantine:
         assert folder.stat().st_mode & 0o777 == 0o700
         assert (folder / "0.json").read_bytes() == b"[1]"
         with pytest.raises(FileExistsError):
-            quarantine.take("k", [])
+            quarantine.store("k", [])
 
     def test_on_another_disk_a_file_is_copied(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def another_disk(*_: object) -> None:
             raise OSError
 
         monkeypatch.setattr(Path, "hardlink_to", another_disk)
-        quarantine.take("k", [received(b"[1]")])
+        quarantine.store("k", [received(b"[1]")])
         assert (quarantine.folder("k") / "0.json").read_bytes() == b"[1]"
 
     @pytest.mark.every_case
@@ -471,7 +471,7 @@ class TestTheQuarantine:
         upload = Upload(files=[{"name": n, "stored": f"{k}.jsonl"} for k, n in enumerate("ab")])
         first, second = quarantine.paths(upload)
         folder = quarantine.folder(upload.key)
-        told = quarantine.in_their_words(upload, f"{second} and {first} in {folder}: no")
+        told = quarantine.with_original_names(upload, f"{second} and {first} in {folder}: no")
         assert told == "b and a in the files: no"
 
     def test_progress_is_what_was_noted_and_how_long_ago(
@@ -497,7 +497,7 @@ class TestTheQuarantine:
         assert quarantine.lines(upload) == 4
 
     def test_files_are_removed_whether_they_are_there_or_not(self) -> None:
-        quarantine.take("k", [received()])
+        quarantine.store("k", [received()])
         quarantine.remove("k")
         quarantine.remove("k")
         assert not quarantine.folder("k").exists()
@@ -533,13 +533,13 @@ def test_content_tells_what_a_file_is(tmp_path: Path, content: bytes, found: str
 
 class TestUnderstanding:
     def read(self, folder: Path, *lines: dict[str, Any]) -> Any:
-        return understand([write_lines(folder / "a.jsonl", lines)], None, lambda done: None)
+        return inspect([write_lines(folder / "a.jsonl", lines)], None, lambda done: None)
 
     def test_it_counts_each_kind_and_a_passage_once(self, tmp_path: Path) -> None:
         again = changed(SECOND, id="fourth", questions=[], key_points=[], reports=[])
         done: list[int] = []
         path = write_lines(tmp_path / "a.jsonl", [FIRST, SECOND, THIRD, again])
-        found = understand([path], "native", done.append)
+        found = inspect([path], "native", done.append)
         assert found.counts == {
             "queries": 4, "questions": 7, "key_points": 4, "reports": 6, "rankings": 1,
             "passages": 4,
@@ -580,9 +580,9 @@ class TestUnderstanding:
     def test_as_many_queries_as_allowed_are_taken(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("datasets.uploads.worker.MOST_QUERIES", 2)
+        monkeypatch.setattr("datasets.uploads.worker.MAX_QUERIES", 2)
         assert self.read(tmp_path, SECOND, THIRD).counts["queries"] == 2
-        with pytest.raises(InputError, match=r"a\.jsonl: holds more than 2 queries"):
+        with pytest.raises(InputError, match=r"a\.jsonl: has more than 2 queries"):
             self.read(tmp_path, FIRST, SECOND, THIRD)
 
 
@@ -597,7 +597,7 @@ class TestWorking:
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         seen: list[Upload] = []
-        monkeypatch.setattr(worker, "_look_through", lambda up, count: seen.append(now_of(up)))
+        monkeypatch.setattr(worker, "_inspect", lambda up, count: seen.append(now_of(up)))
         upload = upload_of(rita, State.READING, 30)
         worker.work(upload.key, TURN)
         assert [(each.turn, each.changed_at) for each in seen] == [(TURN, NOW)]
@@ -608,8 +608,8 @@ class TestWorking:
         self, rita: User, monkeypatch: pytest.MonkeyPatch, state: str
     ) -> None:
         done: list[str] = []
-        monkeypatch.setattr(worker, "_look_through", lambda *_: done.append("reading"))
-        monkeypatch.setattr(worker, "_keep", lambda *_: done.append("keeping"))
+        monkeypatch.setattr(worker, "_inspect", lambda *_: done.append("reading"))
+        monkeypatch.setattr(worker, "_load", lambda *_: done.append("keeping"))
         worker.work(upload_of(rita, state).key)
         assert done == ([state] if state in worker.AT_WORK else [])
 
@@ -677,11 +677,11 @@ class TestWorking:
 
     def test_a_process_that_died_ends_its_own_turn_at_work_and_no_other(self, rita: User) -> None:
         for state, turn, error in (
-            (State.READING, TURN, tasks.DIED), (State.KEEPING, TURN, tasks.DIED),
+            (State.READING, TURN, tasks.PROCESS_ENDED), (State.KEEPING, TURN, tasks.PROCESS_ENDED),
             (State.READY, TURN, ""), (State.READING, uuid.UUID(int=8), ""),
         ):  # fmt: skip
             upload = upload_of(rita, state, turn=turn)
-            tasks.died(upload.key, TURN)
+            tasks.end_turn(upload.key, TURN)
             assert now_of(upload).error == error
 
 
@@ -691,7 +691,7 @@ class TestShowing:
         ("state", "word", "kind", "at_work"),
         [
             (State.READING, "Being read", "plain", True),
-            (State.READY, "Waits for you", "warn", False),
+            (State.READY, "Ready to review", "warn", False),
             (State.REFUSED, "Refused", "no", False),
             (State.KEEPING, "Being loaded", "plain", True),
             (State.KEPT, "Kept", "yes", False),
@@ -703,7 +703,7 @@ class TestShowing:
     ) -> None:
         upload = upload_of(rita, state)
         quarantine.note_progress(upload.key, 3, 8)
-        told = shown(upload)
+        told = upload_context(upload)
         assert (told["word"], told["kind"], told["at_work"]) == (word, kind, at_work)
         assert (told["progress"] is not None) is at_work
         assert told["upload"] is upload
@@ -715,7 +715,7 @@ class TestShowing:
         found = {"counts": {"key_points": 1234, "rankings": 0}, "warning_count": 502,
                  "first": [line]}  # fmt: skip
         files = [{"name": "a", "bytes": 3, "stored": "0"}, {"name": "b", "bytes": 4, "stored": "1"}]
-        told = shown(upload_of(rita, found=found, files=files))
+        told = upload_context(upload_of(rita, found=found, files=files))
         assert told["counts"] == [("1,234", "key points")]
         assert (told["bytes"], told["more_warnings"]) == (7, 2)
         parts = [
@@ -728,8 +728,8 @@ class TestShowing:
     @pytest.mark.parametrize(("count", "more"), [(499, 0), (500, 0), (501, 1)])
     def test_how_many_warnings_are_not_shown(self, rita: User, count: int, more: int) -> None:
         found = {"warning_count": count}
-        assert shown(upload_of(rita, found=found))["more_warnings"] == more
-        nothing = shown(upload_of(rita, found={}))
+        assert upload_context(upload_of(rita, found=found))["more_warnings"] == more
+        nothing = upload_context(upload_of(rita, found={}))
         assert (nothing["more_warnings"], nothing["counts"], nothing["first"]) == (0, [], [])
 
     def test_the_same_content_is_told_by_name_while_it_can_be_decided(self, rita: User) -> None:
@@ -742,7 +742,7 @@ class TestShowing:
         self, rita: User, settings: Settings
     ) -> None:
         settings.CELERY_BROKER_URL = "redis://x/0"
-        assert shown(upload_of(rita))["has_workers"] is True
+        assert upload_context(upload_of(rita))["has_workers"] is True
 
 
 class TestPages:
@@ -771,14 +771,14 @@ class TestPages:
     @pytest.mark.parametrize(
         ("fields", "status", "said"),
         [
-            ({}, 422, "choose what to do with it"),
+            ({}, 422, "choose whether to keep or discard it"),
             ({"order": "read", "format": "pdf"}, 422, "is not one of the formats"),
             ({"order": "read", "format": "native"}, 302, ""),
-            ({"order": "keep"}, 409, "it has another preview by now"),
+            ({"order": "keep"}, 409, "it has a newer preview"),
             ({"order": "keep", "seen": DIGEST, "name": "x" * 201}, 422, "longer than 200"),
             ({"order": "keep", "seen": DIGEST}, 302, ""),
             ({"order": "discard"}, 302, ""),
-            ({"order": "begin"}, 409, "nothing was done"),
+            ({"order": "begin"}, 409, "was not changed"),
         ],
     )
     def test_an_order_is_done_or_says_why_not(
@@ -827,7 +827,7 @@ class TestPages:
             def broken(*_: object, number: int = number) -> None:
                 raise OSError(number, "no")
 
-            monkeypatch.setattr(quarantine, "take", broken)
+            monkeypatch.setattr(quarantine, "store", broken)
             client = client_of(rita)
             client.raise_request_exception = False
             answer = client.post("/batches/upload/", {"files": posted()})

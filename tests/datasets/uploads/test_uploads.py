@@ -20,7 +20,7 @@ from datasets.models import Batch, Query, Upload
 from datasets.rows import InputError
 from datasets.uploads import decisions, quarantine, worker
 from datasets.uploads.decisions import StaleError, TakenNameError
-from datasets.uploads.receiving import MOST_AN_HOUR, MOST_WAITING, TooOftenError, receive
+from datasets.uploads.receiving import MAX_PER_HOUR, MAX_UNDECIDED, TooOftenError, receive
 from tests.cast import BATCH, FIRST, SECOND, load, run, write_lines
 from tests.datasets.helpers import DATA, needs_data
 from tests.datasets.upload_cast import as_file, changed, read, received, sent, worked
@@ -142,8 +142,8 @@ class TestLookingThrough:
             decisions.keep(upload, before, "")
 
     def test_rows_have_a_cap(self, rita: User, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("datasets.uploads.worker.MOST_QUERIES", 2)
-        assert "holds more than 2 queries; load it with" in read(rita).error
+        monkeypatch.setattr("datasets.uploads.worker.MAX_QUERIES", 2)
+        assert "has more than 2 queries; load it with" in read(rita).error
 
     @pytest.mark.parametrize("error", [MemoryError, worker.SpentError])
     def test_what_needs_too_much_is_refused(
@@ -152,7 +152,7 @@ class TestLookingThrough:
         def spent(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr("datasets.uploads.worker.understand", spent)
+        monkeypatch.setattr("datasets.uploads.worker.inspect", spent)
         # In a transaction of the test's own the connection must stay.
         monkeypatch.setattr("datasets.uploads.worker.connection.close", lambda: None)
         upload = read(rita)
@@ -197,9 +197,9 @@ class TestReceiving:
         assert not Upload.objects.exists()
 
     def test_six_an_hour_are_the_most(self, rita: User) -> None:
-        for _ in range(MOST_AN_HOUR):
+        for _ in range(MAX_PER_HOUR):
             decisions.discard(sent(rita))
-        with pytest.raises(TooOftenError, match="6 uploads an hour are the most") as error:
+        with pytest.raises(TooOftenError, match="the limit is 6 uploads per hour") as error:
             sent(rita)
         assert 3500 < error.value.seconds <= 3600
         assert read(_user("grace", "researcher")).state == "ready"
@@ -207,8 +207,8 @@ class TestReceiving:
         assert read(rita).state == "ready"
 
     def test_three_may_wait_for_a_decision(self, rita: User) -> None:
-        waiting = [sent(rita) for _ in range(MOST_WAITING)]
-        with pytest.raises(InputError, match="keep or discard one of yours first"):
+        waiting = [sent(rita) for _ in range(MAX_UNDECIDED)]
+        with pytest.raises(InputError, match="keep or discard an earlier one first"):
             sent(rita)
         decisions.discard(waiting[0])
         assert sent(rita).state == "reading"
@@ -236,7 +236,7 @@ class TestKeeping:
     def test_a_stale_preview_keeps_nothing(self, rita: User) -> None:
         upload = read(rita)
         for seen in ("", "0" * 64):
-            with pytest.raises(StaleError, match="has another preview by now"):
+            with pytest.raises(StaleError, match="has a newer preview"):
                 decisions.keep(upload, seen, "")
         seen = upload.digest
         decisions.discard(upload)
@@ -249,7 +249,7 @@ class TestKeeping:
         quarantine.paths(upload)[0].write_bytes(as_file(BATCH[:1]))
         kept(upload)
         assert upload.state == "ready"
-        assert upload.error.startswith("study.jsonl: reads otherwise than when it was looked")
+        assert upload.error.startswith("study.jsonl: differs from its preview")
         assert not Batch.objects.exists()
 
     def test_the_same_batch_twice_is_there_once(self, rita: User) -> None:
@@ -263,7 +263,7 @@ class TestKeeping:
     def test_a_name_of_other_content_can_be_changed(self, rita: User) -> None:
         kept(read(rita))
         other = read(rita, as_file([SECOND]))
-        with pytest.raises(TakenNameError, match="a batch called 'study' holds other content"):
+        with pytest.raises(TakenNameError, match="a batch called 'study' has other content"):
             decisions.keep(other, other.digest, "")
         kept(other, "second")
         assert Batch.objects.get(name="second") == other.batch
@@ -275,7 +275,7 @@ class TestKeeping:
             decisions.keep(upload, upload.digest, "one")
         assert worked(first).state == "kept"
         assert worked(second).state == "ready"
-        assert "a batch called 'one' holds other content" in second.error
+        assert "a batch called 'one' has other content" in second.error
         assert Batch.objects.get().counts["queries"] == 3
         assert kept(second, "two").state == "kept"
 
@@ -314,16 +314,16 @@ class TestKeeping:
         upload = read(rita)
         decisions.keep(upload, upload.digest, "")
         Upload.objects.update(turn=(turn := uuid.uuid4()))
-        tasks.died(upload.key, turn)
+        tasks.end_turn(upload.key, turn)
         upload.refresh_from_db()
         assert (upload.state, upload.turn) == ("ready", None)
-        assert "died" in upload.error
+        assert "ended" in upload.error
         assert kept(upload).state == "kept"
 
     def test_a_process_that_dies_in_a_reading_ends_it(self, rita: User) -> None:
         upload = sent(rita)
         Upload.objects.update(turn=(turn := uuid.uuid4()))
-        tasks.died(upload.key, turn)
+        tasks.end_turn(upload.key, turn)
         upload.refresh_from_db()
         assert upload.state == "refused"
         assert not lies(upload)
@@ -331,7 +331,7 @@ class TestKeeping:
     def test_a_process_that_dies_ends_nobody_elses_turn(self, rita: User) -> None:
         upload = sent(rita)
         Upload.objects.update(turn=(successor := uuid.uuid4()))
-        tasks.died(upload.key, uuid.uuid4())
+        tasks.end_turn(upload.key, uuid.uuid4())
         upload.refresh_from_db()
         assert (upload.state, upload.turn) == ("reading", successor)
         assert lies(upload)
@@ -361,10 +361,10 @@ class TestDeciding:
 
         def discarded(*arguments: Any) -> object:
             decisions.discard(Upload.objects.get())
-            return understand(*arguments)
+            return inspect(*arguments)
 
-        understand = worker.understand
-        monkeypatch.setattr(worker, "understand", discarded)
+        inspect = worker.inspect
+        monkeypatch.setattr(worker, "inspect", discarded)
         assert worked(upload).state == "discarded"
         assert not lies(upload)
 
