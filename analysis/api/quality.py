@@ -14,7 +14,7 @@ from analysis.monitoring.flags import Quality, quality
 from analysis.monitoring.views import labels_address
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign
-from annotation.progress.flags import TITLES, Hint
+from annotation.progress.flags import TITLES, Flag
 from datasets.api.base import READERS, Resource, described
 from datasets.api.throttling import PerReport
 
@@ -110,6 +110,6 @@ def _agreement(found: WithOthers) -> dict[str, Any]:
     return {"units": found.units, **{name: of.as_json() for name, of in estimates.items()}}
 
 
-def _hint(request: Request, campaign: Campaign, hint: Hint) -> dict[str, Any]:
+def _hint(request: Request, campaign: Campaign, hint: Flag) -> dict[str, Any]:
     address = request.build_absolute_uri(labels_address(campaign, hint))
     return {"code": hint.code, "variable": hint.variable, "text": hint.text, "labels": address}

@@ -17,9 +17,9 @@ from analysis.monitoring.agreement import (
 from analysis.statistics import Ints
 from annotation.models import Campaign
 from annotation.presentation import schema
-from annotation.progress.counts import kept
-from annotation.progress.flags import Hint, hints
-from annotation.progress.status import Standing, standing
+from annotation.progress.counts import cached
+from annotation.progress.flags import Flag, find_flags
+from annotation.progress.status import CampaignStatus, get_status
 from annotation.protocols.base import Variable
 
 FEWEST = 20
@@ -33,7 +33,7 @@ CLOSE = 1e-9
 
 def flag_low_kappa(
     table: VariableLabels, agreement: Sequence[WithOthers], names: Mapping[int, str]
-) -> Iterator[Hint]:
+) -> Iterator[Flag]:
     """Flag a kappa with the others far below theirs with each other, on enough units."""
     for each in agreement:
         own, rest = each.kappa.value, each.others.value
@@ -53,7 +53,7 @@ def flag_one_sided(
     escapes: Collection[str],
     names: Mapping[int, str],
     out: Collection[int] = (),
-) -> Iterator[Hint]:
+) -> Iterator[Flag]:
     """Flag one answer given nearly always or many times in a row, or too many escapes.
 
     Escapes are compared with those of the others on the same units.
@@ -71,7 +71,7 @@ def _of_one(
     others: Ints,
     escapes: Collection[str],
     names: Mapping[int, str],
-) -> Iterator[Hint]:
+) -> Iterator[Flag]:
     own = table.codes[:, column]
     labelled = np.flatnonzero(own >= 0)
     if len(labelled) < FEWEST:
@@ -83,7 +83,7 @@ def _of_one(
 
 def _always(
     table: VariableLabels, column: int, labelled: Ints, others: Ints, names: Mapping[int, str]
-) -> list[Hint]:
+) -> list[Flag]:
     codes = table.codes[labelled, column]
     counts = np.bincount(codes, minlength=len(table.values))
     top = int(counts.argmax())
@@ -104,7 +104,7 @@ def _always(
 
 def _in_a_row(
     table: VariableLabels, column: int, labelled: Ints, others: Ints, names: Mapping[int, str]
-) -> Iterator[Hint]:
+) -> Iterator[Flag]:
     order = labelled[np.argsort(table.labels[labelled, column])]
     codes = table.codes[order, column]
     start, end = longest_run(codes)
@@ -131,7 +131,7 @@ def _escapes(
     others: Ints,
     escapes: Collection[str],
     names: Mapping[int, str],
-) -> Iterator[Hint]:
+) -> Iterator[Flag]:
     codes = [n for n, value in enumerate(table.values) if value in escapes]
     own = int(np.isin(table.codes[labelled, column], codes).sum())
     same, labels = _count_labels(others[labelled], codes)
@@ -181,8 +181,8 @@ def _hint(
     names: Mapping[int, str],
     text: str,
     labels: dict[str, str],
-) -> Hint:
-    return Hint(code, rater, names[rater], table.variable, text, labels)
+) -> Flag:
+    return Flag(code, rater, names[rater], table.variable, text, labels)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Quality:
     names: Mapping[int, str]
     excluded: Mapping[int, str]
     agreement: Mapping[str, tuple[WithOthers, ...]]
-    hints: tuple[Hint, ...]
+    hints: tuple[Flag, ...]
 
     def agreement_of(self, rater: int) -> dict[str, WithOthers]:
         """Return one person's agreement, by variable."""
@@ -211,21 +211,21 @@ class Quality:
 
 def quality(campaign: Campaign) -> Quality:
     """Return the current quality; with many labels, that of up to a minute ago."""
-    people = standing(campaign)
+    people = get_status(campaign)
     out = ",".join(str(each.rater) for each in people.people if each.excluded)
-    return kept(f"quality-{campaign.pk}-{out}", lambda: _sized(_quality(campaign, people)))
+    return cached(f"quality-{campaign.pk}-{out}", lambda: _sized(_quality(campaign, people)))
 
 
 def _sized(found: Quality) -> tuple[Quality, int]:
     return found, found.labels
 
 
-def _quality(campaign: Campaign, people: Standing) -> Quality:
+def _quality(campaign: Campaign, people: CampaignStatus) -> Quality:
     names = {each.rater: each.name for each in people.people}
     excluded = {each.rater: each.excluded for each in people.people if each.excluded}
     read = newest_labels(campaign)
     agreement: dict[str, tuple[WithOthers, ...]] = {}
-    found: list[Hint] = hints(campaign, people.people)
+    found: list[Flag] = find_flags(campaign, people.people)
     for variable in _labelled_variables(campaign, read):
         table = read.variables[variable.name]
         rows = _agreement(table, variable, excluded)
@@ -248,5 +248,5 @@ def _agreement(
     return with_others(table.raters, codes, table.queries, k, variable.level != "nominal", out)
 
 
-def _ordered(found: Iterable[Hint]) -> tuple[Hint, ...]:
+def _ordered(found: Iterable[Flag]) -> tuple[Flag, ...]:
     return tuple(sorted(found, key=lambda each: (each.name, each.code, each.variable or "")))

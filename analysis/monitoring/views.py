@@ -16,22 +16,22 @@ from django.views.decorators.http import require_safe
 from analysis.monitoring.flags import Quality, quality
 from annotation.access import is_blind, user_of
 from annotation.models import Campaign
-from annotation.progress.flags import TITLES, Hint
-from annotation.progress.status import person_of
-from annotation.views.progress import READERS, campaign_of
+from annotation.progress.flags import TITLES, Flag
+from annotation.progress.status import find_person
+from annotation.views.progress import READERS, readable_campaign
 from datasets.access import role_required
 
 
 @require_safe
 @role_required(*READERS)
 def campaign_quality(request: HttpRequest, pk: int) -> HttpResponse:
-    found = campaign_of(request, pk)
+    found = readable_campaign(request, pk)
     if is_blind(user_of(request), found):
         return render(request, "progress/_quality.html", {"campaign": found, "blind": True})
     made = quality(found)
     context = {
         **_shared(found, made),
-        "hints": _with_addresses(found, made.hints),
+        "flags": _with_addresses(found, made.hints),
         "tables": [
             (variable, [(each, made.names.get(each.rater, "")) for each in rows])
             for variable, rows in made.agreement.items()
@@ -43,8 +43,8 @@ def campaign_quality(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
-    found = campaign_of(request, pk)
-    if person_of(found, rater) is None:
+    found = readable_campaign(request, pk)
+    if find_person(found, rater) is None:
         raise Http404
     if is_blind(user_of(request), found):
         return render(request, "progress/_quality.html", {"campaign": found, "blind": True})
@@ -52,7 +52,7 @@ def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     own = [each for each in made.hints if each.rater == rater]
     context = {
         **_shared(found, made),
-        "hints": _with_addresses(found, own),
+        "flags": _with_addresses(found, own),
         "own": made.agreement_of(rater).items(),
         "one": True,
     }
@@ -65,11 +65,11 @@ def _shared(campaign: Campaign, made: Quality) -> dict[str, Any]:
 
 def _with_addresses(campaign: Campaign, hints: Any) -> list[dict[str, Any]]:
     return [
-        {"hint": each, "title": TITLES[each.code], "labels": labels_address(campaign, each)}
+        {"flag": each, "title": TITLES[each.code], "labels": labels_address(campaign, each)}
         for each in hints
     ]
 
 
-def labels_address(campaign: Campaign, hint: Hint) -> str:
+def labels_address(campaign: Campaign, hint: Flag) -> str:
     """Return the address of the page with the labels that a flag is about."""
     return f"{reverse('rater-labels', args=[campaign.pk, hint.rater])}?{urlencode(hint.labels)}"

@@ -14,7 +14,7 @@ from annotation.access import is_blind
 from annotation.api.access import person, visible_studies
 from annotation.gold.scoring import Score
 from annotation.models import Campaign
-from annotation.progress.status import Person, Standing, person_of, standing, time_left
+from annotation.progress.status import CampaignStatus, Person, find_person, forecast_end, get_status
 from datasets.api.base import READERS, Resource, described
 
 HIDDEN = "you have an open item in this campaign; answer it first"
@@ -142,7 +142,7 @@ class Progress(Resource):
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = _study(request, pk)
-        found = standing(campaign)
+        found = get_status(campaign)
         shown = CampaignProgressSerializer(
             _whole(campaign, found), context=_context(request, campaign)
         )
@@ -162,7 +162,7 @@ class ProgressOfPerson(Resource):
     )
     def get(self, request: Request, pk: int, rater: int) -> Response:
         campaign = _study(request, pk)
-        found = person_of(campaign, rater)
+        found = find_person(campaign, rater)
         if found is None:
             raise Http404
         return Response(
@@ -170,8 +170,8 @@ class ProgressOfPerson(Resource):
         )
 
 
-def _whole(campaign: Campaign, found: Standing) -> dict[str, Any]:
-    left = time_left(campaign, found)
+def _whole(campaign: Campaign, found: CampaignStatus) -> dict[str, Any]:
+    left = forecast_end(campaign, found)
     names = ("at", "total", "done", "imported", "held", "seconds", "days", "people")
     return {
         **{name: getattr(found, name) for name in names},

@@ -1,7 +1,7 @@
-"""How many answers each person gave on each day, cached if counting is slow.
+"""Counts of answers, by person and by day, cached if counting is slow.
 
-Small counts are always computed again. Of large ones the last result is shown until it is old, and
-while one request computes the next, others still get the old one.
+Small counts are computed each time. A large count is reused for a minute. While one request
+computes it again, other requests get the old one.
 """
 
 from __future__ import annotations
@@ -22,11 +22,18 @@ from annotation.models import Assignment, Campaign, Item, Rater, Response
 
 DONE = Q(status=Assignment.Status.DONE)
 STUDY = Q(item__use=Item.Use.STUDY)
-KNOWN = (Item.Use.GOLD, Item.Use.PRACTICE)
+GOLD_USES = (Item.Use.GOLD, Item.Use.PRACTICE)
+STUDY_USE = Item.Use.STUDY.value
+PLACED, IMPORTED = (answers(STUDY_USE, "done", placed) for placed in (True, False))
+PEOPLE, JUDGES = (Q(rater__kind=kind.value) for kind in (Rater.Kind.HUMAN, Rater.Kind.JUDGE))
+MANY = 20_000
+"""Items, answers or labels above which a result is cached."""
+FRESH, LONGEST_WORK, STALE = 60, 60, 3600  # seconds
+T = TypeVar("T")
 
 
 class Total(NamedTuple):
-    """The study items of a campaign, and how many answers of people they have places for."""
+    """The study items of a campaign, and the slots for people on them."""
 
     items: int
     places: int
@@ -34,8 +41,8 @@ class Total(NamedTuple):
 
 @dataclass(frozen=True)
 class Counted:
-    """What one person has done: answers to study items, those of them in a `placed` place, answers
-    to gold and practice items, and places held."""
+    """One person's numbers: answers to study items (`done`), those that fill a slot (`placed`),
+    answers to gold and practice items (`known`), and reserved slots (`held`)."""
 
     rater: int
     name: str
@@ -46,13 +53,13 @@ class Counted:
 
 
 def total(campaign: Campaign) -> Total:
-    """Gold and practice items have no end of places, and count in neither."""
+    """Count study items and their slots. Gold and practice items have unlimited slots."""
     found = numbers(campaign)
     return Total(found.get("items/study", 0), found.get("places/study", 0))
 
 
 def by_person(campaign: Campaign) -> list[Counted]:
-    """Everybody who was given an item, by pseudonym; from the tallies, whatever they have done."""
+    """Count the answers of each person with an assignment, in order of pseudonyms."""
     tallies = answers_by_rater(campaign)
     people = Rater.objects.filter(pk__in=tallies, kind=Rater.Kind.HUMAN).order_by("name")
     return [_counted(pk, name, tallies[pk]) for pk, name in people.values_list("pk", "name")]
@@ -65,20 +72,20 @@ def _counted(rater: int, name: str, of: Mapping[str, int]) -> Counted:
         name,
         placed + of.get(answers("study", "done", False), 0),
         placed,
-        sum(of.get(answers(use, "done", at), 0) for use in KNOWN for at in (True, False)),
+        sum(of.get(answers(use, "done", at), 0) for use in GOLD_USES for at in (True, False)),
         sum(of.get(answers(use, "open", True), 0) for use in Item.Use.values),
     )
 
 
 class Times(NamedTuple):
-    """When somebody's first and newest answer came."""
+    """The times of a person's first and newest answer."""
 
     first_at: datetime
     newest_at: datetime
 
 
 def times(campaign: Campaign, raters: Collection[int]) -> dict[int, Times]:
-    """By the raters' keys; nothing of those without an answer."""
+    """Return the times by the raters' primary keys, of those with an answer."""
     answered = people_of(campaign, raters).filter(responses__revision=1)
     rows = (
         answered.order_by()
@@ -89,13 +96,13 @@ def times(campaign: Campaign, raters: Collection[int]) -> dict[int, Times]:
 
 
 def people_of(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assignment]:
-    """What these people were asked in a campaign, as a whole or in part. Named by their keys they
-    are found by an index, where a campaign alone would be by all of its items."""
+    """Return these people's assignments in a campaign. Filtering by rater uses an index, whereas a
+    campaign alone would be looked up through all of its items."""
     return Assignment.objects.filter(rater__in=raters, item__campaign=campaign)
 
 
 def by_day(campaign: Campaign, today: date, days: int, raters: Collection[int]) -> list[int]:
-    """First answers to study items on each of the last days, today's last; revisions are none."""
+    """Count first answers to study items on each of the last days, today's last."""
     since = today - timedelta(days=days - 1)
     first = Response.objects.filter(
         revision=1,
@@ -114,14 +121,8 @@ def by_day(campaign: Campaign, today: date, days: int, raters: Collection[int]) 
     return [counted.get(since + timedelta(days=n), 0) for n in range(days)]
 
 
-T = TypeVar("T")
-MANY = 20_000
-"""Items, answers or labels from which on a result is kept."""
-FRESH, LONGEST_WORK, STALE = 60, 60, 3600  # seconds
-
-
-def kept(key: str, make: Callable[[], tuple[T, int]]) -> T:
-    """What `make` gives with its size, or what it gave in the last minute where that is large."""
+def cached(key: str, make: Callable[[], tuple[T, int]]) -> T:
+    """Return the result of `make`, which gives its size, too; reuse a large one for a minute."""
     cache = caches["reports"]
     found: tuple[float, T] | None = cache.get(key)
     if found is not None:
@@ -135,16 +136,11 @@ def kept(key: str, make: Callable[[], tuple[T, int]]) -> T:
     return made
 
 
-STUDY_USE = Item.Use.STUDY.value
-PLACED, IMPORTED = (answers(STUDY_USE, "done", placed) for placed in (True, False))
-PEOPLE, JUDGES = (Q(rater__kind=kind.value) for kind in (Rater.Kind.HUMAN, Rater.Kind.JUDGE))
-
-
 def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
-    """The campaigns with `items_total`, `places`, and what people and judges have submitted.
+    """Annotate campaigns with `items_total`, `places`, and the answers of people and judges.
 
-    `people_done` holds both the answers of people with a place and those that were `imported`.
-    Gold and practice items, which have no end of places, are left out.
+    `people_done` is the sum of `places_done`, the filled slots, and of the `imported` answers.
+    Gold and practice items do not count.
     """
     return campaigns.select_related("batch").annotate(
         items_total=sum_counts(f"items/{STUDY_USE}"),

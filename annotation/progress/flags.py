@@ -1,8 +1,7 @@
-"""Quality flags on a person's work, each with the labels that are its evidence.
+"""Quality flags on a person's work, and the labels that each flag is about.
 
-A flag is no verdict. These need no statistics of labels; `analysis.monitoring.flags` has the
-others. A flag leads to the labels that it is about: `labels` is the query of the page that shows
-them.
+These flags need no statistics of labels; `analysis.monitoring.flags` has the others. A flag's
+`labels` is the query string, as a mapping, of the page that shows its labels.
 """
 
 from __future__ import annotations
@@ -21,14 +20,31 @@ from annotation.progress.counts import DONE, people_of
 from annotation.progress.status import Person
 
 WORDS_A_MINUTE = 600
-"""More than twice what people read of prose in silence (238 on average, Brysbaert 2019)."""
+"""More than twice the mean speed of silent reading of prose (238, Brysbaert 2019)."""
 FEWEST_FAST, LEAST_SHARE = 5, 0.1
-FEWEST_KNOWN, FAR_BELOW = 5, 0.2
+FEWEST_GOLD, FAR_BELOW = 5, 0.2
+TITLES = {
+    "fast": "Faster than reading",
+    "known": "Gold answers missed",
+    "elsewhere": "Misplaced evidence",
+    "one_answer": "One answer nearly always",
+    "in_a_row": "One answer in a row",
+    "escapes": "Escapes far more often",
+    "apart": "Less agreement than the others",
+}
+LABEL_KINDS = {
+    "": "All",
+    "fast": "Faster than reading",
+    "elsewhere": "Misplaced evidence",
+    "known": "Gold answers missed",
+    "others": "Different from another person",
+}
+MAX_QUOTES = 3
 
 
 @dataclass(frozen=True)
-class Hint:
-    """A hint of the kind `code` at the work of a rater, of one `variable` where it is about one."""
+class Flag:
+    """A flag of the kind `code` on a rater's work, perhaps on one `variable` alone."""
 
     code: str
     rater: int
@@ -38,27 +54,20 @@ class Hint:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-TITLES = {
-    "fast": "Faster than reading",
-    "known": "Known answers missed",
-    "elsewhere": "Evidence from another text",
-    "one_answer": "One answer nearly always",
-    "in_a_row": "One answer in a row",
-    "escapes": "No answer far more often",
-    "apart": "Less agreement than the others",
-}
-
-
-def hints(campaign: Campaign, people: Iterable[Person]) -> list[Hint]:
-    """The hints at these people."""
-    there = {each.name: each for each in people}
-    return [*_fast(campaign, there), *_known(there), *_elsewhere(campaign, there)]
+def find_flags(campaign: Campaign, people: Iterable[Person]) -> list[Flag]:
+    """Return the flags on the work of these people."""
+    by_name = {each.name: each for each in people}
+    return [
+        *_fast(campaign, by_name),
+        *_missed_gold(by_name),
+        *_misplaced_evidence(campaign, by_name),
+    ]
 
 
 def fast_answers(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assignment]:
-    """Answers that took less time than a very fast reader needs for the texts of their item.
+    """Return answers that took less time than a very fast reader needs for the item's texts.
 
-    Only the first item of somebody with its texts: who meets a text again need not read it again.
+    Items with texts that the person has had before do not count, since they need no reading.
     """
     return people_of(campaign, raters).filter(DONE, _in_less_time(), ~_read_before())
 
@@ -68,21 +77,21 @@ def _in_less_time() -> Q:
 
 
 def _read_before() -> Exists:
-    """Whether the same person was given the same texts of the same query earlier."""
+    """Whether the same person had an earlier item with the same texts of the same query."""
     earlier = Assignment.objects.filter(
         rater=OuterRef("rater"),
         item__campaign=OuterRef("item__campaign"),
         item__query=OuterRef("item__query"),
         pk__lt=OuterRef("pk"),
     )
-    # A protocol's items are all of a report, or all of a passage, or of neither.
+    # All items of a protocol have a report, or all have a passage, or none has either.
     for text in ("item__report", "item__passage"):
         earlier = earlier.alias(**{f"of_{text}": Coalesce(text, 0)})
         earlier = earlier.filter(**{f"of_{text}": Coalesce(OuterRef(text), 0)})
     return Exists(earlier)
 
 
-def _fast(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Hint]:
+def _fast(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Flag]:
     timed = Q(seconds__isnull=False, item__words__isnull=False)
     rows = (
         people_of(campaign, [each.rater for each in people.values()])
@@ -94,59 +103,48 @@ def _fast(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Hint]:
     for name, of, fast in sorted(rows):
         if name in people and fast >= FEWEST_FAST and fast >= LEAST_SHARE * of:
             text = (
-                f"{fast} of {of} timed answers came in less time than it takes to read the texts "
-                f"of the item at {WORDS_A_MINUTE} words a minute, which is more than twice as fast "
-                "as most people read. Items with texts that the person had met before are not "
-                "counted."
+                f"{fast} of {of} timed answers took less time than reading the texts of the item "
+                f"at {WORDS_A_MINUTE} words a minute, which is more than twice as fast as most "
+                "people read. Items with texts that the person had read before do not count."
             )
-            yield Hint("fast", people[name].rater, name, None, text, {"of": "fast"})
+            yield Flag("fast", people[name].rater, name, None, text, {"of": "fast"})
 
 
-def _known(people: Mapping[str, Person]) -> Iterator[Hint]:
+def _missed_gold(people: Mapping[str, Person]) -> Iterator[Flag]:
     for name, person in sorted(people.items()):
         others = [p.gold for p in people.values() if p.gold and p.name != name and not p.excluded]
-        own, rest = person.gold, _together(others)
-        if own is None or own.asked < FEWEST_KNOWN or rest.asked < FEWEST_KNOWN:
+        own, rest = person.gold, _sum_scores(others)
+        if own is None or own.asked < FEWEST_GOLD or rest.asked < FEWEST_GOLD:
             continue
         if (own.share or 0) < (rest.share or 0) - FAR_BELOW:
             text = (
-                f"Right on {own.right} of {own.asked} known answers; the others on {rest.right} of "
+                f"{own.right} of {own.asked} gold answers correct; the others have {rest.right} of "
                 f"{rest.asked}."
             )
-            yield Hint("known", person.rater, name, None, text, {"of": "known"})
+            yield Flag("known", person.rater, name, None, text, {"of": "known"})
 
 
-def _together(scores: Iterable[Score]) -> Score:
+def _sum_scores(scores: Iterable[Score]) -> Score:
     every = list(scores)
     return Score(0, 0, sum(each.right for each in every), sum(each.asked for each in every))
 
 
-def _elsewhere(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Hint]:
+def _misplaced_evidence(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Flag]:
     for found in find_misplaced_evidence(campaign, list(people)):
         if found.rater_kind == Rater.Kind.HUMAN:
             text = (
-                f"Of {found.rationales} rationales {found.total} do not stand in the text that was "
-                "judged, but word for word in another of the same query "
-                f"({found.texts_in_words}). Look whether the right text was judged."
+                f"{found.total} of {found.rationales} rationales are not in the text being judged, "
+                "but word for word in another text of the same query "
+                f"({found.texts_in_words}). Check whether the right text was judged."
             )
             labels = {"of": "elsewhere", "variable": found.variable}
             rater = people[found.rater].rater
-            yield Hint("elsewhere", rater, found.rater, found.variable, text, labels)
-
-
-KINDS = {
-    "": "All",
-    "fast": "Faster than reading",
-    "elsewhere": "Evidence from another text",
-    "known": "Known answers missed",
-    "others": "Differing from somebody else",
-}
-MOST_QUOTES = 3
+            yield Flag("elsewhere", rater, found.rater, found.variable, text, labels)
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Which labels of a person: of a kind, a variable, a value, and from one label to another."""
+class LabelFilter:
+    """Selects labels of a person: by kind, variable and value, from a first to a last label."""
 
     of: str = ""
     variable: str = ""
@@ -156,18 +154,18 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A label with its evidence, what was known to be right, and how many others gave what."""
+class LabelRow:
+    """A label with its evidence, the gold answer, and the labels of others with their numbers."""
 
     label: Label
-    known: str | None
+    gold: str | None
     others: Sequence[tuple[str, int]]
     quotes: Sequence[str]
     more_quotes: int
 
 
-def labels_of(campaign: Campaign, rater: Rater, chosen: Chosen) -> QuerySet[Label]:
-    """The current labels, in the order in which they came."""
+def filter_labels(campaign: Campaign, rater: Rater, chosen: LabelFilter) -> QuerySet[Label]:
+    """Return a rater's current labels that pass the filter, in the order of arrival."""
     labels = _current(campaign).filter(response__assignment__rater=rater)
     if chosen.variable:
         labels = labels.filter(variable=chosen.variable)
@@ -190,20 +188,20 @@ def labels_of(campaign: Campaign, rater: Rater, chosen: Chosen) -> QuerySet[Labe
     return labels.select_related("unit", "response__assignment__item__query").order_by("pk")
 
 
-def shown(campaign: Campaign, labels: Sequence[Label]) -> list[Shown]:
-    """Labels with what stands beside them, in three queries whatever their number."""
-    others, known = _given_by_others(campaign, labels), _known_codes(labels)
+def label_rows(campaign: Campaign, labels: Sequence[Label]) -> list[LabelRow]:
+    """Return labels with gold answers, labels of others and evidence, in three queries."""
+    others, gold = _labels_of_others(campaign, labels), _gold_codes(labels)
     quotes: Mapping[int, list[str]] = defaultdict(list)
     spans = Span.objects.filter(label__in=labels).order_by("label", "pk")
     for label, quote in spans.values_list("label", "quote"):
         quotes[label].append(quote)
     return [
-        Shown(
+        LabelRow(
             each,
-            known.get((each.unit_id, each.variable)),
+            gold.get((each.unit_id, each.variable)),
             others[each.pk].most_common(),
-            quotes[each.pk][:MOST_QUOTES],
-            max(0, len(quotes[each.pk]) - MOST_QUOTES),
+            quotes[each.pk][:MAX_QUOTES],
+            max(0, len(quotes[each.pk]) - MAX_QUOTES),
         )
         for each in labels
     ]
@@ -218,7 +216,7 @@ def _current(campaign: Campaign) -> QuerySet[Label]:
 
 
 def _others(campaign: Campaign) -> QuerySet[Label]:
-    """What people gave who count, each for himself: with no suggestion in view."""
+    """Return people's labels that statistics count, given without a judge's label in view."""
     out = campaign.exclusions.filter(undone_at=None).values("rater")
     people = _current(campaign).filter(
         response__assignment__rater__kind=Rater.Kind.HUMAN,
@@ -241,7 +239,7 @@ def _missed() -> QuerySet[KnownAnswer]:
     return known.exclude(value=OuterRef("value"))
 
 
-def _given_by_others(campaign: Campaign, labels: Iterable[Label]) -> Mapping[int, Counter[str]]:
+def _labels_of_others(campaign: Campaign, labels: Iterable[Label]) -> Mapping[int, Counter[str]]:
     own = {(each.unit_id, each.variable): each for each in labels}
     found: Mapping[int, Counter[str]] = defaultdict(Counter)
     rows = _others(campaign).filter(unit__in={unit for unit, _ in own}).order_by()
@@ -253,7 +251,7 @@ def _given_by_others(campaign: Campaign, labels: Iterable[Label]) -> Mapping[int
     return found
 
 
-def _known_codes(labels: Iterable[Label]) -> dict[tuple[int, str], str]:
+def _gold_codes(labels: Iterable[Label]) -> dict[tuple[int, str], str]:
     rows = KnownAnswer.objects.filter(unit__in={each.unit_id for each in labels})
     found = rows.values_list("unit", "variable", "value")
     return {(unit, variable): value for unit, variable, value in found}

@@ -26,24 +26,31 @@ from annotation.progress.counts import (
     Total,
     by_day,
     by_person,
-    kept,
+    cached,
     people_of,
     times,
     total,
 )
 
 WEEK = 7
-NOTHING_LATELY = f"nobody has answered in the last {WEEK} days"
+DAYS = 14
+NO_RECENT_ANSWERS = f"no answers in the last {WEEK} days"
 NO_TIMES = "no answer has a time"
 FARTHEST = 10 * 365
 TOO_FAR = "at this pace it would take more than ten years"
+RECENT = 20
+"""Answers that a person's recent pace is computed from, and compared with as many before them."""
+TOO_FEW = f"fewer than {2 * RECENT} timed answers"
+UNTIMED = "no answer has a time"
 
 
 @dataclass(frozen=True)
-class Left:
-    """Answers still to give. `hours` of work at the median time of an answer, and `end` at the pace
-    of the last week, in answers a day; each None for its reason. `late` where the end is behind the
-    deadline."""
+class Forecast:
+    """The answers still missing, and a forecast of the work.
+
+    `hours` assumes the median time of an answer, `end` the pace of the last week (`per_day`). Each
+    is None for the reason beside it. `late` says whether the end is after the deadline.
+    """
 
     answers: int
     hours: float | None = None
@@ -54,24 +61,29 @@ class Left:
     late: bool = False
 
 
-def left(
+def forecast(
     answers: int,
     seconds: float | None,
     days: Sequence[int],
     first_at: datetime | None,
     now: datetime,
     deadline: datetime | None,
-) -> Left:
-    """`days` are answers a day, today's last. The pace is that of the last seven days, or of those
-    since the first answer, and of no less than one."""
+) -> Forecast:
+    """Forecast the end from `days`, the answers a day with today's last.
+
+    The pace is that of the last seven days, or of the days since the first answer if fewer, and of
+    at least one day.
+    """
     if answers <= 0:
-        return Left(0)
+        return Forecast(0)
     hours = None if seconds is None else answers * seconds / 3600
     pace = _per_day(days, first_at, now)
     end = _end(answers, pace, now)
-    reason = (NOTHING_LATELY if not pace else TOO_FAR) if end is None else None
+    reason = (NO_RECENT_ANSWERS if not pace else TOO_FAR) if end is None else None
     late = deadline is not None and end is not None and end > deadline
-    return Left(answers, hours, None if hours is not None else NO_TIMES, pace, end, reason, late)
+    return Forecast(
+        answers, hours, None if hours is not None else NO_TIMES, pace, end, reason, late
+    )
 
 
 def _per_day(days: Sequence[int], first_at: datetime | None, now: datetime) -> float | None:
@@ -87,16 +99,12 @@ def _end(answers: int, pace: float | None, now: datetime) -> datetime | None:
     return now + timedelta(days=answers / pace)
 
 
-RECENT = 20
-"""Answers that make a person's recent speed, which is held against as many before them."""
-TOO_FEW = f"fewer than {2 * RECENT} timed answers"
-UNTIMED = "no answer has a time"
-
-
 @dataclass(frozen=True)
 class Speed:
-    """Seconds an item: the `median` of all timed answers, of the newest `RECENT` of them, and of as
-    many before these; None where there are too few, as `reason` and `reason_recent` say."""
+    """Seconds per item: medians of all timed answers, of the newest `RECENT`, and of those before.
+
+    A median of too few answers is None; `reason` and `reason_recent` say why.
+    """
 
     timed: int
     median: float | None = None
@@ -113,7 +121,7 @@ class Speed:
 
     @property
     def change(self) -> float | None:
-        """The recent median as a share of the one before, less 1; None where either is."""
+        """The relative change of the recent median against the one before, or None."""
         if self.recent is None or not self.before:
             return None
         return self.recent / self.before - 1
@@ -123,7 +131,7 @@ NO_SPEED = Speed(0)
 
 
 def speeds(campaign: Campaign, raters: Collection[int]) -> dict[int, Speed]:
-    """By the raters' keys, in two queries whatever the number of people."""
+    """Return each rater's speed by primary key, in two queries."""
     timed = people_of(campaign, raters).filter(DONE & STUDY, seconds__isnull=False)
     newest = _newest(timed)
     return {
@@ -133,12 +141,12 @@ def speeds(campaign: Campaign, raters: Collection[int]) -> dict[int, Speed]:
 
 
 def _medians(timed: QuerySet[Assignment]) -> dict[int, tuple[int, float]]:
-    """How many times each person has, and their median: the middle one or two are read."""
+    """Return each person's number of times and their median, reading only the middle values."""
     ranked = timed.order_by().annotate(
         place=Window(RowNumber(), partition_by=F("rater"), order_by=("seconds", "pk")),
         number=Window(Count("pk"), partition_by=F("rater")),
     )
-    # Of n in a row, the middle ones are those with n <= 2 * place <= n + 2.
+    # The middle values of n sorted ones have n <= 2 * place <= n + 2.
     middle = ranked.annotate(twice=F("place") * 2).filter(
         twice__gte=F("number"), twice__lte=F("number") + 2
     )
@@ -150,7 +158,7 @@ def _medians(timed: QuerySet[Assignment]) -> dict[int, tuple[int, float]]:
 
 
 def _newest(timed: QuerySet[Assignment]) -> dict[int, list[float]]:
-    """The times of each person's newest answers, the newest first."""
+    """Return the times of each person's newest answers, newest first."""
     answered = timed.filter(responses__revision=1).annotate(answer=F("responses__pk"))
     ranked = answered.order_by().annotate(
         age=Window(RowNumber(), partition_by=F("rater"), order_by=F("responses__pk").desc())
@@ -168,8 +176,8 @@ def _recent(newest: Sequence[float]) -> tuple[float | None, float | None]:
     return median(newest[:RECENT]), median(newest[RECENT:])
 
 
-def seconds_in_words(seconds: float | None) -> str:
-    """A span of time to two places: 4.2 s, 45 s, 12 min, 3 h 20 min, 2,400 h; a dash for none."""
+def format_seconds(seconds: float | None) -> str:
+    """Return a duration as text: 4.2 s, 45 s, 12 min, 3 h 20 min, 2,400 h; a dash for None."""
     if seconds is None:
         return "–"
     if seconds < 9.95:
@@ -184,20 +192,16 @@ def seconds_in_words(seconds: float | None) -> str:
     return f"{minutes // 60:,} h"
 
 
-def change_in_words(change: float | None) -> str:
-    """How a recent time stands to the one before; nothing where that is unknown or little."""
+def format_change(change: float | None) -> str:
+    """Return a relative change of time as text; empty for None and for less than 10 %."""
     if change is None or abs(change) < 0.1:
         return ""
     return f"{abs(change):.0%} {'faster' if change < 0 else 'slower'}"
 
 
-DAYS = 14
-
-
 @dataclass(frozen=True)
 class Pace:
-    """What takes long to tell of many answers, by rater, as it stood `at` a time; `days` are the
-    answers a day, today's last."""
+    """Numbers by rater that are slow to compute, as of `at`; `days` are the answers a day."""
 
     at: datetime
     times: Mapping[int, Times]
@@ -209,8 +213,10 @@ class Pace:
 
 @dataclass(frozen=True)
 class Person:
-    """One person: counts, speed, the score on known answers (None where there are none, or none was
-    answered), and why they are left out of statistics, if they are."""
+    """One person's counts, speed and scores, and the reason if they are excluded.
+
+    A score is None if the person has answered no gold or practice item.
+    """
 
     counted: Counted
     speed: Speed
@@ -230,8 +236,8 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A campaign as it stands; counts are of now, times and scores of `at`."""
+class CampaignStatus:
+    """A campaign's status: current counts, with times and scores as of `at`."""
 
     at: datetime
     total: Total
@@ -240,7 +246,7 @@ class Standing:
 
     @property
     def done(self) -> int:
-        """Answers in the campaign's places: imported ones have none."""
+        """Answers that fill a slot, so without imported ones."""
         return sum(person.counted.placed for person in self.people)
 
     @property
@@ -253,24 +259,24 @@ class Standing:
 
     @property
     def seconds(self) -> float | None:
-        """The median of people's medians, so that nobody counts for more than one."""
+        """The median of people's medians, so that each person counts once."""
         medians = [p.speed.median for p in self.people if p.speed.median is not None]
         return median(medians) if medians else None
 
 
-def standing(campaign: Campaign) -> Standing:
-    """A campaign and its people; what takes long to tell of many answers is of a minute ago."""
+def get_status(campaign: Campaign) -> CampaignStatus:
+    """Return the status of a campaign and its people; slow numbers may be a minute old."""
     counted = by_person(campaign)
     answers = sum(each.done + each.known for each in counted)
     raters = [each.rater for each in counted]
-    pace = kept(f"pace-{campaign.pk}", lambda: (_pace(campaign, raters), answers))
+    pace = cached(f"pace-{campaign.pk}", lambda: (_pace(campaign, raters), answers))
     out = excluded(campaign.name)
     people = tuple(_person(each, pace, out) for each in counted)
-    return Standing(pace.at, total(campaign), people, pace.days)
+    return CampaignStatus(pace.at, total(campaign), people, pace.days)
 
 
-def person_of(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]] | None:
-    """One person and their answers a day; None for who was given nothing in the campaign."""
+def find_person(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]] | None:
+    """Return a person with their answers a day, or None if they have no assignment here."""
     counted = next((each for each in by_person(campaign) if each.rater == rater), None)
     if counted is None:
         return None
@@ -278,11 +284,12 @@ def person_of(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]] 
     return _person(counted, pace, excluded(campaign.name)), pace.days
 
 
-def time_left(campaign: Campaign, found: Standing) -> Left:
+def forecast_end(campaign: Campaign, found: CampaignStatus) -> Forecast:
+    """Forecast when the campaign's slots will be filled."""
     began = [p.first_at for p in found.people if p.first_at and p.counted.placed]
     missing = max(0, found.total.places - found.done)
     first_at = min(began, default=None)
-    return left(missing, found.seconds, found.days, first_at, found.at, campaign.deadline)
+    return forecast(missing, found.seconds, found.days, first_at, found.at, campaign.deadline)
 
 
 def _pace(campaign: Campaign, raters: Collection[int]) -> Pace:

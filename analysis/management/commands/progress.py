@@ -11,13 +11,13 @@ from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES
 from annotation.progress.status import (
-    Left,
+    CampaignStatus,
+    Forecast,
     Person,
-    Standing,
-    change_in_words,
-    seconds_in_words,
-    standing,
-    time_left,
+    forecast_end,
+    format_change,
+    format_seconds,
+    get_status,
 )
 from datasets.console import Command as BaseCommand
 
@@ -33,8 +33,8 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
-        found = standing(campaign)
-        self.say(_head(campaign, found, time_left(campaign, found)))
+        found = get_status(campaign)
+        self.say(_head(campaign, found, forecast_end(campaign, found)))
         made = None if options["brief"] else quality(campaign)
         for person in found.people:
             self.say("; ".join(_line(person, made)))
@@ -44,12 +44,12 @@ class Command(BaseCommand):
                     self.say(f"  hint: {TITLES[hint.code].lower()}{of}: {hint.text}")
 
 
-def _head(campaign: Campaign, found: Standing, left: Left) -> str:
+def _head(campaign: Campaign, found: CampaignStatus, left: Forecast) -> str:
     parts = [f"{campaign.name}: {found.done} of {found.total.places} answers"]
     if found.imported:
         parts.append(f"{found.imported} more from files")
     if left.answers:
-        work = seconds_in_words(left.hours * 3600) if left.hours is not None else left.hours_reason
+        work = format_seconds(left.hours * 3600) if left.hours is not None else left.hours_reason
         parts.append(f"work left: {work}")
         end = f"{left.end:%Y-%m-%d}" if left.end else left.end_reason
         parts.append(f"done by: {end}")
@@ -62,9 +62,9 @@ def _head(campaign: Campaign, found: Standing, left: Left) -> str:
 def _line(person: Person, made: Quality | None) -> Iterator[str]:
     counted, speed = person.counted, person.speed
     yield f"{person.name}: {counted.done} answered, {counted.held} held"
-    change = change_in_words(speed.change)
+    change = format_change(speed.change)
     lately = f", lately {change}" if change else ""
-    yield f"median {seconds_in_words(speed.median)}{lately}" if speed.timed else "no times"
+    yield f"median {format_seconds(speed.median)}{lately}" if speed.timed else "no times"
     for name, score in (("gold", person.gold), ("practice", person.practice)):
         if score is not None:
             yield f"{name} {score.right} of {score.asked}"

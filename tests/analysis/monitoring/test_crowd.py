@@ -27,7 +27,7 @@ from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Label, Rater, rater_of
 from annotation.people.membership import exclude
-from annotation.progress.flags import Hint
+from annotation.progress.flags import Flag
 from tests.api.cast import assert_told, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
@@ -110,7 +110,7 @@ def said(*columns: str, escape: bool = False) -> VariableLabels:
     )
 
 
-def standing_out(of: VariableLabels, *out: int) -> list[Hint]:
+def standing_out(of: VariableLabels, *out: int) -> list[Flag]:
     return list(flag_one_sided(of, ("invalid",), NAMES, out))
 
 
@@ -253,11 +253,11 @@ class TestPages:
     def test_each_hint_leads_to_its_very_labels(self, study: Study) -> None:
         client = client_of(study.root)
         page = client.get(reverse("campaign-quality", args=[study.campaign.pk]))
-        assert {each["title"] for each in page.context["hints"]} == {
+        assert {each["title"] for each in page.context["flags"]} == {
             "One answer nearly always",
-            "No answer far more often",
+            "Escapes far more often",
         }
-        for each in page.context["hints"]:
+        for each in page.context["flags"]:
             rows = client.get(each["labels"]).context["rows"]
             assert {row.label.value for row in rows} == {"invalid"}
             assert len(rows) == 24
@@ -268,7 +268,7 @@ class TestPages:
         for user, hints in ((study.ada, 0), (study.rita, 2)):
             where = reverse("rater-quality", args=[study.campaign.pk, rater_of(user).pk])
             page = client.get(where)
-            assert len(page.context["hints"]) == hints
+            assert len(page.context["flags"]) == hints
             names = {rater_of(each).name for each in (study.ada, study.ben, study.rita)}
             told = page.content.decode()
             assert not any(name in told for name in names - {rater_of(user).name})
@@ -309,4 +309,4 @@ class TestPages:
         lines = run("progress", "Pilot").splitlines()
         at = next(n for n, line in enumerate(lines) if line.startswith(rater_of(study.rita).name))
         assert "answerable kappa none (the person gave no label of a category)" in lines[at]
-        assert lines[at + 1].startswith("  hint: no answer far more often (answerable): “invalid”")
+        assert lines[at + 1].startswith("  hint: escapes far more often (answerable): “invalid”")

@@ -24,7 +24,14 @@ from annotation.campaigns.sampling import (
     shuffle_units,
     shuffled,
 )
-from annotation.progress.status import FARTHEST, NO_TIMES, NOTHING_LATELY, TOO_FAR, Left, left
+from annotation.progress.status import (
+    FARTHEST,
+    NO_RECENT_ANSWERS,
+    NO_TIMES,
+    TOO_FAR,
+    Forecast,
+    forecast,
+)
 from annotation.protocols.base import UnitSpec
 from annotation.registry import DECLARED
 
@@ -231,18 +238,18 @@ class TestTimeLeft:
     @pytest.mark.every_case
     @pytest.mark.parametrize("answers", [0, -1])
     def test_where_nothing_is_left_nothing_is_told(self, answers: int) -> None:
-        assert left(answers, 30.0, [5], NOW, NOW, NOW) == Left(0)
-        assert Left(0) == Left(0, None, None, None, None, None, False)
+        assert forecast(answers, 30.0, [5], NOW, NOW, NOW) == Forecast(0)
+        assert Forecast(0) == Forecast(0, None, None, None, None, None, False)
 
     def test_one_answer_is_something_left(self) -> None:
-        found = left(1, 7200.0, [1], NOW, NOW, None)
-        assert found == Left(1, 2.0, None, 1.0, NOW + timedelta(days=1), None, False)
+        found = forecast(1, 7200.0, [1], NOW, NOW, None)
+        assert found == Forecast(1, 2.0, None, 1.0, NOW + timedelta(days=1), None, False)
 
     def test_without_times_it_has_no_hours_and_without_answers_no_end(self) -> None:
-        found = left(5, None, [0] * 7, NOW, NOW, NOW)
-        assert found == Left(5, None, NO_TIMES, None, None, NOTHING_LATELY, False)
-        assert left(5, 0.0, [1], None, NOW, None) == Left(
-            5, 0.0, None, None, None, NOTHING_LATELY, False
+        found = forecast(5, None, [0] * 7, NOW, NOW, NOW)
+        assert found == Forecast(5, None, NO_TIMES, None, None, NO_RECENT_ANSWERS, False)
+        assert forecast(5, 0.0, [1], None, NOW, None) == Forecast(
+            5, 0.0, None, None, None, NO_RECENT_ANSWERS, False
         )
 
     @pytest.mark.every_case
@@ -261,14 +268,14 @@ class TestTimeLeft:
     def test_the_pace_is_of_a_day_at_least_and_a_week_at_most(
         self, days: list[int], began: float, pace: float
     ) -> None:
-        found = left(10, None, days, NOW - timedelta(days=began), NOW, None)
+        found = forecast(10, None, days, NOW - timedelta(days=began), NOW, None)
         assert found.per_day == pytest.approx(pace)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("more", "reason"), [(0, None), (1, TOO_FAR)])
     def test_an_end_within_ten_years_is_told(self, more: int, reason: str | None) -> None:
         assert FARTHEST == 3650
-        found = left(FARTHEST + more, None, [1], NOW, NOW, None)
+        found = forecast(FARTHEST + more, None, [1], NOW, NOW, None)
         assert found.end_reason == reason
         assert found.end == (None if reason else NOW + timedelta(days=3650))
 
@@ -278,5 +285,5 @@ class TestTimeLeft:
     )
     def test_what_ends_behind_the_deadline_is_late(self, deadline: int | None, late: bool) -> None:
         until = None if deadline is None else NOW + timedelta(days=deadline)
-        assert left(5, None, [1], NOW, NOW, until).late == late
-        assert not left(5, None, [0], NOW, NOW, until).late
+        assert forecast(5, None, [1], NOW, NOW, until).late == late
+        assert not forecast(5, None, [0], NOW, NOW, until).late

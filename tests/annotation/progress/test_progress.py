@@ -23,21 +23,27 @@ from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label, Rater, User, rater_of
 from annotation.people.membership import exclude
 from annotation.progress import counts as keeping
-from annotation.progress.counts import by_day, kept
-from annotation.progress.flags import WORDS_A_MINUTE, Chosen, hints, labels_of, shown
+from annotation.progress.counts import by_day, cached
+from annotation.progress.flags import (
+    WORDS_A_MINUTE,
+    LabelFilter,
+    filter_labels,
+    find_flags,
+    label_rows,
+)
 from annotation.progress.status import (
     FARTHEST,
-    NOTHING_LATELY,
+    NO_RECENT_ANSWERS,
     RECENT,
     TOO_FEW,
     UNTIMED,
-    change_in_words,
-    left,
-    person_of,
-    seconds_in_words,
+    find_person,
+    forecast,
+    forecast_end,
+    format_change,
+    format_seconds,
+    get_status,
     speeds,
-    standing,
-    time_left,
 )
 from tests.api.cast import assert_told, script_of
 from tests.cast import run
@@ -52,9 +58,9 @@ def nothing_kept() -> None:
     caches["reports"].clear()
 
 
-def chosen(labels: Mapping[str, str]) -> Chosen:
+def chosen(labels: Mapping[str, str]) -> LabelFilter:
     """What a hint's address chooses, where it names no single labels."""
-    return Chosen(labels.get("of", ""), labels.get("variable", ""), labels.get("value", ""))
+    return LabelFilter(labels.get("of", ""), labels.get("variable", ""), labels.get("value", ""))
 
 
 def last_item() -> Item:
@@ -100,14 +106,14 @@ class TestSpeed:
         found = speeds(study.campaign, [rater("ann").pk])[rater("ann").pk]
         assert (found.recent, found.before, found.change) == (30.0, 40.0, -0.25)
         assert found.reason_recent is None
-        assert change_in_words(found.change) == "25% faster"
+        assert format_change(found.change) == "25% faster"
 
     def test_with_few_answers_it_says_why_there_is_no_trend(self) -> None:
         study = make_study()
         answer(study.campaign, rater("ann"), 9.0)
         answer(study.campaign, rater("bo"), None)
-        ann, bo = standing(study.campaign).people
-        assert person_of(study.campaign, ann.rater) == (ann, (0,) * 13 + (1,))
+        ann, bo = get_status(study.campaign).people
+        assert find_person(study.campaign, ann.rater) == (ann, (0,) * 13 + (1,))
         assert (ann.speed.median, ann.speed.recent, ann.speed.reason_recent) == (9.0, None, TOO_FEW)
         assert (bo.speed.median, bo.speed.reason) == (None, UNTIMED)
 
@@ -120,7 +126,7 @@ class TestSpeed:
         ],
     )  # fmt: skip
     def test_spans_of_time_have_words(self, seconds: float | None, words: str) -> None:
-        assert seconds_in_words(seconds) == words
+        assert format_seconds(seconds) == words
 
 
 @pytest.mark.postgresql
@@ -132,7 +138,7 @@ class TestCounts:
         answer(study.campaign, rater("ann"), 5.0)
         next_assignment(study.campaign, rater("ann"))
         Assignment.objects.create(item=last_item(), rater=rater("file"), asked=[], status="done")
-        found = standing(study.campaign)
+        found = get_status(study.campaign)
         ann, imported = found.people
         assert (ann.counted.done, ann.counted.placed, ann.counted.held) == (2, 2, 1)
         assert (imported.counted.done, imported.counted.placed) == (1, 0)
@@ -144,8 +150,8 @@ class TestCounts:
         study = make_study(reports=3)
         answer(study.campaign, rater("ann"), 5.0)
         Item.objects.filter(position=0).update(use="gold")
-        (ann,) = standing(study.campaign).people
-        assert standing(study.campaign).total == (2, 4)
+        (ann,) = get_status(study.campaign).people
+        assert get_status(study.campaign).total == (2, 4)
         assert (ann.counted.done, ann.counted.known) == (0, 1)
 
     def test_a_day_counts_first_answers_alone(self) -> None:
@@ -184,7 +190,7 @@ class TestCounts:
 class TestTimeLeft:
     def test_work_and_end_by_hand(self) -> None:
         # 70 in the last of three days: 23.3 a day; 140 left at 30 seconds are 70 minutes.
-        found = left(140, 30.0, [0] * 13 + [70], NOW - timedelta(days=3), NOW, None)
+        found = forecast(140, 30.0, [0] * 13 + [70], NOW - timedelta(days=3), NOW, None)
         assert found.hours == pytest.approx(140 * 30 / 3600)
         assert found.per_day == pytest.approx(70 / 3)
         assert found.end == NOW + timedelta(days=6)
@@ -192,16 +198,16 @@ class TestTimeLeft:
 
     def test_the_pace_is_that_of_the_last_week(self) -> None:
         days = [90] * 7 + [2] * 7
-        found = left(20, 30.0, days, NOW - timedelta(days=14), NOW, NOW + timedelta(days=9))
+        found = forecast(20, 30.0, days, NOW - timedelta(days=14), NOW, NOW + timedelta(days=9))
         assert found.per_day == 2.0
         assert found.late
 
     @pytest.mark.parametrize(
         ("answers", "days", "reason"),
-        [(10, [5] + [0] * 7, NOTHING_LATELY), (FARTHEST * 4, [1], "more than ten years")],
+        [(10, [5] + [0] * 7, NO_RECENT_ANSWERS), (FARTHEST * 4, [1], "more than ten years")],
     )
     def test_without_an_end_it_says_why(self, answers: int, days: list[int], reason: str) -> None:
-        found = left(answers, None, days, NOW - timedelta(days=8), NOW, None)
+        found = forecast(answers, None, days, NOW - timedelta(days=8), NOW, None)
         assert found.end is None
         assert reason in str(found.end_reason)
         assert found.hours is None
@@ -211,20 +217,20 @@ class TestTimeLeft:
         study = make_study(reports=1)
         for name in ("ann", "bo"):
             answer(study.campaign, rater(name), 5.0)
-        found = time_left(study.campaign, standing(study.campaign))
+        found = forecast_end(study.campaign, get_status(study.campaign))
         assert (found.answers, found.hours, found.end) == (0, None, None)
 
 
 class TestKeeping:
     def test_small_counts_are_always_new(self) -> None:
         made = iter(range(9))
-        assert [kept("small", lambda: (next(made), keeping.MANY)) for _ in range(2)] == [0, 1]
+        assert [cached("small", lambda: (next(made), keeping.MANY)) for _ in range(2)] == [0, 1]
 
     def test_large_ones_are_kept_for_a_minute(self, monkeypatch: pytest.MonkeyPatch) -> None:
         made = iter(range(9))
 
         def look() -> int:
-            return kept("large", lambda: (next(made), keeping.MANY + 1))
+            return cached("large", lambda: (next(made), keeping.MANY + 1))
 
         assert [look(), look()] == [0, 0]
         clock = time.time() + keeping.FRESH + 1
@@ -234,16 +240,16 @@ class TestKeeping:
     def test_while_one_counts_the_others_get_what_is_there(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        kept("large", lambda: ("old", keeping.MANY + 1))
+        cached("large", lambda: ("old", keeping.MANY + 1))
         clock = time.time() + keeping.FRESH + 1
         monkeypatch.setattr(keeping.clock, "time", lambda: clock)
         seen: list[str] = []
 
         def slow() -> tuple[str, int]:
-            seen.append(kept("large", lambda: ("twice", keeping.MANY + 1)))
+            seen.append(cached("large", lambda: ("twice", keeping.MANY + 1)))
             return "new", keeping.MANY + 1
 
-        assert kept("large", slow) == "new"
+        assert cached("large", slow) == "new"
         assert seen == ["old"]
 
 
@@ -255,11 +261,11 @@ class TestHints:
         for n in range(8):
             answer(study.campaign, rater("ann"), 59.9 if n < 5 else 61.0)
             answer(study.campaign, rater("bo"), 59.9 if n < 4 else 60.0)
-        (found,) = hints(study.campaign, standing(study.campaign).people)
+        (found,) = find_flags(study.campaign, get_status(study.campaign).people)
         assert (found.code, found.name) == ("fast", "ann")
         assert "5 of 8 timed answers" in found.text
         assert f"{WORDS_A_MINUTE} words a minute" in found.text
-        labels = labels_of(study.campaign, rater("ann"), chosen(found.labels))
+        labels = filter_labels(study.campaign, rater("ann"), chosen(found.labels))
         assert labels.count() == 5 * 3
         assert {label.response.assignment.seconds for label in labels} == {59.9}
 
@@ -269,7 +275,7 @@ class TestHints:
         Item.objects.update(words=WORDS_A_MINUTE, report=last_item().report)
         for _ in range(8):
             answer(study.campaign, rater("ann"), 2.0)
-        assert hints(study.campaign, standing(study.campaign).people) == []
+        assert find_flags(study.campaign, get_status(study.campaign).people) == []
 
     def test_known_answers_that_others_know(self) -> None:
         study = make_study(reports=2)
@@ -282,11 +288,11 @@ class TestHints:
                 names = list(item.units.values_list("name", flat=True))
                 held = Assignment.objects.create(item=item, rater=rater(name), asked=names)
                 submit(held, payload(code), "page")
-        (found,) = hints(study.campaign, standing(study.campaign).people)
+        (found,) = find_flags(study.campaign, get_status(study.campaign).people)
         assert (found.code, found.name) == ("known", "cy")
-        assert found.text == "Right on 0 of 6 known answers; the others on 12 of 12."
-        labels = labels_of(study.campaign, rater("cy"), chosen(found.labels))
-        assert [each.known for each in shown(study.campaign, list(labels))] == ["no"] * 6
+        assert found.text == "0 of 6 gold answers correct; the others have 12 of 12."
+        labels = filter_labels(study.campaign, rater("cy"), chosen(found.labels))
+        assert [each.known for each in label_rows(study.campaign, list(labels))] == ["no"] * 6
 
     def test_a_rationale_from_another_text(self) -> None:
         study = make_study(reports=2)
@@ -298,10 +304,10 @@ class TestHints:
         words = " ".join(other.report.text.split()[:4])
         said["units"]["q:1"] = {"answerable": "yes", "evidence": [{"quote": words}]}
         submit(held, said, "import")
-        (found,) = hints(study.campaign, standing(study.campaign).people)
+        (found,) = find_flags(study.campaign, get_status(study.campaign).people)
         assert (found.code, found.variable) == ("elsewhere", "answerable")
         assert "1 in a report of the same query" in found.text
-        (label,) = labels_of(study.campaign, held.rater, chosen(found.labels))
+        (label,) = filter_labels(study.campaign, held.rater, chosen(found.labels))
         assert label.unit.name == "q:1"
 
 
