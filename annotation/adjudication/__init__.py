@@ -1,5 +1,45 @@
 """Adjudication: deciding the units on which raters disagree.
 
-`disputes` finds them and puts them in order, `decisions` shows one and stores the decision. A
-decision is a label of the Reference, and of no rater.
+`disputes` finds them and puts them in a queue. `decisions` collects a unit's texts and the raters'
+answers to it as a case, and stores the decision. A decision is a response of the Reference.
 """
+
+from annotation.adjudication.decisions import (
+    Case,
+    NotYoursError,
+    Quote,
+    RaterAnswer,
+    decide,
+    find_case,
+    is_by,
+    rater_answers,
+)
+from annotation.adjudication.disputes import (
+    DISPUTES_AMONG,
+    STATES,
+    Dispute,
+    QueuePart,
+    adjudicable,
+    next_dispute,
+    queue,
+    with_texts,
+)
+
+__all__ = [
+    "DISPUTES_AMONG",
+    "STATES",
+    "Case",
+    "Dispute",
+    "NotYoursError",
+    "QueuePart",
+    "Quote",
+    "RaterAnswer",
+    "adjudicable",
+    "decide",
+    "find_case",
+    "is_by",
+    "next_dispute",
+    "queue",
+    "rater_answers",
+    "with_texts",
+]

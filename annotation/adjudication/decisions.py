@@ -1,8 +1,8 @@
 """One disputed unit with all answers side by side, and storing the decision on it.
 
-Raters are shown as letters. The order is random for each unit, so a letter says nothing about the
-next unit, and it is the same each time; people and judges are mixed. A decision goes through
-`submit`, like every answer, as an answer of the Reference.
+Raters appear as letters, people and judges together. Their order is random for each unit and
+reproducible, so a letter says nothing about the next unit. A decision is stored like every answer,
+as a response of the Reference.
 """
 
 from __future__ import annotations
@@ -38,22 +38,33 @@ from annotation.models import (
     User,
     rater_of,
 )
-from annotation.presentation import TURNED, Blinding, blinding_of, ordered_texts, present, schema
+from annotation.presentation import (
+    SWAPPED_CODES,
+    Blinding,
+    blinding_of,
+    ordered_texts,
+    present,
+    schema,
+)
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Channel, Problem, RefusedError
 from annotation.provenance import Basis, basis_of
 from audit.recording import record
 
-RATER = "adjudicated"
-PURPOSE = "texts for adjudication"
+REFERENCE_NAME = "adjudicated"
+TEXTS_PURPOSE = "texts for adjudication"
+RATERS_PURPOSE = "raters for adjudication"
+NO_REASON = "give the reason of your decision"
+REUSED_KEY = "this key came with another decision before; create a new key for each decision"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A unit in dispute or decided. `assignment` is the Reference's, stored once it is decided.
+    """A unit in dispute or decided.
 
-    `history` are the Reference's answers, the newest first; a file may have brought some.
+    `assignment` is that of the Reference, and is stored with the first decision. `history` has the
+    responses of the Reference, newest first; some may be imported.
     """
 
     campaign: Campaign
@@ -66,7 +77,7 @@ class Case:
 
     @property
     def current(self) -> Response | None:
-        """The answer that stands."""
+        """The current decision, or None."""
         return next((each for each in self.history if each.current), None)
 
     @property
@@ -87,13 +98,13 @@ class Case:
 
     @cached_property
     def texts(self) -> tuple[Text, ...]:
-        """The texts in the order in which they are shown, under names that no id is read from."""
+        """The texts in the order shown, with field names that reveal no id."""
         shown = ordered_texts(self.assignment, self.spec)
         return tuple(replace(text, field=self.aliases[text.field]) for text in shown)
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:
-        """What the page calls the field of a text: its kind, and its number where it has an id."""
+        """The page's name for the field of each text: its kind, with a number if it has an id."""
         shown = [text.field for text in ordered_texts(self.assignment, self.spec)]
         return {
             field: f"{field.partition(':')[0]}:{number}" if ":" in field else field
@@ -102,9 +113,9 @@ class Case:
 
     @property
     def at_issue(self) -> str | None:
-        """The field of the one among several texts that the unit is or stands in, as shown.
+        """The page's name for the text that the unit is, or is part of; None if there is none.
 
-        It is the answer, where a passage is judged beside one.
+        If a passage is judged beside an answer, this is the answer.
         """
         if self.asked.of:
             return self.aliases[self.asked.of[0]]
@@ -120,18 +131,18 @@ class Case:
 
     @property
     def beside(self) -> str | None:
-        """The field of the passage that is judged beside that answer, as shown."""
+        """The page's name for the passage that is judged beside an answer, or None."""
         return self.aliases[self.asked.of[1]] if self.asked.of else None
 
 
 def decision_schema(campaign: Campaign) -> Schema:
-    """What is decided: a campaign's labels. What raters wrote besides is production, and theirs."""
+    """Return the campaign's schema without written texts and lists, which are not adjudicated."""
     asked = schema(campaign)
     return replace(asked, protocol=replace(asked.protocol, written=None, listed=None))
 
 
-def case_of(user: User, campaign: Campaign, pk: int) -> Case | None:
-    """A unit that is in dispute, or was decided, for an adjudicator who did not label it."""
+def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
+    """Return a unit as a case if it is in dispute or decided, and not labelled by this user."""
     units = Unit.objects.filter(item__campaign=campaign, pk=pk).exclude(
         pk__in=own_units(user, campaign)
     )
@@ -149,32 +160,32 @@ def case_of(user: User, campaign: Campaign, pk: int) -> Case | None:
 
 
 def reference_assignment(unit: Unit, spec: ItemSpec) -> Assignment:
-    """What the Reference is asked of a unit, not stored; answers stand in the order of the item."""
+    """Return an unsaved assignment of the Reference for a unit, with answers in random order."""
     named = name_units(spec.units)[unit.name]
     asked = Assignment(item=unit.item, scope=unit.name, asked=[unit.name], shown=[])
     fields = [text.field for text in spec.texts]
     if named.kind == "pair" or any(field.startswith("report:") for field in fields):
-        purpose = f"{PURPOSE} {unit.item.key}"
+        purpose = f"{TEXTS_PURPOSE} {unit.item.key}"
         asked.shown = shuffle_fields(fields, unit.item.campaign.seed, purpose, spec.key)
     return asked
 
 
 def reference_rater() -> Rater:
-    """The rater that decisions stand under, in all campaigns.
+    """Return the Reference of all decisions, and create it at first.
 
-    Somebody may have brought labels of a person or a judge of that name: then there is a number.
+    Its name gets a number if an imported person or judge already has that name.
     """
-    number, name = 1, RATER
+    number, name = 1, REFERENCE_NAME
     while True:
         found, _ = Rater.objects.get_or_create(name=name, defaults={"kind": Rater.Kind.REFERENCE})
         if found.kind == Rater.Kind.REFERENCE:
             return found
         number += 1
-        name = f"{RATER}-{number}"
+        name = f"{REFERENCE_NAME}-{number}"
 
 
 def is_by(response: Response, user: User) -> bool | None:
-    """Whether somebody decided it himself; None for what a file brought."""
+    """Whether this user decided the response; None if it was imported."""
     decision: Decision | None = getattr(response, "decision", None)
     return None if decision is None else decision.by.user_id == user.pk
 
@@ -188,12 +199,9 @@ def _history(unit: Unit) -> list[Response]:
     return list(rows.select_related("decision__by").order_by("-revision"))
 
 
-RATERS_PURPOSE = "raters for adjudication"
-
-
 @dataclass(frozen=True)
 class Quote:
-    """A piece of evidence: code points of the text `field`, or no place where it was not found."""
+    """A quote with its location in the text `field`, in code points; None if it was not found."""
 
     field: str
     start: int | None
@@ -202,10 +210,10 @@ class Quote:
 
 
 @dataclass
-class Opinion:
-    """What one rater said: a code for each variable that he gave one, quotes, and his comment.
+class RaterAnswer:
+    """One rater's labels on the unit by variable, with quotes.
 
-    The comment is that on the whole answer, which may have held more units.
+    The comment is on the rater's whole answer, which may cover more units.
     """
 
     name: str
@@ -214,8 +222,8 @@ class Opinion:
     comment: str = ""
 
 
-def opinions(case: Case) -> list[Opinion]:
-    """The labels that count of a unit, by rater; two queries."""
+def rater_answers(case: Case) -> list[RaterAnswer]:
+    """Return the raters' answers to the unit, as far as they count, in two queries."""
     by_rater: dict[int, list[Label]] = defaultdict(list)
     labels = counted(case.campaign).filter(unit=case.unit).order_by("pk")
     related = labels.select_related("response__assignment").prefetch_related("spans")
@@ -224,18 +232,18 @@ def opinions(case: Case) -> list[Opinion]:
     purpose = f"{RATERS_PURPOSE} {case.unit.item.key} {case.unit.name}"
     order = shuffled(map(str, by_rater), case.campaign.seed, purpose)
     return [
-        _opinion(case, f"Rater {letters}", by_rater[int(rater)])
+        _rater_answer(case, f"Rater {letters}", by_rater[int(rater)])
         for letters, rater in zip(_letters(), order, strict=False)
     ]
 
 
-def _opinion(case: Case, name: str, labels: list[Label]) -> Opinion:
+def _rater_answer(case: Case, name: str, labels: list[Label]) -> RaterAnswer:
     asked = [variable.name for variable in case.schema.variables_of(case.asked.kind)]
-    given = {label.variable: label.value for label in labels}
-    turned: Mapping[str, str] = TURNED if case.blinding.turned else {}
-    return Opinion(
+    values = {label.variable: label.value for label in labels}
+    swapped: Mapping[str, str] = SWAPPED_CODES if case.blinding.swapped else {}
+    return RaterAnswer(
         name,
-        {each: turned.get(given[each], given[each]) for each in asked if each in given},
+        {each: swapped.get(values[each], values[each]) for each in asked if each in values},
         [_quote(case, span) for label in labels for span in label.spans.all()],
         labels[0].response.comment,
     )
@@ -246,26 +254,22 @@ def _quote(case: Case, span: Span) -> Quote:
 
 
 def _letters() -> Iterator[str]:
-    """A to Z, then AA and on."""
+    """Yield A to Z, then AA, AB and so on."""
     for length in count(1):
         yield from map("".join, product(ascii_uppercase, repeat=length))
 
 
-NO_REASON = "give the reason of your decision"
-REUSED = "this key came with another decision before; make a new key for each decision"
-
-
 class NotYoursError(Exception):
-    """The unit is not this account's to decide, any more."""
+    """This account may no longer decide the unit."""
 
 
 def decide(
     case: Case, user: User, payload: Payload, circumstances: Circumstances, channel: Channel
 ) -> Outcome:
-    """Makes an answer to a case the Reference's; the payload's comment is the reason.
+    """Store a decision as a response of the Reference; the payload's comment is the reason.
 
-    The decision that its writer had not seen is never replaced, though it may say the same: it has
-    a reason of its own. Raises RefusedError, ConflictError and NotYoursError.
+    Raises RefusedError without a reason, NotYoursError, and ConflictError if there is a decision
+    that this user had not seen, even one with the same labels.
     """
     if not payload.get("comment"):
         raise RefusedError([Problem("", "comment", NO_REASON)])
@@ -275,21 +279,21 @@ def decide(
         ready = prepare(assignment, payload, channel, case.spec, case.schema)
 
         def check(held: LockedAnswer) -> None:
-            stands = held.current.revision if held.current else 0
-            if held.current and stands != (circumstances.seen or 0):
+            revision = held.current.revision if held.current else 0
+            if held.current and revision != (circumstances.seen or 0):
                 raise ConflictError(held.current)
 
         outcome = store(ready, circumstances, check)
         if outcome.created:
             Decision.objects.create(response=outcome.response, unit=case.unit, by=rater_of(user))
-            _note(case, outcome.response, payload)
+            _record(case, outcome.response, payload)
         elif outcome.response.payload != payload:
-            raise RefusedError([Problem("", "key", REUSED)])
+            raise RefusedError([Problem("", "key", REUSED_KEY)])
     return outcome
 
 
-def _note(case: Case, response: Response, payload: Payload) -> None:
-    """For the audit trail: that something was decided, and digests of what."""
+def _record(case: Case, response: Response, payload: Payload) -> None:
+    """Record the decision in the audit trail, with digests of the payloads."""
     before = case.current.payload if case.current else None
     event = "adjudication.changed" if before else "adjudication.decided"
     of = "assignment", response.assignment_id
@@ -297,14 +301,14 @@ def _note(case: Case, response: Response, payload: Payload) -> None:
 
 
 def _check_role(case: Case, user: User) -> None:
-    """The role may have ended while the page was open."""
-    theirs = adjudicable(user).filter(pk=case.campaign.pk).exists()
-    if not theirs or own_units(user, case.campaign).filter(unit=case.unit).exists():
+    """Raise NotYoursError if the user's role ended while the page was open."""
+    may_decide = adjudicable(user).filter(pk=case.campaign.pk).exists()
+    if not may_decide or own_units(user, case.campaign).filter(unit=case.unit).exists():
         raise NotYoursError
 
 
 def _stored_assignment(case: Case) -> Assignment:
-    """The Reference's assignment of the unit, made by whoever decides first."""
+    """Return the stored assignment of the Reference; the first decision creates it."""
     planned = case.assignment
     found, _ = Assignment.objects.get_or_create(
         item=case.unit.item,

@@ -1,9 +1,9 @@
-"""Which units are in dispute, in which order they are decided, and who may decide them.
+"""The units in dispute, the order of the queue, and who may decide.
 
 A unit is in dispute if people disagree, or if a judge disagrees with most people. The labels that
-count are those that the report compares: labels of the study's items, without excluded raters, not
-made with a judge's label in view, and the first label of a judge that was asked several times. An
-escape counts as an answer like any other.
+count are those that the report compares: labels on study items, except labels of excluded raters
+and labels given with a judge's label in view. Of a judge that was asked several times, the first
+label counts. An escape counts as a value like any other.
 """
 
 from __future__ import annotations
@@ -31,18 +31,25 @@ from annotation.people.membership import Role
 from annotation.presentation import bring, present
 from annotation.protocols.base import name_units
 
-Of = Literal["all", "people", "judges"]
-Place = tuple[int, int, int, int]
-"""The position and the key of an item, the position and the key of a unit in it."""
+Among = Literal["all", "people", "judges"]
+State = Literal["open", "decided"]
+DISPUTES_AMONG: dict[Among, str] = {
+    "all": "All disputes",
+    "people": "People disagree",
+    "judges": "A judge disagrees with most people",
+}
+STATES: dict[State, str] = {"open": "To decide", "decided": "Decided"}
+UnitKey = tuple[int, int, int, int]
+"""An item's position and primary key, a unit's position in it and primary key."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """How the labels of one variable of a unit fall apart.
+    """How the labels of one variable of a unit differ.
 
-    `people` are the numbers of people behind each value, the most first; `raters` the same of
-    people and judges together, which alone may be shown: of both, somebody could work out who is a
-    judge. `judges` says whether a judge gave another value than most people.
+    `people` has the number of people behind each value, largest first, and `raters` the same for
+    people and judges together. Only `raters` may be shown, since both together would reveal who is
+    a judge. `judges` says whether a judge gave another value than most people.
     """
 
     variable: str
@@ -60,7 +67,7 @@ class Split:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Ties come first, then the smallest majorities, and last what judges alone dispute."""
+        """Sorts ties first, then the smallest majorities, and last disputes with judges alone."""
         kind = 0 if self.is_tie else 1 if self.among_people else 2
         return kind, self.people[0] / sum(self.people)
 
@@ -80,10 +87,10 @@ class Dispute:
         return min(split.rank for split in self.splits)
 
 
-class _Said(NamedTuple):
-    """How many raters of a kind gave a unit a value."""
+class _Tally(NamedTuple):
+    """The number of raters of a kind who gave a unit a value."""
 
-    place: Place
+    unit: UnitKey
     variable: str
     value: str
     kind: str
@@ -91,8 +98,8 @@ class _Said(NamedTuple):
 
 
 def counted(campaign: Campaign) -> QuerySet[Label]:
-    """The labels that count, of people and judges."""
-    out = Exclusion.objects.filter(campaign=campaign, undone_at=None)
+    """Return the labels of people and judges that count."""
+    exclusions = Exclusion.objects.filter(campaign=campaign, undone_at=None)
     kinds = (Rater.Kind.HUMAN, Rater.Kind.JUDGE)
     return (
         Label.objects.filter(
@@ -103,46 +110,46 @@ def counted(campaign: Campaign) -> QuerySet[Label]:
             response__assignment__replicate=0,
             response__assignment__assisted_by="",
         )
-        .exclude(response__assignment__rater__in=out.values("rater"))
+        .exclude(response__assignment__rater__in=exclusions.values("rater"))
         .order_by()
     )
 
 
-def disputes(labels: QuerySet[Label], of: Of = "all", variable: str = "") -> list[Dispute]:
-    """The units in dispute among labels that count, in no order; one query.
+def disputes(labels: QuerySet[Label], of: Among = "all", variable: str = "") -> list[Dispute]:
+    """Return the units in dispute among labels that count, unsorted, in one query.
 
-    `variable` looks at the labels of that one alone, and `of` at the disputes of one kind.
+    `variable` restricts the labels to one variable, and `of` the disputes to one kind.
     """
     if variable:
         labels = labels.filter(variable=variable)
-    units: dict[Place, list[Split]] = defaultdict(list)
-    tallies: dict[tuple[Place, str], list[_Said]] = defaultdict(list)
-    for said in _said(labels):
-        tallies[said.place, said.variable].append(said)
-    for (place, name), found in tallies.items():
+    units: dict[UnitKey, list[Split]] = defaultdict(list)
+    tallies: dict[tuple[UnitKey, str], list[_Tally]] = defaultdict(list)
+    for tally in _tally(labels):
+        tallies[tally.unit, tally.variable].append(tally)
+    for (unit_key, name), found in tallies.items():
         split = _split(name, found)
         if split and _is_of(split, of):
-            units[place].append(split)
+            units[unit_key].append(split)
     return [
-        Dispute(item, item_position, unit, position, tuple(sorted(splits, key=_name)))
+        Dispute(item, item_position, unit, position, tuple(sorted(splits, key=_variable)))
         for (item_position, item, position, unit), splits in units.items()
     ]
 
 
-def _is_of(split: Split, of: Of) -> bool:
+def _is_of(split: Split, of: Among) -> bool:
     if of == "all":
         return split.among_people or split.judges
     return split.judges if of == "judges" else split.among_people
 
 
-def _name(split: Split) -> str:
+def _variable(split: Split) -> str:
     return split.variable
 
 
-def _said(labels: QuerySet[Label]) -> Iterable[_Said]:
-    """What was said of the variables of units that have two values at least, whoever gave them.
+def _tally(labels: QuerySet[Label]) -> Iterable[_Tally]:
+    """Count the labels of units that have at least two values of a variable.
 
-    The database leaves out the rest, which are the most.
+    The database filters out all other units, which are most of them.
     """
     several = (
         labels.values("unit", "variable")
@@ -162,17 +169,17 @@ def _said(labels: QuerySet[Label]) -> Iterable[_Said]:
         )
         .annotate(number=Count("pk"))
     )
-    for item_position, item, position, unit, *said in rows.iterator(chunk_size=5000):
-        yield _Said((item_position, item, position, unit), *said)
+    for item_position, item, position, unit, *tally in rows.iterator(chunk_size=5000):
+        yield _Tally((item_position, item, position, unit), *tally)
 
 
-def _split(variable: str, found: Iterable[_Said]) -> Split | None:
-    """None where no person gave a value: a judge has nobody to disagree with."""
+def _split(variable: str, found: Iterable[_Tally]) -> Split | None:
+    """Return the split of a variable, or None if no person gave it a value."""
     people, raters = Counter[str](), Counter[str]()
-    for said in found:
-        raters[said.value] += said.number
-        if said.kind == Rater.Kind.HUMAN:
-            people[said.value] += said.number
+    for tally in found:
+        raters[tally.value] += tally.number
+        if tally.kind == Rater.Kind.HUMAN:
+            people[tally.value] += tally.number
     if not people:
         return None
     most, numbers = people.most_common(1)[0][0], _numbers(people)
@@ -186,22 +193,22 @@ def _numbers(counts: Counter[str]) -> tuple[int, ...]:
 
 
 def in_dispute(labels: QuerySet[Label], unit: int) -> list[Split]:
-    """The splits of one unit, none where it is not in dispute."""
+    """Return the splits of one unit; empty if it is not in dispute."""
     return [split for each in disputes(labels.filter(unit=unit)) for split in each.splits]
 
 
 def adjudicable(user: User) -> QuerySet[Campaign]:
-    """The campaigns, open or closed, that an account adjudicates.
+    """Return the campaigns, open or closed, that an account adjudicates.
 
-    A researcher who answered in a campaign knows too much of it to decide there. An annotator who
-    answered before the change of roles decides on the rest: see `own_units`.
+    A researcher who answered in a campaign may not decide there. An annotator who answered before
+    becoming an adjudicator decides on all units but their own (see `own_units`).
     """
     if not user.is_active or user.role == User.Role.ADMIN:
         return Campaign.objects.none()
-    there = Membership.objects.filter(
+    memberships = Membership.objects.filter(
         campaign=OuterRef("pk"), user=user, role=Role.ADJUDICATOR, ended_at=None
     )
-    found = Campaign.objects.filter(Exists(there))
+    found = Campaign.objects.filter(Exists(memberships))
     if user.role != User.Role.RESEARCHER:
         return found
     answered = Response.objects.filter(
@@ -211,69 +218,54 @@ def adjudicable(user: User) -> QuerySet[Campaign]:
 
 
 def own_units(user: User, campaign: Campaign) -> QuerySet[Label, int]:
-    """The units that somebody labelled, in whatever revision: not theirs to decide."""
-    mine = Label.objects.filter(
+    """Return the units that a user has labelled in any revision, and so may not decide."""
+    own = Label.objects.filter(
         response__assignment__rater__user=user, response__assignment__item__campaign=campaign
     )
-    return mine.order_by().values_list("unit", flat=True)
+    return own.order_by().values_list("unit", flat=True)
 
 
-def worded(campaign: Campaign, found: Sequence[Dispute]) -> Iterator[tuple[Dispute, str, str]]:
-    """Each dispute with its request and the words of its unit.
-
-    A handful of queries, however many there are.
-    """
-    items = Item.objects.filter(pk__in={each.item for each in found}).select_related("query")
-    there = {item.pk: item for item in items}
-    for item in there.values():
+def with_texts(campaign: Campaign, found: Sequence[Dispute]) -> Iterator[tuple[Dispute, str, str]]:
+    """Yield each dispute with the texts of its query and its unit, in a few database queries."""
+    rows = Item.objects.filter(pk__in={each.item for each in found}).select_related("query")
+    items = {item.pk: item for item in rows}
+    for item in items.values():
         item.campaign = campaign
-    bring(campaign, there.values())
+    bring(campaign, items.values())
     units = Unit.objects.filter(pk__in=[each.unit for each in found]).order_by()
     names = dict(units.values_list("pk", "name"))
     for each in found:
-        item = there[each.item]
+        item = items[each.item]
         yield each, item.query.text, name_units(present(item).units)[names[each.unit]].text
 
 
-State = Literal["open", "decided"]
-OF: dict[Of, str] = {
-    "all": "All disputes",
-    "people": "People disagree",
-    "judges": "A judge disagrees with most people",
-}
-STATES: dict[State, str] = {"open": "To decide", "decided": "Decided"}
-
-
 @dataclass(frozen=True)
-class Wanted:
-    """A part of the queue: disputes of one kind, of one variable (none: of any), open or decided.
+class QueuePart:
+    """A part of the queue: open or decided disputes, perhaps of one kind, variable or item."""
 
-    `item` looks at one item alone.
-    """
-
-    of: Of = "all"
+    of: Among = "all"
     variable: str = ""
     state: State = "open"
     item: int | None = None
 
 
-def queue(campaign: Campaign, user: User, wanted: Wanted = Wanted()) -> list[Dispute]:
-    """What an adjudicator is to decide, or decided has been, in order; the own units stay out."""
-    return _ordered(_found(campaign, wanted, user))
+def queue(campaign: Campaign, user: User, part: QueuePart = QueuePart()) -> list[Dispute]:
+    """Return a part of an adjudicator's queue in order, without units that they labelled."""
+    return _ordered(_find(campaign, part, user))
 
 
-def sizes(campaign: Campaign, wanted: Wanted = Wanted()) -> dict[State, int]:
-    """How many units are in dispute and not decided yet, and how many are decided."""
-    return {state: len(_found(campaign, replace(wanted, state=state))) for state in STATES}
+def queue_sizes(campaign: Campaign, part: QueuePart = QueuePart()) -> dict[State, int]:
+    """Return the numbers of open and of decided units in dispute."""
+    return {state: len(_find(campaign, replace(part, state=state))) for state in STATES}
 
 
-def following(campaign: Campaign, user: User, unit: Unit, wanted: Wanted) -> int | None:
-    """The unit to go on with after one, by its primary key; none where nothing is left.
+def next_dispute(campaign: Campaign, user: User, unit: Unit, part: QueuePart) -> int | None:
+    """Return the primary key of the unit to decide after `unit`, or None.
 
-    What else is in dispute on the same item comes first: its texts were read just now.
+    Other disputes on the same item come first, since its texts were read just now.
     """
-    for part in (replace(wanted, item=unit.item_id), wanted):
-        others = [each.unit for each in queue(campaign, user, part) if each.unit != unit.pk]
+    for scope in (replace(part, item=unit.item_id), part):
+        others = [each.unit for each in queue(campaign, user, scope) if each.unit != unit.pk]
         if others:
             return others[0]
     return None
@@ -284,18 +276,18 @@ def decided_units(campaign: Campaign) -> set[int]:
     return set(rows.order_by().values_list("unit", flat=True))
 
 
-def _found(campaign: Campaign, wanted: Wanted, user: User | None = None) -> list[Dispute]:
+def _find(campaign: Campaign, part: QueuePart, user: User | None = None) -> list[Dispute]:
     labels = counted(campaign)
-    if wanted.item is not None:
-        labels = labels.filter(unit__item=wanted.item)
+    if part.item is not None:
+        labels = labels.filter(unit__item=part.item)
     if user is not None:
         labels = labels.exclude(unit__in=own_units(user, campaign))
-    done, found = decided_units(campaign), disputes(labels, wanted.of, wanted.variable)
-    return [each for each in found if (each.unit in done) == (wanted.state == "decided")]
+    done, found = decided_units(campaign), disputes(labels, part.of, part.variable)
+    return [each for each in found if (each.unit in done) == (part.state == "decided")]
 
 
 def _ordered(found: list[Dispute]) -> list[Dispute]:
-    """Items by their most useful dispute, and within an item the most useful first."""
+    """Sort items by their first-ranked dispute, and the disputes within an item by rank."""
     items: dict[int, list[Dispute]] = defaultdict(list)
     for each in sorted(found, key=lambda d: (d.rank, d.position)):
         items[each.item].append(each)

@@ -16,13 +16,21 @@ from rest_framework.response import Response
 from annotation.adjudication.decisions import (
     Case,
     NotYoursError,
-    Opinion,
-    case_of,
+    RaterAnswer,
     decide,
+    find_case,
     is_by,
-    opinions,
+    rater_answers,
 )
-from annotation.adjudication.disputes import OF, STATES, Dispute, Split, Wanted, queue, worded
+from annotation.adjudication.disputes import (
+    DISPUTES_AMONG,
+    STATES,
+    Dispute,
+    QueuePart,
+    Split,
+    queue,
+    with_texts,
+)
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.answers.types import LONGEST_SECONDS
@@ -105,7 +113,9 @@ CASE: dict[str, Any] = {
 
 class DisputesParameters(PageParameters):
     of = serializers.ChoiceField(
-        list(OF), default="all", help_text="where people disagree, or a judge with most of them"
+        list(DISPUTES_AMONG),
+        default="all",
+        help_text="where people disagree, or a judge with most of them",
     )
     state = serializers.ChoiceField(list(STATES), default="open", help_text="to decide, or decided")
     variable = serializers.CharField(
@@ -216,7 +226,7 @@ class Disputes(List):
         names = [variable.name for variable in schema(campaign).variables]
         if self.chosen["variable"] not in ("", *names):
             raise ParseError(f"there is no such variable; there are {', '.join(names)}")
-        wanted = Wanted(*(self.chosen[name] for name in ("of", "variable", "state")))
+        wanted = QueuePart(*(self.chosen[name] for name in ("of", "variable", "state")))
 
         def as_results(found: list[Dispute]) -> Sequence[Any]:
             return rendered(DisputeSerializer, list(_lines(campaign, found)))
@@ -279,7 +289,7 @@ class OneDispute(Resource):
     def _case(self, request: Request, pk: int, unit: int) -> tuple[User, Case]:
         user = person(request)
         campaign = get_object_or_404(visible_adjudications(user), pk=pk)
-        case = case_of(user, campaign, unit)
+        case = find_case(user, campaign, unit)
         if case is None:
             raise Http404
         return user, case
@@ -299,13 +309,13 @@ def as_told(case: Case, user: User) -> dict[str, Any]:
         "variables": [describe_variable(each) for each in row.variables],
         "evidence": row.rule,
         "answer_schema": case.schema.unit_schema(case.asked.kind, with_field=True),
-        "raters": [_opinion(each) for each in opinions(case)],
+        "raters": [_opinion(each) for each in rater_answers(case)],
         "revision": case.revision,
         "decisions": [_decision(case, each, user) for each in case.history],
     }
 
 
-def _opinion(said: Opinion) -> dict[str, Any]:
+def _opinion(said: RaterAnswer) -> dict[str, Any]:
     return {
         "name": said.name,
         "values": said.values,
@@ -327,7 +337,7 @@ def _decision(case: Case, response: Answer, user: User) -> dict[str, Any]:
 
 
 def _lines(campaign: Campaign, found: list[Dispute]) -> Any:
-    for each, query, text in worded(campaign, found):
+    for each, query, text in with_texts(campaign, found):
         splits = [_split(split) for split in each.splits]
         yield {"unit": each.unit, "query": query, "text": text, "splits": splits}
 

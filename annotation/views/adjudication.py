@@ -15,25 +15,23 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import MAY_WORK, user_of
-from annotation.adjudication.decisions import (
-    Case,
-    NotYoursError,
-    Opinion,
-    Quote,
-    case_of,
-    decide,
-    is_by,
-    opinions,
-)
-from annotation.adjudication.disputes import (
-    OF,
+from annotation.adjudication import (
+    DISPUTES_AMONG,
     STATES,
+    Case,
     Dispute,
-    Wanted,
+    NotYoursError,
+    QueuePart,
+    Quote,
+    RaterAnswer,
     adjudicable,
-    following,
+    decide,
+    find_case,
+    is_by,
+    next_dispute,
     queue,
-    worded,
+    rater_answers,
+    with_texts,
 )
 from annotation.answers.drafts import DraftState, check_draft
 from annotation.answers.payloads import from_form, unit_names
@@ -45,9 +43,30 @@ from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import RefusedError
 from annotation.registry import declared
-from annotation.views.answers import CHANGED, key_of, seconds_of, what_changed, whole
+from annotation.views.answers import (
+    CHANGED,
+    find_changes,
+    read_key,
+    read_number,
+    read_seconds,
+)
 from annotation.views.protocol_pages.base import Page
 from datasets.access import role_required
+
+NO_LONGER_YOURS = "you may no longer decide this unit; ask a researcher of the campaign"
+MAX_LINES = 100
+DECIDED_BY = {True: "by you", False: "by another adjudicator", None: "in a file"}
+COPY_KEYS = ("A", "B", "D", "E", "F")
+"""Raters whose letter copies their answer; other letters are keys of the page."""
+PAGE = Page(
+    template="adjudication/unit.html",
+    script="js/work/adjudication.js",
+    style="css/work/adjudication.css",
+    keys=(
+        ("a b d e f", "copy the answer of Rater A, B, D, E or F, with the highlights"),
+        ("n p", "show a rater's next or previous highlight in the text"),
+    ),
+)
 
 
 def campaign_for(user: User, pk: int) -> Campaign:
@@ -55,46 +74,47 @@ def campaign_for(user: User, pk: int) -> Campaign:
 
 
 def case_for(user: User, campaign: Campaign, unit: int) -> Case:
-    """A unit in dispute; 404 for every other one, so that no address tells of agreement."""
-    case = case_of(user, campaign, unit)
+    """Return a unit in dispute. Raises Http404 for others, so that no address shows agreement."""
+    case = find_case(user, campaign, unit)
     if case is None:
         raise Http404
     return case
 
 
-def wanted_of(request: HttpRequest, campaign: Campaign) -> Wanted:
-    """The part of the queue that an address asks for; 404 where there is no such part."""
+def read_part(request: HttpRequest, campaign: Campaign) -> QueuePart:
+    """Return the part of the queue that the address names. Raises Http404 if there is none."""
     given = {name: text for name, text in request.GET.items() if text}
     names = {variable.name for variable in schema(campaign).variables}
-    known: dict[str, set[str]] = {"of": set(OF), "state": set(STATES), "variable": names}
-    if any(text not in known.get(name, ()) for name, text in given.items()):
+    options: dict[str, set[str]] = {
+        "of": set(DISPUTES_AMONG),
+        "state": set(STATES),
+        "variable": names,
+    }
+    if any(text not in options.get(name, ()) for name, text in given.items()):
         raise Http404("There is no such part of the queue.")
-    return replace(Wanted(), **given)  # type: ignore[arg-type]  # checked above
+    return replace(QueuePart(), **given)  # type: ignore[arg-type]  # checked above
 
 
-def question(wanted: Wanted, **changes: str) -> str:
-    """The part of an address after its path that asks for a part of the queue, with its `?`."""
-    parts = {"of": wanted.of, "variable": wanted.variable, "state": wanted.state} | changes
-    plain = {"of": "all", "variable": "", "state": "open"}
-    asked = {name: value for name, value in parts.items() if value != plain[name]}
-    return f"?{urlencode(asked)}" if asked else ""
+def query_string(part: QueuePart, **changes: str) -> str:
+    """Return the query string that names a part of the queue, with its `?`; empty for all of it."""
+    values = {"of": part.of, "variable": part.variable, "state": part.state} | changes
+    defaults = {"of": "all", "variable": "", "state": "open"}
+    changed = {name: value for name, value in values.items() if value != defaults[name]}
+    return f"?{urlencode(changed)}" if changed else ""
 
 
-def address_of(campaign: Campaign, unit: int | None, wanted: Wanted) -> str:
-    """The page of a unit, or that of the queue where there is none."""
+def address_of(campaign: Campaign, unit: int | None, part: QueuePart) -> str:
+    """Return the address of a unit's page, or of the queue if `unit` is None."""
     if unit is None:
-        return reverse("adjudication", args=[campaign.pk]) + question(wanted)
-    return reverse("adjudication-unit", args=[campaign.pk, unit]) + question(wanted)
+        return reverse("adjudication", args=[campaign.pk]) + query_string(part)
+    return reverse("adjudication-unit", args=[campaign.pk, unit]) + query_string(part)
 
 
-def address_after(user: User, case: Case, wanted: Wanted) -> str:
-    """Where to go on from a decision; whoever looks at the decided ones goes back to them."""
-    if wanted.state == "decided":
-        return address_of(case.campaign, None, wanted)
-    return address_of(case.campaign, following(case.campaign, user, case.unit, wanted), wanted)
-
-
-GONE = "this is not yours to decide any more; ask the campaign's researcher"
+def address_after(user: User, case: Case, part: QueuePart) -> str:
+    """Return the next address after a decision: the next dispute, or the list of decided ones."""
+    if part.state == "decided":
+        return address_of(case.campaign, None, part)
+    return address_of(case.campaign, next_dispute(case.campaign, user, case.unit, part), part)
 
 
 @require_POST
@@ -102,13 +122,13 @@ GONE = "this is not yours to decide any more; ask the campaign's researcher"
 def take_decision(request: HttpRequest, pk: int, unit: int) -> JsonResponse:
     user = user_of(request)
     campaign = campaign_for(user, pk)
-    wanted = wanted_of(request, campaign)
+    part = read_part(request, campaign)
     case = case_for(user, campaign, unit)
     basis = request.POST.get("basis") or None
-    if changed := what_changed(case.basis, basis):
+    if changed := find_changes(case.basis, basis):
         return JsonResponse({"error": CHANGED, "changed": changed}, status=409)
     try:
-        outcome = _decided(request, case, user)
+        outcome = _store_decision(request, case, user)
     except RefusedError as error:
         names = case.blinding.aliases
         problems = [replace(p, unit=names.get(p.unit, p.unit)) for p in error.problems]
@@ -116,60 +136,57 @@ def take_decision(request: HttpRequest, pk: int, unit: int) -> JsonResponse:
     except ConflictError:
         return _conflict(request, case_for(user, campaign, unit))
     except NotYoursError:
-        problem = {"unit": "", "key": "", "message": GONE}
+        problem = {"unit": "", "key": "", "message": NO_LONGER_YOURS}
         return JsonResponse({"problems": [problem]}, status=422)
     stored = outcome.response
     answer = {
         "revision": stored.revision,
         "saved_at": stored.created_at,
-        "next": address_after(user, case, wanted),
+        "next": address_after(user, case, part),
     }
     return JsonResponse(answer)
 
 
-def _decided(request: HttpRequest, case: Case, user: User) -> Outcome:
+def _store_decision(request: HttpRequest, case: Case, user: User) -> Outcome:
     form = request.POST
     case.blinding.check_names(unit_names(form))
     payload = from_form(case.schema, case.blinding.units, form)
     check_draft(payload)
     circumstances = Circumstances(
-        key=key_of(form),
-        seen=whole(form, "seen") or 0,
-        seconds=seconds_of(form),
+        key=read_key(form),
+        seen=read_number(form, "seen") or 0,
+        seconds=read_seconds(form),
         basis=form.get("basis") or None,
     )
     return decide(case, user, case.blinding.revealed(payload), circumstances, "page")
 
 
 def _conflict(request: HttpRequest, case: Case) -> JsonResponse:
-    """What stands now, beside what was sent."""
+    """Answer with the current decision beside the one sent."""
     mine = from_form(case.schema, case.blinding.units, request.POST)
-    there = case.current
+    current = case.current
     answer = {
         "mine": mine,
-        "theirs": case.blinding.hidden(there.payload) if there else None,
+        "theirs": case.blinding.hidden(current.payload) if current else None,
         "version": 0,
         "revision": case.revision,
-        "saved_at": there.created_at if there else None,
+        "saved_at": current.created_at if current else None,
     }
     return JsonResponse(answer, status=409)
 
 
-SHOWN = 100
-
-
 @dataclass(frozen=True)
-class Choice:
-    """A part of the queue that can be chosen, and whether it is."""
+class PartLink:
+    """A link to a part of the queue, and whether that part is shown."""
 
-    word: str
+    title: str
     address: str
-    chosen: bool
+    is_current: bool
 
 
 @dataclass(frozen=True)
 class Line:
-    """One dispute on the page. `query` stands with the first one of an item."""
+    """One dispute in the list. `query` is set on the first dispute of an item."""
 
     address: str
     query: str
@@ -182,30 +199,30 @@ class Line:
 def disputes(request: HttpRequest, pk: int) -> HttpResponse:
     user = user_of(request)
     campaign = campaign_for(user, pk)
-    wanted = wanted_of(request, campaign)
-    found = queue(campaign, user, wanted)
+    part = read_part(request, campaign)
+    found = queue(campaign, user, part)
     context = {
         "campaign": campaign,
         "title": declared(campaign).title,
-        "wanted": wanted,
-        "question": question(wanted),
+        "part": part,
+        "query_string": query_string(part),
         "total": len(found),
         "items": len({each.item for each in found}),
-        "lines": list(lines(campaign, found[:SHOWN], wanted)),
-        "choices": list(choices(campaign, wanted)),
+        "lines": list(lines(campaign, found[:MAX_LINES], part)),
+        "parts": list(part_links(campaign, part)),
     }
     return render(request, "adjudication/queue.html", context)
 
 
 @require_safe
 @role_required(*MAY_WORK)
-def go_on(request: HttpRequest, pk: int) -> HttpResponse:
-    """To the first dispute of a part of the queue."""
+def open_first(request: HttpRequest, pk: int) -> HttpResponse:
+    """Redirect to the first dispute of a part of the queue."""
     user = user_of(request)
     campaign = campaign_for(user, pk)
-    wanted = wanted_of(request, campaign)
-    found = queue(campaign, user, wanted)
-    return redirect(address_of(campaign, found[0].unit if found else None, wanted))
+    part = read_part(request, campaign)
+    found = queue(campaign, user, part)
+    return redirect(address_of(campaign, found[0].unit if found else None, part))
 
 
 @require_safe
@@ -216,53 +233,39 @@ def guideline(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "work/guideline.html", {"html": html})
 
 
-def lines(campaign: Campaign, found: Sequence[Dispute], wanted: Wanted) -> Iterator[Line]:
+def lines(campaign: Campaign, found: Sequence[Dispute], part: QueuePart) -> Iterator[Line]:
     before = None
-    for each, query, text in worded(campaign, found):
-        address = address_of(campaign, each.unit, wanted)
+    for each, query, text in with_texts(campaign, found):
+        address = address_of(campaign, each.unit, part)
         yield Line(address, query if each.item != before else "", text, each)
         before = each.item
 
 
-def choices(campaign: Campaign, wanted: Wanted) -> Iterator[tuple[str, list[Choice]]]:
-    """What can be chosen of the queue, by what it is chosen by."""
+def part_links(campaign: Campaign, part: QueuePart) -> Iterator[tuple[str, list[PartLink]]]:
+    """Yield each way of dividing the queue, with links to its parts."""
     names = [variable.name for variable in schema(campaign).variables]
     variables = {"": "Any", **{name: name.replace("_", " ").capitalize() for name in names}}
     groups: list[tuple[str, str, Mapping[Any, str]]] = [
         ("Show", "state", STATES),
-        ("Disputes", "of", OF),
+        ("Disputes", "of", DISPUTES_AMONG),
     ]
     if len(names) > 1:
         groups.append(("Question", "variable", variables))
-    here = address_of(campaign, None, Wanted())
-    for heading, name, words in groups:
-        chosen = getattr(wanted, name)
+    here = address_of(campaign, None, QueuePart())
+    for heading, name, titles in groups:
+        current = getattr(part, name)
         yield (
             heading,
             [
-                Choice(word, here + question(wanted, **{name: value}), value == chosen)
-                for value, word in words.items()
+                PartLink(title, here + query_string(part, **{name: value}), value == current)
+                for value, title in titles.items()
             ],
         )
 
 
-PAGE = Page(
-    template="adjudication/unit.html",
-    script="js/work/adjudication.js",
-    style="css/work/adjudication.css",
-    keys=(
-        ("a b d e f", "take over what Rater A, B, D, E or F says, with the highlights"),
-        ("n p", "show the next highlight of a rater in the text, and the one before it"),
-    ),
-)
-BY = {True: "by you", False: "by another adjudicator", None: "in a file"}
-TAKEN = ("A", "B", "D", "E", "F")
-"""Raters whose letter takes over their answer; the others' are keys of the page."""
-
-
 @dataclass(frozen=True)
-class Given:
-    """One answer of a rater in words."""
+class GivenLabel:
+    """One label of a rater, as text."""
 
     variable: str
     question: str
@@ -272,10 +275,10 @@ class Given:
 
 @dataclass(frozen=True)
 class Card:
-    """A rater's opinion on the page; `answer` is JSON, as the form takes it over."""
+    """A rater's answer on the page; `answer` is JSON that the form can copy."""
 
-    opinion: Opinion
-    given: tuple[Given, ...]
+    rater: RaterAnswer
+    labels: tuple[GivenLabel, ...]
     quotes: tuple[Quote, ...]
     lost: tuple[Quote, ...]
     answer: str
@@ -283,8 +286,8 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """The place of a dispute in the queue, from 1 (0: it is not in it), and who stands beside."""
+class QueuePosition:
+    """The position of a dispute in the queue, from 1 (0: not in it), and its neighbours."""
 
     number: int
     total: int
@@ -297,14 +300,14 @@ class Beside:
 def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     user = user_of(request)
     campaign = campaign_for(user, pk)
-    wanted = wanted_of(request, campaign)
+    part = read_part(request, campaign)
     case = case_for(user, campaign, unit)
-    stands = case.current
-    payload = stands.payload if stands else None
+    current = case.current
+    payload = current.payload if current else None
     sheet = sheet_of(
         case.schema, case.spec, case.blinding.units, case.blinding.hidden(payload), case.texts
     )
-    saved_at = stands.created_at if stands else None
+    saved_at = current.created_at if current else None
     context = {
         "campaign": campaign,
         "protocol": declared(campaign),
@@ -312,11 +315,11 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
         "case": case,
         "sheet": sheet,
         "cards": list(cards(case, sheet.rows[0])),
-        "standing": DraftState(payload, 0, case.revision, saved_at),
+        "saved": DraftState(payload, 0, case.revision, saved_at),
         "history": list(_history(case, user)),
-        "beside": beside(case, user, wanted),
-        "question": question(wanted),
-        "queue_address": address_of(campaign, None, wanted),
+        "position": queue_position(case, user, part),
+        "query_string": query_string(part),
+        "queue_address": address_of(campaign, None, part),
     }
     response = render(request, PAGE.template, context)
     patch_cache_control(response, no_store=True, private=True)
@@ -324,36 +327,36 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
 
 
 def cards(case: Case, row: Row) -> Iterator[Card]:
-    """The opinions in words; a text's own highlights only where they are asked of this unit."""
-    for opinion in opinions(case):
-        letter = opinion.name.rpartition(" ")[2]
-        placed = tuple(quote for quote in opinion.quotes if quote.field and quote.start is not None)
-        lost = tuple(quote for quote in opinion.quotes if quote not in placed)
-        answer: dict[str, object] = dict(opinion.values)
+    """Yield the raters' answers as text, with highlights if the unit has evidence."""
+    for each in rater_answers(case):
+        letter = each.name.rpartition(" ")[2]
+        placed = tuple(quote for quote in each.quotes if quote.field and quote.start is not None)
+        lost = tuple(quote for quote in each.quotes if quote not in placed)
+        answer: dict[str, object] = dict(each.values)
         if row.rule:
             own = [quote for quote in placed if row.rule.covers(quote.field)]
             answer[EVIDENCE_KEY] = [row.rule.quote(q.text, q.start, q.field) for q in own]
         yield Card(
-            opinion,
-            tuple(_given(row.variables, opinion)),
+            each,
+            tuple(_labels(row.variables, each)),
             placed,
             lost,
             json.dumps(answer, ensure_ascii=False),
-            letter.lower() if letter in TAKEN else "",
+            letter.lower() if letter in COPY_KEYS else "",
         )
 
 
-def _given(asked: Sequence[Asked], opinion: Opinion) -> Iterator[Given]:
+def _labels(asked: Sequence[Asked], answer: RaterAnswer) -> Iterator[GivenLabel]:
     for each in asked:
-        if each.name in opinion.values:
-            code = opinion.values[each.name]
+        if each.name in answer.values:
+            code = answer.values[each.name]
             found = next((choice for choice in each.choices if choice.code == code), None)
             word, tone = (found.word, found.tone) if found else (code, "plain")
-            yield Given(each.name, each.question, word, tone)
+            yield GivenLabel(each.name, each.question, word, tone)
 
 
 def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
-    """What was decided, the newest first."""
+    """Yield the decisions on the unit, newest first."""
     for each in case.history:
         units = (case.blinding.hidden(each.payload) or {}).get("units", {})
         values: dict[str, str] = next(iter(units.values()), {})
@@ -362,20 +365,20 @@ def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
             "values": [values[name] for name in asked if values.get(name)],
             "reason": each.comment,
             "at": each.created_at,
-            "by": BY[is_by(each, user)],
-            "stands": each.current,
+            "by": DECIDED_BY[is_by(each, user)],
+            "is_current": each.current,
         }
 
 
-def beside(case: Case, user: User, wanted: Wanted) -> Beside:
-    units = [each.unit for each in queue(case.campaign, user, wanted)]
+def queue_position(case: Case, user: User, part: QueuePart) -> QueuePosition:
+    units = [each.unit for each in queue(case.campaign, user, part)]
     if case.unit.pk not in units:
-        first = address_of(case.campaign, units[0], wanted) if units else ""
-        return Beside(0, len(units), "", first)
+        first = address_of(case.campaign, units[0], part) if units else ""
+        return QueuePosition(0, len(units), "", first)
     at = units.index(case.unit.pk)
 
-    def address(place: int) -> str:
-        there = 0 <= place < len(units)
-        return address_of(case.campaign, units[place], wanted) if there else ""
+    def address(index: int) -> str:
+        exists = 0 <= index < len(units)
+        return address_of(case.campaign, units[index], part) if exists else ""
 
-    return Beside(at + 1, len(units), address(at - 1), address(at + 1))
+    return QueuePosition(at + 1, len(units), address(at - 1), address(at + 1))

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.adjudication.disputes import OF, Wanted, sizes
+from annotation.adjudication.disputes import DISPUTES_AMONG, QueuePart, queue_sizes
 from annotation.management.base import campaign_called
 from annotation.presentation import schema
 from datasets.console import Command as BaseCommand
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--campaign", required=True)
         parser.add_argument(
             "--of",
-            choices=list(OF),
+            choices=list(DISPUTES_AMONG),
             default="all",
             help="only where people disagree, or only where a judge does with most of them",
         )
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         if variable and variable not in names:
             known = ", ".join(names)
             raise CommandError(f"There is no variable {variable!r} here; there are {known}.")
-        found = sizes(campaign, Wanted(of=options["of"], variable=variable))
+        found = queue_sizes(campaign, QueuePart(of=options["of"], variable=variable))
         units = "unit" if found["open"] == 1 else "units"
         left, done = found["open"], found["decided"]
         self.say(f"Campaign {campaign.name!r}: {left} {units} to decide, {done} decided.")

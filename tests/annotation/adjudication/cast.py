@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.adjudication.decisions import case_of, decide
+from annotation.adjudication.decisions import decide, find_case
 from annotation.answers.submission import Circumstances, Outcome, submit
 from annotation.models import Assignment, Item, Rater, Unit, User
 from annotation.people.membership import add_member
@@ -77,7 +77,7 @@ def decided(
     key: str | None = None,
 ) -> Outcome:
     user = by or there.dora
-    case = case_of(user, there.study.campaign, unit.pk)
+    case = find_case(user, there.study.campaign, unit.pk)
     assert case is not None
     payload = {"units": {unit.name: one(code, *quotes)}, "comment": reason}
     return decide(case, user, payload, Circumstances(key=key, seen=seen), "page")

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from annotation.adjudication.decisions import RATER, Case, NotYoursError, case_of, decide, is_by
+from annotation.adjudication.decisions import (
+    REFERENCE_NAME,
+    Case,
+    NotYoursError,
+    decide,
+    find_case,
+    is_by,
+)
 from annotation.adjudication.disputes import adjudicable
 from annotation.answers.submission import Circumstances, ConflictError, submit
 from annotation.assignments.queue import next_assignment
@@ -54,7 +61,7 @@ def test_it_is_a_label_of_the_reference_with_its_evidence(there: Dispute) -> Non
     (span,) = label.spans.all()
     assert TEXT[span.start : span.end] == span.quote == "שלום לכולם"
     rater = outcome.response.assignment.rater
-    assert (rater.name, rater.kind, rater.user) == (RATER, "reference", None)
+    assert (rater.name, rater.kind, rater.user) == (REFERENCE_NAME, "reference", None)
 
 
 def test_it_says_who_decided_and_why(there: Dispute) -> None:
@@ -73,7 +80,7 @@ def test_a_change_keeps_what_was_decided_before(there: Dispute) -> None:
     unit = there.units[0]
     decided(there, unit, "yes")
     decided(there, unit, "no", seen=1, by=there.dirk, reason="On second thoughts, no.")
-    case = case_of(there.dora, there.study.campaign, unit.pk)
+    case = find_case(there.dora, there.study.campaign, unit.pk)
     assert case is not None
     told = [(each.decision.by.user, each.comment, each.current) for each in case.history]
     assert told == [
@@ -134,7 +141,7 @@ def test_evidence_is_owed_as_it_is_by_raters(there: Dispute) -> None:
 
 def test_who_labelled_the_unit_cannot_decide_on_it(there: Dispute) -> None:
     add_member(there.study.campaign, there.study.ada, "adjudicator")
-    assert case_of(there.study.ada, there.study.campaign, there.units[0].pk) is None
+    assert find_case(there.study.ada, there.study.campaign, there.units[0].pk) is None
 
 
 def test_who_labelled_another_unit_can_decide_on_this_one(there: Dispute) -> None:
@@ -158,7 +165,7 @@ def test_who_decided_elsewhere_may_label_here(there: Dispute) -> None:
 
 
 def test_a_role_in_another_campaign_decides_nothing_here(there: Dispute) -> None:
-    case = case_of(there.dora, there.study.campaign, there.units[0].pk)
+    case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
     add_member(other, there.dora, "adjudicator")
     end_membership(there.study.campaign, there.dora)
@@ -167,7 +174,7 @@ def test_a_role_in_another_campaign_decides_nothing_here(there: Dispute) -> None
 
 
 def test_who_labels_it_meanwhile_cannot_either(there: Dispute) -> None:
-    case = case_of(there.dora, there.study.campaign, there.units[0].pk)
+    case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     dora = Rater.objects.create(name="person-dora", user=there.dora)
     mine = Assignment.objects.create(item=there.item, rater=dora, asked=["q:0"])
     payload = {"units": {"q:0": one("no")}, "comment": None}
@@ -177,7 +184,7 @@ def test_who_labels_it_meanwhile_cannot_either(there: Dispute) -> None:
 
 
 def test_a_role_that_ended_meanwhile_decides_nothing(there: Dispute) -> None:
-    case = case_of(there.dora, there.study.campaign, there.units[0].pk)
+    case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     end_membership(there.study.campaign, there.dora)
     with pytest.raises(NotYoursError):
         decide_now(there, case)
@@ -219,7 +226,7 @@ def decide_now(there: Dispute, case: Case | None) -> None:
 def test_a_unit_that_nobody_disputes_is_no_case(there: Dispute) -> None:
     agreed = there.study.campaign.items.get(position=1).units.first()
     assert agreed is not None
-    assert case_of(there.dora, there.study.campaign, agreed.pk) is None
+    assert find_case(there.dora, there.study.campaign, agreed.pk) is None
 
 
 def test_what_was_decided_stays_a_case_when_the_dispute_ends(there: Dispute) -> None:
@@ -227,13 +234,13 @@ def test_what_was_decided_stays_a_case_when_the_dispute_ends(there: Dispute) -> 
     Response.objects.filter(assignment__rater__user__in=[there.study.ada, there.cleo]).update(
         current=False
     )
-    assert case_of(there.dora, there.study.campaign, there.units[0].pk) is not None
+    assert find_case(there.dora, there.study.campaign, there.units[0].pk) is not None
 
 
 def test_a_name_that_is_taken_gets_a_number(there: Dispute) -> None:
-    Rater.objects.create(name=RATER)
+    Rater.objects.create(name=REFERENCE_NAME)
     rater = decided(there, there.units[0]).response.assignment.rater
-    assert (rater.name, rater.kind) == (f"{RATER}-2", "reference")
+    assert (rater.name, rater.kind) == (f"{REFERENCE_NAME}-2", "reference")
 
 
 def test_the_export_has_a_line_for_each_label(there: Dispute) -> None:
@@ -254,7 +261,7 @@ def test_the_export_has_a_line_for_each_label(there: Dispute) -> None:
 def test_the_labels_file_holds_it_as_a_reference(there: Dispute) -> None:
     decided(there, there.units[0], "no")
     (line,) = [x for x in exported("Pilot", "labels") if x["rater_kind"] == "reference"]
-    assert (line["rater"], line["unit"], line["value"]) == (RATER, "q:0", "no")
+    assert (line["rater"], line["unit"], line["value"]) == (REFERENCE_NAME, "q:0", "no")
 
 
 def test_what_a_file_brings_in_its_place_can_be_decided_again(
@@ -266,7 +273,7 @@ def test_what_a_file_brings_in_its_place_can_be_decided_again(
     (line,) = [x for x in exported("Pilot", "labels") if x["rater_kind"] == "reference"]
     path = write_lines(tmp_path / "l.jsonl", [{**line, "value": "invalid", "revision": 2}])
     run("import_labels", path, "--campaign", "Pilot")
-    case = case_of(there.dora, there.study.campaign, unit.pk)
+    case = find_case(there.dora, there.study.campaign, unit.pk)
     assert case is not None
     assert (case.revision, [is_by(each, there.dora) for each in case.history]) == (2, [None, True])
     assert decided(there, unit, "no", seen=2).created

@@ -7,13 +7,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.adjudication.disputes import (
+    QueuePart,
     Split,
-    Wanted,
     counted,
     disputes,
-    following,
+    next_dispute,
     queue,
-    sizes,
+    queue_sizes,
 )
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
@@ -32,7 +32,7 @@ def there() -> Dispute:
 
 
 def names(there: Dispute, **wanted: str) -> list[str]:
-    found = queue(there.study.campaign, there.dora, Wanted(**wanted))  # type: ignore[arg-type]
+    found = queue(there.study.campaign, there.dora, QueuePart(**wanted))  # type: ignore[arg-type]
     units = {unit.pk: unit.name for item in Item.objects.all() for unit in item.units.all()}
     return [units[each.unit] for each in found]
 
@@ -83,18 +83,18 @@ def test_decided_units_leave_the_queue_and_can_be_reread(there: Dispute) -> None
     decided(there, there.units[0])
     assert names(there) == ["q:1", "q:2"]
     assert names(there, state="decided") == ["q:0"]
-    assert sizes(there.study.campaign) == {"open": 2, "decided": 1}
+    assert queue_sizes(there.study.campaign) == {"open": 2, "decided": 1}
 
 
 def test_after_a_decision_the_same_item_goes_on(there: Dispute) -> None:
     first, second, third = there.units
     decided(there, second)
     campaign, dora = there.study.campaign, there.dora
-    assert following(campaign, dora, second, Wanted()) == first.pk
+    assert next_dispute(campaign, dora, second, QueuePart()) == first.pk
     decided(there, first)
-    assert following(campaign, dora, first, Wanted()) == third.pk
+    assert next_dispute(campaign, dora, first, QueuePart()) == third.pk
     decided(there, third)
-    assert following(campaign, dora, third, Wanted()) is None
+    assert next_dispute(campaign, dora, third, QueuePart()) is None
 
 
 def test_excluded_raters_dispute_nothing(there: Dispute) -> None:
