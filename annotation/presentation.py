@@ -316,16 +316,16 @@ def _with_sentences(report: rows.Report) -> rows.Report:
 
 
 BLIND = {"report", "sentence", "report-passage", "pair"}
-TURNED = {"first": "second", "second": "first"}
+SWAPPED_CODES = {"first": "second", "second": "first"}
 
 
 @dataclass(frozen=True)
 class Blinding:
-    """A page's names for units, each with the stored one; `turned` where a pair is shown turned."""
+    """A page's names for units with the stored ones; `swapped` if a pair is in reverse order."""
 
     names: Mapping[str, str]
     units: Mapping[str, UnitSpec]
-    turned: bool = False
+    swapped: bool = False
 
     @cached_property
     def aliases(self) -> dict[str, str]:
@@ -352,17 +352,17 @@ class Blinding:
     def _renamed(self, payload: Payload, names: Mapping[str, str]) -> Payload:
         given = payload.get("units")
         units = given if isinstance(given, Mapping) else {}
-        answers = {names.get(name, name): self._turned(units[name]) for name in units}
+        answers = {names.get(name, name): self._swap(units[name]) for name in units}
         return {"units": answers, "comment": payload.get("comment")}
 
-    def _turned(self, answer: Any) -> Any:
-        if not self.turned or not isinstance(answer, Mapping):
+    def _swap(self, answer: Any) -> Any:
+        if not self.swapped or not isinstance(answer, Mapping):
             return answer
-        return {key: _turned(code) for key, code in answer.items()}
+        return {key: _swap(code) for key, code in answer.items()}
 
 
-def _turned(code: Any) -> Any:
-    return TURNED.get(code, code) if isinstance(code, str) else code
+def _swap(code: Any) -> Any:
+    return SWAPPED_CODES.get(code, code) if isinstance(code, str) else code
 
 
 def blinding_of(assignment: Assignment, spec: ItemSpec) -> Blinding:
@@ -370,8 +370,8 @@ def blinding_of(assignment: Assignment, spec: ItemSpec) -> Blinding:
     aliases = alias_of(assignment)
     units = {aliases.get(name, name): unit for name, unit in named.items()}
     pair = any(unit.kind == "pair" for unit in named.values())
-    turned = pair and ordered_texts(assignment, spec) != list(spec.texts)
-    return Blinding({alias: name for name, alias in aliases.items()}, units, turned)
+    swapped = pair and ordered_texts(assignment, spec) != list(spec.texts)
+    return Blinding({alias: name for name, alias in aliases.items()}, units, swapped)
 
 
 def alias_of(assignment: Assignment) -> dict[str, str]:

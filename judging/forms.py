@@ -9,6 +9,7 @@ from django import forms
 
 from annotation.models import Campaign, Rater, User
 from annotation.people.membership import readable
+from datasets.text import as_sentence
 from judging import servers
 from judging.backends.base import SetupError
 from judging.judges import (
@@ -77,11 +78,11 @@ class JudgeForm(forms.Form):
         label="Another address",
         required=False,
         max_length=500,
-        help_text="Such as https://host.example/v1. It has to be public, unless the operator "
-        "listed it in TANDEM_JUDGE_HOSTS.",
+        help_text="Such as https://host.example/v1. It must be public, unless the operator "
+        "has listed it in TANDEM_JUDGE_HOSTS.",
     )
     api_key_env = forms.CharField(
-        label="Variable of its key",
+        label="Key variable",
         required=False,
         max_length=100,
         help_text=f"The name of an environment variable, {KEY_PREFIX}…, never the key itself. "
@@ -91,7 +92,7 @@ class JudgeForm(forms.Form):
         required=False, max_length=200, help_text="The server's name for it, such as gpt-4.1-mini."
     )
     prompt = forms.CharField(
-        label="Prompt of its own",
+        label="Own prompt",
         required=False,
         strip=False,
         max_length=MAX_PROMPT_LENGTH,
@@ -101,7 +102,7 @@ class JudgeForm(forms.Form):
         "and {query} may be anywhere.",
     )
     granularity = forms.ChoiceField(
-        label="Asked", choices=GRANULARITIES, widget=forms.RadioSelect, initial="item"
+        label="Requests", choices=GRANULARITIES, widget=forms.RadioSelect, initial="item"
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -136,7 +137,7 @@ class JudgeForm(forms.Form):
         try:
             read_prompt(text)
         except PromptError as error:
-            raise forms.ValidationError(_sentence(error)) from error
+            raise forms.ValidationError(as_sentence(error)) from error
         return text
 
     def clean(self) -> dict[str, Any]:
@@ -174,7 +175,7 @@ class JudgeForm(forms.Form):
             try:
                 found |= read_params([f"{name}={text}"])
             except ParamError:
-                self.add_error(name, f"Give {PARAMS[name][1]}.")
+                self.add_error(name, f"Enter {PARAMS[name][1]}.")
         if int(found.get("samples", 1)) > 1 and not found.get("temperature"):
             wrong = "At temperature 0 all samples are equal; set a temperature, such as 0.7."
             self.add_error("samples", wrong)
@@ -186,7 +187,7 @@ class JudgeForm(forms.Form):
         if named and not url:
             return named
         if not url:
-            self.add_error("base_url", "Give an address, or choose a server above.")
+            self.add_error("base_url", "Enter an address, or choose a server above.")
             return Server("")
         if named:
             self.add_error("server", "Choose “Another address” for an address of your own.")
@@ -194,7 +195,7 @@ class JudgeForm(forms.Form):
             return servers.new_server(url, (data.get("api_key_env") or "").strip(), self.user)
         except SetupError as error:
             field = "api_key_env" if "key" in str(error) and self._takes_keys else "base_url"
-            self.add_error(field, _sentence(error))
+            self.add_error(field, as_sentence(error))
             return Server("")
 
     @property
@@ -228,17 +229,21 @@ class StartForm(forms.Form):
     """The limits of a run."""
 
     limit = forms.IntegerField(
-        label="Most requests",
+        label="Maximum requests",
         required=False,
         min_value=1,
         max_value=2**31 - 1,
         help_text="Empty: all open ones. Try 20 first.",
     )
     most_tokens = forms.IntegerField(
-        required=False, min_value=1, max_value=2**53, help_text="Prompts and answers together."
+        label="Maximum tokens",
+        required=False,
+        min_value=1,
+        max_value=2**53,
+        help_text="Prompts and answers together.",
     )
     most_cost = forms.DecimalField(
-        label="Most US dollars",
+        label="Maximum cost in US dollars",
         required=False,
         min_value=Decimal("0.000001"),
         max_digits=12,
@@ -272,8 +277,3 @@ def _widget(param: str) -> forms.Widget:
 
 def _choice(field: forms.Field, choices: list[tuple[str, str]]) -> forms.ChoiceField:
     return forms.ChoiceField(required=False, choices=choices, help_text=field.help_text)
-
-
-def _sentence(error: Exception) -> str:
-    said = str(error)
-    return f"{said[:1].upper()}{said[1:]}."

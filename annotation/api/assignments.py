@@ -35,7 +35,7 @@ from annotation.item_context import Asked, Row, sheet_of
 from annotation.models import Assignment, Draft, Item, rater_of
 from annotation.models import Response as Answer
 from annotation.presentation import (
-    TURNED,
+    SWAPPED_CODES,
     blinding_of,
     hidden_fields,
     ordered_texts,
@@ -324,7 +324,7 @@ class Feedback(Resource):
 def _answers(assignment: Assignment) -> Iterator[dict[str, Any]]:
     """Under the names and sides of the page, where stored ones would tell whose text is whose."""
     blinding = blinding_of(assignment, present(assignment.item))
-    codes = TURNED if blinding.turned else {}
+    codes = SWAPPED_CODES if blinding.swapped else {}
     for each in compare_with_gold(assignment):
         yield {
             "unit": blinding.aliases.get(each.unit, each.unit),

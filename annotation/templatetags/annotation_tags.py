@@ -13,36 +13,37 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.item_context import Row
 from annotation.models import Campaign
-from annotation.progress.status import change_in_words, seconds_in_words
+from annotation.progress.status import format_change, format_seconds
 from annotation.registry import declared
 
 register = template.Library()
+LONG_TEXT, MIN_BLOCK, MAX_BLOCK = 6000, 400, 3000  # characters
 
 
 @register.filter
 def task(campaign: Campaign) -> str:
-    """The title of its protocol."""
+    """Return the title of the campaign's protocol."""
     return declared(campaign).title
 
 
 @register.filter
-def in_words(seconds: float | None) -> str:
-    return seconds_in_words(seconds)
+def duration(seconds: float | None) -> str:
+    return format_seconds(seconds)
 
 
 @register.filter
-def hours_in_words(hours: float) -> str:
-    return seconds_in_words(hours * 3600)
+def duration_of_hours(hours: float) -> str:
+    return format_seconds(hours * 3600)
 
 
 @register.filter
-def as_change(change: float | None) -> str:
-    return change_in_words(change)
+def relative_change(change: float | None) -> str:
+    return format_change(change)
 
 
 @register.filter
 def grouped(number: object) -> object:
-    """A whole number in groups of three; anything else as it is."""
+    """Group a whole number's digits in threes; return any other value unchanged."""
     return f"{number:,}" if isinstance(number, int) else number
 
 
@@ -53,17 +54,14 @@ def share(number: float | None) -> str:
 
 @register.filter
 def verbatim(text: str) -> SafeString:
-    """A text that a browser reads back unchanged.
+    """Escape a text so that a browser reads it back unchanged.
 
-    HTML parsers turn a bare carriage return into a line feed, and offsets would move; a character
-    reference is left alone.
+    HTML parsers turn a bare carriage return into a line feed, which would move offsets, so it
+    becomes a character reference.
     """
     return mark_safe(str(escape(text)).replace("\r", "&#13;"))
 
 
-LONG = 6000
-LEAST = 400
-MOST = 3000
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _SENTENCES = re.compile(r"""(?s).{1000,2990}(?:[.!?]["')\]]* |[。！？])""")
 _WORDS = re.compile(r"(?s).{1000,2999} ")
@@ -71,27 +69,27 @@ _WORDS = re.compile(r"(?s).{1000,2999} ")
 
 @register.filter
 def laid_out(text: str) -> SafeString:
-    """The same, a long text in blocks that a browser can lay out one by one.
+    """Escape a text like `verbatim`, and split a long one into blocks that are laid out in turn.
 
-    `static/js/blocks.js` says why and takes them up. Their text, one after the other, is the text.
+    `static/js/blocks.js` uses the blocks and says why. Joined, they are the text.
     """
-    if len(text) <= LONG:
+    if len(text) <= LONG_TEXT:
         return verbatim(text)
-    blocks = (f'<span class="block">{verbatim(block)}</span>' for block in blocks_of(text))
+    blocks = (f'<span class="block">{verbatim(block)}</span>' for block in split_blocks(text))
     return mark_safe("".join(blocks))
 
 
-def blocks_of(text: str) -> list[str]:
-    """A text in blocks of whole lines; only a line longer than `MOST` characters is broken."""
+def split_blocks(text: str) -> list[str]:
+    """Split a text into blocks of whole lines; only a line longer than `MAX_BLOCK` is broken."""
     found, block = [], ""
     for line in _LINES.findall(text):
         block += line
-        while len(block) > MOST:
+        while len(block) > MAX_BLOCK:
             part = _SENTENCES.match(block) or _WORDS.match(block)
             end = part.end() if part else len(block)
             found.append(block[:end])
             block = block[end:]
-        if len(block) >= LEAST:
+        if len(block) >= MIN_BLOCK:
             found.append(block)
             block = ""
     return [*found, block] if block else found
@@ -99,15 +97,15 @@ def blocks_of(text: str) -> list[str]:
 
 @register.inclusion_tag("work/_verdict.html", takes_context=True)
 def verdict(context: Context, row: Row) -> dict[str, Any]:
-    """The verdict on the unit of a row, in the words of the row's own choices.
+    """Render the judge's label on a row's unit, in the words of the row's choices.
 
-    A page may place it by itself; the item page keeps the rest, which the script then places.
+    A page may place it in its own template. The item page renders the others for its script.
     """
     found = context["verdicts"].get(row.name)
     if found is None or row.name in context["verdicts_placed"]:
         return {"verdict": None}
     context["verdicts_placed"].add(row.name)
-    said = [
+    answers = [
         {"question": asked.question, "word": choice.word, "score": found.scores.get(asked.name)}
         for asked in row.variables
         for choice in asked.choices
@@ -115,7 +113,7 @@ def verdict(context: Context, row: Row) -> dict[str, Any]:
     ]
     return {
         "verdict": found,
-        "said": said,
+        "answers": answers,
         "alone": len(row.variables) == 1,
         "row": row,
         "written": _written(found.answer),
@@ -125,6 +123,6 @@ def verdict(context: Context, row: Row) -> dict[str, Any]:
 
 
 def _written(answer: Any) -> str:
-    """What the judge wrote, where the unit asks for a text."""
+    """Return the text that the judge wrote, or an empty one."""
     texts = (value.get("text") for value in answer.values() if isinstance(value, dict))
     return next((str(text) for text in texts if text), "")

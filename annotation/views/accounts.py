@@ -18,8 +18,10 @@ from annotation.access import user_of
 from annotation.models import User
 from datasets.access import role_required
 from datasets.api.permissions import LEAST, MOST, SCOPES
-from datasets.tokens import DAYS, LONGEST_NOTE, TokenError, make_token, take_back, tokens_of
+from datasets.text import as_sentence
+from datasets.tokens import DAYS, LONGEST_NOTE, TokenError, make_token, revoke, tokens_of
 
+MAX_DAYS = 365
 HOMES = {
     User.Role.ANNOTATOR: "work",
     User.Role.RESEARCHER: "campaigns",
@@ -40,9 +42,9 @@ class LogOut(LogoutView):
 
 @require_safe
 def who(request: HttpRequest) -> HttpResponseBase:
-    """Who is logged in in this browser by now, for a page that was opened earlier.
+    """Return the user who is logged in now, for a page that was opened earlier.
 
-    A CSRF token that holds comes with it, so that such a page can log in again or send again.
+    The response sets a valid CSRF token, so that such a page can log in again or send again.
     """
     get_token(request)
     user = request.user
@@ -57,21 +59,18 @@ def home(request: HttpRequest) -> HttpResponseBase:
     return redirect(HOMES[User.Role(user_of(request).role)])
 
 
-LONGEST_DAYS = 365
-
-
 class TokenForm(forms.Form):
-    """What a new token is for. On the page it lasts a year at most."""
+    """A new API token, valid for at most a year."""
 
     note = forms.CharField(
-        label="What it is for", required=False, max_length=LONGEST_NOTE, help_text="For yourself."
+        label="Note", required=False, max_length=LONGEST_NOTE, help_text="Only you see it."
     )
     scopes = forms.MultipleChoiceField(
-        label="It may",
+        label="Scopes",
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one thing that it may do."},
+        error_messages={"required": "Choose at least one scope."},
     )
-    days = forms.IntegerField(label="Days until it ends", min_value=1, max_value=LONGEST_DAYS)
+    days = forms.IntegerField(label="Valid for, in days", min_value=1, max_value=MAX_DAYS)
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -83,34 +82,40 @@ class TokenForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*User.Role.values)
 def tokens(request: HttpRequest) -> HttpResponse:
-    """The list with a form; after a POST with the new token's words, this once."""
-    user = _person(request)
+    """List the user's tokens with a form; after a POST, show the new token once."""
+    user = _token_owner(request)
     form = TokenForm(
         request.POST if request.method == "POST" else None,
         user=user,
         initial={"scopes": LEAST[user.role], "days": min(DAYS, 90)},
     )
-    words, status = "", 200
+    new_token, status = "", 200
     if request.method == "POST":
         status = 422
         if form.is_valid():
             try:
-                words, status = make_token(user, **form.cleaned_data)[1], 200
+                new_token, status = make_token(user, **form.cleaned_data)[1], 200
             except TokenError as error:
-                form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
-    context = {"form": form, "words": words, "grants": tokens_of(user), "now": timezone.now()}
-    return render(request, "accounts/tokens.html", {**context, "section": "tokens"}, status=status)
+                form.add_error(None, as_sentence(error))
+    context = {
+        "form": form,
+        "new_token": new_token,
+        "grants": tokens_of(user),
+        "now": timezone.now(),
+        "section": "tokens",
+    }
+    return render(request, "accounts/tokens.html", context, status=status)
 
 
 @require_POST
 @role_required(*User.Role.values)
-def take_back_one(request: HttpRequest, pk: int) -> HttpResponse:
-    take_back(get_object_or_404(tokens_of(_person(request)), pk=pk))
+def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
+    revoke(get_object_or_404(tokens_of(_token_owner(request)), pk=pk))
     return redirect("tokens")
 
 
-def _person(request: HttpRequest) -> User:
-    """Whose tokens they are; a guest came for one campaign, and gets none."""
+def _token_owner(request: HttpRequest) -> User:
+    """Return the logged-in user. Raises PermissionDenied for a guest, who gets no tokens."""
     user = user_of(request)
     if user.is_guest:
         raise PermissionDenied

@@ -1,4 +1,4 @@
-"""What the item page sends: drafts during the work, and the answer at its end."""
+"""Receive what the item page sends: drafts while a person works, and the answer."""
 
 from __future__ import annotations
 
@@ -56,27 +56,27 @@ from annotation.views.work import address_of, feedback_address
 from datasets.access import role_required
 
 CLOSED = (
-    "the campaign was closed, so this does not count; it is kept as a draft: "
-    "ask its researcher to open the campaign again"
+    "the campaign was closed, so this answer does not count; it is kept as a draft: "
+    "ask a researcher of the campaign to reopen it"
 )
-PAST = (
-    "the campaign's deadline is past, so this does not count; it is kept as a draft: "
-    "ask its researcher for more time"
+DEADLINE_PASSED = (
+    "the campaign's deadline is past, so this answer does not count; it is kept as a draft: "
+    "ask a researcher of the campaign for more time"
 )
-TAKEN_BACK = (
-    "this item was taken back, so this does not count; it is kept as a draft: "
-    "ask the campaign's researcher"
+LEASE_ENDED = (
+    "this item is no longer reserved for you, so this answer does not count; it is kept as a "
+    "draft: ask a researcher of the campaign"
 )
-PUT_OUT = (
-    "you take part in this campaign no more, so this does not count; it is kept as a draft: "
-    "ask the campaign's researcher"
+REMOVED = (
+    "you no longer take part in this campaign, so this answer does not count; it is kept as a "
+    "draft: ask a researcher of the campaign"
 )
-CHANGED = "what this item shows or asks was changed since it was opened; load it again"
+CHANGED = "the texts or questions of this item have changed since it was opened; reload it"
 
 
 @dataclass(frozen=True)
-class Sent:
-    """One message of the page: the answers, and what its writer had seen before."""
+class Submission:
+    """One message from the page: the answers, and the versions that the person had seen."""
 
     assignment: Assignment
     spec: ItemSpec
@@ -89,7 +89,7 @@ class Sent:
 
 
 class ChangedError(Exception):
-    """The page had shown other `questions` or `texts` than those of now."""
+    """The item's questions or texts have changed since the page was opened."""
 
     def __init__(self, what: list[str]) -> None:
         self.what = what
@@ -97,7 +97,7 @@ class ChangedError(Exception):
 
 
 class StoredBeforeError(Exception):
-    """This very answer came before, in better times, and only its word got lost."""
+    """The same answer was stored before, but its reply got lost."""
 
     def __init__(self, response: Response) -> None:
         self.response = response
@@ -109,7 +109,7 @@ class StoredBeforeError(Exception):
 def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     assignment = ever_my_assignment(user_of(request), uid)
     try:
-        sent = _read(request.POST, assignment, key=None)
+        sent = _read_submission(request.POST, assignment, key=None)
         return _keep(sent)
     except RefusedError as error:
         return _refused(error, assignment)
@@ -125,14 +125,14 @@ def take_answer(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     try:
         return _take(request, uid)
     except LostLeaseError:
-        # The place went back while the answer was on its way: now it is late, and known to be.
+        # The lease ended while the answer was being stored; the second try treats it as late.
         return _take(request, uid)
 
 
 def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     assignment = ever_my_assignment(user_of(request), uid)
     try:
-        sent = _read(request.POST, assignment, key_of(request.POST))
+        sent = _read_submission(request.POST, assignment, read_key(request.POST))
         if sent.late:
             return _keep(sent)
         outcome, following = _submit(sent)
@@ -164,27 +164,27 @@ def _next_address(assignment: Assignment) -> str:
     return address_of(following, campaign)
 
 
-def _keep(sent: Sent) -> JsonResponse:
-    """The draft stored, which is also where an answer goes that comes too late to count."""
+def _keep(sent: Submission) -> JsonResponse:
+    """Store a draft. An answer that comes too late to count is kept as one, too."""
     seen = sent.circumstances.seen or 0
-    there = save_draft(sent.assignment, sent.payload, sent.version, seen)
-    kept = {"version": there.version, "saved_at": there.saved_at}
+    draft = save_draft(sent.assignment, sent.payload, sent.version, seen)
+    kept = {"version": draft.version, "saved_at": draft.saved_at}
     if not sent.late:
         return JsonResponse(kept)
     problems = [asdict(Problem("", "", sent.late))]
     return JsonResponse({"problems": problems, "kept": kept}, status=422)
 
 
-def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
-    """Raises RefusedError where a field cannot be read, ChangedError and, with a key,
-    StoredBeforeError."""
+def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -> Submission:
+    """Read the page's form. Raises RefusedError if a field cannot be read, ChangedError, and
+    StoredBeforeError if a response has this key."""
     reclaim(assignment)
-    late = _why_too_late(assignment)
+    late = _why_late(assignment)
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
     blinding = blinding_of(assignment, spec)
     basis = form.get("basis") or None
-    stands = basis_of(asked, spec, blinding.units.values(), shown_beside(assignment))
-    changed = what_changed(stands, basis)
+    current = basis_of(asked, spec, blinding.units.values(), shown_beside(assignment))
+    changed = find_changes(current, basis)
     if late or changed:
         _check_not_stored(assignment, key)
     if changed:
@@ -192,34 +192,36 @@ def _read(form: QueryDict, assignment: Assignment, key: str | None) -> Sent:
     blinding.check_names(unit_names(form))
     payload = from_form(asked, blinding.units, form)
     check_draft(payload)
-    return Sent(
+    return Submission(
         assignment,
         spec,
         asked,
         blinding.revealed(payload),
         blinding,
-        version=whole(form, "version") or 0,
+        version=read_number(form, "version") or 0,
         circumstances=Circumstances(
-            key=key, seen=whole(form, "seen"), seconds=seconds_of(form), basis=basis
+            key=key, seen=read_number(form, "seen"), seconds=read_seconds(form), basis=basis
         ),
         late=late,
     )
 
 
-def _why_too_late(assignment: Assignment) -> str:
+def _why_late(assignment: Assignment) -> str:
     if assignment.status not in ON_SHOW:
-        return TAKEN_BACK
+        return LEASE_ENDED
     campaign = assignment.item.campaign
     if has_lost_access(assignment):
-        return PUT_OUT
+        return REMOVED
     if campaign.takes_answers:
         return ""
-    return PAST if campaign.is_open else CLOSED
+    return DEADLINE_PASSED if campaign.is_open else CLOSED
 
 
-def what_changed(now: Basis, seen: str | None) -> list[str]:
-    """A guideline that was mended does not make an answer useless: it is stored with the old one's
-    digest. Other questions or texts do."""
+def find_changes(now: Basis, seen: str | None) -> list[str]:
+    """Return which parts of the item have changed, apart from the guideline.
+
+    An answer under an older guideline stays valid, and is stored with that guideline's digest.
+    """
     return [] if seen is None else [what for what in now.differs(seen) if what != "guideline"]
 
 
@@ -229,28 +231,29 @@ def _check_not_stored(assignment: Assignment, key: str | None) -> None:
         raise StoredBeforeError(before)
 
 
-def _submit(sent: Sent) -> tuple[Outcome, str]:
-    """The answer stored, unless a newer draft is there that its writer never saw; what comes next.
+def _submit(sent: Submission) -> tuple[Outcome, str]:
+    """Store the answer and return it with the next address, in one transaction.
 
-    It is one transaction: people queue for SQLite's one writer, and PostgreSQL's disk, only once.
+    Raises StaleDraftError if there is a newer draft that the person never saw. One transaction
+    means that a request waits only once for SQLite's single writer, or for PostgreSQL's disk.
     """
     circumstances, assignment = sent.circumstances, sent.assignment
 
     def check(held: LockedAnswer) -> None:
-        there = draft_state(held.draft, held.current)
-        check_state(there, sent.version, circumstances.seen or 0, sent.payload)
+        saved = draft_state(held.draft, held.current)
+        check_state(saved, sent.version, circumstances.seen or 0, sent.payload)
 
     ready = prepare(assignment, sent.payload, "page", sent.spec, sent.schema, keep_refusal=True)
     campaign, forgotten = assignment.item.campaign, None
-    goes_on = campaign.takes_answers and not shows_feedback(assignment)
+    continues = campaign.takes_answers and not shows_feedback(assignment)
     release_expired(campaign)
     with transaction.atomic():
         outcome = store(ready, circumstances, check)
         try:
             rater = assignment.rater
-            following = next_in_transaction(campaign, rater) if goes_on else None
+            following = next_in_transaction(campaign, rater) if continues else None
         except ForgottenItemError as error:
-            # It was raised before anything was written; the answer stands whatever comes next.
+            # Nothing was written for the next item, so the answer can be committed.
             forgotten = error
     if forgotten:
         raise forgotten
@@ -259,7 +262,7 @@ def _submit(sent: Sent) -> tuple[Outcome, str]:
     return outcome, address_of(following, campaign)
 
 
-def whole(form: QueryDict, name: str) -> int | None:
+def read_number(form: QueryDict, name: str) -> int | None:
     text = form.get(name)
     if text is None:
         return None
@@ -268,7 +271,7 @@ def whole(form: QueryDict, name: str) -> int | None:
     return int(text)
 
 
-def seconds_of(form: QueryDict) -> float | None:
+def read_seconds(form: QueryDict) -> float | None:
     try:
         seconds = float(form.get("seconds", "nan"))
     except ValueError:
@@ -276,7 +279,7 @@ def seconds_of(form: QueryDict) -> float | None:
     return min(seconds, LONGEST_SECONDS) if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def key_of(form: QueryDict) -> str | None:
+def read_key(form: QueryDict) -> str | None:
     try:
         key = form.get("key")
         return None if key is None else str(uuid.UUID(key))
@@ -293,13 +296,13 @@ def _changed(error: ChangedError) -> JsonResponse:
     return JsonResponse({"error": CHANGED, "changed": error.what}, status=409)
 
 
-def _conflict(sent: Sent) -> JsonResponse:
-    there = read_draft_state(sent.assignment)
+def _conflict(sent: Submission) -> JsonResponse:
+    saved = read_draft_state(sent.assignment)
     answer = {
         "mine": sent.blinding.hidden(sent.payload),
-        "theirs": sent.blinding.hidden(there.payload),
-        "version": there.version,
-        "revision": there.revision,
-        "saved_at": there.saved_at,
+        "theirs": sent.blinding.hidden(saved.payload),
+        "version": saved.version,
+        "revision": saved.revision,
+        "saved_at": saved.saved_at,
     }
     return JsonResponse(answer, status=409)

@@ -1,4 +1,4 @@
-"""Pages of the audit trail, and the trail as a file."""
+"""Pages of the audit trail, and the trail as a file to download."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from audit.sealing import unsealed
 from datasets.access import role_required
 
 PAGE = 50
-LATEST_ID = 2**63 - 1
+MAX_ID = 2**63 - 1
 CHUNK = 2000
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
-CHOICES = [("", "All"), *((name, kind.title) for name, kind in EVENTS.items())]
+EVENT_CHOICES = [("", "All"), *((name, kind.title) for name, kind in EVENTS.items())]
 
 
 class TrailForm(forms.Form):
-    """The filters in the address; whatever else stands there is not looked at."""
+    """The filters in the address. Other parameters are ignored."""
 
-    event = forms.ChoiceField(label="What", choices=CHOICES, required=False)
+    event = forms.ChoiceField(label="What", choices=EVENT_CHOICES, required=False)
     person = forms.CharField(label="Who", max_length=150, required=False)
     since = forms.DateTimeField(
         required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
@@ -41,7 +41,7 @@ class TrailForm(forms.Form):
         required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
     )
     before = forms.IntegerField(
-        required=False, min_value=0, max_value=LATEST_ID, widget=forms.HiddenInput
+        required=False, min_value=0, max_value=MAX_ID, widget=forms.HiddenInput
     )
 
     def wanted(self) -> EventFilter:
@@ -51,7 +51,7 @@ class TrailForm(forms.Form):
 @require_safe
 @role_required(User.Role.ADMIN)
 def trail(request: HttpRequest) -> HttpResponse:
-    """All that happened, for admins."""
+    """Show all events, for admins."""
     return _page(request, None)
 
 
@@ -80,7 +80,7 @@ def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
             "campaign": campaign,
             "form": form,
             "rows": [],
-            "state": _state(campaign),
+            "state": _seal_state(campaign),
         }
         return render(request, "audit/trail.html", wrong, status=422)
     whole = campaign is None
@@ -95,27 +95,27 @@ def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
         "older": page[PAGE - 1].pk if len(page) > PAGE else None,
         "first": form.cleaned_data["before"] is None,
         "query": query.urlencode(),
-        "file": _address_of_file(campaign),
-        "state": _state(campaign),
+        "file": _file_address(campaign),
+        "state": _seal_state(campaign),
     }
     return render(request, "audit/trail.html", context)
 
 
-def _address_of_file(campaign: Campaign | None) -> str:
+def _file_address(campaign: Campaign | None) -> str:
     if campaign is None:
         return reverse("audit-file")
     return reverse("campaign-audit-file", args=[campaign.pk])
 
 
-def _state(campaign: Campaign | None) -> dict[str, Any]:
-    """The newest seal of the chain, and how many events no seal holds yet."""
+def _seal_state(campaign: Campaign | None) -> dict[str, Any]:
+    """Return the newest seal of the chain, and the number of events not sealed yet."""
     chain = SITE if campaign is None else campaign.pk
     last = Seal.objects.filter(chain=chain).order_by("-number").first()
     if campaign is None:
         return {"last": last, "waiting": unsealed()}
-    sealed_up_to = Seal.objects.filter(chain=SITE).order_by("-number").values_list("last").first()
-    upto = sealed_up_to[0] if sealed_up_to else 0
-    waiting = Event.objects.filter(campaign=chain, pk__gt=upto).count()
+    newest = Seal.objects.filter(chain=SITE).order_by("-number").values_list("last").first()
+    sealed_up_to = newest[0] if newest else 0
+    waiting = Event.objects.filter(campaign=chain, pk__gt=sealed_up_to).count()
     return {"last": last, "waiting": waiting}
 
 

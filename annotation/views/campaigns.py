@@ -28,7 +28,7 @@ from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, Item, Rater, Response, User
 from annotation.people.membership import readable
 from annotation.presentation import design
-from annotation.progress.counts import kept, with_counts
+from annotation.progress import cached, with_counts
 from annotation.protocols import PROTOCOLS
 from annotation.provenance import LENGTH
 from annotation.registry import declared
@@ -37,24 +37,35 @@ from annotation.views.forms import (
     ITEM_ORDERS,
     AdmitForm,
     CampaignForm,
-    ChoiceForm,
-    KnownForm,
-    TermsForm,
-    add_to,
-    differing,
-    initial_of,
-    seen_of,
-    take_file,
-    told,
+    GoldForm,
+    SettingsForm,
+    TaskForm,
+    add_design_error,
+    describe_differences,
+    describe_file_error,
+    initial_settings,
+    settings_digest,
+    store_gold_file,
 )
 from audit.recording import record_export
 from datasets.access import role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.rows import InputError
 
+READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+MAX_ITEMS, MAX_SHARES, MAX_PEOPLE = 20_000, 30, 200
+ORDER_NAMES = dict(ITEM_ORDERS)
+TOO_MANY = "Too many previews within the hour. Try again later."
+BLIND_GOLD = "You have an open item in this campaign; answer it before you set gold answers."
+BLIND_SAMPLE = "You have an open item in this campaign; answer it before you download the sample."
+CHANGED = (
+    "Another person changed the settings since you opened this page, and nothing of yours is saved "
+    "yet. Current settings: {}. Save again to replace them with yours."
+)
+
 
 @require_safe
-@role_required(User.Role.RESEARCHER, User.Role.ADMIN)
+@role_required(*READERS)
 def campaigns(request: HttpRequest) -> HttpResponse:
     rows = [
         {"campaign": campaign, "title": declared(campaign).title}
@@ -63,90 +74,82 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     return render(request, "campaigns/list.html", {"rows": rows})
 
 
-MOST_ITEMS, MOST_SHOWN = 20_000, 30
-TOO_MANY = "There were many dry runs within the hour. Come again a little later."
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
-@role_required(User.Role.RESEARCHER, User.Role.ADMIN)
+@role_required(*READERS)
 def new_campaign(request: HttpRequest) -> HttpResponse:
-    said = request.POST if request.method == "POST" else request.GET
-    chosen = ChoiceForm(said if "protocol" in said or "batch" in said else None)
-    if not chosen.is_valid():
+    data = request.POST if request.method == "POST" else request.GET
+    task_form = TaskForm(data if "protocol" in data or "batch" in data else None)
+    if not task_form.is_valid():
         status = 422 if request.method == "POST" else 200
-        return render(request, "campaigns/choose.html", {"form": chosen}, status=status)
-    form = _form(request, chosen)
+        return render(request, "campaigns/choose.html", {"form": task_form}, status=status)
+    form = _campaign_form(request, task_form)
     if request.method != "POST":
-        return _page(request, form)
+        return _render_new(request, form)
     if not form.is_valid():
-        return _page(request, form, status=422)
+        return _render_new(request, form, status=422)
     try:
         if "dry" in request.POST:
             if seconds_to_wait("report", form.user.pk) is not None:
                 form.add_error(None, TOO_MANY)
-                return _page(request, form, status=429)
-            return _page(request, form, _rehearsed(form))
-        design, terms = form.design(), form.terms()
-        made = create_once(
-            form.cleaned_data["name"], form.protocol.name, form.batch, design, terms, form.user
+                return _render_new(request, form, status=429)
+            return _render_new(request, form, _preview(form))
+        design, settings = form.design(), form.settings()
+        created = create_once(
+            form.cleaned_data["name"], form.protocol.name, form.batch, design, settings, form.user
         )
     except (DesignError, AssumptionError) as error:
-        add_to(form, error)
-        return _page(request, form, status=422)
-    return redirect("campaign", made.campaign.pk)
+        add_design_error(form, error)
+        return _render_new(request, form, status=422)
+    return redirect("campaign", created.campaign.pk)
 
 
-def _form(request: HttpRequest, chosen: ChoiceForm) -> CampaignForm:
+def _campaign_form(request: HttpRequest, task_form: TaskForm) -> CampaignForm:
     data: QueryDict | None = request.POST if request.method == "POST" else None
-    protocol = chosen.cleaned_data["protocol"]
+    protocol = task_form.cleaned_data["protocol"]
     initial = {"guideline": PROTOCOLS[protocol].guideline} if "guideline" in request.GET else {}
     return CampaignForm(
         data,
         initial=initial,
         user=user_of(request),
         protocol=protocol,
-        batch=chosen.cleaned_data["batch"],
+        batch=task_form.cleaned_data["batch"],
     )
 
 
-def _rehearsed(form: CampaignForm) -> DryRun:
-    """Raises DesignError and AssumptionError."""
+def _preview(form: CampaignForm) -> DryRun:
+    """Carry out a dry run. Raises DesignError or AssumptionError."""
     data = form.cleaned_data
     return simulate(
         data["name"],
         form.protocol.name,
         form.batch,
         form.design(),
-        form.terms(),
+        form.settings(),
         data["people"],
         form.assumptions(),
-        most=MOST_ITEMS,
+        most=MAX_ITEMS,
         by=form.user,
     )
 
 
-def _page(
-    request: HttpRequest, form: CampaignForm, told: DryRun | None = None, status: int = 200
+def _render_new(
+    request: HttpRequest, form: CampaignForm, preview: DryRun | None = None, status: int = 200
 ) -> HttpResponse:
     context = {
         "form": form,
         "protocol": form.protocol,
         "batch": form.batch,
-        "told": told,
-        "sentences": list(sentences(told)) if told else [],
-        "shares": told.shares[:MOST_SHOWN] if told else [],
-        "more": max(0, len(told.shares) - MOST_SHOWN) if told else 0,
+        "preview": preview,
+        "sentences": list(sentences(preview)) if preview else [],
+        "shares": preview.shares[:MAX_SHARES] if preview else [],
+        "more": max(0, len(preview.shares) - MAX_SHARES) if preview else 0,
     }
     return render(request, "campaigns/new.html", context, status=status)
 
 
-MOST_PEOPLE = 200
-ORDER_WORDS = dict(ITEM_ORDERS)
-
-
 @dataclass(frozen=True)
-class Person:
-    """How somebody did on the items whose answers are known; None where there are none."""
+class GoldStatus:
+    """A person's scores on gold and practice items; None if the campaign has no such items."""
 
     rater: Rater
     gold: Score | None
@@ -155,92 +158,90 @@ class Person:
     admitted: bool
 
 
-def context_of(
-    campaign: Campaign, user: User, form: TermsForm | None = None, known: KnownForm | None = None
+def _campaign_context(
+    campaign: Campaign,
+    user: User,
+    form: SettingsForm | None = None,
+    gold_form: GoldForm | None = None,
 ) -> dict[str, Any]:
     if form is None:
-        form = TermsForm(initial=initial_of(campaign))
+        form = SettingsForm(initial=initial_settings(campaign))
         form.offer_practice(user, campaign)
-    drawn, blind = summary(campaign), is_blind(user, campaign)
+    sample, blind = summary(campaign), is_blind(user, campaign)
     return {
         "campaign": campaign,
         "protocol": declared(campaign),
-        "facts": facts(campaign),
+        "facts": describe_design(campaign),
         "form": form,
-        "seen": seen_of(campaign),
-        "known": known or KnownForm(),
-        "drawn": drawn,
+        "seen": settings_digest(campaign),
+        "gold_form": gold_form or GoldForm(),
+        "sample": sample,
         "blind": blind,
-        "people": [] if blind else people(campaign, drawn),
-        "guidelines": guidelines(campaign),
+        "people": [] if blind else gold_statuses(campaign, sample),
+        "guidelines": guideline_versions(campaign),
     }
 
 
-def facts(campaign: Campaign) -> list[tuple[str, str]]:
-    """The design in words, what is usual left out."""
-    chosen, options = design(campaign), campaign.options
-    found = [
-        ("People on an item", str(chosen.raters_per_item)),
-        ("Seed", str(chosen.seed)),
-        ("Order of items", ORDER_WORDS[chosen.items]),
+def describe_design(campaign: Campaign) -> list[tuple[str, str]]:
+    """Return the design as names and values, without options that have their usual value."""
+    used, options = design(campaign), campaign.options
+    facts = [
+        ("People per item", str(used.raters_per_item)),
+        ("Seed", str(used.seed)),
+        ("Order of items", ORDER_NAMES[used.items]),
     ]
-    if chosen.overlap < 1:
-        found.append(("Items with all of them", f"{chosen.overlap:.0%}"))
-    if chosen.human_share < 1:
-        found.append(("Queries for people", f"{chosen.human_share:.0%}"))
-    roles = {name: options.get(name) for name in ("development", "audit")}
-    found += [(f"Queries for {name}", f"{share:.0%}") for name, share in roles.items() if share]
-    if chosen.variables:
-        found.append(("Asks", ", ".join(chosen.variables)))
+    if used.overlap < 1:
+        facts.append(("Items with all these people", f"{used.overlap:.0%}"))
+    if used.human_share < 1:
+        facts.append(("Queries for people", f"{used.human_share:.0%}"))
+    splits = {name: options.get(name) for name in ("development", "audit")}
+    facts += [(f"Queries for {name}", f"{share:.0%}") for name, share in splits.items() if share]
+    if used.variables:
+        facts.append(("Asks", ", ".join(used.variables)))
     names = {
         "prerequisite": "Comes after",
-        "validates": "Shows the verdicts of",
-        "strata": "Draws by the labels of",
+        "validates": "Shows labels from",
+        "strata": "Stratified by labels from",
         "sampling": "Units of an item",
     }
-    found += [(word, str(options[name])) for name, word in names.items() if options.get(name)]
-    return found
+    facts += [(title, str(options[name])) for name, title in names.items() if options.get(name)]
+    return facts
 
 
-def people(campaign: Campaign, drawn: dict[str, Any]) -> list[Person]:
-    """Those who have begun here, where any answer is known beforehand."""
+def gold_statuses(campaign: Campaign, sample: dict[str, Any]) -> list[GoldStatus]:
+    """Return the scores of people who have started, if the campaign has gold or practice items."""
     first = campaign.practice_of
-    if not drawn["gold"] and first is None:
+    if not sample["gold"] and first is None:
         return []
-    raters = list(admissible(campaign).order_by("name")[:MOST_PEOPLE])
+    raters = list(admissible(campaign).order_by("name")[:MAX_PEOPLE])
     keys = [rater.pk for rater in raters]
-    gold = scores(campaign, keys, Item.Use.GOLD) if drawn["gold"] else {}
+    gold = scores(campaign, keys, Item.Use.GOLD) if sample["gold"] else {}
     practice = scores(first, keys, Item.Use.PRACTICE) if first else {}
     admitted = set(campaign.admissions.filter(rater__in=keys).values_list("rater", flat=True))
     return [
-        Person(
+        GoldStatus(
             rater,
             gold.get(rater.pk),
-            told := practice.get(rater.pk),
-            told is not None and passes(campaign, told),
+            score := practice.get(rater.pk),
+            score is not None and passes(campaign, score),
             rater.pk in admitted,
         )
         for rater in raters
     ]
 
 
-def guidelines(campaign: Campaign) -> list[dict[str, Any]]:
-    """The versions of a campaign's own guideline, the newest first, with their answers."""
+def guideline_versions(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return the versions of the campaign's own guideline, newest first, with answer counts."""
     versions = list(campaign.guidelines.select_related("by").order_by("-version"))
     if not any(each.digest for each in versions):
         answers = {}
     else:
-        answers = kept(f"guideline-answers-{campaign.pk}", lambda: _counted(campaign))
+        answers = cached(f"guideline-answers-{campaign.pk}", lambda: _count_answers(campaign))
     return [{"version": each, "answers": answers.get(each.digest, 0)} for each in versions]
 
 
-def _counted(campaign: Campaign) -> tuple[dict[str, int], int]:
-    found = _answers(campaign)
-    return found, sum(found.values())
-
-
-def _answers(campaign: Campaign) -> dict[str, int]:
-    """How many items people answered under each guideline, by its digest."""
+def _count_answers(campaign: Campaign) -> tuple[dict[str, int], int]:
+    """Count the items that people answered under each guideline, by its digest, and in total."""
     answers = Response.objects.filter(
         assignment__item__campaign=campaign,
         assignment__rater__kind=Rater.Kind.HUMAN,
@@ -248,16 +249,8 @@ def _answers(campaign: Campaign) -> dict[str, int]:
     )
     digest = Substr("basis", 2 * (LENGTH + 1) + 1)
     rows = answers.order_by().values_list(digest).annotate(n=Count("assignment", distinct=True))
-    return {of: n for of, n in rows if of}
-
-
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
-BLIND_KNOWN = "You have an open item in this campaign; answer it before you set what is known."
-BLIND = "You have an open item in this campaign; answer it before you take the draw along."
-CHANGED = (
-    "Somebody changed the terms since you opened this page, and nothing of yours is saved yet. "
-    "What stands: {}. Save again to put yours in its place."
-)
+    counts = {key: n for key, n in rows if key}
+    return counts, sum(counts.values())
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
@@ -270,73 +263,74 @@ def _campaign(request: HttpRequest, pk: int) -> Campaign:
 @role_required(*READERS)
 def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     found = _campaign(request, pk)
-    return render(request, "campaigns/campaign.html", context_of(found, user_of(request)))
+    return render(request, "campaigns/campaign.html", _campaign_context(found, user_of(request)))
 
 
 @require_POST
 @role_required(*READERS)
-def change_terms(request: HttpRequest, pk: int) -> HttpResponse:
-    """The terms of the form, unless somebody changed what its writer had seen."""
+def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
+    """Store the form's settings, unless they changed since the form was opened."""
     user, seen = user_of(request), request.POST.get("seen")
     with transaction.atomic():
         found = get_object_or_404(readable(user).select_for_update(), pk=pk)
-        form = TermsForm(request.POST)
+        form = SettingsForm(request.POST)
         form.offer_practice(user, found)
-        if seen is not None and seen != seen_of(found):
-            stands = "; ".join(differing(form, found)) or "the same as below"
-            context = context_of(found, user, form) | {"wrong": CHANGED.format(stands)}
+        if seen is not None and seen != settings_digest(found):
+            current = "; ".join(describe_differences(form, found)) or "the same as below"
+            context = _campaign_context(found, user, form) | {"wrong": CHANGED.format(current)}
             return render(request, "campaigns/campaign.html", context, status=409)
         if form.is_valid():
             try:
-                change(found, form.terms(found), user=user)
+                change(found, form.settings(found), user=user)
                 return redirect("campaign", pk)
             except DesignError as error:
-                add_to(form, error)
-    return render(request, "campaigns/campaign.html", context_of(found, user, form), status=422)
+                add_design_error(form, error)
+    context = _campaign_context(found, user, form)
+    return render(request, "campaigns/campaign.html", context, status=422)
 
 
 @require_POST
 @role_required(*READERS)
-def turn(request: HttpRequest, pk: int) -> HttpResponse:
-    """Closes a campaign, or opens it: `to` says which."""
+def open_or_close(request: HttpRequest, pk: int) -> HttpResponse:
+    """Open or close a campaign, as `to` says."""
     found, user = _campaign(request, pk), user_of(request)
     to = request.POST.get("to")
     try:
         if to in ("open", "closed"):
             change(found, CampaignSettings(), to == "open", user)
     except DesignError as error:
-        context = context_of(found, user) | {"wrong": f"Campaign not opened: {error}."}
+        context = _campaign_context(found, user) | {"wrong": f"Campaign not opened: {error}."}
         return render(request, "campaigns/campaign.html", context, status=422)
     return redirect("campaign", pk)
 
 
 @require_POST
 @role_required(*READERS)
-def set_known(request: HttpRequest, pk: int) -> HttpResponse:
+def set_gold(request: HttpRequest, pk: int) -> HttpResponse:
     found, user = _campaign(request, pk), user_of(request)
     if is_blind(user, found):
-        # What is refused or unchanged would tell which item is known, and its answer.
-        context = context_of(found, user) | {"wrong": BLIND_KNOWN}
+        # A refused or unchanged answer would reveal the gold items and their answers.
+        context = _campaign_context(found, user) | {"wrong": BLIND_GOLD}
         return render(request, "campaigns/campaign.html", context, status=403)
-    form = KnownForm(request.POST, request.FILES)
+    form = GoldForm(request.POST, request.FILES)
     if form.is_valid():
         data = form.cleaned_data
         try:
-            take_file(found, data["file"], data["use"])
+            store_gold_file(found, data["file"], data["use"])
             return redirect("campaign", pk)
         except InputError as error:
-            form.add_error("file", told(error))
-    context = context_of(found, user, known=form)
+            form.add_error("file", describe_file_error(error))
+    context = _campaign_context(found, user, gold_form=form)
     return render(request, "campaigns/campaign.html", context, status=422)
 
 
 @require_POST
 @role_required(*READERS)
-def let_in(request: HttpRequest, pk: int) -> HttpResponse:
+def admit_person(request: HttpRequest, pk: int) -> HttpResponse:
     found, user = _campaign(request, pk), user_of(request)
     form = AdmitForm(request.POST)
     if not form.is_valid():
-        context = context_of(found, user) | {"wrong": "Give a reason to let somebody in."}
+        context = _campaign_context(found, user) | {"wrong": "Give a reason to admit a person."}
         return render(request, "campaigns/campaign.html", context, status=422)
     rater = get_object_or_404(admissible(found), pk=form.cleaned_data["rater"])
     admit(found, rater, form.cleaned_data["reason"], user)
@@ -345,12 +339,12 @@ def let_in(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 @role_required(*READERS)
-def draw(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The stored draw as CSV, streamed."""
+def download_sample(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Stream the stored sample as CSV."""
     found, user = _campaign(request, pk), user_of(request)
     if is_blind(user, found):
-        # A stratum tells what others, or a judge, said of a unit.
-        context = context_of(found, user) | {"wrong": BLIND}
+        # A stratum reveals the label that others, or a judge, gave a unit.
+        context = _campaign_context(found, user) | {"wrong": BLIND_SAMPLE}
         return render(request, "campaigns/campaign.html", context, status=403)
     record_export(request, found.pk, "draws", "csv")
     lines = StreamingHttpResponse(write_rows(COLUMNS, sample_lines(found)), content_type="text/csv")

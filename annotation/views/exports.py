@@ -18,10 +18,10 @@ from datasets.api.throttling import seconds_to_wait
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 BLIND = (
-    "You have an open item in this campaign. Answer it first; until then you can take along the "
-    "batch, and neither what others said nor which system wrote what."
+    "You have an open item in this campaign. Answer it first. Until then you can export the batch, "
+    "but not the answers of others, and not which system wrote a text."
 )
-TOO_MANY = "Twelve exports of a campaign an hour are the limit. Come again a little later."
+TOO_MANY = "The limit is twelve exports of a campaign per hour. Try again later."
 
 
 @require_safe
@@ -33,7 +33,7 @@ def exports(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResponseBase:
-    """One of them, streamed; the page with a word on why not, where it may not be had now."""
+    """Stream one export; if it is not available now, render the page with the reason."""
     campaign, user = _campaign(request, pk), user_of(request)
     if what not in {offer.what for offer in export_options(campaign)}:
         raise Http404("No such export of this campaign.")
@@ -47,7 +47,7 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
     try:
         found = download(campaign, what, form)
     except KeyError as error:
-        raise Http404("It does not come in that form.") from error
+        raise Http404("This export has no such format.") from error
     except BlankError as error:
         return _page(request, campaign, f"{error}.", 422)
     record_export(request, pk, what, form)
@@ -63,5 +63,5 @@ def _campaign(request: HttpRequest, pk: int) -> Campaign:
 def _page(
     request: HttpRequest, campaign: Campaign, notice: str = "", status: int = 200
 ) -> HttpResponse:
-    context = {"campaign": campaign, "offers": export_options(campaign), "notice": notice}
+    context = {"campaign": campaign, "options": export_options(campaign), "notice": notice}
     return render(request, "campaigns/exports.html", context, status=status)

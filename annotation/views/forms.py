@@ -1,7 +1,7 @@
 """Forms of campaigns, settings, gold answers and people.
 
-The form of a new campaign shows only what its protocol uses, in the words of the command. An error
-in the design is shown at the field that it is about.
+The form of a new campaign shows only the options of its protocol, under the command's names. An
+error in the design appears at the field that caused it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ from annotation.protocols import PROTOCOLS
 from datasets.models import Batch
 from datasets.options import options_of
 from datasets.rows import InputError
+from datasets.text import as_sentence
 
-_OPTION = re.compile(r"^option ([a-z_]+)")
-STARTS: Mapping[str, str] = {
+OPTION_NAME = re.compile(r"^option ([a-z_]+)")
+FIELD_BY_START: Mapping[str, str] = {
     "a campaign called": "name",
     "its name": "name",
     "raters per item": "raters_per_item",
@@ -58,93 +59,87 @@ STARTS: Mapping[str, str] = {
 }
 
 
-def field_of(error: Exception, fields: Iterable[str]) -> str | None:
-    """The field that an error names; None where it names none, or one that is not there."""
-    said, known = str(error), set(fields)
-    option = _OPTION.match(said)
-    name = (
-        option[1]
-        if option
-        else next((field for start, field in STARTS.items() if said.startswith(start)), "")
-    )
-    return name if name in known else None
+def find_field(error: Exception, fields: Iterable[str]) -> str | None:
+    """Return the field that an error names, or None if the form has no such field."""
+    message = str(error)
+    if option := OPTION_NAME.match(message):
+        name = option[1]
+    else:
+        starts = (field for start, field in FIELD_BY_START.items() if message.startswith(start))
+        name = next(starts, "")
+    return name if name in set(fields) else None
 
 
-def sentence(error: Exception) -> str:
-    said = str(error)
-    return f"{said[:1].upper()}{said[1:]}."
+def add_design_error(form: forms.Form, error: Exception) -> None:
+    """Add an error of the design or the settings to the field that it names."""
+    form.add_error(find_field(error, form.fields), as_sentence(error))
 
 
-def add_to(form: forms.Form, error: Exception) -> None:
-    """Shows an error where it belongs."""
-    form.add_error(field_of(error, form.fields), sentence(error))
-
-
-class TermsForm(forms.Form):
-    """An empty field takes a thing away."""
+class SettingsForm(forms.Form):
+    """The settings of a campaign. An empty field removes a setting."""
 
     deadline = forms.CharField(
         required=False,
         max_length=40,
         widget=forms.TextInput(attrs={"type": "datetime-local"}),
-        help_text="By the server's clock, in its time zone. What comes later is kept as a draft.",
+        help_text="In the server's time zone. Answers submitted later are kept as drafts.",
     )
     language = forms.CharField(
         required=False,
         max_length=35,
-        help_text="Of the texts, as a tag such as en or pt-BR: for hyphens and screen readers.",
+        help_text="Language tag of the texts, such as en or pt-BR, for hyphens and screen readers.",
     )
     gold_every = forms.IntegerField(
-        label="One gold item in",
+        label="Gold item every … items",
         required=False,
         min_value=0,
         max_value=999,
-        help_text="So many items of a person, at a drawn place. 0 or empty: none.",
+        help_text="One of so many items of a person is a gold item, at random. 0 or empty: none.",
     )
     practice_of = forms.ChoiceField(
         label="Practice of another campaign",
         required=False,
-        help_text="People do that one's practice items first. Its own practice comes by itself.",
+        help_text="People do its practice items first. A campaign's own practice needs no choice.",
     )
     qualify = forms.FloatField(
-        label="Share right to go on",
+        label="Pass mark",
         required=False,
         min_value=0,
         max_value=1,
-        help_text="Of the practice's known answers, such as 0.8. Empty: doing them is enough.",
+        help_text="Share of correct practice answers, such as 0.8. Empty: any share will do.",
     )
     guideline = forms.CharField(
         required=False,
         strip=False,
         max_length=LONGEST_GUIDELINE,
         widget=forms.Textarea(attrs={"rows": 14}),
-        help_text="Markdown, for people and judges. Empty: the protocol's own. Each change is a "
-        "new version; every answer keeps which one it was given to.",
+        help_text="Markdown, for people and judges. Empty: the protocol's own. Each change creates "
+        "a new version, and every answer records the version that it followed.",
     )
 
     def offer_practice(self, user: User, campaign: Campaign | None = None) -> None:
-        """The campaigns that have practice items and that this person may read."""
+        """Offer the campaigns with practice items that this user may read."""
         others = readable(user).filter(items__use="practice").distinct()
         if campaign is not None:
             others = others.exclude(pk=campaign.pk)
         names = list(others.order_by("name").values_list("name", flat=True))
-        standing = campaign.practice_of if campaign else None
-        if standing and standing.pk != getattr(campaign, "pk", None) and standing.name not in names:
-            names.append(standing.name)
+        current = campaign.practice_of if campaign else None
+        if current and current.pk != getattr(campaign, "pk", None) and current.name not in names:
+            names.append(current.name)
         field = self.fields["practice_of"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", "No"), *((name, name) for name in names)]
 
-    def terms(self, standing: Campaign | None = None) -> CampaignSettings:
-        """What a valid form says. Raises DesignError where the deadline is no moment.
+    def settings(self, campaign: Campaign | None = None) -> CampaignSettings:
+        """Return the settings of a valid form. Raises DesignError if the deadline is no date.
 
-        Of a campaign that stands, an empty field takes away what it had.
+        For an existing campaign, an empty field removes the setting.
         """
         data = self.cleaned_data
         deadline = read_deadline(data["deadline"]) if data["deadline"] else None
-        if standing is not None and data["deadline"] == initial_of(standing)["deadline"]:
-            deadline = standing.deadline  # with its seconds, which the form does not show
-        own = standing is not None and standing.practice_of_id == standing.pk
+        if campaign is not None and data["deadline"] == initial_settings(campaign)["deadline"]:
+            deadline = campaign.deadline  # with its seconds, which the form does not show
+        own = campaign is not None and campaign.practice_of_id == campaign.pk
         practice: str | None = data["practice_of"]
         return CampaignSettings(
             deadline=deadline,
@@ -158,26 +153,26 @@ class TermsForm(forms.Form):
         )
 
 
-def seen_of(campaign: Campaign) -> str:
-    """A digest of the terms as the form shows them, by which it is known what somebody had seen."""
-    told = json.dumps(initial_of(campaign), sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:20]
+def settings_digest(campaign: Campaign) -> str:
+    """Return a digest of the settings as the form shows them, to detect a change meanwhile."""
+    shown = json.dumps(initial_settings(campaign), sort_keys=True)
+    return hashlib.sha256(shown.encode()).hexdigest()[:20]
 
 
-def differing(form: TermsForm, campaign: Campaign) -> Iterator[str]:
-    """What stands of the terms, in words, where a form says something else."""
-    for name, stands in initial_of(campaign).items():
+def describe_differences(form: SettingsForm, campaign: Campaign) -> Iterator[str]:
+    """Yield the current settings that differ from the submitted form, as text."""
+    for name, current in initial_settings(campaign).items():
         label = str(form[name].label)
-        if str(form[name].value() or "").replace("\r\n", "\n") == str(stands or ""):
+        if str(form[name].value() or "").replace("\r\n", "\n") == str(current or ""):
             continue
         if name == "guideline":
-            yield f"{label}: version {campaign.guidelines.count()} below" if stands else label
+            yield f"{label}: version {campaign.guidelines.count()} below" if current else label
         else:
-            yield f"{label}: {stands or 'none'}"
+            yield f"{label}: {current or 'none'}"
 
 
-def initial_of(campaign: Campaign) -> dict[str, Any]:
-    """What the form says of a campaign that stands."""
+def initial_settings(campaign: Campaign) -> dict[str, Any]:
+    """Return the values with which the form of an existing campaign is filled."""
     deadline = campaign.deadline
     other = campaign.practice_of if campaign.practice_of_id != campaign.pk else None
     return {
@@ -190,28 +185,28 @@ def initial_of(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-LARGEST = 7 * 1024 * 1024
-"""A little less than a form may have: more than that the site reads of nobody."""
-USES = (
-    ("gold", "Gold: mixed in among the others, never told apart"),
-    ("practice", "Practice: first of all, with feedback"),
+MAX_GOLD_FILE = 7 * 1024 * 1024
+"""Bytes of a file of gold answers, just under the limit of a request."""
+GOLD_USES = (
+    ("gold", "Gold: mixed in among the others, and looks like them"),
+    ("practice", "Practice: comes first, with feedback"),
 )
 
 
-class KnownForm(forms.Form):
+class GoldForm(forms.Form):
     use = forms.ChoiceField(
-        label="Their items become", choices=USES, widget=forms.RadioSelect, initial="gold"
+        label="Use their items as", choices=GOLD_USES, widget=forms.RadioSelect, initial="gold"
     )
     file = forms.FileField(
         label="Labels file",
-        help_text="JSON Lines or CSV: item, unit, variable, value, rater. meta.reason is told in "
-        "the feedback.",
+        help_text="JSON Lines or CSV: item, unit, variable, value, rater. The feedback shows "
+        "meta.reason.",
     )
 
     def clean_file(self) -> UploadedFile[Any]:
         file: UploadedFile[Any] = self.cleaned_data["file"]
-        if (file.size or 0) > LARGEST:
-            raise forms.ValidationError("It is larger than 7 MB; use set_known on the server.")
+        if (file.size or 0) > MAX_GOLD_FILE:
+            raise forms.ValidationError("This file exceeds 7 MB; use set_known on the server.")
         return file
 
 
@@ -220,51 +215,54 @@ class AdmitForm(forms.Form):
     reason = forms.CharField(max_length=MAX_ADMISSION_REASON)
 
 
-def take_file(campaign: Campaign, file: UploadedFile[Any], use: str) -> Known:
-    """The known answers of a file that was sent. Raises InputError, in which it has its own name.
+def store_gold_file(campaign: Campaign, file: UploadedFile[Any], use: str) -> Known:
+    """Store the gold answers of an uploaded file. Raises InputError if a line is wrong.
 
-    It is read from a place of our own: what somebody calls a file is no path.
+    The file is read from a temporary path, since an uploaded name is not trusted as a path.
     """
     is_csv = (file.name or "").lower().endswith(".csv")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "known.csv" if is_csv else "known.jsonl")
+        path = Path(folder, "gold.csv" if is_csv else "gold.jsonl")
         with path.open("wb") as written:
             for chunk in file.chunks():
                 written.write(chunk)
         return set_known([path], campaign, use)
 
 
-def told(error: InputError) -> str:
-    """An error about the file without the place where it was read."""
+def describe_file_error(error: InputError) -> str:
+    """Return the message of an error in the file, without the temporary path."""
     where = f"Line {error.place.line}: " if error.place.line else ""
     return f"{where}{error.wrong}; {error.mend}."
 
 
-ROLES = (
-    (User.Role.ANNOTATOR, "Annotator: labels, and sees their own work"),
-    (User.Role.RESEARCHER, "Researcher: labels too, and reads campaigns and reports"),
-    (User.Role.ADMIN, "Admin: looks after people and reads everything; does not label"),
+ACCOUNT_ROLES = (
+    (User.Role.ANNOTATOR, "Annotator: labels, and sees only their own work"),
+    (User.Role.RESEARCHER, "Researcher: also labels, and reads campaigns and reports"),
+    (User.Role.ADMIN, "Admin: manages people and reads everything, but does not label"),
 )
 CAMPAIGN_ROLES = (
-    (Membership.Role.ANNOTATOR, "Annotator: is given items"),
-    (Membership.Role.ADJUDICATOR, "Adjudicator: decides where people disagree, is given no items"),
-    (Membership.Role.RESEARCHER, "Researcher: reads its people, answers and reports"),
+    (Membership.Role.ANNOTATOR, "Annotator: labels items"),
+    (
+        Membership.Role.ADJUDICATOR,
+        "Adjudicator: decides where people disagree; labels no items",
+    ),
+    (Membership.Role.RESEARCHER, "Researcher: sees the campaign's people, answers and reports"),
 )
 POOLS = (
     (Campaign.Pool.OPEN, "Open: every account that may label takes part"),
-    (Campaign.Pool.NAMED, "Named: only its members take part, and only they and admins see it"),
+    (Campaign.Pool.NAMED, "Named: only members take part, and only members and admins see it"),
 )
 
 
 class InviteForm(forms.Form):
-    """Whom to invite, and to what."""
+    """An invitation to the site, perhaps to a campaign, too."""
 
-    role = forms.ChoiceField(label="Account", choices=ROLES, widget=forms.RadioSelect)
+    role = forms.ChoiceField(label="Account", choices=ACCOUNT_ROLES, widget=forms.RadioSelect)
     campaign = forms.ModelChoiceField(
         Campaign.objects.none(),
         required=False,
         empty_label="No campaign in particular",
-        help_text="Whoever has an account already can take part with it by the same link.",
+        help_text="A person who already has an account can use it with the same link.",
     )
     campaign_role = forms.ChoiceField(
         label="Role in the campaign", choices=CAMPAIGN_ROLES, widget=forms.RadioSelect
@@ -273,7 +271,7 @@ class InviteForm(forms.Form):
         label="For whom",
         required=False,
         max_length=150,
-        help_text="For your own list of invitations. It stands in no export.",
+        help_text="For your list of invitations. No export contains it.",
     )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -284,7 +282,7 @@ class InviteForm(forms.Form):
 
 
 class CampaignInviteForm(forms.Form):
-    """Whom to invite to a campaign."""
+    """An invitation to a campaign."""
 
     campaign_role = forms.ChoiceField(
         label="Role here", choices=CAMPAIGN_ROLES[:2], initial=Membership.Role.ANNOTATOR
@@ -293,12 +291,12 @@ class CampaignInviteForm(forms.Form):
 
 
 class JoinForm(forms.Form):
-    """What an invited person chooses."""
+    """The name and password that an invited person chooses."""
 
     name = forms.CharField(
         max_length=150,
         error_messages={"required": "Choose a name to log in with."},
-        help_text="To log in with. Your answers stand under a pseudonym, not under this name.",
+        help_text="To log in with. Your answers are stored under a pseudonym, not under this name.",
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
     )
     password = forms.CharField(
@@ -309,47 +307,47 @@ class JoinForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     again = forms.CharField(
-        label="The password again",
+        label="Repeat the password",
         strip=False,
         max_length=4096,
-        error_messages={"required": "Type the password a second time."},
+        error_messages={"required": "Repeat the password."},
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
 
     def clean(self) -> dict[str, Any]:
-        found = super().clean() or {}
-        given = found.get("password"), found.get("again")
-        if None not in given and given[0] != given[1]:
+        data = super().clean() or {}
+        first, second = data.get("password"), data.get("again")
+        if None not in (first, second) and first != second:
             self.add_error("again", "The two passwords differ; type both again.")
-        return found
+        return data
 
 
-class SettingsForm(forms.Form):
-    """Who takes part in a campaign, how much, and how long a place is held."""
+class ParticipationForm(forms.Form):
+    """The pool of a campaign, the items per person, and how long a slot is reserved."""
 
     pool = forms.ChoiceField(choices=POOLS, widget=forms.RadioSelect)
     hold_minutes = forms.IntegerField(
-        label="A place is held, in minutes",
+        label="Slot reserved for, in minutes",
         required=False,
         min_value=5,
         max_value=MAX_LEASE,
-        help_text="After the last sign of life it goes to somebody else. Empty: it is held for "
-        "good. 1440 is a day.",
+        help_text="This long after the person's last activity, the slot goes to another person. "
+        "Empty: no limit. 1440 is a day.",
     )
     items_per_person = forms.IntegerField(
-        label="Items for one person",
+        label="Items per person",
         required=False,
         min_value=1,
         max_value=10**6,
-        help_text="The most that one person answers. Empty: as many as there are.",
+        help_text="The maximum that one person answers. Empty: no limit.",
     )
 
 
 class MemberForm(forms.Form):
-    """A role for an account that is there."""
+    """A role in a campaign for an existing account."""
 
     account = forms.CharField(
-        max_length=150, error_messages={"required": "Give the name of an account."}
+        max_length=150, error_messages={"required": "Enter the name of an account."}
     )
     role = forms.ChoiceField(
         label="Role here", choices=CAMPAIGN_ROLES, initial=Membership.Role.ANNOTATOR
@@ -358,7 +356,8 @@ class MemberForm(forms.Form):
 
 class ReasonForm(forms.Form):
     reason = forms.CharField(
-        max_length=MAX_REASON, error_messages={"required": "Give a reason; the report says it."}
+        max_length=MAX_REASON,
+        error_messages={"required": "Give a reason; the report shows it."},
     )
 
 
@@ -366,37 +365,37 @@ class ProlificForm(forms.Form):
     """A campaign as a study on Prolific."""
 
     study_id = forms.CharField(
-        label="Study id", max_length=64, help_text="The last part of its address on Prolific."
+        label="Study ID", max_length=64, help_text="The last part of its address on Prolific."
     )
     completion_code = forms.CharField(
-        max_length=64, help_text="Shown to whoever has answered all items that they were given."
+        max_length=64, help_text="Shown to a participant who has answered all of their items."
     )
     most_people = forms.IntegerField(
         label="People",
         min_value=1,
         max_value=10_000,
-        help_text="As many as the study has places on Prolific; no more are let in.",
+        help_text="The number of places of the study on Prolific; further people are turned away.",
     )
 
 
 ITEM_ORDERS = (
     ("fixed", "The batch's order"),
-    ("random", "At random, another order for each person"),
-    ("blocked", "All items of a query together, the queries at random"),
+    ("random", "Random, a different order for each person"),
+    ("blocked", "Items of a query together, the queries in random order"),
 )
-ORDERS = (("", "As the protocol has it"), ("fixed", "Fixed"), ("random", "At random"))
+ORDERS = (("", "The protocol's order"), ("fixed", "Fixed"), ("random", "Random"))
 SAMPLINGS = (
-    ("", "As the protocol has it"),
-    ("shared", "The same drawn units for everybody"),
-    ("own", "Each person a draw of his own"),
+    ("", "The protocol's rule"),
+    ("shared", "One sample of units for all people"),
+    ("own", "A separate sample for each person"),
     ("all", "Every unit"),
 )
-POINTS_OF = (("answers", "Those that answers make, against the context of each"),)
+POINTS_OF = (("answers", "Points of the answers, against the context of each"),)
 ASSUMED = ("kappa", "prevalence", "icc", "correlation")
 
 
-class ChoiceForm(forms.Form):
-    """What a campaign is about: the rest of its form depends on it."""
+class TaskForm(forms.Form):
+    """The task and the batch of a new campaign, on which the rest of its form depends."""
 
     protocol = forms.ChoiceField(label="Task")
     batch = forms.ModelChoiceField(
@@ -410,47 +409,50 @@ class ChoiceForm(forms.Form):
         field.choices = [(name, protocol.title) for name, protocol in PROTOCOLS.items()]
 
 
-class CampaignForm(TermsForm):
-    """A campaign as somebody designs it in the browser; `design` once it is valid."""
+class CampaignForm(SettingsForm):
+    """A new campaign; `design` and `settings` read a valid form."""
 
-    name = forms.CharField(max_length=200, help_text="New among all campaigns; people see it.")
+    name = forms.CharField(max_length=200, help_text="Unique among campaigns; people see it.")
     raters_per_item = forms.IntegerField(
-        label="People on an item",
+        label="People per item",
         min_value=1,
         max_value=1000,
         initial=2,
-        help_text="Two is the least for agreement.",
+        help_text="Agreement needs at least two.",
     )
     overlap = forms.FloatField(
-        label="Share of items with all of them",
+        label="Share of items with all these people",
         initial=1,
         min_value=0,
         max_value=1,
-        help_text="The others get one person. 0.1 measures agreement cheaply.",
+        help_text="Other items get one person. 0.1 measures agreement cheaply.",
     )
     human_share = forms.FloatField(
         label="Share of queries for people",
         initial=1,
         min_value=0,
         max_value=1,
-        help_text="Drawn at random; judges are asked all, and estimates join both.",
+        help_text="A random sample. Judges answer all queries, and estimates combine both.",
     )
     development = forms.FloatField(
         label="Share of queries for development",
         required=False,
         min_value=0,
         max_value=1,
-        help_text="Prompts may be tuned on them; they stay out of what judges are measured by.",
+        help_text="For tuning prompts. Evaluations of judges leave these queries out.",
     )
     audit = forms.FloatField(
-        label="Share of queries kept for an audit",
+        label="Share of queries for an audit",
         required=False,
         min_value=0,
         max_value=1,
-        help_text="They stay aside for a later look.",
+        help_text="Left aside until the audit.",
     )
     seed = forms.IntegerField(
-        initial=0, min_value=0, max_value=2**31 - 1, help_text="All draws depend on it alone."
+        initial=0,
+        min_value=0,
+        max_value=2**31 - 1,
+        help_text="It alone determines the sample.",
     )
     items = forms.ChoiceField(
         label="Order of items", choices=ITEM_ORDERS, initial="fixed", widget=forms.RadioSelect
@@ -464,11 +466,11 @@ class CampaignForm(TermsForm):
         required=False,
         min_value=1,
         max_value=MOST_PEOPLE,
-        help_text="For the dry run. Empty: as many as an item asks for.",
+        help_text="For the preview. Empty: the number of people per item.",
     )
     kappa = forms.FloatField(label="True kappa", required=False)
     prevalence = forms.FloatField(label="Share of yes", required=False)
-    icc = forms.FloatField(label="Likeness of units of a query", required=False)
+    icc = forms.FloatField(label="Correlation within a query", required=False)
     correlation = forms.FloatField(label="Correlation of judge and people", required=False)
 
     def __init__(self, *args: Any, user: User, protocol: str, batch: Batch, **kwargs: Any) -> None:
@@ -476,7 +478,7 @@ class CampaignForm(TermsForm):
         self.user, self.batch, self.protocol = user, batch, PROTOCOLS[protocol]
         self.offer_practice(user)
         self._offer_variables()
-        for name, field in self._own_fields():
+        for name, field in self._option_fields():
             self.fields[name] = field
         for name in ASSUMED:
             self.fields[name].initial = getattr(Assumptions(), name)
@@ -489,9 +491,9 @@ class CampaignForm(TermsForm):
         field.choices = [(name, f"{own[name].question} ({name})") for name in names]
         field.initial = [name for name in names if not own[name].optional]
 
-    def _own_fields(self) -> Iterator[tuple[str, forms.Field]]:
-        """The options that this protocol heeds."""
-        protocol, first = self.protocol, self._before()
+    def _option_fields(self) -> Iterator[tuple[str, forms.Field]]:
+        """Yield a field for each option that this protocol uses."""
+        protocol, first = self.protocol, self._prerequisites()
         if protocol.sampled:
             yield (
                 "sampling",
@@ -500,7 +502,7 @@ class CampaignForm(TermsForm):
             yield (
                 "per_passage",
                 forms.IntegerField(
-                    label="Units drawn", initial=2, min_value=1, max_value=2**31 - 1
+                    label="Units sampled", initial=2, min_value=1, max_value=2**31 - 1
                 ),
             )
         if "passages" in protocol.needs:
@@ -508,13 +510,13 @@ class CampaignForm(TermsForm):
                 "passages",
                 _text(
                     "Passages shown",
-                    "all, relevant, or relevant:CAMPAIGN for what people of that "
-                    "campaign found relevant.",
+                    "all, relevant, or relevant:CAMPAIGN for the passages that people "
+                    "in that campaign found relevant.",
                     initial="all",
                 ),
             )
         if protocol.readings:
-            points = [("", "The query's, against their source"), *POINTS_OF]
+            points = [("", "Points of the query, against their source"), *POINTS_OF]
             yield "points", forms.ChoiceField(label="Points", required=False, choices=points)
         if first is not None:
             yield (
@@ -523,7 +525,7 @@ class CampaignForm(TermsForm):
                     label="Comes after",
                     required=False,
                     choices=[("", "Nothing"), *first],
-                    help_text="An item waits until its query is done there. Roles are that one's.",
+                    help_text="Items wait until their query is done there; splits come from there.",
                 ),
             )
         if protocol.sampled and first:
@@ -532,33 +534,35 @@ class CampaignForm(TermsForm):
             yield (
                 "strata",
                 forms.ChoiceField(
-                    label="Draw by the labels of", required=False, choices=[("", "People"), *names]
+                    label="Stratify by labels from",
+                    required=False,
+                    choices=[("", "People"), *names],
                 ),
             )
         if protocol.name == "grounded-answer":
             gates = [("", "All answers"), ("gap", "Answers whose sentences leave a gap")]
             yield "gate", forms.ChoiceField(label="Second round of", required=False, choices=gates)
         if any(variable.name == "category" for variable in protocol.variables):
-            yield "categories", _text("Categories", "Parted by commas. Empty: the 25 of GaRAGe.")
+            yield "categories", _text("Categories", "Separated by commas. Empty: the 25 of GaRAGe.")
         yield (
             "validates",
             _text(
-                "Shows the verdicts of a judge",
-                "JUDGE, or JUDGE@CAMPAIGN: people confirm or correct "
-                "what it said, and their labels stay out of agreement.",
+                "Shows labels from a judge",
+                "JUDGE, or JUDGE@CAMPAIGN: people confirm or correct the judge's labels. "
+                "Agreement leaves these people's labels out.",
             ),
         )
 
-    def _before(self) -> list[tuple[str, str]] | None:
-        """The campaigns that this one could follow; None where its protocol follows none."""
+    def _prerequisites(self) -> list[tuple[str, str]] | None:
+        """Return the possible prerequisites, or None if the protocol allows none."""
         follows = RULES.get(self.protocol.name)
         if follows is None:
             return None
-        fit = readable(self.user).filter(batch=self.batch, protocol__in=follows.after)
-        return [(name, name) for name in fit.order_by("name").values_list("name", flat=True)]
+        possible = readable(self.user).filter(batch=self.batch, protocol__in=follows.after)
+        return [(name, name) for name in possible.order_by("name").values_list("name", flat=True)]
 
     def design(self) -> Design:
-        """Raises DesignError."""
+        """Return the design. Raises DesignError."""
         data = self.cleaned_data
         options = {
             option.name: value
@@ -570,7 +574,7 @@ class CampaignForm(TermsForm):
     def _option(self, name: str) -> Any:
         value = self.cleaned_data.get(name)
         if name == "variables":
-            # All that a protocol asks by itself is no choice.
+            # The protocol's own variables need no option.
             usual = self.fields["variables"].initial
             return () if not value or sorted(value) == sorted(usual) else tuple(value)
         if name == "categories":
@@ -578,12 +582,12 @@ class CampaignForm(TermsForm):
         return value.strip() if isinstance(value, str) else value
 
     def assumptions(self) -> Assumptions:
-        """Raises AssumptionError."""
-        given = {name: self.cleaned_data.get(name) for name in ASSUMED}
-        return Assumptions(**{name: value for name, value in given.items() if value is not None})
+        """Return the assumptions of the preview. Raises AssumptionError."""
+        values = {name: self.cleaned_data.get(name) for name in ASSUMED}
+        return Assumptions(**{name: value for name, value in values.items() if value is not None})
 
     def own(self) -> list[forms.BoundField]:
-        """The fields that depend on the protocol, in their order."""
+        """Return the fields that depend on the protocol, in their order."""
         names = (
             "sampling",
             "per_passage",

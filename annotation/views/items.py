@@ -1,4 +1,4 @@
-"""The item page, the parts of it that are loaded later, and the correction of one's own nuggets."""
+"""The item page, its parts that load later, and the editing of one's own highlights."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ from annotation.presentation import blinding_of, ordered_texts, present, schema
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import basis_of
 from annotation.registry import declared
-from annotation.views.protocol_pages import page_of
+from annotation.views.protocol_pages import page_for
 from datasets.access import role_required
+
+UNSUBMITTED = "you have started to revise this report; submit that first, or it would be lost"
 
 
 @require_safe
 @role_required(*MAY_WORK)
 def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     user = user_of(request)
-    assignment, beside = with_neighbours(user, uid)
+    assignment, neighbours = with_neighbours(user, uid)
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
-    there, page = read_draft_state(assignment), page_of(declared(campaign).slug)
+    saved, page = read_draft_state(assignment), page_for(declared(campaign).slug)
     texts = ordered_texts(assignment, spec)
     blinding = blinding_of(assignment, spec)
-    sheet = sheet_of(asked, spec, blinding.units, blinding.hidden(there.payload), texts)
+    sheet = sheet_of(asked, spec, blinding.units, blinding.hidden(saved.payload), texts)
     context = {
         "assignment": assignment,
         "campaign": campaign,
@@ -45,17 +47,17 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "page": page,
         "sheet": sheet,
         "basis": basis_of(asked, spec, blinding.units.values(), shown_beside(assignment)),
-        "standing": there,
+        "saved": saved,
         "verdicts": judge_answers_for(assignment, spec, blinding),
         "verdicts_placed": set(),
         "progress": progress_here(user, campaign),
-        "number": beside.number,
-        "previous": beside.previous,
-        "following": beside.following,
+        "number": neighbours.number,
+        "previous": neighbours.previous,
+        "following": neighbours.following,
         **page.facts(assignment, spec, sheet),
     }
     response = render(request, page.template, context)
-    # A page from the browser's own store would show an older version as if it were the newest.
+    # A page from the browser's cache would show an older version as the newest.
     patch_cache_control(response, no_store=True, private=True)
     return response
 
@@ -70,60 +72,57 @@ def guideline(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 @require_safe
 @role_required(*MAY_WORK)
-def how_far(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    """The progress in the page's foot, asked for again when a late answer got through."""
+def work_progress(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """Render the progress in the page's footer, which the page reloads after a delayed answer."""
     user = user_of(request)
     campaign = my_assignment(user, uid).item.campaign
     numbers = progress_here(user, campaign)
     return render(request, "work/_progress.html", {"progress": numbers})
 
 
-BEGUN = "you have begun to revise this report; submit that first, or it would be lost"
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*MAY_WORK)
 def nugget(request: HttpRequest, uid: uuid.UUID, place: int) -> HttpResponse:
-    """`uid` is one's own answered report, `place` that of the question in it."""
-    there = _mine(request, uid, place)
-    mends = request.method == "POST"
-    response = _mended(request.POST, there, place) if mends else _shown(request, there)
+    """Show or store the highlights of question number `place` of one's own answered report."""
+    found = _find_editable(request, uid, place)
+    stores = request.method == "POST"
+    response = _store(request.POST, found, place) if stores else _show(request, found)
     patch_cache_control(response, no_store=True, private=True)
     return response
 
 
-def _mine(request: HttpRequest, uid: uuid.UUID, place: int) -> Editable:
-    there = editable(my_assignment(user_of(request), uid), place)
-    if there is None:
+def _find_editable(request: HttpRequest, uid: uuid.UUID, place: int) -> Editable:
+    found = editable(my_assignment(user_of(request), uid), place)
+    if found is None:
         raise Http404
-    return there
+    return found
 
 
-def _shown(request: HttpRequest, there: Editable) -> HttpResponse:
-    quotes = json.dumps(there.quotes, ensure_ascii=False)
-    return render(request, "work/_nugget.html", {"nugget": there, "quotes": quotes})
+def _show(request: HttpRequest, found: Editable) -> HttpResponse:
+    quotes = json.dumps(found.quotes, ensure_ascii=False)
+    return render(request, "work/_nugget.html", {"nugget": found, "quotes": quotes})
 
 
-def _mended(form: QueryDict, there: Editable, place: int) -> JsonResponse:
+def _store(form: QueryDict, found: Editable, place: int) -> JsonResponse:
     try:
         evidence = _json(form.get("evidence"))
-        outcome = correct_nugget(there, evidence, _circumstances(form))
+        outcome = correct_nugget(found, evidence, _circumstances(form))
     except RefusedError as error:
         return JsonResponse({"problems": [asdict(p) for p in error.problems]}, status=422)
     except StaleDraftError:
-        return JsonResponse({"problems": [asdict(Problem("", "", BEGUN))]}, status=422)
+        return JsonResponse({"problems": [asdict(Problem("", "", UNSUBMITTED))]}, status=422)
     except ConflictError:
-        now = editable(there.assignment, place) or there
-        standing = {"revision": now.response.revision, "quotes": now.quotes, "answer": now.answer}
-        return JsonResponse({**standing, "saved_at": now.response.created_at}, status=409)
-    stands = outcome.response
-    return JsonResponse({"revision": stands.revision, "saved_at": stands.created_at})
+        now = editable(found.assignment, place) or found
+        current = {"revision": now.response.revision, "quotes": now.quotes, "answer": now.answer}
+        return JsonResponse({**current, "saved_at": now.response.created_at}, status=409)
+    stored = outcome.response
+    return JsonResponse({"revision": stored.revision, "saved_at": stored.created_at})
 
 
 def _circumstances(form: QueryDict) -> Circumstances:
     seen, key = form.get("seen", ""), form.get("key", "")
     if not seen.isdecimal() or len(seen) > 9:
-        raise RefusedError([Problem("", "seen", "is not the revision that was seen")])
+        raise RefusedError([Problem("", "seen", "is not a revision number")])
     try:
         return Circumstances(key=str(uuid.UUID(key)), seen=int(seen))
     except ValueError as error:

@@ -47,18 +47,28 @@ from annotation.views.forms import (
     InviteForm,
     JoinForm,
     MemberForm,
+    ParticipationForm,
     ProlificForm,
     ReasonForm,
-    SettingsForm,
 )
 from annotation.views.work import next_address
 from audit.recording import folded
 from datasets.access import client_address, role_required
 from datasets.api.throttling import seconds_to_wait
+from datasets.text import as_sentence
 
 PAGE = 50
-SHOWN = 50
-OWN = "this is your own account; let another admin do it"
+MAX_INVITATIONS = 50
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
+INITIAL = {"role": User.Role.ANNOTATOR, "campaign_role": "annotator"}
+OWN_ACCOUNT = "you cannot change your own account; ask another admin"
+LOGGED_IN = "you are logged in with an account; log out, then open the link again"
+TOO_MANY = "The limit is sixty invitations per hour. Try again later."
+TOO_OFTEN = "Too many attempts came from your network address. Try again within the hour."
+
+Act = Callable[[User, HttpRequest], object]
+MemberAct = Callable[[Campaign, HttpRequest], None]
 
 
 @require_safe
@@ -70,7 +80,7 @@ def people(request: HttpRequest) -> HttpResponse:
         "page": page,
         "guests": guests,
         "number_of_guests": User.objects.filter(is_guest=True).count(),
-        "invitations": invitations_of(user_of(request))[:SHOWN],
+        "invitations": invitations_of(user_of(request))[:MAX_INVITATIONS],
     }
     return render(request, "people/list.html", context)
 
@@ -78,35 +88,34 @@ def people(request: HttpRequest) -> HttpResponse:
 @require_safe
 @role_required(User.Role.ADMIN)
 def person(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, _account(pk))
+    return _account_page(request, _account(pk))
 
 
 @require_POST
 @role_required(User.Role.ADMIN)
-def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another role or pseudonym, an end of sessions, switched off or on, forgotten."""
-    user, wanted = _account(pk), request.POST.get("order", "")
-    act = ORDERS.get(wanted)
+def change_account(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change role or pseudonym, end sessions, disable, enable or delete, as `order` says."""
+    user, order = _account(pk), request.POST.get("order", "")
+    act = ACCOUNT_ORDERS.get(order)
     if act is None:
         return redirect("person", pk)
     try:
-        if user == request.user and wanted in ("role", "off", "forget"):
-            raise PeopleError(OWN)
+        if user == request.user and order in ("role", "off", "forget"):
+            raise PeopleError(OWN_ACCOUNT)
         act(user, request)
     except PeopleError as error:
-        return _page(request, user, f"{str(error)[:1].upper()}{str(error)[1:]}.", 409)
-    return redirect("people") if wanted == "forget" else redirect("person", pk)
+        return _account_page(request, user, as_sentence(error), 409)
+    return redirect("people") if order == "forget" else redirect("person", pk)
 
 
 def _forget(user: User, request: HttpRequest) -> None:
-    """Nobody's finger slips that far: the name has to be typed."""
+    """Delete an account, if its name was typed as a confirmation."""
     if request.POST.get("name", "").strip() != user.username:
         raise PeopleError("type the account's name to delete it")
     accounts.forget(user)
 
 
-Act = Callable[[User, HttpRequest], object]
-ORDERS: dict[str, Act] = {
+ACCOUNT_ORDERS: dict[str, Act] = {
     "role": lambda user, request: accounts.change_role(user, request.POST.get("role", "")),
     "off": lambda user, request: accounts.switch_off(user),
     "on": lambda user, request: accounts.switch_on(user),
@@ -116,7 +125,9 @@ ORDERS: dict[str, Act] = {
 }
 
 
-def _page(request: HttpRequest, user: User, wrong: str = "", status: int = 200) -> HttpResponse:
+def _account_page(
+    request: HttpRequest, user: User, wrong: str = "", status: int = 200
+) -> HttpResponse:
     rater = Rater.objects.select_related("user").filter(user=user).first()
     context = {
         "account": user,
@@ -130,11 +141,11 @@ def _page(request: HttpRequest, user: User, wrong: str = "", status: int = 200) 
 
 
 def _campaigns(user: User, rater: Rater | None) -> list[dict[str, Any]]:
-    """The campaigns in which somebody has a role or an answer, with both."""
+    """Return the campaigns in which an account has a role or an assignment, with both."""
     roles = {each.campaign_id: each for each in user.memberships.all()}
-    mine = Assignment.objects.filter(rater=rater) if rater else Assignment.objects.none()
+    assignments = Assignment.objects.filter(rater=rater) if rater else Assignment.objects.none()
     counted = (
-        mine.order_by()
+        assignments.order_by()
         .values_list("item__campaign")
         .annotate(
             done=Count("pk", filter=Q(status="done")),
@@ -142,8 +153,8 @@ def _campaigns(user: User, rater: Rater | None) -> list[dict[str, Any]]:
         )
     )
     counts = {pk: (done, held) for pk, done, held in counted}
-    out = Exclusion.objects.filter(rater=rater, undone_at=None) if rater else ()
-    reasons = {each.campaign_id: each.reason for each in out}
+    exclusions = Exclusion.objects.filter(rater=rater, undone_at=None) if rater else ()
+    reasons = {each.campaign_id: each.reason for each in exclusions}
     return [
         {
             "campaign": campaign,
@@ -160,12 +171,6 @@ def _account(pk: int) -> User:
     return get_object_or_404(User, pk=pk)
 
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
-TOO_MANY = "Sixty invitations an hour are the most. Come again a little later."
-TOO_OFTEN = "Too many tries came from your address. Come again within the hour."
-INITIAL = {"role": User.Role.ANNOTATOR, "campaign_role": "annotator"}
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(User.Role.ADMIN)
 def new_invitation(request: HttpRequest) -> HttpResponse:
@@ -179,17 +184,18 @@ def new_invitation(request: HttpRequest) -> HttpResponse:
         form.add_error(None, TOO_MANY)
         return _form_page(request, form, 429)
     try:
-        made = invite(by=user, **form.cleaned_data)
+        created = invite(by=user, **form.cleaned_data)
     except PeopleError as error:
-        form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        form.add_error(None, as_sentence(error))
         return _form_page(request, form, 422)
-    return show_link(request, made, reverse("people"))
+    return show_link(request, created, reverse("people"))
 
 
-def show_link(request: HttpRequest, made: NewInvitation, back: str) -> HttpResponse:
-    """The link, this once: only its digest is kept."""
-    address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
-    context = {"invitation": made.invitation, "address": address, "back": back, "life": LIFE.days}
+def show_link(request: HttpRequest, created: NewInvitation, back: str) -> HttpResponse:
+    """Show the link once, since only its digest is stored."""
+    address = request.build_absolute_uri(f"{reverse('join')}?key={created.key}")
+    invitation = created.invitation
+    context = {"invitation": invitation, "address": address, "back": back, "life": LIFE.days}
     return render(request, "people/invited.html", context)
 
 
@@ -199,7 +205,7 @@ def _form_page(request: HttpRequest, form: InviteForm, status: int = 200) -> Htt
 
 @require_POST
 @role_required(User.Role.RESEARCHER, User.Role.ADMIN)
-def take_back(request: HttpRequest, pk: int) -> HttpResponse:
+def revoke_invitation(request: HttpRequest, pk: int) -> HttpResponse:
     user = user_of(request)
     invitation = get_object_or_404(invitations_of(user), pk=pk)
     revoke(invitation)
@@ -210,16 +216,20 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def accept_invitation(request: HttpRequest) -> HttpResponse:
-    """The page behind a link. To look at it uses nothing up: programs look at links, too."""
+    """Show the page behind a link, or accept the invitation.
+
+    A GET does not use the invitation up, since programs open links, too.
+    """
     invitation = invitation_of(request.GET.get("key", ""))
     if invitation is None:
         raise Http404
     if invitation.state != "open":
-        return _over(request, invitation)
-    form = JoinForm(request.POST if request.method == "POST" and not _is_here(request) else None)
+        return render(request, "people/join_over.html", {"invitation": invitation}, status=410)
+    makes_account = request.method == "POST" and not request.user.is_authenticated
+    form = JoinForm(request.POST if makes_account else None)
     if request.method != "POST":
         return _join_page(request, invitation, form)
-    # Whoever has a link could try for ever which names there are.
+    # Without a limit, a link would let its holder probe which account names exist.
     wait = seconds_to_wait("join", client_address(request))
     if wait is not None:
         refused = _join_page(request, invitation, form, TOO_OFTEN, 429)
@@ -238,24 +248,15 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
                 form.add_error(name, problem)
         return _join_page(request, invitation, form, status=422)
     except PeopleError as error:
-        wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        return _join_page(request, invitation, form, wrong, 409)
+        return _join_page(request, invitation, form, as_sentence(error), 409)
     return redirect("home")
 
 
 def _make_account(request: HttpRequest, invitation: Invitation, form: JoinForm) -> None:
-    given = form.cleaned_data
-    user = accept(invitation, given["name"], given["password"])
+    data = form.cleaned_data
+    user = accept(invitation, data["name"], data["password"])
     with folded():
         login(request, user, backend=BACKEND)
-
-
-def _is_here(request: HttpRequest) -> bool:
-    return bool(request.user.is_authenticated)
-
-
-def _over(request: HttpRequest, invitation: Invitation) -> HttpResponse:
-    return render(request, "people/join_over.html", {"invitation": invitation}, status=410)
 
 
 def _join_page(
@@ -263,11 +264,6 @@ def _join_page(
 ) -> HttpResponse:
     context = {"invitation": invitation, "form": form, "wrong": wrong}
     return render(request, "people/join.html", context, status=status)
-
-
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
-
-MemberAct = Callable[[Campaign, HttpRequest], None]
 
 
 @require_safe
@@ -278,102 +274,100 @@ def campaign_people(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @role_required(*READERS)
-def order(request: HttpRequest, pk: int) -> HttpResponse:
-    """Settings, members, exclusions, places and Prolific, each by its own small form."""
-    campaign, wanted = _campaign(request, pk), request.POST.get("order", "")
-    act = MEMBER_ORDERS.get(wanted)
+def change_people(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change settings, members, exclusions, slots or Prolific, as `order` says."""
+    campaign, order = _campaign(request, pk), request.POST.get("order", "")
+    act = MEMBER_ORDERS.get(order)
     if act is None:
         return redirect("campaign-people", pk)
     try:
         act(campaign, request)
     except _FormError as error:
-        return _campaign_page(request, campaign, {wanted: error.form}, status=422)
+        return _campaign_page(request, campaign, {order: error.form}, status=422)
     except PeopleError as error:
-        return _campaign_page(request, campaign, wrong=_sentence(error), status=409)
+        return _campaign_page(request, campaign, wrong=as_sentence(error), status=409)
     return redirect("campaign-people", pk)
 
 
 @require_POST
 @role_required(*READERS)
-def invite_here(request: HttpRequest, pk: int) -> HttpResponse:
+def invite_to_campaign(request: HttpRequest, pk: int) -> HttpResponse:
     campaign, user = _campaign(request, pk), user_of(request)
     form = CampaignInviteForm(request.POST)
     if not form.is_valid():
         return _campaign_page(request, campaign, {"invite": form}, status=422)
     if seconds_to_wait("invite", user.pk) is not None:
         return _campaign_page(request, campaign, {"invite": form}, TOO_MANY, 429)
-    made = invite(User.Role.ANNOTATOR, campaign, by=user, **form.cleaned_data)
-    return show_link(request, made, reverse("campaign-people", args=[pk]))
+    created = invite(User.Role.ANNOTATOR, campaign, by=user, **form.cleaned_data)
+    return show_link(request, created, reverse("campaign-people", args=[pk]))
 
 
 class _FormError(Exception):
-    """A form that cannot be taken as it is."""
+    """An invalid form."""
 
     def __init__(self, form: forms.Form) -> None:
         self.form = form
         super().__init__(str(form.errors))
 
 
-def _valid(form: forms.Form) -> dict[str, Any]:
+def _clean(form: forms.Form) -> dict[str, Any]:
     if not form.is_valid():
         raise _FormError(form)
     return form.cleaned_data
 
 
-def _settings(campaign: Campaign, request: HttpRequest) -> None:
-    given = _valid(SettingsForm(request.POST))
+def _change_participation(campaign: Campaign, request: HttpRequest) -> None:
+    data = _clean(ParticipationForm(request.POST))
     with membership.recorded_change(campaign):
-        if given["hold_minutes"] != campaign.hold_minutes:
-            set_lease(campaign, given["hold_minutes"])
-        if given["pool"] != campaign.pool:
-            membership.set_pool(campaign, given["pool"], user_of(request))
-        membership.set_most_items(campaign, given["items_per_person"])
+        if data["hold_minutes"] != campaign.hold_minutes:
+            set_lease(campaign, data["hold_minutes"])
+        if data["pool"] != campaign.pool:
+            membership.set_pool(campaign, data["pool"], user_of(request))
+        membership.set_most_items(campaign, data["items_per_person"])
 
 
-def _add(campaign: Campaign, request: HttpRequest) -> None:
+def _add_member(campaign: Campaign, request: HttpRequest) -> None:
     form = MemberForm(request.POST)
-    given = _valid(form)
-    user = User.objects.filter(username=given["account"].strip()).first()
+    data = _clean(form)
+    user = User.objects.filter(username=data["account"].strip()).first()
     if user is None:
-        form.add_error("account", "There is no account of this name; invite the person.")
+        form.add_error("account", "No account has this name; invite the person.")
         raise _FormError(form)
-    membership.add_member(campaign, user, given["role"], user_of(request))
+    membership.add_member(campaign, user, data["role"], user_of(request))
 
 
-def _remove(campaign: Campaign, request: HttpRequest) -> None:
+def _remove_member(campaign: Campaign, request: HttpRequest) -> None:
     rows = campaign.memberships.select_related("user").filter(pk=_number(request, "member"))
     for member in rows:
         if member.user == request.user:
-            raise PeopleError("you cannot put yourself out; ask another researcher or an admin")
+            raise PeopleError("you cannot remove yourself; ask another researcher or an admin")
         membership.end_membership(campaign, member.user, user_of(request))
 
 
 def _exclude(campaign: Campaign, request: HttpRequest) -> None:
-    rater, given = _rater(campaign, request), _valid(ReasonForm(request.POST))
-    membership.exclude(campaign, rater, given["reason"], user_of(request))
+    rater, data = _rater(campaign, request), _clean(ReasonForm(request.POST))
+    membership.exclude(campaign, rater, data["reason"], user_of(request))
 
 
 def _include(campaign: Campaign, request: HttpRequest) -> None:
     membership.include(campaign, _rater(campaign, request), user_of(request))
 
 
-def _free(campaign: Campaign, request: HttpRequest) -> None:
+def _release_slots(campaign: Campaign, request: HttpRequest) -> None:
     free(campaign, _number(request, "rater"))
 
 
-def _study(campaign: Campaign, request: HttpRequest) -> None:
+def _set_prolific_study(campaign: Campaign, request: HttpRequest) -> None:
     form = ProlificForm(request.POST)
-    given = _valid(form)
+    data = _clean(form)
     try:
-        prolific.set_study(
-            campaign, given["study_id"], given["completion_code"], given["most_people"]
-        )
+        prolific.set_study(campaign, data["study_id"], data["completion_code"], data["most_people"])
     except PeopleError as error:
-        form.add_error(None, _sentence(error))
+        form.add_error(None, as_sentence(error))
         raise _FormError(form) from error
 
 
-def _ended(campaign: Campaign, request: HttpRequest) -> None:
+def _end_participant(campaign: Campaign, request: HttpRequest) -> None:
     status = request.POST.get("status", "")
     study = getattr(campaign, "prolific", None)
     if study is None or status not in (prolific.Status.RETURNED, prolific.Status.TIMED_OUT):
@@ -383,14 +377,14 @@ def _ended(campaign: Campaign, request: HttpRequest) -> None:
 
 
 MEMBER_ORDERS: dict[str, MemberAct] = {
-    "settings": _settings,
-    "add": _add,
-    "remove": _remove,
+    "settings": _change_participation,
+    "add": _add_member,
+    "remove": _remove_member,
     "exclude": _exclude,
     "include": _include,
-    "free": _free,
-    "prolific": _study,
-    "ended": _ended,
+    "free": _release_slots,
+    "prolific": _set_prolific_study,
+    "ended": _end_participant,
 }
 
 
@@ -403,43 +397,43 @@ def _campaign_page(
 ) -> HttpResponse:
     bound, study = bound or {}, getattr(campaign, "prolific", None)
     if "exclude" in bound:
-        wrong = "Give a reason; the report says it."
+        wrong = "Give a reason; the report shows it."
     context = {
         "campaign": campaign,
         "rows": campaign_raters(campaign),
         "members": campaign.memberships.filter(ended_at=None).select_related("user", "by"),
-        "invitations": invitations_of(user_of(request)).filter(campaign=campaign)[:SHOWN],
-        "settings": bound.get("settings") or SettingsForm(initial=_settings_of(campaign)),
+        "invitations": invitations_of(user_of(request)).filter(campaign=campaign)[:MAX_INVITATIONS],
+        "settings": bound.get("settings") or ParticipationForm(initial=_initial(campaign)),
         "add": bound.get("add") or MemberForm(),
         "invite": bound.get("invite") or CampaignInviteForm(),
         "study": study,
-        "prolific": bound.get("prolific") or ProlificForm(initial=_study_of(study)),
-        "entry": _entry(request, campaign),
+        "prolific": bound.get("prolific") or ProlificForm(initial=_initial_study(study)),
+        "entry": _entry_address(request, campaign),
         "participants": prolific.participants(study) if study else [],
         "wrong": wrong,
     }
     return render(request, "people/campaign.html", context, status=status)
 
 
-def _settings_of(campaign: Campaign) -> dict[str, Any]:
+def _initial(campaign: Campaign) -> dict[str, Any]:
     names = ("pool", "hold_minutes", "items_per_person")
     return {name: getattr(campaign, name) for name in names}
 
 
-def _study_of(study: Any) -> dict[str, Any]:
+def _initial_study(study: Any) -> dict[str, Any]:
     names = ("study_id", "completion_code", "most_people")
     return {name: getattr(study, name) for name in names} if study else {}
 
 
-def _entry(request: HttpRequest, campaign: Campaign) -> str:
+def _entry_address(request: HttpRequest, campaign: Campaign) -> str:
     address = request.build_absolute_uri(reverse("prolific", args=[campaign.pk]))
     return f"{address}{prolific.ENTRY}"
 
 
 def _rater(campaign: Campaign, request: HttpRequest) -> Rater:
-    """One of those who were asked anything here; of others not even the name is told."""
-    here = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
-    return get_object_or_404(here, pk=_number(request, "rater"))
+    """Return a rater with an assignment here. Raises Http404 for others, so that no name leaks."""
+    raters = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
+    return get_object_or_404(raters, pk=_number(request, "rater"))
 
 
 def _number(request: HttpRequest, name: str) -> int:
@@ -447,29 +441,22 @@ def _number(request: HttpRequest, name: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
-def _sentence(error: Exception) -> str:
-    return f"{str(error)[:1].upper()}{str(error)[1:]}."
-
-
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
     found = readable(user_of(request)).select_related("prolific", "batch")
     return get_object_or_404(found, pk=pk)
 
 
-OTHER = "you are logged in with an account; log out, then open the link again"
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
-def arrive(request: HttpRequest, pk: int) -> HttpResponse:
-    """What the study is; with a POST its beginning, or where somebody left it."""
+def enter_from_prolific(request: HttpRequest, pk: int) -> HttpResponse:
+    """Describe the study to a participant; on POST, start or continue it."""
     campaigns = Campaign.objects.filter(prolific__isnull=False).select_related("prolific")
     study = get_object_or_404(campaigns, pk=pk).prolific
     try:
         arrival = Arrival.read(request.GET)
-        _check_nobody_else(request)
+        _check_no_account(request)
         if request.method != "POST":
             return _prolific_page(request, study)
-        # Prolific signs nothing: whoever knows the study could make up people until it is full.
+        # Prolific signs no parameters, so a limit must prevent invented participants.
         wait = seconds_to_wait("arrive", client_address(request))
         if wait is not None:
             refused = _prolific_page(request, study, TOO_OFTEN, 429)
@@ -477,15 +464,15 @@ def arrive(request: HttpRequest, pk: int) -> HttpResponse:
             return refused
         user = enter(study, arrival)
     except PeopleError as error:
-        return _prolific_page(request, study, f"{str(error)[:1].upper()}{str(error)[1:]}.", 422)
+        return _prolific_page(request, study, as_sentence(error), 422)
     with folded():
         login(request, user, backend=BACKEND)
     return redirect(next_address(study.campaign, rater_of(user)))
 
 
-def _check_nobody_else(request: HttpRequest) -> None:
+def _check_no_account(request: HttpRequest) -> None:
     if isinstance(request.user, User) and not request.user.is_guest:
-        raise PeopleError(OTHER)
+        raise PeopleError(LOGGED_IN)
 
 
 def _prolific_page(

@@ -17,97 +17,100 @@ from annotation.models import Campaign, Rater, User
 from annotation.people.accounts import current_exclusions
 from annotation.people.membership import readable
 from annotation.presentation import schema
-from annotation.progress.flags import KINDS, Chosen, labels_of, shown
-from annotation.progress.status import person_of, standing, time_left
+from annotation.progress import find_person, forecast_end, get_status
+from annotation.progress.flags import LABEL_KINDS, LabelFilter, filter_labels, label_rows
 from datasets.access import role_required
 
 READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 STOP_POLLING = 286  # htmx's own status
-LONGEST_POLLED = 2 * 3600
-TALLEST = 24
+MAX_POLLING = 2 * 3600  # seconds
+BAR_HEIGHT = 24
+PAGE = 50
+MAX_ID = 2**63 - 1
+BLIND = "You have an open item in this campaign; answer it before you read the answers of others."
 
 
 @require_safe
 @role_required(*READERS)
 def campaign(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page; of a look by htmx only the part that moves."""
-    found = campaign_of(request, pk)
-    if is_over(request):
+    """Render the page, or for htmx only the part that changes."""
+    found = readable_campaign(request, pk)
+    if is_expired(request):
         return HttpResponse(status=STOP_POLLING)
-    stands = standing(found)
+    status = get_status(found)
     context = {
         **_shared(request, found),
-        "standing": stands,
-        "left": time_left(found, stands),
-        "days": bars(stands.days),
+        "status": status,
+        "left": forecast_end(found, status),
+        "days": draw_bars(status.days),
     }
-    part = "progress/_campaign.html" if is_look(request) else "progress/campaign.html"
+    part = "progress/_campaign.html" if is_polling(request) else "progress/campaign.html"
     return render(request, part, context)
 
 
 @require_safe
 @role_required(*READERS)
 def person(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
-    found = campaign_of(request, pk)
-    if is_over(request):
+    found = readable_campaign(request, pk)
+    if is_expired(request):
         return HttpResponse(status=STOP_POLLING)
-    known = person_of(found, rater)
-    if known is None:
+    status = find_person(found, rater)
+    if status is None:
         raise Http404
-    who, days = known
+    person, days = status
     context = {
         **_shared(request, found),
-        "person": who,
+        "person": person,
         "exclusion": current_exclusions(found).get(rater),
-        "days": bars(days),
+        "days": draw_bars(days),
     }
-    part = "progress/_person.html" if is_look(request) else "progress/person.html"
+    part = "progress/_person.html" if is_polling(request) else "progress/person.html"
     return render(request, part, context)
 
 
-def campaign_of(request: HttpRequest, pk: int) -> Campaign:
-    """A campaign that this account may read; another is not there."""
+def readable_campaign(request: HttpRequest, pk: int) -> Campaign:
+    """Return a campaign that this account may read. Raises Http404 for any other."""
     return get_object_or_404(
         readable(user_of(request)).select_related("batch", "practice_of"), pk=pk
     )
 
 
 def rater_of_campaign(found: Campaign, rater: int) -> Rater:
-    """A person who was given something in the campaign; another is not there."""
+    """Return a person with an assignment in the campaign. Raises Http404 for any other."""
     people = Rater.objects.filter(kind=Rater.Kind.HUMAN, assignments__item__campaign=found)
     return get_object_or_404(people.distinct(), pk=rater)
 
 
-def is_look(request: HttpRequest) -> bool:
+def is_polling(request: HttpRequest) -> bool:
     return "HX-Request" in request.headers
 
 
-def is_over(request: HttpRequest) -> bool:
-    """Whether a page asks again and again that somebody opened hours ago, and may have left."""
+def is_expired(request: HttpRequest) -> bool:
+    """Whether the request polls for a page that was opened hours ago."""
     text = request.GET.get("opened", "")
     opened = int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
-    return is_look(request) and 0 < opened < time.time() - LONGEST_POLLED
+    return is_polling(request) and 0 < opened < time.time() - MAX_POLLING
 
 
-def bars(days: Sequence[int]) -> list[dict[str, int]]:
-    """Each day's answers with its bar, a line where there were none; today's is the last."""
-    most, last, found = max(days, default=0) or 1, len(days) - 1, []
+def draw_bars(days: Sequence[int]) -> list[dict[str, int]]:
+    """Return each day's answers with the size of its bar, today last; no answers give a line."""
+    most, last, bars = max(days, default=0) or 1, len(days) - 1, []
     for n, number in enumerate(days):
-        height = max(1, -(-TALLEST * number // most))
-        found.append(
+        height = max(1, -(-BAR_HEIGHT * number // most))
+        bars.append(
             {
                 "number": number,
                 "ago": last - n,
                 "x": 9 * n,
                 "height": height,
-                "y": TALLEST + 2 - height,
+                "y": BAR_HEIGHT + 2 - height,
             }
         )
-    return found
+    return bars
 
 
 def _shared(request: HttpRequest, found: Campaign) -> dict[str, Any]:
-    opened = request.GET.get("opened", "") if is_look(request) else ""
+    opened = request.GET.get("opened", "") if is_polling(request) else ""
     return {
         "campaign": found,
         "blind": is_blind(user_of(request), found),
@@ -115,54 +118,49 @@ def _shared(request: HttpRequest, found: Campaign) -> dict[str, Any]:
     }
 
 
-PAGE = 50
-LARGEST = 2**63 - 1
-BLIND = "You have an open item in this campaign; answer it before you read what others said."
-
-
 class LabelsForm(forms.Form):
-    """What the address says; each name and value stands in a list of its own."""
+    """The filter in the address of the labels page."""
 
-    of = forms.ChoiceField(label="Labels", choices=list(KINDS.items()), required=False)
+    of = forms.ChoiceField(label="Labels", choices=list(LABEL_KINDS.items()), required=False)
     variable = forms.ChoiceField(required=False)
     value = forms.ChoiceField(required=False)
-    first = forms.IntegerField(required=False, min_value=0, max_value=LARGEST)
-    last = forms.IntegerField(required=False, min_value=0, max_value=LARGEST)
+    first = forms.IntegerField(required=False, min_value=0, max_value=MAX_ID)
+    last = forms.IntegerField(required=False, min_value=0, max_value=MAX_ID)
 
-    def __init__(self, data: Any, answers: dict[str, list[str]]) -> None:
+    def __init__(self, data: Any, codes: dict[str, list[str]]) -> None:
         super().__init__(data, auto_id="labels-%s")
-        values = sorted({value for of in answers.values() for value in of})
-        for name, there in (("variable", list(answers)), ("value", values)):
+        values = sorted({value for each in codes.values() for value in each})
+        for name, options in (("variable", list(codes)), ("value", values)):
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)
-            field.choices = [("", "All"), *((each, each) for each in there)]
+            field.choices = [("", "All"), *((each, each) for each in options)]
         self.fields["first"].widget = self.fields["last"].widget = forms.HiddenInput()
 
 
 @require_safe
 @role_required(*READERS)
 def labels(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
-    campaign = campaign_of(request, pk)
-    who = rater_of_campaign(campaign, rater)
-    context: dict[str, Any] = {"campaign": campaign, "rater": who}
+    campaign = readable_campaign(request, pk)
+    person = rater_of_campaign(campaign, rater)
+    context: dict[str, Any] = {"campaign": campaign, "rater": person}
     if is_blind(user_of(request), campaign):
         context["notice"] = BLIND
         return render(request, "progress/labels.html", context, status=403)
-    answers: dict[str, list[str]] = {}
+    codes: dict[str, list[str]] = {}
     for variable in schema(campaign).variables:
-        answers.setdefault(variable.name, []).extend(variable.answers)
-    form = LabelsForm({k: v for k, v in request.GET.items() if k != "page"}, answers)
+        codes.setdefault(variable.name, []).extend(variable.answers)
+    form = LabelsForm({k: v for k, v in request.GET.items() if k != "page"}, codes)
     context["form"] = form
     if not form.is_valid():
-        context["notice"] = "There are no such labels; choose again."
+        context["notice"] = "No such variable, value or kind of labels; choose again."
         return render(request, "progress/labels.html", context, status=422)
-    found = labels_of(campaign, who, Chosen(**form.cleaned_data))
+    found = filter_labels(campaign, person, LabelFilter(**form.cleaned_data))
     page = Paginator(found, PAGE).get_page(request.GET.get("page"))
     query = request.GET.copy()
     query.pop("page", None)
     context |= {
         "page": page,
-        "rows": shown(campaign, list(page.object_list)),
+        "rows": label_rows(campaign, list(page.object_list)),
         "query": query.urlencode(),
     }
     return render(request, "progress/labels.html", context)

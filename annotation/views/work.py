@@ -1,4 +1,4 @@
-"""Pages of a person's work: the list, the next item, going to an item, practice feedback."""
+"""Pages of a person's work: the list, the next item, an item by its number, practice feedback."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from annotation.people.membership import workable
 from annotation.people.prolific import completion
 from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
 from annotation.protocols.base import ItemSpec, Text, Variable
-from annotation.protocols.schema import Schema
 from annotation.registry import declared
 from datasets.access import role_required
 
 RECENT = 200
+MAX_DIGITS = 9
 
 
 @require_safe
@@ -44,13 +44,13 @@ def work(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     campaigns = list(workable(user).filter(open_now()))
     numbers = progress_of(user, campaigns)
-    done = _done(user, [campaign.pk for campaign in campaigns])
+    done = _submitted(user, [campaign.pk for campaign in campaigns])
     studies = [
         {
             "campaign": campaign,
             "title": declared(campaign).title,
             "progress": numbers[campaign.pk],
-            "waits_for": prerequisites.describe_waits(campaign),
+            "prerequisite": prerequisites.describe_waits(campaign),
             "done": done.get(campaign.pk, []),
         }
         for campaign in campaigns
@@ -74,24 +74,24 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
     user = user_of(request)
     numbers: Progress = progress_of(user, [campaign])[campaign.pk]
-    theirs = workable(user).filter(open_now())
-    if not theirs.filter(pk=pk).exists():
+    available = workable(user).filter(open_now())
+    if not available.filter(pk=pk).exists():
         if not numbers.own:
             raise Http404
         numbers = replace(numbers, free=0, waiting=0)
-    others = list(theirs.exclude(pk=pk))
+    others = list(available.exclude(pk=pk))
     context = {
         "campaign": campaign,
         "progress": numbers,
         "waiting": sum(p.left for p in progress_of(user, others).values()),
-        "waits_for": prerequisites.describe_waits(campaign),
+        "prerequisite": prerequisites.describe_waits(campaign),
         "completion": completion(user, campaign) if user.is_guest else None,
     }
     return render(request, "work/finished.html", context)
 
 
 def next_address(campaign: Campaign, rater: Rater) -> str:
-    """Where a person goes on in a campaign: the next item, taken for them, or the closing page."""
+    """Assign the person the next item; return its address, or that of the closing page."""
     return address_of(next_assignment(campaign, rater), campaign)
 
 
@@ -101,8 +101,8 @@ def address_of(assignment: Assignment | None, campaign: Campaign) -> str:
     return reverse("item", args=[assignment.uid])
 
 
-def _done(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
-    """The items that a person has submitted, the last `RECENT` of them, by campaign."""
+def _submitted(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
+    """Return the last `RECENT` items that a person has submitted, by campaign."""
     answers = Response.objects.filter(assignment=OuterRef("pk"))
     rows = (
         my_assignments(user)
@@ -120,23 +120,20 @@ def _done(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
     return found
 
 
-LONGEST = 9
-
-
 @require_safe
 @role_required(*MAY_WORK)
 def jump(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    """To item `number`; one beyond the last is the last, and no number stays where it is."""
+    """Go to item `number`, or to the last one if there are fewer; without a number, stay."""
     assignment = my_assignment(user_of(request), uid)
-    wanted = request.GET.get("number", "").strip()
-    if not wanted.isdecimal() or len(wanted) > LONGEST:
+    text = request.GET.get("number", "").strip()
+    if not text.isdecimal() or len(text) > MAX_DIGITS:
         return redirect("item", uid)
-    rows = _all_of(assignment).order_by("pk")
-    number = min(max(1, int(wanted)), rows.count())
+    rows = _rater_assignments(assignment).order_by("pk")
+    number = min(max(1, int(text)), rows.count())
     return redirect("item", rows.values_list("uid", flat=True)[number - 1])
 
 
-def _all_of(assignment: Assignment) -> QuerySet[Assignment]:
+def _rater_assignments(assignment: Assignment) -> QuerySet[Assignment]:
     return own(
         Assignment.objects.filter(
             rater=assignment.rater_id, item__campaign=assignment.item.campaign_id
@@ -145,14 +142,14 @@ def _all_of(assignment: Assignment) -> QuerySet[Assignment]:
 
 
 @dataclass(frozen=True)
-class Told:
-    """One known answer in the words of the page."""
+class FeedbackRow:
+    """One gold answer beside the person's own, as text."""
 
     heading: str
     text: str
     question: str
-    said: str
-    known: str
+    answer: str
+    gold: str
     reason: str
     is_right: bool
 
@@ -169,16 +166,16 @@ def feedback(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         raise Http404
     campaign, rater = assignment.item.campaign, assignment.rater
     spec = present(assignment.item)
-    told = score(campaign, rater, Item.Use.PRACTICE)
+    total = score(campaign, rater, Item.Use.PRACTICE)
     context = {
         "assignment": assignment,
         "campaign": campaign,
-        "rows": list(_told(assignment, spec)),
+        "rows": list(_feedback_rows(assignment, spec)),
         "texts": _texts(assignment, spec),
-        "score": told,
-        "passed": passes(campaign, told),
-        "percent": None if told.share is None else round(100 * told.share),
-        "wanted": None if campaign.qualify is None else round(100 * campaign.qualify),
+        "score": total,
+        "passed": passes(campaign, total),
+        "percent": None if total.share is None else round(100 * total.share),
+        "pass_mark": None if campaign.qualify is None else round(100 * campaign.qualify),
     }
     return render(request, "work/feedback.html", context)
 
@@ -188,30 +185,30 @@ def _texts(assignment: Assignment, spec: ItemSpec) -> list[tuple[str, Text]]:
     return [(text.heading or f"Text {n}", text) for n, text in enumerate(texts, start=1)]
 
 
-def _told(assignment: Assignment, spec: ItemSpec) -> Iterator[Told]:
+def _feedback_rows(assignment: Assignment, spec: ItemSpec) -> Iterator[FeedbackRow]:
     asked, units = schema(assignment.item.campaign), asked_units(assignment, spec)
-    turned = blinding_of(assignment, spec).turned
+    swapped = blinding_of(assignment, spec).swapped
     for each in compare_with_gold(assignment):
         unit = units[each.unit]
         variable = asked.variable(each.variable, unit.kind)
         if variable is not None:
-            yield _row(each, unit.text, variable, asked, turned)
+            yield _feedback_row(each, unit.text, variable, swapped)
 
 
-def _row(each: GoldComparison, text: str, variable: Variable, asked: Schema, turned: bool) -> Told:
-    return Told(
+def _feedback_row(each: GoldComparison, text: str, variable: Variable, swapped: bool) -> FeedbackRow:
+    return FeedbackRow(
         heading=variable.name,
         text=text,
         question=variable.question,
-        said=_word(variable, each.answer, turned) if each.answer is not None else "nothing",
-        known=_word(variable, each.gold, turned),
+        answer=_word(variable, each.answer, swapped) if each.answer is not None else "nothing",
+        gold=_word(variable, each.gold, swapped),
         reason=each.reason,
         is_right=each.is_correct,
     )
 
 
-def _word(variable: Variable, code: str, turned: bool) -> str:
-    """A code as people read it; a pair's sides are those that were shown."""
-    if turned:
+def _word(variable: Variable, code: str, swapped: bool) -> str:
+    """Return a code as text; in a swapped pair, first and second follow the page."""
+    if swapped:
         code = {"first": "second", "second": "first"}.get(code, code)
     return variable.words.get(code, code)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from annotation.answers.types import Detail
-from annotation.presentation import TURNED
+from annotation.presentation import SWAPPED_CODES
 from judging.answers.calls import storable_text
 from judging.backends.base import Answer, AskedVariable
 from judging.backends.logprobs import (
@@ -47,7 +47,7 @@ def score_answer(prepared: Prepared, answer: Answer, by_unit: bool) -> Details:
         return {}
     units = {unit.name: unit for unit in prepared.request.facts.units}
     places = _locate_values(answer.text, next(iter(units)) if by_unit else None)
-    swapped = TURNED if prepared.assignment.shown else {}
+    swapped = SWAPPED_CODES if prepared.assignment.shown else {}
     tokens = _locate(answer)
     return {
         (prepared.names.get(name, name), variable.name): _score_span(

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from annotation.models import Assignment, Item
-from annotation.presentation import TURNED, ordered_texts, present, schema
+from annotation.presentation import SWAPPED_CODES, ordered_texts, present, schema
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
 from annotation.protocols.units import beside, opening
 from judging.models import Judge
@@ -329,5 +329,6 @@ def _swap_codes(answer: Any) -> Any:
     if not isinstance(answer, Mapping):
         return answer
     return {
-        k: TURNED.get(code, code) if isinstance(code, str) else code for k, code in answer.items()
+        k: SWAPPED_CODES.get(code, code) if isinstance(code, str) else code
+        for k, code in answer.items()
     }

@@ -6,8 +6,9 @@ import { token, whoIsHere } from "./wire.js";
 const TYPING = 800; // what somebody is typing must not go on in the field for the password
 const SAYS = {
   wrong: "Name or password is wrong; try again.",
-  locked: "Too many wrong passwords: wait an hour, or ask whoever runs this site. Your work stays in this browser.",
-  away: "The server cannot be reached just now. Your work stays in this browser; try again in a moment.",
+  locked:
+    "Too many wrong passwords: wait an hour, or ask the administrator of this site. Your work stays in this browser.",
+  away: "The server cannot be reached right now. Your work stays in this browser; try again in a moment.",
 };
 const byId = (id) => document.getElementById(id);
 const mine = (here) => String(here?.user) === document.body.dataset.user;

@@ -105,7 +105,7 @@ export class Board {
   }
 
   redo() {
-    this.turn(this.sheet.redo(), "Done again");
+    this.turn(this.sheet.redo(), "Redone");
   }
 
   turn(touched, words) {

@@ -7,11 +7,11 @@ const LONGEST = 70; // units of a quote
 
 const DIALOG = `<dialog class="dialog wide" id="conflict" aria-labelledby="conflict-title">
 <h2 id="conflict-title"><span class="icon fork" aria-hidden="true"></span>Two versions of this item</h2>
-<p>It was saved somewhere else<span id="conflict-when"></span>, in another tab perhaps, while you
-worked on it here. Choose which to go on with. The other one is kept aside, so nothing is lost.</p>
+<p>It was saved elsewhere<span id="conflict-when"></span>, perhaps in another tab, while you worked
+on it here. Choose the version to continue with. The other is kept in this browser, so nothing is lost.</p>
 <div class="compare"><table><thead><tr><th scope="col">Where they differ</th><th scope="col">Here</th>
 <th scope="col">Saved elsewhere</th></tr></thead><tbody id="differences"></tbody></table></div>
-<p class="choose"><button class="button" type="button" id="take-theirs">Take the other</button>
+<p class="choose"><button class="button" type="button" id="take-theirs">Use the other version</button>
 <button class="button main" type="button" id="keep-mine" autofocus>Keep mine</button></p>
 </dialog>`;
 

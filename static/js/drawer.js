@@ -33,5 +33,5 @@ export function setUpDrawer() {
 
 function failed(text) {
   if (text.querySelector(".prose")) return;
-  text.firstElementChild.textContent = "The guideline could not be fetched; close it and open it again.";
+  text.firstElementChild.textContent = "The guideline could not be loaded; close it and open it again.";
 }

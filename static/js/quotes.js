@@ -95,7 +95,7 @@ export class Quotes {
     const kept = wanted && trimmed(text, wanted);
     const next = kept && { ...kept, field: range.field };
     if (!next || name(next) === name(range)) return;
-    if (!this.spans.reshape(unit, range, next)) return this.board.say("There is such a highlight already");
+    if (!this.spans.reshape(unit, range, next)) return this.board.say("This highlight already exists");
     const words = text.slice(next.start, next.end);
     this.board.say(next.end === range.end ? `Starts with ${beginning(words, FEW)}` : `Ends with ${ending(words, FEW)}`);
     this.focus(unit, unit.highlights.indexOf(unit.find(next)));

@@ -63,10 +63,10 @@ function tell(entries) {
   if (notice.hidden) return;
   const stuck = entries.find((entry) => entry.stuck);
   const count = entries.length === 1 ? "One answer is" : `${entries.length} answers are`;
-  if (stuck) notice.textContent = "An answer of yours could not be stored; it is kept in this browser. ";
+  if (stuck) notice.textContent = "One of your answers could not be stored; it is kept in this browser. ";
   else if (entries.length)
-    notice.textContent = `${count} not stored yet: kept in this browser, and sent again by itself.`;
-  else notice.textContent = `An earlier answer came too late: ${late}.`;
+    notice.textContent = `${count} not stored yet: kept in this browser, and sent again automatically.`;
+  else notice.textContent = `An earlier answer was late: ${late}.`;
   if (!stuck || stuck.stuck === "gone") return;
   const link = document.createElement("a");
   link.href = stuck.page;

@@ -12,7 +12,7 @@ const LONGEST_WAIT = 60_000;
  * What a person has to do something about; sending again does not help.
  * @type {Record<string, string>}
  */
-const TO_MEND = { forbidden: "your account may not answer here", gone: "this item is not yours any more" };
+const TO_MEND = { forbidden: "your account may not answer here", gone: "this item is no longer yours" };
 
 /**
  * What the saver asks of the page.
@@ -158,7 +158,7 @@ export class Saver {
   refuse(problems) {
     this.leaving = false;
     // Shown until something changes, since a saved draft is no submitted answer.
-    this.unmended = `${problems.length} to mend`;
+    this.unmended = `${problems.length} to correct`;
     this.status.show("refused", this.unmended);
     this.page.problems(problems);
   }

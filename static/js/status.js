@@ -21,11 +21,11 @@ const WORDS = {
 /** @type {Record<string, string>} */
 const MORE = {
   kept: "in this browser, not submitted",
-  unsaved: "will be sent again",
+  unsaved: "will be sent later",
   offline: "kept in this browser",
   conflict: "two versions",
   login: "log in again",
-  changed: "load the item again",
+  changed: "reload the item",
   late: "it does not count",
   closed: "read only",
 };

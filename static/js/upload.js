@@ -76,7 +76,7 @@ function send(event) {
   request.addEventListener("load", () => answered(request));
   request.addEventListener("error", () => {
     ended();
-    tell("The files were not sent: the connection broke. Try again.");
+    tell("The files were not sent: the connection was lost. Try again.");
   });
   request.addEventListener("abort", ended);
   request.open("POST", location.pathname);

@@ -30,7 +30,7 @@ def page(errors: list[str], page: Page, there: Dispute) -> Page:
     desk = Desk(page, there.study)
     desk.log_in("dora")
     desk.page.get_by_role("link", name="Open").click()
-    desk.page.get_by_role("link", name="Go on").click()
+    desk.page.get_by_role("link", name="Continue").click()
     expect(desk.page.locator(".unit.now")).to_be_visible()
     return desk.page
 
@@ -73,7 +73,7 @@ def test_highlights_have_their_raters_letters_and_a_decision_needs_a_reason(
     expect(page.locator("mark.lit")).to_have_text("Zoë 🛶")
     page.keyboard.press("2")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#reason-missing")).to_have_text("Say why.")
+    expect(page.locator("#reason-missing")).to_have_text("Give a reason.")
     expect(page.locator("textarea[name=comment]")).to_be_focused()
     assert not Decision.objects.exists()
 

@@ -269,7 +269,7 @@ def test_a_reference_opens_with_the_grade_and_eligibility_is_then_asked(
     desk.page.keyboard.press("g")
     expect(passages(desk)).to_be_hidden()
     expect(desk.page.locator("#gate-words")).to_have_text(
-        "The reference answers are closed: rate this answer without them first."
+        "The reference answers are hidden: rate this answer without them first."
     )
     desk.page.keyboard.press("3")
     expect(passages(desk)).to_have_text(re.compile("Reference answer.*By hand 🌉", re.S))

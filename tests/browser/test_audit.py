@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.people.membership import add_member
-from audit.recording import Asking, on_behalf, record
+from audit.recording import Actor, on_behalf, record
 from audit.sealing import seal
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
@@ -20,12 +20,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def study(transactional_db: None) -> Study:
     """A campaign with a sealed change, one that waits, and more than a page of others."""
     study = make_study()
-    with on_behalf(Asking(lambda: study.rita.pk, "r" * 32, "private")):
-        change(
-            study.campaign,
-            CampaignSettings(guideline="Look twice.", language="en"),
-            user=study.rita,
-        )
+    with on_behalf(Actor(lambda: study.rita.pk, "r" * 32, "private")):
+        change(study.campaign, CampaignSettings(guideline="Look twice.", language="en"), user=study.rita)
         add_member(study.campaign, study.ada, "adjudicator", study.rita)
         seal()
         for number in range(60):
@@ -46,7 +42,7 @@ def test_it_is_found_filtered_and_led_on(page: Page, study: Study) -> None:
     expect(page.get_by_role("status")).to_contain_text("61 events wait for the next seal")
     expect(page.locator(".trail tbody tr")).to_have_count(50)
     page.get_by_role("link", name="Older").click()
-    expect(page.get_by_role("row", name="Campaign made")).to_be_visible()
+    expect(page.get_by_role("row", name="Campaign created")).to_be_visible()
     page.get_by_label("What").select_option("member.added")
     page.get_by_role("button", name="Show").click()
     expect(page.locator(".trail tbody tr")).to_have_count(1)

@@ -297,7 +297,7 @@ def test_key_points_are_written_and_matched_by_mouse(
     drag(desk, cast.BRIDGE, "🌉 opened")
     expect(page.locator(".point .quote")).to_have_count(1)
     page.locator("[data-variable='holds_points'] .choice", has_text="No, none").click()
-    expect(page.locator("[data-list] .problem")).to_contain_text("Your list holds points")
+    expect(page.locator("[data-list] .problem")).to_contain_text("Your list contains points")
     page.get_by_role("button", name="New point").click()
     page.locator("[data-variable='holds_points'] .choice", has_text="Yes").click()
     page.get_by_role("button", name=re.compile("Back to the list")).click()

@@ -54,7 +54,7 @@ def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) 
 
 
 def test_columns_order_boards_filters_leave_systems_and_campaigns_slice(page: Page) -> None:
-    expect(page.get_by_role("heading", name="Leaderboards")).to_be_visible()
+    expect(page.get_by_role("heading", name="System ranking")).to_be_visible()
     assert violations(page, "measures") == []
     address = page.url
     board = page.locator(".board").first
@@ -63,7 +63,7 @@ def test_columns_order_boards_filters_leave_systems_and_campaigns_slice(page: Pa
     board.get_by_role("link", name="Cov(y)").click()
     expect(board.locator("tbody tr").first).to_contain_text("F idle")
     expect(board.locator('[aria-sort="ascending"]')).to_have_count(1)
-    page.get_by_text("Order and show only").click()
+    page.get_by_text("Sort and filter").click()
     page.get_by_label("good", exact=True).check()
     page.get_by_role("button", name="Show", exact=True).click()
     expect(board.locator("tbody tr")).to_have_count(1)

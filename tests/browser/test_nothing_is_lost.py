@@ -131,7 +131,7 @@ def test_a1_two_tabs_conflict_both_versions_are_kept_and_history_has_both(
     said = [(payload["units"]["q:0"]["answerable"], current) for payload, current in rows]
     assert said == [("no", False), ("invalid", True)]
     other.page.goto(f"/tasks/{here.uid}/")
-    expect(other.page.get_by_role("button", name="Change over to it")).to_be_visible()
+    expect(other.page.get_by_role("button", name="Switch to it")).to_be_visible()
 
 
 def test_a1_unsent_work_of_one_tab_is_not_written_over_by_another(
@@ -149,7 +149,7 @@ def test_a1_unsent_work_of_one_tab_is_not_written_over_by_another(
     desk.ready()
     comment = desk.page.get_by_label("Comment")
     first = comment.input_value()
-    desk.page.get_by_role("button", name="Change over to it").click()
+    desk.page.get_by_role("button", name="Switch to it").click()
     assert {first, comment.input_value()} == {"of the first tab", "of the second tab"}
 
 
@@ -295,7 +295,7 @@ def test_a5_another_account_neither_sees_nor_sends_what_is_left(
     context.clear_cookies()
     ben = Desk(context.new_page(), desk.study)
     ben.log_in("ben")
-    veil = desk.page.get_by_role("dialog", name="Somebody else is logged in")
+    veil = desk.page.get_by_role("dialog", name="Another account is logged in")
     expect(veil).to_contain_text("ben has logged in here")
     assert not desk.reading.is_visible()
     sent: list[str] = []
@@ -325,7 +325,7 @@ def test_a5_whoever_logs_in_at_the_layer_with_another_account_is_told(
     desk.answer(1, "No")
     desk.state("login")
     log_in_here(desk.page, "ben")
-    veil = desk.page.get_by_role("dialog", name="Somebody else is logged in")
+    veil = desk.page.get_by_role("dialog", name="Another account is logged in")
     veil.get_by_role("link", name="Go to the pages of ben").click()
     desk.page.wait_for_url("**/tasks/")
     assert not Draft.objects.exists()
@@ -381,11 +381,11 @@ def test_a8_what_was_changed_meanwhile_is_told_and_the_answers_are_kept(
     submit(desk)
     desk.state("changed")
     assert not Draft.objects.exists()
-    desk.page.get_by_role("button", name="Load it again").click()
+    desk.page.get_by_role("button", name="Reload").click()
     desk.ready()
     desk.state("saved")
     assert Draft.objects.get().payload["units"]["q:2"]["answerable"] == "no"
-    expect(desk.page.get_by_role("button", name="Change over to it")).to_be_visible()
+    expect(desk.page.get_by_role("button", name="Switch to it")).to_be_visible()
     address = desk.page.url
     submit(desk)
     gone_on(desk, address)

@@ -53,12 +53,12 @@ def test_a_keyboard_is_enough_for_a_whole_item(desk: Desk) -> None:
     first = str(desk.assignment.uid)
     count, gate = desk.page.locator("#answered"), desk.page.locator("#gate")
     expect(count).to_have_text("0 of 3 answered")
-    expect(gate).to_contain_text("asked once these answers let the question through")
+    expect(gate).to_contain_text("if these answers admit the question")
     expect(group(desk, "sensitivity")).to_be_hidden()
     press("y")
     press("n")
     press("1")
-    expect(gate).to_contain_text("It is let through")
+    expect(gate).to_contain_text("The question is admitted")
     expect(count).to_have_text("3 of 7 answered")
     press("3")
     press("7")
@@ -115,7 +115,7 @@ def test_a_question_that_is_not_let_through_is_asked_nothing_more_and_told_why(d
     for key in ("y", "n", "y", "1"):
         desk.page.keyboard.press(key)
     choose(desk, "valid", "No")
-    expect(gate).to_have_text("Nothing more is asked of this question: it is not valid.")
+    expect(gate).to_have_text("No more answers are needed for this question: it is not valid.")
     choose(desk, "false_premise", "Yes")
     expect(gate).to_contain_text("it is not valid, and it rests on a false premise.")
     for name in ("sensitivity", "complexity", "popularity", "category"):

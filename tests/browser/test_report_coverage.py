@@ -289,12 +289,12 @@ def test_two_tabs_conflict_and_nothing_is_lost(
     expect(dialog).to_contain_text("Makes no sense")
     expect(dialog.get_by_role("cell", name="No", exact=True)).to_be_visible()
     assert violations(other.page, "conflict") == []
-    dialog.get_by_role("button", name="Keep mine" if mine else "Take the other").click()
+    dialog.get_by_role("button", name="Keep mine" if mine else "Use the other version").click()
     other.state("saved")
     chosen = other.page.locator("[name='unit-0-answerable']:checked")
     assert chosen.input_value() == ("invalid" if mine else "no")
     with other.page.expect_response("**/draft"):
-        other.page.get_by_role("button", name="Change over to it").click()
+        other.page.get_by_role("button", name="Switch to it").click()
     other.state("saved")
     assert chosen.input_value() == ("no" if mine else "invalid")
     stored = Draft.objects.get().payload["units"]["q:0"]["answerable"]

@@ -20,13 +20,13 @@ def test_a_token_is_made_shown_once_and_taken_back(
     page.goto("/campaigns/")
     page.get_by_title("Your API tokens").click()
     assert violations(page, "empty", rare=True) == []
-    page.get_by_label("What it is for").fill("the nightly export")
+    page.get_by_label("Note").fill("the nightly export")
     page.get_by_label("make and change campaigns").check()
-    page.get_by_label("Days until it ends").fill("0")
+    page.get_by_label("Valid for, in days").fill("0")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("No token is made yet")).to_be_visible()
-    expect(page.get_by_label("Days until it ends")).to_be_focused()
-    page.get_by_label("Days until it ends").fill("30")
+    expect(page.get_by_text("No token was created")).to_be_visible()
+    expect(page.get_by_label("Valid for, in days")).to_be_focused()
+    page.get_by_label("Valid for, in days").fill("30")
     page.keyboard.press("Enter")
     words = page.get_by_label("The token").inner_text()
     assert violations(page, "made") == []
@@ -37,6 +37,6 @@ def test_a_token_is_made_shown_once_and_taken_back(
     expect(page.get_by_role("cell", name="read, manage")).to_be_visible()
     assert words not in page.content()
     assert violations(page, "listed") == []
-    page.get_by_role("button", name="Take back").click()
+    page.get_by_role("button", name="Revoke").click()
     expect(page.get_by_text("the nightly export")).to_have_count(0)
     assert_told(script.get("campaigns/"), 401)

@@ -124,7 +124,7 @@ def test_what_was_neither_confirmed_nor_changed_is_not_submitted(desk: Desk) -> 
     expect(page.locator("#left")).to_have_text("3 questions left")
     page.keyboard.press("Control+Enter")
     desk.state("refused")
-    expect(desk.unit(1).locator(".problem")).to_contain_text("Confirm the verdict")
+    expect(desk.unit(1).locator(".problem")).to_contain_text("Confirm the judge’s label")
     # However often the key is pressed, it confirms only the question in hand.
     for _ in range(5):
         page.keyboard.press("Enter")

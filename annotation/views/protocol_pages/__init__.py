@@ -1,6 +1,7 @@
-"""The item pages of protocols by name; a protocol without one of its own gets the generic page.
+"""The item pages of protocols; a protocol without a page of its own gets the generic one.
 
-A protocol whose options change the page has that page under a slug of its own.
+Each module declares one `Page` (see `base`), and this package finds it by the protocol's slug. An
+option that changes a protocol's page gives it another slug.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ PAGES: dict[str, Page] = {
     "question-typing": question_typing.PAGE,
     "rubric-passage": rubric_passage.PAGE,
 }
-PLAIN = Page()
+GENERIC = Page()
 
 
-def page_of(slug: str) -> Page:
-    return PAGES.get(slug, PLAIN)
+def page_for(slug: str) -> Page:
+    return PAGES.get(slug, GENERIC)

@@ -1,7 +1,7 @@
-"""The page of answer preference: two answers beside each other, left and right.
+"""The page of answer preference: two answers side by side.
 
-On the page `first` is the answer shown first, on the left; `annotation.presentation` turns it into
-the batch's first or second.
+On the page, `first` is the answer on the left. `annotation.presentation` translates it into the
+batch's first or second.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from annotation.protocols.base import ItemSpec
 from annotation.views.protocol_pages.base import Page
 
 SIDES = {"first": "Left", "second": "Right"}
-WORDS = {
+CHOICE_NAMES = {
     "first": "Left is better",
     "second": "Right is better",
     "tie-good": "Both good",
@@ -38,16 +38,16 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
         Side(word.lower(), word, text.text)
         for word, (_, text) in zip(SIDES.values(), sheet.texts, strict=True)
     ]
-    return {"sides": sides, "sheet": replace(sheet, rows=tuple(map(_in_words, sheet.rows)))}
+    return {"sides": sides, "sheet": replace(sheet, rows=tuple(map(_name_choices, sheet.rows)))}
 
 
-def _in_words(row: Row) -> Row:
-    asked = (replace(each, choices=tuple(map(_named, each.choices))) for each in row.variables)
+def _name_choices(row: Row) -> Row:
+    asked = (replace(each, choices=tuple(map(_name, each.choices))) for each in row.variables)
     return replace(row, variables=tuple(asked))
 
 
-def _named(choice: Choice) -> Choice:
-    return replace(choice, word=WORDS[choice.code])
+def _name(choice: Choice) -> Choice:
+    return replace(choice, word=CHOICE_NAMES[choice.code])
 
 
 PAGE = Page(
@@ -57,10 +57,10 @@ PAGE = Page(
     keys=(
         ("← →", "the left or the right answer is better"),
         ("3 4", "both are good; both are bad"),
-        ("j k", "also ↓ and ↑: scroll the answers, as there is but one question"),
+        ("j k", "also ↓ and ↑: scroll the answers, since there is only one question"),
         ("s", "scroll the two answers together, or each by itself"),
         ("d", "mark the words that differ"),
-        ("x", "on a narrow screen: the other answer"),
+        ("x", "on a narrow screen: show the other answer"),
     ),
     facts=facts,
 )

@@ -1,7 +1,7 @@
-"""The page of answer rating: each answer in steps, first without the passages, then with them.
+"""The page of answer rating: each answer first without the passages, then with them.
 
-If eligibility is held against the writer's references, they are closed and opened like passages.
-Answers are numbered in the recorded order; nothing on the page comes from the id of a report.
+References that eligibility is compared with are hidden and shown like passages. Answers are
+numbered in the assignment's order, and nothing on the page comes from the id of a report.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from annotation.views.protocol_pages.base import Page
 
 GRADE = "appropriate"
 OF_PASSAGES = ("passage", "report-passage")
-NEAR = 5000
+NEAR = 5000  # characters
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of an answer: a sentence with the number of its row, or what stands between."""
+    """A part of an answer: a sentence with its row's number, or the text between sentences."""
 
     text: str
     number: int | None = None
@@ -33,7 +33,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer with what is asked of it: `first` with all else closed, `then` with it open."""
+    """One answer; `first` are the variables asked without other texts, `then` those asked with."""
 
     number: int
     pieces: tuple[Piece, ...]
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Beside:
-    """A passage beside one answer, by the answer's number on the page."""
+    """The row of a passage beside one answer, with the answer's number on the page."""
 
     number: int
     row: Row
@@ -53,7 +53,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Card:
-    """One passage, with its row where something is asked of it; `each` are those beside answers."""
+    """One passage, perhaps with a row of its own; `each` are its rows beside answers."""
 
     number: int
     heading: str
@@ -63,7 +63,7 @@ class Card:
 
     @property
     def question(self) -> str:
-        """What is asked of the passage for each answer."""
+        """The question that is asked of the passage for each answer, or an empty text."""
         return self.each[0].row.variables[0].question if self.each else ""
 
 
@@ -75,24 +75,24 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
     later = NEEDS_PASSAGES | (NEEDS_REFERENCES if references else set())
     answers = tuple(_answers(sheet, rows, later))
     graded = any(asked.name == GRADE for answer in answers for asked in answer.first)
-    # A judge's verdict on faithfulness stands beside the grade: there nothing is left to hide.
+    # With a judge's label in view, hiding the passages would achieve nothing.
     gated = graded and bool(shown or references) and not assignment.assisted_by
     return {
-        "answers": [_gated(answer) for answer in answers] if gated else answers,
+        "answers": [_gate(answer) for answer in answers] if gated else answers,
         "cards": tuple(_cards(sheet, rows, spec)),
         "references": references,
         "gated": gated,
-        "closed": _closed(bool(shown), bool(references)),
+        "closed": _describe_hidden(bool(shown), bool(references)),
         "single": len({asked.name for row in sheet.rows for asked in row.variables}) == 1,
         "rated": any(answer.report or answer.sentences for answer in answers),
         "passage_questions": any(unit.kind in OF_PASSAGES for unit in units),
     }
 
 
-def _closed(passages: bool, references: bool) -> str:
-    """What is closed until an answer is graded without it, in words."""
+def _describe_hidden(passages: bool, references: bool) -> str:
+    """Name the texts that are hidden until an answer is rated without them."""
     kinds = {"passages": passages, "reference answers": references}
-    return " and ".join(kind for kind, there in kinds.items() if there)
+    return " and ".join(kind for kind, exists in kinds.items() if exists)
 
 
 def _kind(text: Text) -> str:
@@ -102,7 +102,7 @@ def _kind(text: Text) -> str:
 def _answers(
     sheet: Sheet, rows: Sequence[tuple[UnitSpec, Row]], later: Collection[str]
 ) -> Iterator[Answer]:
-    """The answers in their order; `later` are the variables that wait for what is closed."""
+    """Yield the answers in order; `later` are the variables asked with the hidden texts."""
     texts = [text for _, text in sheet.texts if _kind(text) == "report"]
     for number, text in enumerate(texts, start=1):
         key = text.field.partition(":")[2]
@@ -113,7 +113,7 @@ def _answers(
         asked = report.variables if report else ()
         yield Answer(
             number,
-            tuple(cut(text.text, sentences)),
+            tuple(split_at_sentences(text.text, sentences)),
             report,
             tuple(each for each in asked if each.name not in later),
             tuple(each for each in asked if each.name in later),
@@ -121,19 +121,19 @@ def _answers(
         )
 
 
-def _gated(answer: Answer) -> Answer:
-    """What needs the passages is asked once all else of the answer is said without them."""
-    said = {asked.name: [choice.code for choice in asked.choices] for asked in answer.first}
-    conditions = json.dumps(said)
+def _gate(answer: Answer) -> Answer:
+    """Make the later variables depend on answers to all of the first ones."""
+    codes = {asked.name: [choice.code for choice in asked.choices] for asked in answer.first}
+    conditions = json.dumps(codes)
     return replace(answer, then=tuple(replace(a, conditions=conditions) for a in answer.then))
 
 
-def cut(text: str, sentences: Sequence[Row]) -> Iterator[Piece]:
-    """A text as pieces that joined are the text; a sentence that is not found has no piece.
+def split_at_sentences(text: str, sentences: Sequence[Row]) -> Iterator[Piece]:
+    """Split a text into pieces that joined are the text, one for each sentence that is found.
 
-    It is found where its words stand, but for blanks, not far after the sentence before it.
+    A sentence is searched for, ignoring blanks, within `NEAR` characters after the one before it.
     """
-    squeezed, places = _squeezed(text)
+    squeezed, places = _squeeze_blanks(text)
     done = at = 0
     for row in sentences:
         words = " ".join(row.text.split())
@@ -149,8 +149,8 @@ def cut(text: str, sentences: Sequence[Row]) -> Iterator[Piece]:
         yield Piece(text[done:])
 
 
-def _squeezed(text: str) -> tuple[str, list[int]]:
-    """A text with one space for each run of blanks, and where each of its characters stood."""
+def _squeeze_blanks(text: str) -> tuple[str, list[int]]:
+    """Replace each run of blanks by a space; return each remaining character's offset, too."""
     places = [n for n, c in enumerate(text) if n == 0 or not (c + text[n - 1]).isspace()]
     return "".join(" " if text[n].isspace() else text[n] for n in places), places
 
@@ -177,9 +177,9 @@ PAGE = Page(
     script="js/work/answer_rating.js",
     style="css/work/answer_rating.css",
     keys=(
-        ("n b", "the next answer, and back"),
-        ("p", "open the passages and reference answers, once the answer has its grade; go to them"),
-        ("s", "two answers side by side; o takes another one beside"),
+        ("n b", "next answer, previous answer"),
+        ("p", "show the passages and reference answers, once the answer is rated; go to them"),
+        ("s", "show two answers side by side; o changes the second"),
         ("r", "at the passages: no for all that have no answer yet"),
     ),
     facts=facts,

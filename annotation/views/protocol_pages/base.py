@@ -1,4 +1,4 @@
-"""What a protocol's own page adds to the generic one. Data, not behaviour."""
+"""The declaration of a protocol's own item page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from annotation.protocols.base import ItemSpec
 Facts = Callable[[Assignment, ItemSpec, Sheet], Mapping[str, Any]]
 
 
-def _nothing(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
+def _no_facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
     return {}
 
 
@@ -21,13 +21,13 @@ def _nothing(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[st
 class Page:
     """The page of a protocol's items.
 
-    `template` extends `work/item.html`; `script` is a module that imports `item.js` and adds to
-    its `desk`; `style` is loaded beside `item.css`. `keys` are its own, with what they do, for the
-    list of keys. `facts` go into the template beside the sheet.
+    `template` extends `work/item.html`. `script` is a module that imports `item.js` and extends its
+    `desk`. `style` is loaded after `item.css`. `keys` are the page's own keys with their actions,
+    for the list of keys. `facts` returns the template's context beside the sheet.
     """
 
     template: str = "work/item.html"
     script: str = "js/item.js"
     style: str = ""
     keys: tuple[tuple[str, str], ...] = ()
-    facts: Facts = _nothing
+    facts: Facts = _no_facts

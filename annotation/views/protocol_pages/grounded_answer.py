@@ -1,7 +1,7 @@
 """The page of grounded answers: sentences to tick, an answer to write, or sentences to validate.
 
-A marker `[n]` in an answer names the n-th passage of the query in the batch's order, whatever
-order a rater sees, so that it means the same in two people's answers.
+A marker `[n]` in an answer names the n-th passage of the query in the batch's order, not in the
+order that a rater sees, so that it means the same in two people's answers.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _Pair = tuple[UnitSpec, Row]
 
 @dataclass(frozen=True)
 class Source:
-    """A passage as it may be cited: its number, its text, and the rows to tick in it.
+    """A passage that may be cited: its number, its text, and the rows to tick in it.
 
-    `whole` where the passage is ticked and not its sentences; `more` where its text holds words
-    that stand in no sentence.
+    `whole` says whether the passage is ticked instead of its sentences, and `more` whether its
+    text has words outside its sentences.
     """
 
     number: int
@@ -84,8 +84,8 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
 def _sources(
     assignment: Assignment, spec: ItemSpec, sheet: Sheet, pairs: Sequence[_Pair]
 ) -> list[Source]:
-    """The passages in the order in which this rater sees them."""
-    numbers = numbers_of(assignment.item.query_id)
+    """Return the passages in this rater's order."""
+    numbers = passage_numbers(assignment.item.query_id)
     cited = {key for row in sheet.rows if row.prose for key, _, on in row.prose.sources if on}
     rows: dict[str, list[Row]] = {}
     whole = {unit.key for unit, _ in pairs if unit.kind == "passage"}
@@ -102,8 +102,8 @@ def _sources(
     return found
 
 
-def numbers_of(query: int) -> dict[str, int]:
-    """The numbers of a query's passages by their ids, from 1 in the batch's order."""
+def passage_numbers(query: int) -> dict[str, int]:
+    """Return the numbers of a query's passages by id, from 1 in the batch's order."""
     keys = Grounding.objects.filter(query=query).order_by("position")
     return {key: n for n, key in enumerate(keys.values_list("passage__key", flat=True), start=1)}
 
@@ -128,7 +128,7 @@ def _validated(
 
 
 def _citations(assignment: Assignment) -> dict[str, Sequence[str]]:
-    """What each validated answer cites as a whole."""
+    """Return the citations of each validated answer."""
     item = assignment.item
     if validates_answers(item.campaign, schema(item.campaign)):
         return {r.id: r.citations or () for r in answers_as_reports(item.campaign, item.query.key)}
@@ -137,7 +137,7 @@ def _citations(assignment: Assignment) -> dict[str, Sequence[str]]:
 
 
 def markers(text: str) -> list[int]:
-    """The numbers that a text cites, each once, in order: [2] and [1, 3]."""
+    """Return the numbers in a text's markers, such as [2] and [1, 3], each once, in order."""
     found = (number for many in _MARKERS.findall(text) for number in many.split(","))
     return list(dict.fromkeys(int(number) for number in found))
 
@@ -147,11 +147,11 @@ PAGE = Page(
     script="js/work/grounded_answer.js",
     style="css/work/grounded_answer.css",
     keys=(
-        ("space x", "tick the sentence in hand, or take the tick away"),
+        ("space x", "tick or untick the current sentence"),
         ("w", "write the answer; esc leaves the field"),
-        ("[", "in the answer: cite a passage; ↑ ↓ choose one, ⏎ takes it"),
-        ("l", "the checklist: the next statement to confirm"),
-        ("y n", "validating: grounded or not, and on to the next sentence"),
+        ("[", "in the answer: cite a passage; ↑ ↓ choose one, ⏎ inserts it"),
+        ("l", "go to the next statement of the checklist"),
+        ("y n", "when validating: grounded or not, then the next sentence"),
     ),
     facts=facts,
 )

@@ -17,7 +17,7 @@ UNTITLED = "Passage"
 
 @dataclass(frozen=True)
 class Card:
-    """One passage with what is asked of it. Facts that nobody knows are empty."""
+    """One passage with its row. Unknown facts are empty."""
 
     row: Row
     text: Text
@@ -29,7 +29,7 @@ class Card:
 
 
 def cards(spec: ItemSpec, sheet: Sheet, asked_at: str | None) -> Iterator[Card]:
-    """The passages in the order that the assignment records, each once."""
+    """Yield the passages in the assignment's order."""
     units, texts = name_units(spec.units), {text.field: text for text in spec.texts}
     for row in sheet.rows:
         key = units[row.name].key.removeprefix(f"{spec.key}/")
@@ -64,9 +64,9 @@ PAGE = Page(
     script="js/work/grounding_relevance.js",
     style="css/work/grounding_relevance.css",
     keys=(
-        ("y", "relevant; then say what it is good for"),
+        ("y", "relevant; then choose its use"),
         ("n", "irrelevant"),
-        ("f", "unfold a long passage, or fold it again"),
+        ("f", "expand or collapse a long passage"),
         ("x", "compare: pick this passage; the second one opens both side by side"),
         ("esc", "back from the comparison"),
     ),

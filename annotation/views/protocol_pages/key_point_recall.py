@@ -1,6 +1,6 @@
 """The page of key-point recall: a report, its key points, and the kinds of failure.
 
-It also serves points of answers, which are shown before the passages of their context.
+It also serves points of answers, which precede the passages of their context.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ PAGE = Page(
     template="work/pages/key_point_recall.html",
     script="js/work/key_point_recall.js",
     style="css/work/key_point_recall.css",
-    keys=(("n", "go to the next point without an answer"),),
+    keys=(("n", "go to the next unanswered point"),),
 )

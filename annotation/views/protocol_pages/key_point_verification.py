@@ -15,7 +15,7 @@ from datasets.text import find_quote
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A quote that came with the batch and its places in the text, in code points; none if lost."""
+    """A quote from the batch and its locations in the text, in code points."""
 
     number: int
     quote: str
@@ -23,7 +23,7 @@ class Suggestion:
 
 
 def suggestions(text: Text) -> Iterator[Suggestion]:
-    """In the order of the text; what stands nowhere comes last."""
+    """Yield the suggestions in the order of the text; quotes that are not found come last."""
     found = [(quote, tuple(_places(text.text, quote))) for quote in dict.fromkeys(text.suggested)]
     found.sort(key=lambda each: each[1][0] if each[1] else (len(text.text), 0))
     for number, (quote, places) in enumerate(found, start=1):
@@ -46,7 +46,7 @@ PAGE = Page(
     style="css/work/key_point_verification.css",
     keys=(
         ("n", "show the next suggested span in the text"),
-        ("p", "show the one before it"),
+        ("p", "show the previous suggested span"),
         ("a", "adopt the suggested span as your own highlight"),
     ),
     facts=facts,

@@ -1,6 +1,6 @@
-"""The page of key-point writing: one's own list first, the extracted points only after it.
+"""The page of key-point writing: the person's own list first, then the extracted points.
 
-Until the list is stored as complete, the browser gets no word of the extracted points.
+The browser gets the extracted points only after the list is stored as complete.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ PAGE = Page(
     style="css/work/key_point_writing.css",
     keys=(
         ("n", "write a new point"),
-        ("e", "edit the words of the point in hand"),
-        ("[ ]", "move the point in hand up or down"),
-        ("x", "delete the point in hand; z brings it back"),
-        ("d", "go on to say that the list is complete"),
+        ("e", "edit the current point"),
+        ("[ ]", "move the current point up or down"),
+        ("x", "delete the current point; z restores it"),
+        ("d", "go to the question whether the list is complete"),
         ("1 2 3", "when matching: your point by its number; 0 for none of yours"),
     ),
     facts=facts,

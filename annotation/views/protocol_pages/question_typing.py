@@ -1,4 +1,4 @@
-"""The page of question typing: one question, seven variables, and what each code means."""
+"""The page of question typing: one question, seven variables, and the meaning of each code."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from annotation.protocols.base import ItemSpec
 from annotation.views.protocol_pages.base import Page
 
 _DEFINITION = re.compile(r"^- \*\*([^*]+)\*\*: (.+)$", re.MULTILINE)
-MANY = 9
+MAX_KEYS = 9
 
 
 @dataclass(frozen=True)
 class Option:
-    """One code, with the sentence that says what it means, if there is one."""
+    """One code and its meaning, which may be empty."""
 
     choice: Choice
     meaning: str
@@ -28,7 +28,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """One variable. A `long` list has a field to filter it; `late` ones wait for the gate."""
+    """One variable. A `long` list has a filter; a `late` variable depends on earlier answers."""
 
     asked: Asked
     meaning: str
@@ -38,12 +38,12 @@ class Question:
 
 
 def definitions(guideline: str) -> dict[str, str]:
-    """What the guideline says of each name that heads a line of its lists, without bold."""
+    """Return the guideline's definitions by name, from the lines of its lists that have a name."""
     found = _DEFINITION.findall(guideline)
-    return {name: _opened(text.replace("**", "")) for name, text in found}
+    return {name: _capitalize(text.replace("**", "")) for name, text in found}
 
 
-def _opened(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
@@ -54,13 +54,13 @@ def questions(sheet: Sheet) -> Iterator[Question]:
             asked=asked,
             meaning=words.get(asked.name, ""),
             options=tuple(_option(choice, asked.name, words) for choice in asked.choices),
-            long=len(asked.choices) > MANY,
+            long=len(asked.choices) > MAX_KEYS,
             late=bool(asked.conditions),
         )
 
 
 def _option(choice: Choice, variable: str, words: Mapping[str, str]) -> Option:
-    """Categories bring their own meanings: the guideline's words are about the other codes."""
+    """Return a code as an option. Categories have their own meanings, not the guideline's."""
     return Option(choice, choice.meaning if variable == "category" else words.get(choice.code, ""))
 
 
@@ -80,8 +80,8 @@ PAGE = Page(
     script="js/work/question_typing.js",
     style="css/work/question_typing.css",
     keys=(
-        ("y", "yes, and on to the next question"),
-        ("n", "no, and on to the next question"),
+        ("y", "yes, then the next question"),
+        ("n", "no, then the next question"),
         ("f", "find a category: type a part of it, then ↓ ↑ and ⏎; esc leaves the field"),
     ),
     facts=facts,

@@ -1,4 +1,4 @@
-"""The page of passage rating: a passage, the scale in words, and one's own nuggets beside it."""
+"""The page of passage rating: a passage, the scale, and the person's own highlights beside it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from annotation.views.protocol_pages.base import Page
 
 
 def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
-    """Each question's row with what this rater marked for it in the campaign that comes first."""
+    """Return each question's row with this rater's highlights from the prerequisite."""
     follows = bool(prerequisite_of(assignment.item.campaign))
     found = nuggets_for(assignment) if follows else {}
     units = name_units(spec.units)
@@ -28,8 +28,8 @@ PAGE = Page(
     script="js/work/rubric_passage.js",
     style="css/work/rubric_passage.css",
     keys=(
-        ("0 – 5", "rate the question in hand"),
-        ("m", "mend what you highlighted in your report for it"),
+        ("0 – 5", "rate the current question"),
+        ("m", "edit your highlights in your report for the current question"),
     ),
     facts=facts,
 )

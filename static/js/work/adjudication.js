@@ -52,7 +52,7 @@ function take({ name, answer }) {
   if (saver.closed) return false;
   unit.apply(answer);
   board.edited(unit);
-  say(`Taken over from ${name}`);
+  say(`Copied from ${name}`);
   return true;
 }
 
@@ -69,7 +69,7 @@ does.jump = () => false;
 const submit = saver.submit.bind(saver);
 saver.submit = () => {
   const missing = !reason.value.trim() && !sheet.problems().length;
-  byId("reason-missing").textContent = missing ? "Say why." : "";
+  byId("reason-missing").textContent = missing ? "Give a reason." : "";
   if (!missing) return submit();
   saver.status.show("refused", "reason missing");
   return reason.focus();

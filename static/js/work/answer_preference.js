@@ -101,7 +101,7 @@ function drawn({ text, side }) {
 }
 
 function summary() {
-  if (left.text === right.text) return "The two are the same, word for word.";
+  if (left.text === right.text) return "The two answers are identical.";
   const { first, second } = counts(pieces());
   return `Only left: ${first} ${first === 1 ? "word" : "words"} · only right: ${second}`;
 }
@@ -143,7 +143,7 @@ Object.assign(does.more, {
   ArrowLeft: () => choose("first"),
   ArrowRight: () => choose("second"),
   s: () => turn(together, "Scrolling together"),
-  d: () => turn(differences, "Marking of differences"),
+  d: () => turn(differences, "Marking differences"),
   x: () => show(sides.dataset.shown === "left" ? "right" : "left"),
 });
 together.addEventListener("change", () => {

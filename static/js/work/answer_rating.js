@@ -93,8 +93,8 @@ function showPassages(here) {
   gate.hidden = free;
   byId("open-passages").hidden = !graded(shown);
   byId("gate-words").textContent = graded(shown)
-    ? `${closed} open when the rest is answered.`
-    : `${closed} are closed: rate this answer without them first.`;
+    ? `${closed} appear when the rest is answered.`
+    : `${closed} are hidden: rate this answer without them first.`;
 }
 
 function showRound(round, here) {
@@ -165,7 +165,7 @@ function forward(unit) {
 
 // Goes to what is open in a round: an answer by its number, the passages by 0.
 function turnTo(number) {
-  if (!number && !allGraded) return say(`${closed} open when every answer has its grade without them.`);
+  if (!number && !allGraded) return say(`${closed} appear when every answer is rated without them.`);
   const units = number ? unitsOf(number) : cards.units;
   const unit = units.filter(due).find((one) => one.problem()) ?? units[0];
   board.aimed = null;
@@ -186,7 +186,7 @@ function openPassages() {
   if (passages.hidden) {
     early.add(shown);
     board.refresh();
-    return say(`${closed} are open.`);
+    return say(`${closed} are shown.`);
   }
   passages.focus({ preventScroll: true });
   passages.scrollIntoView({ block: "nearest" });

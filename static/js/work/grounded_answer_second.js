@@ -54,9 +54,9 @@ export function setUpSecondRound({ board, saver }, unit, ticks, cite) {
   const usual = unit.problem.bind(unit);
   unit.problem = () => {
     const action = unit.value(group);
-    if (action && action !== "skip" && first === null) return "The first answer is not there any more: choose Skip.";
+    if (action && action !== "skip" && first === null) return "The first answer no longer exists: choose Skip.";
     if (action === "modify" && unit.proseAsked() && field.value === plain)
-      return "Nothing is changed yet: change the answer, or keep it.";
+      return "Change the answer, or choose to keep it.";
     return usual();
   };
 
@@ -83,6 +83,6 @@ function draw(place, first, own) {
   });
   place.replaceChildren(...parts);
   document.getElementById("changed-words").textContent = pieces.every(({ side }) => side === "both")
-    ? "nothing yet"
-    : `${number.first} word${number.first === 1 ? "" : "s"} out, ${number.second} in`;
+    ? "no change yet"
+    : `${number.first} word${number.first === 1 ? "" : "s"} removed, ${number.second} added`;
 }

@@ -31,8 +31,8 @@ export function setUpAnswer(desk, unit, ticks) {
       .filter((number) => !allowed.has(number))
       .map((number) =>
         sources.some((source) => source.number === number)
-          ? `[${number}] cites a passage of which nothing is ticked: tick it, or take the marker out.`
-          : `[${number}] is no passage here: take the marker out.`,
+          ? `[${number}] cites a passage without a tick: tick it, or remove the marker.`
+          : `[${number}] is not a passage of this item: remove the marker.`,
       );
   }
 

@@ -111,7 +111,7 @@ function refold() {
     reading.classList.toggle("folded", long && !unfolded.has(unit));
     button.hidden = !long;
     button.setAttribute("aria-expanded", String(unfolded.has(unit)));
-    button.firstElementChild.textContent = unfolded.has(unit) ? "Fold the passage" : "Show the whole passage";
+    button.firstElementChild.textContent = unfolded.has(unit) ? "Collapse the passage" : "Show the whole passage";
   }
 }
 

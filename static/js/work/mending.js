@@ -23,7 +23,7 @@ export async function open(button) {
     if (!response.ok) throw new Error(response.statusText);
     byId("mending-body").innerHTML = await response.text();
   } catch {
-    fill("The report could not be fetched. Close this and open it again.");
+    fill("The report could not be loaded. Close this and open it again.");
     return;
   }
   if (dialog.open) layer = new Layer(nugget, button);
@@ -134,7 +134,7 @@ class Layer {
     if (!(back ? this.sheet.undo() : this.sheet.redo())) return;
     this.keep();
     this.refresh();
-    this.say(back ? "Undone" : "Done again");
+    this.say(back ? "Undone" : "Redone");
   }
 
   put(evidence) {
@@ -208,7 +208,7 @@ class Layer {
     this.saving.standing = this.evidence;
     this.edited();
     byId("mending-other").hidden = true;
-    tell("This is what stands now.");
+    tell("This is the stored version.");
     this.focus();
   }
 }

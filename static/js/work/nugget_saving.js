@@ -7,7 +7,7 @@ import { post, uuid } from "../wire.js";
 const WHY = {
   lost: "Not saved: the server cannot be reached. Your changes are kept in this browser; try again.",
   login: "Not saved: you are no longer logged in. Your changes are kept in this browser; log in again and come back.",
-  other: "Not saved: somebody else is logged in now.",
+  other: "Not saved: another account is logged in now.",
   gone: "Not saved: this report is no longer yours to answer.",
 };
 
@@ -69,6 +69,6 @@ function reason(kind, body) {
 function clash({ quotes, answer }) {
   const words = quotes.length === 1 ? "1 highlight" : `${quotes.length} highlights`;
   return answer === "yes"
-    ? `Not saved: this answer was changed elsewhere in the meantime, and has ${words} there. Save again to keep yours, or take the other.`
-    : "Not saved: this answer was changed elsewhere in the meantime, and is no longer yes. Take the other, or revise the report itself.";
+    ? `Not saved: this answer was changed elsewhere in the meantime, and has ${words} there. Save again to keep yours, or use the other version.`
+    : "Not saved: this answer was changed elsewhere in the meantime, and is no longer yes. Use the other version, or revise the report itself.";
 }

@@ -34,15 +34,15 @@ sheet.last = sheet.choices();
 unit.problem = () => {
   if (!unit.value(unit.groups[0]))
     return waits
-      ? "Say whether your list is complete: what was extracted comes then."
+      ? "Say whether your list is complete: the extracted points follow then."
       : "Say whether your list is complete.";
-  return waits ? "What was extracted is on its way." : standing(unit.value(unit.groups[0]));
+  return waits ? "The extracted points are loading." : standing(unit.value(unit.groups[0]));
 };
 
 function standing(code) {
   const written = points.all.filter((point) => !point.blank).length;
   if (code === "yes" && !written) return "Your list is empty. Write a point, or say that there is none.";
-  return code === "no" && written ? "Your list holds points. Delete them, or say that all are listed." : null;
+  return code === "no" && written ? "Your list contains points. Delete them, or say that all are listed." : null;
 }
 
 function count() {
@@ -73,7 +73,7 @@ board.summary = (one, asked) => {
     : words.map((each) => piece("pill yes", each));
 };
 board.highlight = (range) => {
-  if (fixed()) return say("Your list is complete and stays as it is");
+  if (fixed()) return say("Your list is complete and can no longer change");
   return highlight.call(board, range);
 };
 
@@ -127,7 +127,7 @@ function declare(code) {
   byId("seal-words").textContent =
     code === "yes"
       ? `You wrote ${byId("own-count").textContent}.`
-      : "You say that the text holds no key point for the question.";
+      : "You say that the text contains no key point for the question.";
   const layer = byId("seal");
   layer.returnValue = "";
   layer.onclose = () => (layer.returnValue === "seal" ? seal(code) : board.focus());
@@ -140,7 +140,7 @@ function seal(code) {
   leaving = true;
   points.freeze();
   board.edited(unit);
-  byId("list-note").textContent = "Your list is being saved; what was extracted comes then.";
+  byId("list-note").textContent = "Your list is being saved; the extracted points follow.";
   saver.hurry();
   // The server shows what was extracted when it holds the list, and not before.
   const waiting = setInterval(() => {

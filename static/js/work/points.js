@@ -19,8 +19,8 @@ export class Point extends Unit {
 
   problem() {
     if (this.blank) return null;
-    if (!this.prose.value.trim()) return "Write what the point says, or delete it.";
-    return this.highlights.length ? null : "Highlight the words of the text that bear this point.";
+    if (!this.prose.value.trim()) return "Write the point, or delete it.";
+    return this.highlights.length ? null : "Highlight the words of the text that support this point.";
   }
 }
 

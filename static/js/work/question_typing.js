@@ -33,11 +33,11 @@ const reasons = (values) =>
 function gateWords() {
   const values = unit.values();
   const why = reasons(values);
-  if (why.length) return `Nothing more is asked of this question: ${why.join(", and ")}.`;
+  if (why.length) return `No more answers are needed for this question: ${why.join(", and ")}.`;
   const open = GATES.some((name) => name in values && !values[name]);
   return open
-    ? "The rest is asked once these answers let the question through."
-    : "It is let through. What kind of question is it?";
+    ? "More follows if these answers admit the question."
+    : "The question is admitted. What kind of question is it?";
 }
 
 board.refresh = () => {

@@ -30,5 +30,5 @@ does.more.m = () => {
   const found = buttons(board.current.element);
   if (found.length === 1) mend(found[0]);
   else if (found.length) found[(found.indexOf(document.activeElement) + 1) % found.length].focus();
-  else say("You highlighted nothing for this question that can be mended");
+  else say("You have no highlight to edit for this question");
 };

@@ -8,9 +8,9 @@ const { board, saver, texts } = desk;
 
 const WORDS = {
   open: ["Confirm", ""],
-  confirmed: ["Confirmed", "You say the same."],
-  respanned: ["Take its quotes", "You say the same, with other highlights."],
-  other: ["Take its answer", "You answer otherwise."],
+  confirmed: ["Confirmed", "You gave the same answer."],
+  respanned: ["Use its quotes", "You gave the same answer with other highlights."],
+  other: ["Use its answer", "You gave another answer."],
 };
 
 const verdicts = new Map();
@@ -40,7 +40,7 @@ function stopAtTheVerdict(unit) {
   const problem = unit.problem.bind(unit);
   unit.problem = () => {
     const found = problem();
-    return found && untouched(unit) ? "Confirm the verdict, or answer yourself." : found;
+    return found && untouched(unit) ? "Confirm the judge’s label, or answer yourself." : found;
   };
 }
 
@@ -96,7 +96,8 @@ desk.does.more.Enter = () => {
   const verdict = verdicts.get(board.current);
   if (!verdict || saver.closed) return false;
   if (verdict.state === "open") confirm(board.current);
-  else if (verdict.state !== "confirmed") desk.say("You answered otherwise; use its button to take the verdict.");
+  else if (verdict.state !== "confirmed")
+    desk.say("You gave another answer; press the button to use the judge’s label.");
   return true;
 };
 

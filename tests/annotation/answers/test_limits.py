@@ -40,7 +40,7 @@ from annotation.protocols.validation import (
     read_quote,
 )
 from annotation.provenance import Bases, Basis, basis_of, guideline_digest
-from annotation.views.answers import key_of, seconds_of, what_changed, whole
+from annotation.views.answers import find_changes, read_key, read_number, read_seconds
 from datasets.api import concurrency
 from datasets.api.errors import StandingError
 
@@ -182,9 +182,9 @@ class TestWhatAPageSends:
         if text is not None:
             form["n"] = text
         if number == "refused":
-            assert problems(lambda: whole(form, "n")) == [("", "n", "is not a whole number")]
+            assert problems(lambda: read_number(form, "n")) == [("", "n", "is not a whole number")]
         else:
-            assert whole(form, "n") == number
+            assert read_number(form, "n") == number
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -193,14 +193,14 @@ class TestWhatAPageSends:
          ("nan", None), ("inf", None), ("x", None), ("", None)],
     )  # fmt: skip
     def test_seconds(self, text: str, seconds: float | None) -> None:
-        assert seconds_of(QueryDict(f"seconds={text}")) == seconds
-        assert seconds_of(QueryDict("")) is None
+        assert read_seconds(QueryDict(f"seconds={text}")) == seconds
+        assert read_seconds(QueryDict("")) is None
 
     def test_a_key_is_a_uuid(self) -> None:
         uid = "00000000-0000-0000-0000-00000000000a"
-        assert key_of(QueryDict(f"key={uid.replace('-', '').upper()}")) == uid
-        assert key_of(QueryDict("")) is None
-        assert problems(lambda: key_of(QueryDict("key=x"))) == [("", "key", "is not a UUID")]
+        assert read_key(QueryDict(f"key={uid.replace('-', '').upper()}")) == uid
+        assert read_key(QueryDict("")) is None
+        assert problems(lambda: read_key(QueryDict("key=x"))) == [("", "key", "is not a UUID")]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -341,8 +341,8 @@ class TestBasis:
     def test_what_was_shown_otherwise_is_named(self, seen: str, changed: list[str]) -> None:
         basis = Basis("a" * 12, "b" * 12, "c" * 12)
         assert basis.differs(seen) == changed
-        assert what_changed(basis, seen) == [each for each in changed if each != "guideline"]
-        assert what_changed(basis, None) == []
+        assert find_changes(basis, seen) == [each for each in changed if each != "guideline"]
+        assert find_changes(basis, None) == []
 
 
 class TestPlaces:

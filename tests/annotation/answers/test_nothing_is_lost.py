@@ -231,7 +231,9 @@ class TestA6:
     ) -> None:
         mine = study.assignment(study.ada)
         Assignment.objects.filter(pk=mine.pk).update(status=status)
-        assert "taken back" in self.late(study, mine, name)["problems"][0]["message"]
+        assert (
+            "no longer reserved for you" in self.late(study, mine, name)["problems"][0]["message"]
+        )
         mine.refresh_from_db()
         assert mine.status == status
         assert client_of(study.ada).get(page("item", mine)).status_code == 404
@@ -310,7 +312,7 @@ class TestA8:
         answer = self.save(study, name, "-".join(parts))
         assert answer.status_code == 409
         assert answer.json()["changed"] == [what]
-        assert "load it again" in answer.json()["error"]
+        assert "reload it" in answer.json()["error"]
         assert not Draft.objects.exists()
         assert not Response.objects.exists()
 

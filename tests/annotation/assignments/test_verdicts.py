@@ -122,7 +122,7 @@ class TestOneVerdict:
         lost = {"quote": "Never was there such a bridge", "start": None}
         assignment = first_judged(of, **{"🌉": {"answerable": "yes", "evidence": [lost]}})
         content = shown(of, assignment)
-        assert "stands nowhere in the text" in content
+        assert "not found in the text" in content
         assert verdicts_in(content) == [{"evidence": [], "answerable": "yes"}]
 
     def test_what_a_model_wrote_is_text_and_nothing_else(self, tmp_path: Path) -> None:

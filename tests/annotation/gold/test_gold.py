@@ -378,10 +378,10 @@ class TestFeedback:
         told = client.post(page("submit", held), form).json()
         assert told["next"] == page("feedback", held)
         html = client.get(told["next"]).content.decode()
-        assert "1 of 2 right" in html
+        assert "1 of 2 correct" in html
         assert html.count("It says so.") == 2
-        assert "Right" in html
-        assert "Not so" in html
+        assert "Correct" in html
+        assert "Incorrect" in html
         assert client_of(study.ben).get(told["next"]).status_code == 404
         # Whoever reads it has been given nothing else meanwhile.
         assert Assignment.objects.get(rater__user=study.ada) == held
@@ -396,7 +396,7 @@ class TestFeedback:
         work(study.campaign, rater_of(study.ada))
         done = Assignment.objects.get(item__key="r2")
         told = client_of(study.ada).get(page("feedback", done)).context
-        assert (told["percent"], told["wanted"], told["passed"]) == (100, 85, True)
+        assert (told["percent"], told["pass_mark"], told["passed"]) == (100, 85, True)
 
     def test_a_script_is_told_the_same(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])

@@ -56,7 +56,7 @@ from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
 from annotation.views import forms as sending
-from annotation.views.work import _row, _word
+from annotation.views.work import _feedback_row, _word
 from datasets.rows import InputError, Place
 from tests.annotation.gold.test_gold import answer, folder, rater
 from tests.cast import campaign_of
@@ -481,12 +481,12 @@ class TestFeedback:
         better = Variable("better", "pair", "Which?", ("first", "second", "tie"),
                           words={"first": "A", "second": "B"})  # fmt: skip
         each = GoldComparison("u", "better", said, "second", "Why.")
-        found = _row(each, "The text.", better, None, turned)  # type: ignore[arg-type]
-        assert (found.said, found.known, found.is_right) == told
+        found = _feedback_row(each, "The text.", better, swapped=turned)
+        assert (found.answer, found.gold, found.is_right) == told
         assert (found.heading, found.text, found.question, found.reason) == (
             "better", "The text.", "Which?", "Why."
         )  # fmt: skip
-        assert _word(better, "second", turned=False) == "B"
+        assert _word(better, "second", swapped=False) == "B"
 
 
 class TestSending:
@@ -495,13 +495,13 @@ class TestSending:
         ("size", "taken"), [(None, True), (7 * 1024 * 1024, True), (7 * 1024 * 1024 + 1, False)]
     )
     def test_a_file_is_taken_up_to_seven_megabytes(self, size: int | None, taken: bool) -> None:
-        form, file = sending.KnownForm(), SimpleUploadedFile("a.jsonl", b"{}")
+        form, file = sending.GoldForm(), SimpleUploadedFile("a.jsonl", b"{}")
         file.size = size
         form.cleaned_data = {"file": file}
         if taken:
             assert form.clean_file() is file
         else:
-            with pytest.raises(forms.ValidationError, match="larger than 7 MB"):
+            with pytest.raises(forms.ValidationError, match="exceeds 7 MB"):
                 form.clean_file()
 
     @pytest.mark.every_case
@@ -517,13 +517,15 @@ class TestSending:
     def test_a_file_is_read_by_the_end_of_its_name(
         self, campaign: Campaign, name: str, text: bytes
     ) -> None:
-        found = sending.take_file(campaign, SimpleUploadedFile(name, text), "practice")
+        found = sending.store_gold_file(campaign, SimpleUploadedFile(name, text), "practice")
         assert found == Known(1, 1)
         assert campaign.items.get(use="practice").key == "r1"
 
     def test_an_error_names_its_line_where_there_is_one(self) -> None:
-        told = [sending.told(InputError(Place("/tmp/x", line), "it is wrong", "mend it"))
-                for line in (4, None)]  # fmt: skip
+        told = [
+            sending.describe_file_error(InputError(Place("/tmp/x", line), "it is wrong", "mend it"))
+            for line in (4, None)
+        ]
         assert told == ["Line 4: it is wrong; mend it.", "it is wrong; mend it."]
 
     def test_who_is_let_in_is_one_person_with_a_reason(self) -> None:

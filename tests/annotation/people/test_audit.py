@@ -166,13 +166,13 @@ def granted(study: Study) -> Act:
 
 def taken_back(study: Study) -> Act:
     grant, _ = make_token(study.ada)
-    return lambda: tokens.take_back(grant)
+    return lambda: tokens.revoke(grant)
 
 
 def all_taken_back(study: Study) -> Act:
     with_token(study)
     with_token(study)
-    return lambda: tokens.take_all_back(study.ada)
+    return lambda: tokens.revoke_all(study.ada)
 
 
 BOTH, AFTER = (True, True), (False, True)

@@ -165,7 +165,7 @@ def test_a_researcher_does_it_on_the_page(study: Study) -> None:
     assert rita.post(where, {"order": "exclude", "rater": ben.pk, "reason": WHY}).status_code == 302
     shown = rita.get(reverse("campaign-people", args=[study.campaign.pk])).content.decode()
     assert WHY in shown
-    assert "Count again" in shown
+    assert "Include again" in shown
     rita.post(where, {"order": "include", "rater": ben.pk})
     assert excluded("Pilot") == {}
 

@@ -14,9 +14,9 @@ from annotation.views.forms import (
     InviteForm,
     JoinForm,
     MemberForm,
+    ParticipationForm,
     ProlificForm,
     ReasonForm,
-    SettingsForm,
 )
 from tests.page_cast import Study, make_study
 
@@ -27,7 +27,7 @@ MEMBER = {"account": "ada", "role": "annotator"}
 REASON = {"reason": "too fast"}
 PROLIFIC = {"study_id": "s", "completion_code": "c", "most_people": "5"}
 GOOD: dict[type[forms.Form], dict[str, str]] = {
-    SettingsForm: SETTINGS,
+    ParticipationForm: SETTINGS,
     CampaignInviteForm: CAMPAIGN_INVITE,
     JoinForm: JOIN,
     MemberForm: MEMBER,
@@ -51,7 +51,7 @@ def test_what_is_meant_is_taken(kind: type[forms.Form]) -> None:
 @pytest.mark.parametrize(
     ("kind", "field"),
     [
-        (SettingsForm, "pool"), (CampaignInviteForm, "campaign_role"), (JoinForm, "name"),
+        (ParticipationForm, "pool"), (CampaignInviteForm, "campaign_role"), (JoinForm, "name"),
         (JoinForm, "password"), (JoinForm, "again"), (MemberForm, "account"), (MemberForm, "role"),
         (ReasonForm, "reason"), (ProlificForm, "study_id"), (ProlificForm, "completion_code"),
         (ProlificForm, "most_people"),
@@ -79,8 +79,8 @@ def test_words_have_a_length(kind: type[forms.Form], field: str, most: int) -> N
 @pytest.mark.parametrize(
     ("kind", "field", "least", "most"),
     [
-        (SettingsForm, "hold_minutes", 5, 527_040),
-        (SettingsForm, "items_per_person", 1, 1_000_000),
+        (ParticipationForm, "hold_minutes", 5, 527_040),
+        (ParticipationForm, "items_per_person", 1, 1_000_000),
         (ProlificForm, "most_people", 1, 10_000),
     ],
 )
@@ -95,7 +95,7 @@ def test_numbers_have_bounds(kind: type[forms.Form], field: str, least: int, mos
 @pytest.mark.parametrize(
     ("kind", "field", "codes"),
     [
-        (SettingsForm, "pool", {"open", "named"}),
+        (ParticipationForm, "pool", {"open", "named"}),
         (CampaignInviteForm, "campaign_role", {"annotator", "adjudicator"}),
         (MemberForm, "role", {"annotator", "adjudicator", "researcher"}),
     ],

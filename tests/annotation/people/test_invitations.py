@@ -116,7 +116,7 @@ class TestTheLink:
         assert revoke(made.invitation)
         answer = Client().post(door(made), GOOD)
         assert answer.status_code == 410
-        assert "This link was taken back" in answer.content.decode()
+        assert "This link was revoked" in answer.content.decode()
         assert not revoke(made.invitation)
 
     @pytest.mark.every_case

@@ -213,7 +213,7 @@ class TestWhatComesLate:
         assert study.assignment(study.ben).item == mine.item
         answer = send(client_of(study.ada), "submit", mine)
         assert answer.status_code == 422
-        assert "was taken back" in answer.json()["problems"][0]["message"]
+        assert "no longer reserved for you" in answer.json()["problems"][0]["message"]
         assert Draft.objects.get().assignment == mine
         assert not Response.objects.exists()
         assert_whole(study.campaign)

@@ -221,7 +221,7 @@ class TestANamedPool:
         form = answers("invalid", "no", "no", version=0, seen=1)
         answer = client_of(study.ada).post(page("submit", mine), form)
         assert answer.status_code == 422
-        assert "take part in this campaign no more" in answer.json()["problems"][0]["message"]
+        assert "no longer take part in this campaign" in answer.json()["problems"][0]["message"]
         again = body("invalid", "no", "no", revision=1, draft=1)
         assert_told(script_of(study.ada).put(place(mine, "response/"), again), 422)
         assert mine.responses.get().revision == 1

@@ -344,12 +344,12 @@ class TestTokens:
     ) -> None:
         ada, where = client_of(study.ada), reverse("tokens")
         shown = ada.get(where)
-        assert (shown.status_code, shown.context["words"]) == (200, "")
+        assert (shown.status_code, shown.context["new_token"]) == (200, "")
         scopes = shown.context["form"].initial["scopes"]
         for days, status in ((0, 422), (1, 200), (365, 200), (366, 422)):
             made = ada.post(where, {"note": "", "scopes": scopes, "days": str(days)})
             assert (days, made.status_code) == (days, status)
-            assert bool(made.context["words"]) == (status == 200)
+            assert bool(made.context["new_token"]) == (status == 200)
         assert len(ada.get(where).context["grants"]) == 2
-        assert ada.get(where).context["words"] == ""
+        assert ada.get(where).context["new_token"] == ""
         assert not client_of(study.ben).get(where).context["grants"]

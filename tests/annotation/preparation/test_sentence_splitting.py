@@ -270,7 +270,7 @@ class TestAReview:
         assert "<mark>It sank.</mark> Dr. <mark>Lee said so.</mark> 🌊" in shown
         assert "no sentence contains the words between sentences 1 and 2: &#x27;Dr.&#x27;" in shown
         assert "no sentence contains the words after sentence 2: &#x27;🌊&#x27;" in shown
-        assert "One more quote" not in shown
+        assert "Another quote" not in shown
 
     def test_shows_the_answers_own_words_and_takes_them_back_untouched(
         self, pages: list[str], client: Client

@@ -14,8 +14,9 @@ from annotation.item_context import Row, Sheet, sheet_of
 from annotation.models import Assignment, Campaign
 from annotation.presentation import blinding_of, ordered_texts, present, schema
 from annotation.protocols import PROTOCOLS
-from annotation.views.protocol_pages import answer_rating, page_of
-from annotation.views.protocol_pages.answer_rating import Answer, Card, cut
+from annotation.views.protocol_pages import answer_rating, page_for
+from annotation.views.protocol_pages.answer_rating import Answer, Card
+from annotation.views.protocol_pages.answer_rating import split_at_sentences as split
 from judging.backends.base import Request
 from tests.annotation.validating_cast import judge, judge_all, validating
 from tests.blind_cast import LINE, TEXTS, blind_study, turned
@@ -191,21 +192,21 @@ def test_texts_reach_the_browser_unchanged_among_their_sentences(tmp_path: Path)
 
 def test_pieces_joined_are_the_text() -> None:
     sentences = (row(3, "Anna Lee\u0301 built it 🌉."), row(4, "It opened in 1901."))
-    pieces = list(cut(FULL, sentences))
+    pieces = list(split(FULL, sentences))
     assert "".join(piece.text for piece in pieces) == FULL
     assert [p.number for p in pieces if p.number is not None] == [3, 4]
 
 
 def test_a_sentence_that_comes_twice_is_found_twice() -> None:
     twice = (row(0, "It opened in 1901."), row(1, "It opened in 1901."))
-    pieces = list(cut(FULL, twice))
+    pieces = list(split(FULL, twice))
     assert [p.number for p in pieces if p.text == "It opened in 1901."] == [0, 1]
     assert "".join(piece.text for piece in pieces) == FULL
 
 
 def test_a_sentence_is_found_though_its_blanks_differ() -> None:
     pieces = list(
-        cut("One  line.\r\nAnother\tline.", (row(0, "One line."), row(1, "Another line.")))
+        split("One  line.\r\nAnother\tline.", (row(0, "One line."), row(1, "Another line.")))
     )
     assert [(p.number, p.text) for p in pieces if p.number is not None] == [
         (0, "One  line."),
@@ -214,8 +215,8 @@ def test_a_sentence_is_found_though_its_blanks_differ() -> None:
 
 
 def test_a_sentence_that_stands_nowhere_has_no_piece_and_is_asked_all_the_same() -> None:
-    assert [p.number for p in cut("Anna.", (row(0, "Completely other words here."),))] == [None]
-    assert list(cut("", ())) == []
+    assert [p.number for p in split("Anna.", (row(0, "Completely other words here."),))] == [None]
+    assert list(split("", ())) == []
 
 
 def test_a_pair_is_shown_left_and_right_in_the_recorded_order(tmp_path: Path) -> None:
@@ -243,7 +244,7 @@ def test_the_answers_to_a_pair_name_the_sides_and_both_ties(tmp_path: Path) -> N
 def test_the_list_of_keys_has_the_keys_of_the_page(protocol: str, tmp_path: Path) -> None:
     study = blind_study(protocol, tmp_path)
     body = body_of(study.assignment(study.ada))
-    for key, what in page_of(protocol).keys:
+    for key, what in page_for(protocol).keys:
         assert f"<kbd>{key}</kbd></dt><dd>{what}</dd>" in html.unescape(body)
 
 
@@ -260,8 +261,8 @@ def test_beside_a_judge_s_verdicts_nothing_is_closed(tmp_path: Path) -> None:
 def test_an_answer_of_20_000_words_is_cut() -> None:
     sentences = [f"Sentence {n} of a long answer goes on and on 🌉." for n in range(2000)]
     rows = tuple(row(n, text.replace(" ", "  ", n % 2)) for n, text in enumerate(sentences))
-    pieces = list(cut(" ".join(sentences), rows))
-    strange = list(cut(" ".join(sentences), tuple(row(n, f"No {n}.") for n in range(2000))))
+    pieces = list(split(" ".join(sentences), rows))
+    strange = list(split(" ".join(sentences), tuple(row(n, f"No {n}.") for n in range(2000))))
     assert sum(piece.number is not None for piece in pieces) == 2000
     assert [piece.number for piece in strange] == [None]
 
@@ -280,7 +281,7 @@ def test_an_unshuffled_campaign_keeps_the_order_of_the_batch(tmp_path: Path) -> 
     mine.shown = []
     mine.save()
     assert [t.text for _, t in sheet(mine).texts] == list(TEXTS.values())[:2]
-    assert not blinding_of(mine, present(mine.item)).turned
+    assert not blinding_of(mine, present(mine.item)).swapped
 
 
 REFERENCES = [{"text": "By hand 🌉."}, {"text": "", "deflected": True}]
@@ -315,7 +316,7 @@ def test_references_are_closed_until_an_answer_has_its_grade_without_them(tmp_pa
     mine = study.assignment(study.ada)
     body = body_of(mine)
     assert hidden(body, "passages")
-    assert "The reference answers are closed" in body
+    assert "The reference answers are hidden" in body
     for answer in answers_of(mine):
         assert [asked.name for asked in answer.first] == ["appropriate"]
         assert [asked.name for asked in answer.then] == ["eligibility"]

@@ -105,7 +105,7 @@ def test_a_question_without_a_date_says_so(tmp_path: Path) -> None:
     undated = {name: value for name, value in DATED.items() if name != "asked_at"}
     study = study_of("grounding-relevance", tmp_path, lines=(undated,))
     content = shown(study, study.assignment(study.ada))
-    assert "It is not known when it was asked" in content
+    assert "Date unknown" in content
     assert "Age unknown" in words_of(cards_of(content)[0])
 
 

@@ -55,9 +55,9 @@ def html(client: Client, address: str, **query: str) -> str:
 
 class TestNew:
     def test_first_the_task_and_the_batch_then_the_form(self, rita: Client) -> None:
-        assert "Design it" in html(rita, NEW)
+        assert "Continue" in html(rita, NEW)
         form = html(rita, NEW, protocol="report-coverage", batch="harbour")
-        assert "Make the campaign" in form
+        assert "Create campaign" in form
         assert 'name="variables" value="answerable"' in form
         assert 'name="per_passage"' not in form
 
@@ -67,7 +67,7 @@ class TestNew:
         assert '<option value="Pilot">' in form
 
     def test_one_that_is_not_there_is_told(self, rita: Client) -> None:
-        assert "that are there" in html(rita, NEW, protocol="nothing", batch="harbour")
+        assert "from the lists" in html(rita, NEW, protocol="nothing", batch="harbour")
 
     def test_a_campaign_is_made(self, rita: Client, study: Study) -> None:
         sent = {**FORM, "deadline": "2999-01-02T10:30", "language": "en", "guideline": "Be kind.",
@@ -111,7 +111,7 @@ class TestNew:
             ("validates", "nobody", "nobody"),
             ("practice_of", "Pilot", "not one of the available choices"),
             ("items", "alphabetical", "not one of the available choices"),
-            ("protocol", "nothing", "that are there"),
+            ("protocol", "nothing", "from the lists"),
         ],
     )
     @pytest.mark.parametrize("dry", [False, True], ids=["make", "dry run"])
@@ -140,7 +140,7 @@ class TestNew:
 class TestPage:
     def test_it_shows_design_and_draw(self, rita: Client, study: Study) -> None:
         told = html(rita, at(study))
-        assert "1 of 1 queries are drawn for people, 6 of 6 units are asked" in told
+        assert "1 of 1 queries are sampled for people, who are asked 6 of 6 units" in told
         assert "The batch&#x27;s order" in told
 
     def test_the_draw_is_there_to_download(self, rita: Client, study: Study) -> None:
@@ -190,7 +190,7 @@ class TestPage:
         refused = rita.post(at(study, "terms/"), other)
         told = refused.content.decode()
         assert refused.status_code == 409
-        assert "Somebody changed the terms" in told
+        assert "Another person changed the settings" in told
         assert "Language: en; Guideline: version 1 below" in told
         assert "Be strict.</textarea>" in told
         study.campaign.refresh_from_db()
@@ -258,14 +258,14 @@ class TestKnown:
         assert next_assignment(study.campaign, ada) is None
         told = html(rita, at(study))
         assert "0 of 3" in told
-        assert "Let in" in told
+        assert "Admit" in told
         address = at(study, "admit/")
         assert rita.post(address, {"rater": ada.pk, "reason": " "}).status_code == 422
         assert rita.post(address, {"rater": ada.pk, "reason": "A slip."}).status_code == 302
         row = Admission.objects.get()
         assert (row.rater, row.reason, row.by) == (ada, "A slip.", study.rita)
         assert next_assignment(study.campaign, ada) is not None
-        assert "let in" in html(rita, at(study))
+        assert "admitted" in html(rita, at(study))
 
     def test_a_judge_is_nobody_to_let_in(self, rita: Client, study: Study) -> None:
         judge = Rater.objects.create(name="j", kind="judge")

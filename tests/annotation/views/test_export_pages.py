@@ -108,7 +108,7 @@ def test_thirteen_in_an_hour_are_one_too_many_by_page_and_api_together(
     answers = [get(rita, campaign, "units", "csv") for _ in range(13)]
     assert [answer.status_code for answer in answers] == [200] * 12 + [429]
     assert 0 < int(answers[-1]["Retry-After"]) <= 3600
-    assert "Come again a little later" in answers[-1].content.decode()
+    assert "Try again later" in answers[-1].content.decode()
 
 
 def test_an_id_that_trec_s_form_cannot_hold_is_told_before_the_file_begins(

@@ -108,7 +108,7 @@ def test_a_withdrawn_first_answer_is_said_to_be_gone(study: Study) -> None:
     second, first = after(study), write(study)
     mine = taken(second, rater_of(study.ben))
     submit(first, answer(first, None, deflected="yes"), "page")
-    assert "It is not there any more" in shown(study, mine, "ben")
+    assert "The first answer no longer exists" in shown(study, mine, "ben")
 
 
 def test_validating_marks_what_each_sentence_cites(study: Study) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.contrib.staticfiles import finders
 
-from annotation.views.protocol_pages import PAGES, page_of
+from annotation.views.protocol_pages import PAGES, page_for
 from tests.page_cast import client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
@@ -113,7 +113,7 @@ def test_the_keys_that_move_an_end_by_a_character_are_listed(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("protocol", sorted(PAGES))
 def test_the_keys_of_a_protocol_are_listed(tmp_path: Path, protocol: str) -> None:
-    own = page_of(protocol)
+    own = page_for(protocol)
     script = own.script.removeprefix("js/")
     keys = opened(protocol, tmp_path)
     missing = [key for key in own_keys(script) if not keys.names(SIGNS.get(key, key))]

@@ -143,7 +143,7 @@ def test_it_says_how_far_one_is_and_goes_on(study: Study) -> None:
     assert "0 done · 2 left for you" in client.get("/tasks/").content.decode()
     begun = client.post(reverse("take-next", args=[study.campaign.pk]))
     assert begun.headers["Location"] == page("item", Assignment.objects.get())
-    assert "1 begun" in client.get("/tasks/").content.decode()
+    assert "1 started" in client.get("/tasks/").content.decode()
     client.post(page("submit", Assignment.objects.get()), answers("no", "no", "no"))
     listed = client.get("/tasks/").content.decode()
     assert "1 done · 1 left for you" in listed

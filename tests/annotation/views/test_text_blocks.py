@@ -8,7 +8,7 @@ import re
 import pytest
 from django.template import Context, Template
 
-from annotation.templatetags.annotation_tags import LEAST, LONG, MOST, blocks_of
+from annotation.templatetags.annotation_tags import LONG_TEXT, MAX_BLOCK, MIN_BLOCK, split_blocks
 from tests.page_cast import TEXT
 
 LINES = "".join(f"Line {n} of a long text & <b>more</b>.\r\n" for n in range(400))
@@ -29,7 +29,7 @@ def read(body: str) -> str:
 @pytest.mark.every_case
 @pytest.mark.parametrize("text", [LINES, ONE_LINE, WORDS, LETTERS, CHINESE, TEXT * 60, "\n" * 7000])
 def test_the_blocks_are_the_text(text: str) -> None:
-    assert "".join(blocks_of(text)) == text
+    assert "".join(split_blocks(text)) == text
     assert read(shown(text)) == text
     assert "\r" not in shown(text)
     assert "<b>" not in shown(text)
@@ -39,26 +39,26 @@ def test_a_text_of_usual_length_has_none() -> None:
     assert shown(TEXT) == Template("{% load annotation_tags %}{{ t|verbatim }}").render(
         Context({"t": TEXT})
     )
-    assert 'class="block"' not in shown("a" * LONG)
-    assert 'class="block"' in shown("a" * (LONG + 1))
+    assert 'class="block"' not in shown("a" * LONG_TEXT)
+    assert 'class="block"' in shown("a" * (LONG_TEXT + 1))
 
 
 def test_a_block_ends_where_a_line_ends() -> None:
-    blocks = blocks_of(LINES)
+    blocks = split_blocks(LINES)
     assert len(blocks) > 20
-    assert all(block.endswith("\r\n") and len(block) >= LEAST for block in blocks[:-1])
+    assert all(block.endswith("\r\n") and len(block) >= MIN_BLOCK for block in blocks[:-1])
 
 
 @pytest.mark.parametrize(("text", "end"), [(ONE_LINE, ". "), (WORDS, " "), (CHINESE, "。")])
 def test_a_line_of_many_pages_is_broken_where_it_does_no_harm(text: str, end: str) -> None:
-    blocks = blocks_of(text)
+    blocks = split_blocks(text)
     assert len(blocks) > 3
-    assert all(len(block) <= MOST and block.endswith(end) for block in blocks[:-1])
+    assert all(len(block) <= MAX_BLOCK and block.endswith(end) for block in blocks[:-1])
 
 
 def test_letters_without_a_blank_stay_together() -> None:
-    assert blocks_of(LETTERS) == [LETTERS]
+    assert split_blocks(LETTERS) == [LETTERS]
 
 
 def test_no_text_has_no_blocks() -> None:
-    assert blocks_of("") == []
+    assert split_blocks("") == []

@@ -1,4 +1,4 @@
-"""Judges under changed conditions: what they are shown, what is asked of them, where it stands."""
+"""Judges under perturbations: what they are shown, what is asked of them, where it stands."""
 
 from __future__ import annotations
 

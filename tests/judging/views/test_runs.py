@@ -207,7 +207,7 @@ def test_orders_are_carried_out(rita: Client, campaign: Campaign) -> None:
 def test_a_run_that_nobody_holds_is_cancelled_at_once(rita: Client, campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert order(rita, run, "cancel").state == "cancelled"
-    assert "Go on with a new run" in get(rita, "judge-run", run.pk)
+    assert "Continue with a new run" in get(rita, "judge-run", run.pk)
 
 
 def test_an_order_needs_the_token_of_the_form(campaign: Campaign) -> None:
@@ -325,7 +325,7 @@ def test_trials_stand_apart_from_the_judges_that_are_compared(
     plan_trial(campaign, trial, TrialSample())
     run_scripted(campaign, trial)
     page = get(rita, "judges-compared", campaign.pk)
-    judges, trials = page.split("1 trial under changed conditions")
+    judges, trials = page.split("1 trial under perturbations")
     assert "floor" in judges
     assert "floor~again" not in judges
     assert "floor~again" in trials
