@@ -495,16 +495,7 @@ class CampaignForm(SettingsForm):
         """Yield a field for each option that this protocol uses."""
         protocol, first = self.protocol, self._prerequisites()
         if protocol.sampled:
-            yield (
-                "sampling",
-                forms.ChoiceField(label="Units of an item", choices=SAMPLINGS, required=False),
-            )
-            yield (
-                "per_passage",
-                forms.IntegerField(
-                    label="Units sampled", initial=2, min_value=1, max_value=2**31 - 1
-                ),
-            )
+            yield from _sampling_fields()
         if "passages" in protocol.needs:
             yield (
                 "passages",
@@ -603,6 +594,17 @@ class CampaignForm(SettingsForm):
 
     def assumed(self) -> list[forms.BoundField]:
         return [self[name] for name in ASSUMED]
+
+
+def _sampling_fields() -> Iterator[tuple[str, forms.Field]]:
+    yield (
+        "sampling",
+        forms.ChoiceField(label="Units of an item", choices=SAMPLINGS, required=False),
+    )
+    yield (
+        "per_passage",
+        forms.IntegerField(label="Units sampled", initial=2, min_value=1, max_value=2**31 - 1),
+    )
 
 
 def _text(label: str, help_text: str, initial: str = "") -> forms.CharField:

@@ -292,7 +292,7 @@ class TestHints:
         assert (found.code, found.name) == ("known", "cy")
         assert found.text == "0 of 6 gold answers correct; the others have 12 of 12."
         labels = filter_labels(study.campaign, rater("cy"), chosen(found.labels))
-        assert [each.known for each in label_rows(study.campaign, list(labels))] == ["no"] * 6
+        assert [each.gold for each in label_rows(study.campaign, list(labels))] == ["no"] * 6
 
     def test_a_rationale_from_another_text(self) -> None:
         study = make_study(reports=2)
