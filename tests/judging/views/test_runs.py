@@ -343,7 +343,7 @@ def test_while_requests_are_out_in_a_file_no_start_is_offered(
     run = lifecycle.start(campaign, judge())
     changed(run, manifest={"batch": {"files": [{"name": "out.jsonl"}], "requests": 4}})
     page = get(rita, "judge-start", run.judge_id, campaign=campaign.pk)
-    assert 'are out in <span class="id">out.jsonl</span>' in page
+    assert 'are in the batch file <span class="id">out.jsonl</span>' in page
     assert "hands that one to the workers" not in page
     assert "will be asked" not in page
     assert "Start the run" not in page
@@ -392,7 +392,7 @@ def test_what_a_model_wrote_is_text_and_nothing_else(rita: Client, ended: JudgeR
     assert "<script>alert" not in page
     assert "\x1b" not in page
     assert "␛[31m" in page
-    assert "The beginning is shown" in page
+    assert "Only the beginning is shown" in page
     assert "x" * 45_000 not in page
 
 
@@ -400,7 +400,7 @@ def test_a_request_that_would_be_another_one_today_is_told(rita: Client, ended: 
     call = JudgeCall.objects.filter(state="answered").first()
     assert call is not None
     JudgeCall.objects.filter(pk=call.pk).update(request_hash="0" * 64)
-    assert "would be another one today" in get(rita, "judge-call", call.pk)
+    assert "would differ today" in get(rita, "judge-call", call.pk)
 
 
 def test_a_manifest_is_a_file(rita: Client, ended: JudgeRun) -> None:
