@@ -195,7 +195,9 @@ def _feedback_rows(assignment: Assignment, spec: ItemSpec) -> Iterator[FeedbackR
             yield _feedback_row(each, unit.text, variable, swapped)
 
 
-def _feedback_row(each: GoldComparison, text: str, variable: Variable, swapped: bool) -> FeedbackRow:
+def _feedback_row(
+    each: GoldComparison, text: str, variable: Variable, swapped: bool
+) -> FeedbackRow:
     return FeedbackRow(
         heading=variable.name,
         text=text,

@@ -21,7 +21,11 @@ def study(transactional_db: None) -> Study:
     """A campaign with a sealed change, one that waits, and more than a page of others."""
     study = make_study()
     with on_behalf(Actor(lambda: study.rita.pk, "r" * 32, "private")):
-        change(study.campaign, CampaignSettings(guideline="Look twice.", language="en"), user=study.rita)
+        change(
+            study.campaign,
+            CampaignSettings(guideline="Look twice.", language="en"),
+            user=study.rita,
+        )
         add_member(study.campaign, study.ada, "adjudicator", study.rita)
         seal()
         for number in range(60):
