@@ -90,7 +90,7 @@ class SettingsForm(forms.Form):
         help_text="Language tag of the texts, such as en or pt-BR, for hyphens and screen readers.",
     )
     gold_every = forms.IntegerField(
-        label="Gold item every … items",
+        label="Gold item every N items",
         required=False,
         min_value=0,
         max_value=999,

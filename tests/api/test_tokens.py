@@ -55,8 +55,8 @@ def test_all_tokens_of_an_account_are_taken_back_at_once(study: Study) -> None:
     ("arguments", "said"),
     [
         (("nobody",), "There is no account"),
-        (("ada", "--days", "0"), "lasts from 1 to 3650 days"),
-        (("ada", "--days", "99999999"), "lasts from 1 to 3650 days"),
+        (("ada", "--days", "0"), "is valid for 1 to 3650 days"),
+        (("ada", "--days", "99999999"), "is valid for 1 to 3650 days"),
         (("ada", "--days", "1", "--revoke"), "not allowed with"),
     ],
 )
@@ -69,5 +69,5 @@ def test_what_it_cannot_do_is_one_line(study: Study, arguments: tuple[str, ...],
 def test_an_account_that_is_switched_off_gets_none(study: Study) -> None:
     study.ada.is_active = False
     study.ada.save()
-    with pytest.raises(CommandError, match="switched off"):
+    with pytest.raises(CommandError, match="is disabled"):
         run("create_token", "ada")
