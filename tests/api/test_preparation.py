@@ -199,7 +199,7 @@ class TestAnswers:
         script.post(at("key-points/"))
         prepare("key-points", "documents", author(), {**WROTE, INQUIRY: INVENTED})
         (problem,) = script.get(one(script, 1)).json()["problems"]
-        assert "'caught fire' does not stand there" in problem
+        assert "'caught fire' was not found" in problem
 
     def test_an_answer_of_another_campaign_is_none_to_review(self, rosa: Script) -> None:
         place = one(rosa)
