@@ -179,7 +179,7 @@ class TestForeignTasks:
         assert told.startswith(f"{file}, line 2: ")
 
     def test_a_task_that_is_not_in_the_batch_is_refused(self, tmp_path: Path) -> None:
-        assert 'task "2" is no unit' in refused(tasks(tmp_path, annotation(), id=2))
+        assert 'task "2" is not a unit' in refused(tasks(tmp_path, annotation(), id=2))
 
 
 @pytest.mark.django_db
