@@ -458,7 +458,7 @@ def test_a_trial_stands_in_no_answer_of_the_api(planted: Campaign, what: str) ->
 
 
 def test_a_trial_cannot_be_validated_by_people(planted: Campaign) -> None:
-    with pytest.raises(CommandError, match="which is not there"):
+    with pytest.raises(CommandError, match="which does not exist"):
         command("create_campaign", "checked", "--protocol", "report-coverage", "--batch",
                 "bridges", "--option", f"validates=base~again@{planted.name}")  # fmt: skip
 
