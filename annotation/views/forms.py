@@ -45,6 +45,7 @@ FIELD_BY_START: Mapping[str, str] = {
     "the roles of queries": "development",
     "deadline": "deadline",
     "its deadline": "deadline",
+    "the deadline": "deadline",
     "language": "language",
     "the guideline": "guideline",
     "gold every": "gold_every",

@@ -104,6 +104,7 @@ class TestNew:
             ("human_share", "nan", "number"),
             ("development", "1", "share from 0 to below 1"),
             ("deadline", "soon", "is not a time"),
+            ("deadline", "1999-01-02T10:30", "not in the years 2000 to 9998"),
             ("language", "german!", "is not a tag"),
             ("gold_every", "1", "from 2 to 999"),
             ("seed", "-1", "greater than or equal to 0"),
