@@ -6,11 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
-from annotation.models import Campaign, User
+from annotation.models import Campaign
 from annotation.people.membership import readable
 from judging.access import person
-
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 
 
 def readable_campaign(request: HttpRequest, pk: int) -> Campaign:

@@ -18,13 +18,17 @@ from analysis.formats import FORMATS
 from analysis.formats.build import document, moment
 from analysis.forms import ReportForm
 from analysis.frozen.store import UnequalError, as_frozen, freeze, frozen_reports
-from analysis.pages import READERS, attached, options_query, readable_campaign
+from analysis.pages import (
+    attached,
+    options_query,
+    readable_campaign,
+)
 from analysis.robustness.document import robustness_document
 from analysis.robustness.sheet import sheet
 from annotation.access import is_blind
 from annotation.models import Campaign
 from audit.recording import record_export
-from datasets.access import role_required
+from datasets.access import READERS, role_required
 from judging.access import blind_page, person, runs_of
 
 STOP_POLLING = 286  # htmx's own status

@@ -17,7 +17,6 @@ from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
 from datasets.db.prepared import Given, Prepared, PreparedModels
 
-MAY_WORK = (User.Role.ANNOTATOR, User.Role.RESEARCHER)
 ON_SHOW = (Assignment.Status.OPEN, Assignment.Status.DONE)
 FREE = f"free/{Item.Use.STUDY.value}"
 

@@ -18,13 +18,9 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from datasets.access import wants_data
+from datasets.access import ADMIN, EVERYBODY, READERS, WORKERS, wants_data
 from datasets.api.authentication import TokenInHeader
 from datasets.api.base import (
-    ADMIN,
-    EVERYBODY,
-    READERS,
-    WORKERS,
     NoParameters,
     Resource,
     checked,

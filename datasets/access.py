@@ -15,6 +15,12 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 
+ANNOTATOR, RESEARCHER, ADMIN = "annotator", "researcher", "admin"
+EVERYBODY = (ANNOTATOR, RESEARCHER, ADMIN)
+WORKERS = (ANNOTATOR, RESEARCHER)
+READERS = (RESEARCHER, ADMIN)
+"""The roles that may do one thing or another; pages and the API ask for them by these names."""
+
 P = ParamSpec("P")
 Called = TypeVar("Called", bound=Callable[..., object])
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]

@@ -18,7 +18,6 @@ from judging.models import JudgeRun
 from judging.preparation.review import Written, with_all
 from judging.preparation.status import name_of
 
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 BLIND = "You have an open item in this campaign; answer it before you read a judge's labels."
 
 

@@ -25,7 +25,12 @@ from analysis.evaluation.selection import (
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign, User
 from audit.recording import record_export
-from datasets.api.base import READERS, Resource, Strict, described
+from datasets.access import READERS
+from datasets.api.base import (
+    Resource,
+    Strict,
+    described,
+)
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
 from datasets.option_fields import serializer_fields

@@ -15,7 +15,11 @@ from analysis.monitoring.views import labels_address
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
-from datasets.api.base import READERS, Resource, described
+from datasets.access import READERS
+from datasets.api.base import (
+    Resource,
+    described,
+)
 from datasets.api.throttling import PerReport
 
 AN_ESTIMATE: dict[str, Any] = {

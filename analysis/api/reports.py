@@ -25,8 +25,8 @@ from annotation.api.access import campaign_named, check_blind, person, visible_s
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from audit.recording import record_export
+from datasets.access import READERS
 from datasets.api.base import (
-    READERS,
     List,
     PageParameters,
     Resource,

@@ -30,11 +30,15 @@ from analysis.evaluation.selection import (
 from analysis.evaluation.slicing import slice_views
 from analysis.evaluation.trec import trec_archive
 from analysis.formats.build import moment
-from analysis.pages import READERS, attached, options_query, readable_campaign
+from analysis.pages import (
+    attached,
+    options_query,
+    readable_campaign,
+)
 from analysis.types import JSON
 from annotation.access import is_blind
 from audit.recording import record_export
-from datasets.access import role_required
+from datasets.access import READERS, role_required
 from judging.access import blind_page, person
 
 ELSEWHERE = ("Leaderboards", "Options")

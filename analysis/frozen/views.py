@@ -16,11 +16,14 @@ from analysis.forms import ReportForm
 from analysis.frozen.compare import compared
 from analysis.frozen.store import frozen_reports
 from analysis.models import FrozenReport
-from analysis.pages import READERS, attached, report_address
+from analysis.pages import (
+    attached,
+    report_address,
+)
 from analysis.types import JSON
 from annotation.people.membership import readable
 from audit.recording import record_export
-from datasets.access import role_required
+from datasets.access import READERS, role_required
 from judging.access import blind_page, person
 
 LIVE = "live"

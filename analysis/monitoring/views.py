@@ -18,8 +18,10 @@ from annotation.access import is_blind, user_of
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
 from annotation.progress.status import find_person
-from annotation.views.progress import READERS, readable_campaign
-from datasets.access import role_required
+from annotation.views.progress import (
+    readable_campaign,
+)
+from datasets.access import READERS, role_required
 
 
 @require_safe

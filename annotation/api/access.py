@@ -17,7 +17,7 @@ from annotation.models import Assignment, Campaign, Item, User
 from annotation.people.leases import EXPIRED
 from annotation.people.membership import readable, workable
 from annotation.progress.counts import with_counts
-from datasets.api.base import READERS, WORKERS
+from datasets.access import READERS, WORKERS
 from datasets.api.errors import BlindError, RefusedBodyError, problem
 
 GONE = "the time for this item ran out and somebody else has it now; take the next one"

@@ -52,8 +52,8 @@ from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from annotation.protocols.validation import Problem, RefusedError
+from datasets.access import WORKERS
 from datasets.api.base import (
-    WORKERS,
     ErrorSerializer,
     List,
     Number,

@@ -40,7 +40,13 @@ from annotation.models import Response as Answer
 from annotation.presentation import Blinding, alias_of, blinding_of, hidden_problems, present
 from annotation.protocols.base import Payload
 from annotation.protocols.validation import Problem, RefusedError
-from datasets.api.base import WORKERS, Resource, checked, described, header
+from datasets.access import WORKERS
+from datasets.api.base import (
+    Resource,
+    checked,
+    described,
+    header,
+)
 from datasets.api.errors import RefusedBodyError, StandingError, problem
 from datasets.api.permissions import LABEL, READ
 

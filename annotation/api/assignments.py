@@ -43,8 +43,8 @@ from annotation.presentation import (
     schema,
 )
 from annotation.protocols.schema import Schema
+from datasets.access import WORKERS
 from datasets.api.base import (
-    WORKERS,
     List,
     Resource,
     described,

@@ -14,7 +14,14 @@ from annotation.api.access import person, visible_studies
 from annotation.audit_log import EventFilter, describe_events, filter_events, visible_events
 from audit.models import Event
 from audit.recording import EVENTS
-from datasets.api.base import ADMIN, LARGEST_PAGE, PAGE, READERS, Resource, Strict, described
+from datasets.access import ADMIN, READERS
+from datasets.api.base import (
+    LARGEST_PAGE,
+    PAGE,
+    Resource,
+    Strict,
+    described,
+)
 
 AN_EVENT = {
     "id": 81,

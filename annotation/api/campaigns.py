@@ -27,10 +27,8 @@ from annotation.models import Campaign, QueryDraw, UnitDraw, User
 from annotation.protocols import PROTOCOLS
 from annotation.provenance import guideline_digest
 from annotation.registry import declared
+from datasets.access import EVERYBODY, READERS, WORKERS
 from datasets.api.base import (
-    EVERYBODY,
-    READERS,
-    WORKERS,
     ErrorSerializer,
     List,
     Number,

@@ -29,7 +29,12 @@ from annotation.exports.registry import EXPORTS
 from annotation.exports.writers import FORMS, BlankError
 from annotation.models import Campaign
 from audit.recording import record_export, was_exported
-from datasets.api.base import READERS, SAFE, Resource, described
+from datasets.access import READERS
+from datasets.api.base import (
+    SAFE,
+    Resource,
+    described,
+)
 from datasets.api.errors import RefusedBodyError
 from datasets.api.permissions import READ
 from datasets.api.renderers import Found, Line, LineParameters, Lines, lines_serializer

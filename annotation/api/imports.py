@@ -12,7 +12,13 @@ from rest_framework.response import Response
 
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.imports.importer import import_rows
-from datasets.api.base import READERS, Resource, Strict, checked, described
+from datasets.access import READERS
+from datasets.api.base import (
+    Resource,
+    Strict,
+    checked,
+    described,
+)
 from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import MANAGE

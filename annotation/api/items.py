@@ -16,8 +16,8 @@ from annotation.access import is_blind
 from annotation.api.access import check_blind, person, visible_studies
 from annotation.exports.rows import units_of
 from annotation.models import Assignment, Campaign, Item, Rater, Unit, User
+from datasets.access import READERS
 from datasets.api.base import (
-    READERS,
     List,
     PageParameters,
     Resource,

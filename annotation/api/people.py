@@ -22,9 +22,8 @@ from annotation.people.accounts import CampaignRater, campaign_raters, invitatio
 from annotation.people.invitations import invite, revoke
 from annotation.people.leases import MAX_LEASE, free, set_lease
 from annotation.people.membership import PeopleError
+from datasets.access import ADMIN, READERS
 from datasets.api.base import (
-    ADMIN,
-    READERS,
     ErrorSerializer,
     List,
     PageParameters,

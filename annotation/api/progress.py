@@ -15,7 +15,11 @@ from annotation.api.access import person, visible_studies
 from annotation.gold.scoring import Score
 from annotation.models import Campaign
 from annotation.progress.status import CampaignStatus, Person, find_person, forecast_end, get_status
-from datasets.api.base import READERS, Resource, described
+from datasets.access import READERS
+from datasets.api.base import (
+    Resource,
+    described,
+)
 
 HIDDEN = "you have an open item in this campaign; answer it first"
 NONE_KNOWN = "no answer of theirs is known beforehand"

@@ -14,7 +14,9 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.access import MAY_WORK, user_of
+from annotation.access import (
+    user_of,
+)
 from annotation.adjudication import (
     DISPUTES_AMONG,
     STATES,
@@ -51,7 +53,7 @@ from annotation.views.answers import (
     read_seconds,
 )
 from annotation.views.protocol_pages.base import Page
-from datasets.access import role_required
+from datasets.access import WORKERS, role_required
 
 NO_LONGER_YOURS = "you may no longer decide this unit; ask a researcher of the campaign"
 MAX_LINES = 100
@@ -118,7 +120,7 @@ def address_after(user: User, case: Case, part: QueuePart) -> str:
 
 
 @require_POST
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def take_decision(request: HttpRequest, pk: int, unit: int) -> JsonResponse:
     user = user_of(request)
     campaign = campaign_for(user, pk)
@@ -195,7 +197,7 @@ class Line:
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def disputes(request: HttpRequest, pk: int) -> HttpResponse:
     user = user_of(request)
     campaign = campaign_for(user, pk)
@@ -215,7 +217,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def open_first(request: HttpRequest, pk: int) -> HttpResponse:
     """Redirect to the first dispute of a part of the queue."""
     user = user_of(request)
@@ -226,7 +228,7 @@ def open_first(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def guideline(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = campaign_for(user_of(request), pk)
     html = render_guideline(schema(campaign).protocol.guideline)
@@ -296,7 +298,7 @@ class QueuePosition:
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     user = user_of(request)
     campaign = campaign_for(user, pk)

@@ -10,7 +10,11 @@ from django.db import transaction
 from django.http import HttpRequest, JsonResponse, QueryDict
 from django.views.decorators.http import require_POST
 
-from annotation.access import MAY_WORK, ON_SHOW, ever_my_assignment, user_of
+from annotation.access import (
+    ON_SHOW,
+    ever_my_assignment,
+    user_of,
+)
 from annotation.answers.drafts import (
     StaleDraftError,
     check_draft,
@@ -53,7 +57,7 @@ from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import Basis, basis_of
 from annotation.views.work import address_of, feedback_address
-from datasets.access import role_required
+from datasets.access import WORKERS, role_required
 
 CLOSED = (
     "the campaign was closed, so this answer does not count; it is kept as a draft: "
@@ -105,7 +109,7 @@ class StoredBeforeError(Exception):
 
 
 @require_POST
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     assignment = ever_my_assignment(user_of(request), uid)
     try:
@@ -120,7 +124,7 @@ def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
 
 
 @require_POST
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def take_answer(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     try:
         return _take(request, uid)

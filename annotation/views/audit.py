@@ -15,17 +15,16 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import user_of
 from annotation.audit_log import EventFilter, describe_events, filter_events, visible_events
-from annotation.models import Campaign, User
+from annotation.models import Campaign
 from annotation.people.membership import readable
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record_export
 from audit.sealing import unsealed
-from datasets.access import role_required
+from datasets.access import ADMIN, READERS, role_required
 
 PAGE = 50
 MAX_ID = 2**63 - 1
 CHUNK = 2000
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 EVENT_CHOICES = [("", "All"), *((name, kind.title) for name, kind in EVENTS.items())]
 
 
@@ -49,7 +48,7 @@ class TrailForm(forms.Form):
 
 
 @require_safe
-@role_required(User.Role.ADMIN)
+@role_required(ADMIN)
 def trail(request: HttpRequest) -> HttpResponse:
     """Show all events, for admins."""
     return _page(request, None)
@@ -62,7 +61,7 @@ def campaign_trail(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-@role_required(User.Role.ADMIN)
+@role_required(ADMIN)
 def trail_file(request: HttpRequest) -> HttpResponseBase:
     return _file(request, None, "audit.jsonl")
 

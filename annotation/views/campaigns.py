@@ -48,11 +48,10 @@ from annotation.views.forms import (
     store_gold_file,
 )
 from audit.recording import record_export
-from datasets.access import role_required
+from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.rows import InputError
 
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 MAX_ITEMS, MAX_SHARES, MAX_PEOPLE = 20_000, 30, 200
 ORDER_NAMES = dict(ITEM_ORDERS)
 TOO_MANY = "Too many previews within the hour. Try again later."

@@ -10,13 +10,12 @@ from django.views.decorators.http import require_safe
 from annotation.access import is_blind, user_of
 from annotation.exports.bundles import download, export_options, tells_answers
 from annotation.exports.writers import BlankError
-from annotation.models import Campaign, User
+from annotation.models import Campaign
 from annotation.people.membership import readable
 from audit.recording import record_export
-from datasets.access import role_required
+from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 BLIND = (
     "You have an open item in this campaign. Answer it first. Until then you can export the batch, "
     "but not the answers of others, and not which system wrote a text."

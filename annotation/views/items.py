@@ -12,7 +12,12 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.access import MAY_WORK, my_assignment, progress_here, user_of, with_neighbours
+from annotation.access import (
+    my_assignment,
+    progress_here,
+    user_of,
+    with_neighbours,
+)
 from annotation.answers.drafts import StaleDraftError, read_draft_state
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
@@ -24,13 +29,13 @@ from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import basis_of
 from annotation.registry import declared
 from annotation.views.protocol_pages import page_for
-from datasets.access import role_required
+from datasets.access import WORKERS, role_required
 
 UNSUBMITTED = "you have started to revise this report; submit that first, or it would be lost"
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     user = user_of(request)
     assignment, neighbours = with_neighbours(user, uid)
@@ -63,7 +68,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def guideline(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     campaign = my_assignment(user_of(request), uid).item.campaign
     html = render_guideline(schema(campaign).protocol.guideline)
@@ -71,7 +76,7 @@ def guideline(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def work_progress(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Render the progress in the page's footer, which the page reloads after a delayed answer."""
     user = user_of(request)
@@ -81,7 +86,7 @@ def work_progress(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def nugget(request: HttpRequest, uid: uuid.UUID, place: int) -> HttpResponse:
     """Show or store the highlights of question number `place` of one's own answered report."""
     found = _find_editable(request, uid, place)

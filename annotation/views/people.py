@@ -53,14 +53,13 @@ from annotation.views.forms import (
 )
 from annotation.views.work import next_address
 from audit.recording import folded
-from datasets.access import client_address, role_required
+from datasets.access import ADMIN, READERS, client_address, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.text import as_sentence
 
 PAGE = 50
 MAX_INVITATIONS = 50
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 INITIAL = {"role": User.Role.ANNOTATOR, "campaign_role": "annotator"}
 OWN_ACCOUNT = "you cannot change your own account; ask another admin"
 LOGGED_IN = "you are logged in with an account; log out, then open the link again"
@@ -72,7 +71,7 @@ MemberAct = Callable[[Campaign, HttpRequest], None]
 
 
 @require_safe
-@role_required(User.Role.ADMIN)
+@role_required(ADMIN)
 def people(request: HttpRequest) -> HttpResponse:
     guests = request.GET.get("guests") == "1"
     page = Paginator(all_accounts(guests), PAGE).get_page(request.GET.get("page"))
@@ -86,13 +85,13 @@ def people(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@role_required(User.Role.ADMIN)
+@role_required(ADMIN)
 def person(request: HttpRequest, pk: int) -> HttpResponse:
     return _account_page(request, _account(pk))
 
 
 @require_POST
-@role_required(User.Role.ADMIN)
+@role_required(ADMIN)
 def change_account(request: HttpRequest, pk: int) -> HttpResponse:
     """Change role or pseudonym, end sessions, disable, enable or delete, as `order` says."""
     user, order = _account(pk), request.POST.get("order", "")
@@ -172,7 +171,7 @@ def _account(pk: int) -> User:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@role_required(User.Role.ADMIN)
+@role_required(ADMIN)
 def new_invitation(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     if request.method != "POST":
@@ -204,7 +203,7 @@ def _form_page(request: HttpRequest, form: InviteForm, status: int = 200) -> Htt
 
 
 @require_POST
-@role_required(User.Role.RESEARCHER, User.Role.ADMIN)
+@role_required(*READERS)
 def revoke_invitation(request: HttpRequest, pk: int) -> HttpResponse:
     user = user_of(request)
     invitation = get_object_or_404(invitations_of(user), pk=pk)

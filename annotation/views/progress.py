@@ -13,15 +13,14 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from annotation.access import is_blind, user_of
-from annotation.models import Campaign, Rater, User
+from annotation.models import Campaign, Rater
 from annotation.people.accounts import current_exclusions
 from annotation.people.membership import readable
 from annotation.presentation import schema
 from annotation.progress import find_person, forecast_end, get_status
 from annotation.progress.flags import LABEL_KINDS, LabelFilter, filter_labels, label_rows
-from datasets.access import role_required
+from datasets.access import READERS, role_required
 
-READERS = (User.Role.RESEARCHER, User.Role.ADMIN)
 STOP_POLLING = 286  # htmx's own status
 MAX_POLLING = 2 * 3600  # seconds
 BAR_HEIGHT = 24

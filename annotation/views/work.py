@@ -14,7 +14,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation import prerequisites
 from annotation.access import (
-    MAY_WORK,
     Progress,
     my_assignment,
     my_assignments,
@@ -32,14 +31,14 @@ from annotation.people.prolific import completion
 from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
 from annotation.protocols.base import ItemSpec, Text, Variable
 from annotation.registry import declared
-from datasets.access import role_required
+from datasets.access import WORKERS, role_required
 
 RECENT = 200
 MAX_DIGITS = 9
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def work(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     campaigns = list(workable(user).filter(open_now()))
@@ -61,7 +60,7 @@ def work(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def take_next(request: HttpRequest, pk: int) -> HttpResponse:
     user = user_of(request)
     campaign = get_object_or_404(workable(user).filter(open_now()), pk=pk)
@@ -69,7 +68,7 @@ def take_next(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def finished(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
     user = user_of(request)
@@ -121,7 +120,7 @@ def _submitted(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def jump(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Go to item `number`, or to the last one if there are fewer; without a number, stay."""
     assignment = my_assignment(user_of(request), uid)
@@ -159,7 +158,7 @@ def feedback_address(assignment: Assignment) -> str:
 
 
 @require_safe
-@role_required(*MAY_WORK)
+@role_required(*WORKERS)
 def feedback(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     assignment = my_assignment(user_of(request), uid)
     if not shows_feedback(assignment) or assignment.status != Assignment.Status.DONE:

@@ -75,10 +75,6 @@ class ErrorSerializer(serializers.Serializer[Any]):
     problems = ProblemSerializer(many=True)
 
 
-ANNOTATOR, RESEARCHER, ADMIN = "annotator", "researcher", "admin"
-EVERYBODY = (ANNOTATOR, RESEARCHER, ADMIN)
-WORKERS = (ANNOTATOR, RESEARCHER)
-READERS = (RESEARCHER, ADMIN)
 SAFE = ("GET", "HEAD")
 
 

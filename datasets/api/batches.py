@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from datasets import material
+from datasets.access import READERS
 from datasets.api.base import (
-    READERS,
     List,
     PageParameters,
     Resource,

@@ -13,8 +13,8 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from datasets.access import READERS
 from datasets.api.base import (
-    READERS,
     List,
     PageParameters,
     Resource,

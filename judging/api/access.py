@@ -10,7 +10,7 @@ from annotation.api.access import person, visible_studies
 from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.preparation.base import Step
-from datasets.api.base import READERS
+from datasets.access import READERS
 from datasets.models import Batch
 from judging.access import runs_of
 from judging.display import with_clock

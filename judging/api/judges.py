@@ -14,8 +14,8 @@ from rest_framework.response import Response
 from annotation.api.access import campaign_named, check_blind, person
 from annotation.models import Campaign, User
 from annotation.presentation import ForgottenItemError
+from datasets.access import READERS
 from datasets.api.base import (
-    READERS,
     List,
     Resource,
     Strict,

@@ -19,8 +19,8 @@ from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
 from annotation.presentation import schema
 from annotation.registry import STEPS
+from datasets.access import READERS
 from datasets.api.base import (
-    READERS,
     ErrorSerializer,
     List,
     Number,

@@ -12,8 +12,8 @@ from rest_framework.response import Response
 
 from annotation.api.access import campaign_named, check_blind, person, visible_studies
 from audit.recording import record_export
+from datasets.access import READERS
 from datasets.api.base import (
-    READERS,
     List,
     Resource,
     checked,

@@ -14,8 +14,12 @@ from annotation.models import User
 from annotation.people.membership import readable
 from annotation.presentation import ForgottenItemError
 from annotation.protocols import PROTOCOLS
-from datasets.access import role_required
-from judging.access import BLIND, READERS, person, runs_of
+from datasets.access import READERS, role_required
+from judging.access import (
+    BLIND,
+    person,
+    runs_of,
+)
 from judging.backends.base import SetupError
 from judging.backends.openai import parse_base_url
 from judging.display import shown, standing_of, with_clock

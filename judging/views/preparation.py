@@ -18,10 +18,15 @@ from annotation.models import Campaign, Rater, User, rater_of
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
 from annotation.presentation import schema
-from datasets.access import role_required
+from datasets.access import READERS, role_required
 from datasets.models import Batch
 from datasets.rows import InputError
-from judging.access import READERS, blind_page, person, step_called, written_by
+from judging.access import (
+    blind_page,
+    person,
+    step_called,
+    written_by,
+)
 from judging.models import Judge, Review
 from judging.preparation.build import MOST_QUERIES, accepted, build
 from judging.preparation.review import (

@@ -16,8 +16,13 @@ from annotation.models import Campaign, Label
 from annotation.people.membership import readable
 from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
-from datasets.access import role_required
-from judging.access import BLIND, READERS, blind_page, person, runs_of
+from datasets.access import READERS, role_required
+from judging.access import (
+    BLIND,
+    blind_page,
+    person,
+    runs_of,
+)
 from judging.backends.base import SetupError
 from judging.display import (
     file_of,

@@ -15,7 +15,10 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, Response, rater_of
 from config.api import LISTS
-from datasets.api.base import EVERYBODY, Resource
+from datasets.access import EVERYBODY
+from datasets.api.base import (
+    Resource,
+)
 from datasets.models import Batch
 from tests.api.cast import Script, as_json, assert_told, body, place, script_of, stranger
 from tests.cast import ROOT

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from knox.models import AuthToken
 
-from datasets.api.base import EVERYBODY
+from datasets.access import EVERYBODY
 from datasets.api.permissions import LEAST, MOST, SCOPES
 from tests.api.cast import Script, assert_told, body, place, script_of
 from tests.api.test_description import operations
