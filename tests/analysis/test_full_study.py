@@ -152,7 +152,7 @@ def test_a_study_goes_from_documents_to_figures_for_other_tools(tmp_path: Path) 
         assert said["raters"][PERSON]["value"] == pytest.approx(expected), system
     boards = [(board["by"], board["kind"]) for board in found["leaderboard"]["boards"]]
     assert boards[:2] == [("people", "people"), ("floor", "judge")]
-    assert "the choices of CRUX" in run("measures", *given, "--format", "md")
+    assert "options of crux" in run("measures", *given, "--format", "md")
     assert r"\begin{tabular}" in run("measures", *given, "--format", "latex")
 
     same_in_ir_measures(archive, of_passages["measures"], tmp_path)
