@@ -35,7 +35,7 @@ def test_the_page_says_of_when_its_numbers_are_and_how_many_labels_came_since(
     assert client.get(address).status_code == 204
     more_labels(labelled, tmp_path)
     answer = client.get(address).content.decode()
-    assert re.search(r">(\d+) labels? since<", answer)
+    assert re.search(r">(\d+) new labels?<", answer)
     assert f'href="/campaigns/{labelled.pk}/report/?resamples=10"' in answer
 
 

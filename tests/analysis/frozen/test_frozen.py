@@ -95,7 +95,7 @@ def test_numbers_that_nobody_saw_are_not_frozen(labelled: Campaign) -> None:
     client = logged_in("researcher")
     answer = client.post(f"/campaigns/{labelled.pk}/report/freeze/", {"inputs": "0" * 64})
     assert answer.status_code == 409
-    assert "Labels came since you looked" in answer.content.decode()
+    assert "New labels have arrived since you opened the report" in answer.content.decode()
     assert not FrozenReport.objects.exists()
 
 
@@ -173,7 +173,7 @@ def test_a_choice_that_is_gone_is_told_beside_the_live_report(labelled: Campaign
     found = freeze(client, labelled)
     FrozenReport.objects.filter(pk=found.pk).update(choices="rater=nobody")
     page = client.get(f"/reports/{found.key}/compare/").content.decode()
-    assert "is there no more" in page
+    assert "no longer exists" in page
 
 
 def estimate(value: float | None, low: float | None = None, high: float | None = None) -> Any:

@@ -180,8 +180,8 @@ class TestMending:
             ({"evidence": "[1]"}, "is not a list of {quote, start}"),
             ({"evidence": '[{"quote": "no such words", "start": 0}]'}, ""),
             ({"evidence": None}, "is not JSON"),
-            ({"seen": "x"}, "is not the revision that was seen"),
-            ({"seen": None}, "is not the revision that was seen"),
+            ({"seen": "x"}, "is not a revision number"),
+            ({"seen": None}, "is not a revision number"),
             ({"key": "x"}, "is not a UUID"),
         ],
     )

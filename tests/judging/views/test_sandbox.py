@@ -49,7 +49,7 @@ def test_a_try_shows_prompt_answer_and_labels_and_stores_nothing(
 ) -> None:
     page = try_it(rita, judge(), campaign)
     assert "The answer, word for word" in page
-    assert "Labels it would make" in page
+    assert '<th scope="col">Labels</th>' in page
     assert "answerable <b>" in page
     assert "User message" in page
     for model in (Assignment, Response, Label, JudgeRun, JudgeCall):
