@@ -9,8 +9,8 @@ from typing import Any, cast
 from analysis.data.selection import ReportOptions, read_stratum
 from analysis.formats import FORMATS
 from analysis.statistics import Level
-from datasets.options import Option, check_bounds, options_of, values_of
 from datasets.options import add_arguments as add_declared
+from datasets.options import check_bounds, options_of, values_of
 
 LEVELS = ("nominal", "ordinal", "interval")
 
@@ -20,7 +20,7 @@ class OptionError(ValueError):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Adds all options of a report but those that say what it is of."""
+    """Add all options of a report except those that name its source."""
     parser.add_argument(
         "--level",
         action="append",
@@ -33,26 +33,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_declared(parser, options_of(ReportOptions))
 
 
-def read_choices(given: dict[str, Any]) -> ReportOptions:
-    """The options that a command line states. Raises OptionError."""
+def read_options(given: dict[str, Any]) -> ReportOptions:
+    """Read the options of a command line. Raises OptionError."""
     for text in given["stratum"]:
         if "" in read_stratum(text):
             raise OptionError(f"--stratum {text!r} is not NAME:VALUE, such as system:bm25.")
     options = options_of(ReportOptions)
-    check_options(options, given)
-    return ReportOptions.of_values(values_of(options, given))
-
-
-def check_options(options: tuple[Option, ...], given: dict[str, Any]) -> None:
-    """Raises OptionError for a number out of its bounds."""
     try:
         check_bounds(options, given)
     except ValueError as error:
         raise OptionError(str(error)) from error
+    return ReportOptions.of_values(values_of(options, given))
 
 
 def levels_of(given: list[str]) -> dict[str, Level]:
-    """The levels that `--level` gives. Raises OptionError."""
+    """Read the levels that `--level` gives. Raises OptionError."""
     levels: dict[str, Level] = {}
     for each in given:
         name, _, level = each.rpartition("=")

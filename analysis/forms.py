@@ -32,12 +32,13 @@ class OptionsForm(forms.Form):
 
 
 class ReportForm(OptionsForm):
-    """A report's options from an address; `choices` once the form is valid."""
+    """A report's options from an address; `options` once the form is valid."""
 
     def __init__(self, data: QueryDict, offered: AvailableValues) -> None:
         filled = data.copy()
         for option in OPTIONS:
-            if option.default not in (None, (), False) and not filled.get(option.name):
+            has_value = option.kind not in ("flag", "several") and option.default is not None
+            if has_value and not filled.get(option.name):
                 filled[option.name] = str(option.default)
         super().__init__(filled, auto_id="choose-%s")
         self.fields.update(form_fields(OPTIONS))

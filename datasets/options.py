@@ -35,7 +35,6 @@ class Option:
     field: str
     kind: Kind
     default: Any
-    is_optional: bool
     help: str
     label: str
     hint: str
@@ -83,7 +82,6 @@ def _option(field: str, hint: Any, default: Any, about: Mapping[str, Any]) -> Op
         field=field,
         kind=_kind(plain, bool(values)),
         default=None if default is MISSING else default,
-        is_optional=len(types) > 1,
         help=about["help"],
         label=about.get("label", name.replace("_", " ").capitalize()),
         hint=about.get("hint", ""),

@@ -25,7 +25,7 @@ def is_of_files(arguments: list[str]) -> bool:
 
 def report_files(arguments: list[str]) -> int:
     """Print or write the report of files, and return the exit status."""
-    from analysis.arguments import OptionError, levels_of, read_choices
+    from analysis.arguments import OptionError, levels_of, read_options
     from analysis.data.selection import UnknownOptionError
     from analysis.formats import FORMATS
     from analysis.labels_file.frames import UnknownLevelError
@@ -35,7 +35,7 @@ def report_files(arguments: list[str]) -> int:
     options = vars(parser().parse_args(arguments))
     paths = [*options["paths"], *(options["labels"] or ())]
     try:
-        levels, choices = levels_of(options["level"]), read_choices(options)
+        levels, choices = levels_of(options["level"]), read_options(options)
         report = labels_report(paths, levels, choices)
         text = FORMATS[options["format"]].render(report)
         if options["output"]:

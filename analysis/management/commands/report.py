@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.arguments import OptionError, add_arguments, levels_of, read_choices
+from analysis.arguments import OptionError, add_arguments, levels_of, read_options
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import (
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         if options["campaign"] and options["level"]:
             raise CommandError("--level goes with --labels; a campaign's protocol has its levels.")
         try:
-            choices, levels = read_choices(options), levels_of(options["level"])
+            choices, levels = read_options(options), levels_of(options["level"])
         except OptionError as error:
             raise CommandError(str(error)) from error
         if options["campaign"]:

@@ -91,7 +91,13 @@ def form(query: str, offered: AvailableValues = OFFERED) -> ReportForm:
 def test_an_address_without_choices_is_the_default() -> None:
     found = form("seed=&variable=")
     assert found.is_valid(), found.problems()
-    assert found.options == ReportOptions(variables=("",)) or found.options == ReportOptions()
+    assert found.options == ReportOptions()
+
+
+def test_fields_show_the_defaults_of_what_the_address_leaves_out() -> None:
+    shown = {name: form("")[name].value() for name in ("seed", "epsilon", "width", "bootstrap")}
+    assert shown == {"seed": "0", "epsilon": "0.2", "width": "0.1", "bootstrap": "queries"}
+    assert form("")["resamples"].value() is None
 
 
 def test_an_address_says_every_choice() -> None:
