@@ -34,14 +34,8 @@ from analysis.measures.base import (
     tokenizer,
     values_of,
 )
-from analysis.measures.coverage import (
-    Answers,
-    AtThreshold,
+from analysis.measures.contexts import (
     Contexts,
-    RatedReports,
-    Ratings,
-    answerable,
-    answers,
     as_context,
     in_oracles,
     members,
@@ -49,10 +43,11 @@ from analysis.measures.coverage import (
     required_subset,
     sampled_contexts,
     sizes_of,
-    threshold_table,
     without_failed,
 )
+from analysis.measures.ratings import Answers, Ratings, answerable, answers
 from analysis.measures.retrieval import Ranked
+from analysis.measures.thresholds import AtThreshold, RatedReports, threshold_table
 from analysis.statistics import Bools, Floats, Ints
 from analysis.types import JSON
 from annotation.models import Campaign

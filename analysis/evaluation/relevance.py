@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.measures.base import Found, Measure, Options, values_of
-from analysis.measures.coverage import (
+from analysis.measures.contexts import (
     Contexts,
-    Ratings,
     in_oracles,
     in_pools,
     members,
@@ -17,6 +16,7 @@ from analysis.measures.coverage import (
     required_grades,
     without_failed,
 )
+from analysis.measures.ratings import Ratings
 from analysis.measures.retrieval import Ranked
 from analysis.statistics import Bools, Floats
 

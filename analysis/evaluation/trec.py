@@ -16,7 +16,8 @@ from analysis.evaluation.inputs import evaluator_labels
 from analysis.evaluation.passages import Layout
 from analysis.evaluation.relevance import BY_ORACLE, relevance_of
 from analysis.measures.base import Options, tokenizer
-from analysis.measures.coverage import Contexts, answerable, answers, members, without_failed
+from analysis.measures.contexts import Contexts, members, without_failed
+from analysis.measures.ratings import answerable, answers
 from analysis.statistics import Bools, Floats
 from annotation.models import Campaign
 from datasets.material import batch_rows

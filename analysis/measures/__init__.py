@@ -1,10 +1,11 @@
 """The papers' measures: pure functions of labels and texts, declared one by one.
 
-`base` holds what a measure is, the options and the estimates. Each other module computes the
-measures of one family from one kind of input: `coverage` those of CRUX, `grounding` of GaRAGe,
-`key_points` of Long2RAG, `answers` of CLAPnq, and `retrieval` rankings as trec_eval defines them.
-`agreement` compares evaluators by the order in which they rank systems. `MEASURES` lists all
-measures by name.
+`base` holds what a measure is, the options and the estimates. These modules compute the measures of
+one family each: `coverage` those of CRUX, `grounding` of GaRAGe, `key_points` of Long2RAG,
+`answers` of CLAPnq, and `retrieval` rankings as trec_eval defines them. CRUX's measures start from
+`ratings` of passages and the `contexts` of systems; `thresholds` is its table of them, and
+`ir_measures` checks α-nDCG. `agreement` compares evaluators by the order in which they rank
+systems. `MEASURES` lists all measures by name.
 """
 
 from . import answers, coverage, grounding, key_points, retrieval

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.measures.base import Options
-from analysis.measures.coverage import Contexts, Ratings, answerable, answers
+from analysis.measures.contexts import Contexts
+from analysis.measures.ratings import Ratings, answerable, answers
 
 P1, P2, P3 = 0, 1, 2
 RATED = {

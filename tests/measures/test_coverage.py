@@ -9,26 +9,18 @@ import pytest
 
 from analysis.measures import MEASURES
 from analysis.measures.base import Options
-from analysis.measures.coverage import (
-    NOTHING,
+from analysis.measures.contexts import (
     Contexts,
-    RatedReports,
-    Ratings,
-    alpha_ndcg,
-    answerable,
-    answers,
     as_context,
     at_ranks,
-    cov,
-    den,
-    ideal_gains,
     members,
     required_grades,
     required_subset,
     sampled_contexts,
-    threshold_table,
-    tokens,
 )
+from analysis.measures.coverage import alpha_ndcg, cov, den, ideal_gains, tokens
+from analysis.measures.ratings import Ratings, answerable, answers
+from analysis.measures.thresholds import NOTHING, RatedReports, threshold_table
 from tests.measures.cast import P1, P2, P3, PASSAGES, QUESTIONS, context_of, example_ratings
 
 DEFAULT, AS_ZERO = Options(), Options(missing="zero")

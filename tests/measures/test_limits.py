@@ -40,29 +40,29 @@ from analysis.measures.base import (
     share,
     tokenizer,
 )
-from analysis.measures.coverage import (
+from analysis.measures.contexts import (
     Contexts,
-    Ratings,
-    ReportQuestions,
-    alpha_ndcg,
-    answerable,
-    answers,
     as_context,
-    checked,
-    cov,
-    cut_ratings,
-    den,
-    ideal_gains,
     members,
-    report_coverage,
     required_grades,
     required_subset,
     sampled_contexts,
     sizes_of,
+)
+from analysis.measures.coverage import (
+    ReportQuestions,
+    alpha_ndcg,
+    cov,
+    cut_ratings,
+    den,
+    ideal_gains,
+    report_coverage,
     tokens,
 )
 from analysis.measures.grounding import Citations, Deflections, macro
+from analysis.measures.ir_measures import checked
 from analysis.measures.key_points import Failures, cuts
+from analysis.measures.ratings import Ratings, answerable, answers
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
 from analysis.statistics import Floats, prediction_powered_mean
 

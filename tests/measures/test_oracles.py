@@ -9,7 +9,10 @@ import pytest
 
 from analysis.measures.answers import rouge_1_recall
 from analysis.measures.base import Options
-from analysis.measures.coverage import Contexts, Ratings, alpha_ndcg, answerable, answers, checked
+from analysis.measures.contexts import Contexts
+from analysis.measures.coverage import alpha_ndcg
+from analysis.measures.ir_measures import checked
+from analysis.measures.ratings import Ratings, answerable, answers
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
 from analysis.statistics import Floats, Ints, rouge_l
 

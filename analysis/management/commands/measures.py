@@ -13,7 +13,7 @@ from analysis.evaluation.build import measures_report
 from analysis.evaluation.rendering import FORMATS, with_slices
 from analysis.evaluation.selection import CHOSEN, read_pairs
 from analysis.evaluation.trec import trec_archive
-from analysis.measures import coverage
+from analysis.measures import ir_measures
 from analysis.measures.answers.refusals import refusal_list
 from analysis.measures.base import IR_MEASURES, PRESETS, Options, tokenizer
 from analysis.types import JSON
@@ -101,7 +101,7 @@ def options_of(preset: str, given: list[str]) -> Options:
         tokenizer(chosen.tokenizer)
         refusal_list(chosen.refusals)
         if chosen.alpha_ndcg == IR_MEASURES:
-            coverage.library()
+            ir_measures.library()
     except ValueError as error:
         raise CommandError(f"--option: {error}.") from error
     return chosen

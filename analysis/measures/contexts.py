@@ -1,0 +1,301 @@
+"""Contexts of systems: their ranked passages, the oracle's passages, and the cells they hold.
+
+A measure of contexts computes its values from a `Contexts` by `of_cells`, which applies the option
+`unrated`. Shapes are those of `ratings`; K is the largest number of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..statistics import Bools, Floats, Ints
+from .base import BOUNDS, CONDENSED, Cells, Judged, Options
+from .ratings import Answers, Ratings, answerable
+from .retrieval import gathered
+
+CHOSEN, PARTLY, REDUNDANT = 3, 2, 1
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """One system's contexts of Q queries.
+
+    `ranked` (Q, K) holds the positions of passages in rank order, -1 = none, and `oracle` (Q, O)
+    those of the oracle context. `counted` (Q, M) are the sub-questions of the denominator, `tokens`
+    (Q, P) the length of each passage, NaN = unknown, and `depth` (Q,) the number of ranks that
+    count. `there` (Q,) are the queries that the system answered, whose context may still be empty.
+    `whole` (Q, W) is the ranking before a cut, None without one.
+    """
+
+    answers: Answers
+    ranked: Ints
+    oracle: Ints
+    counted: Bools
+    tokens: Floats
+    depth: Ints
+    there: Bools
+    whole: Ints | None = None
+
+    def cut(self, depth: int | None) -> Contexts:
+        """Return the first `depth` passages; None: as many as the query's oracle context has."""
+        sizes = sizes_of(self.oracle) if depth is None else np.full(len(self.ranked), depth)
+        whole = self.ranked if self.whole is None else self.whole
+        return replace(self, ranked=_down_to(whole, sizes), depth=sizes, whole=whole)
+
+    def as_oracle(self) -> Contexts:
+        """Return the oracle context in place of the system's."""
+        every = np.ones(len(self.ranked), bool)
+        sizes = sizes_of(self.oracle)
+        return replace(self, ranked=self.oracle, depth=sizes, there=every, whole=None)
+
+    def read(self, found: Answers, options: Options) -> Contexts:
+        """Return the same contexts with other answers, by which other questions may count."""
+        inside = members(self.oracle, found.passages.shape[1])
+        return replace(self, answers=found, counted=answerable(found, inside, options))
+
+    def condensed(self, options: Options) -> Contexts:
+        """Return the contexts without passages that have an open cell; the next passages move up.
+
+        Such passages leave the ranking before it is cut, and the oracle context (Sakai 2007). A
+        query without any remaining passage has no context.
+        """
+        found = self.answers.condensed
+        whole = self.ranked if self.whole is None else self.whole
+        ranked, oracle = (_without(data, found.passages) for data in (whole, self.oracle))
+        depth = sizes_of(ranked) if self.whole is None else self.depth
+        left = (sizes_of(ranked) > 0) | (sizes_of(whole) == 0)
+        made = replace(
+            self,
+            ranked=_down_to(ranked, depth),
+            oracle=oracle,
+            depth=depth,
+            there=self.there & left,
+            whole=None,
+        )
+        return made.read(found, options)
+
+    @cached_property
+    def unsettled(self) -> Bools:
+        """The questions, (Q, M), that may or may not count because of open oracle cells."""
+        return self.hidden(self.answers.open)
+
+    def hidden(self, cells: Bools) -> Bools:
+        """Return the uncounted questions (Q, M) that might count by these oracle cells."""
+        inside = members(self.oracle, self.answers.passages.shape[1])
+        hidden: Bools = (cells & inside[:, :, None]).any(axis=1) & self.answers.questions
+        return hidden & ~self.counted
+
+    @cached_property
+    def asked(self) -> Bools:
+        """The questions that count or may count, (Q, M), whatever `unrated` makes of them."""
+        if not self.answers.lacks:
+            return self.counted
+        return self.counted | self.hidden(self.answers.never)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cells of these questions and of the contexts, in the sampled queries."""
+        found = self.answers
+        key = "cells", self.asked.tobytes()
+        if key not in found.bests:
+            counted = (found.scope, found.rated, found.never)
+            data = self.asked[:, None, :]
+            found.bests[key] = np.stack(
+                [(each & data).sum(axis=2, dtype=float) for each in counted]
+            )
+        there, rated, never = found.bests[key]
+        within = self.there & found.drawn
+        every = np.where(within, gathered(there, self.ranked).sum(axis=1), 0.0)
+        if found.complete:
+            return Cells(every, every, np.zeros(len(every)))
+        counts = (gathered(each, self.ranked).sum(axis=1) for each in (rated, never))
+        return Cells(every, *(np.where(within, each, 0.0) for each in counts))
+
+    @cached_property
+    def answered(self) -> Bools:
+        """The questions answered at each rank, (Q, K, M), from which several measures start."""
+        return self.at_its_ranks(self.answers.yes)
+
+    def at_its_ranks(self, which: Bools) -> Bools:
+        """Return what holds for each passage and question (Q, P, M) at each rank: (Q, K, M)."""
+        return at_ranks(which, self.ranked)
+
+
+def _down_to(ranked: Ints, sizes: Ints) -> Ints:
+    return np.where(np.arange(ranked.shape[1]) < sizes[:, None], ranked, -1)
+
+
+def _without(ranked: Ints, kept: Bools) -> Ints:
+    """Return the rankings of the kept passages (Q, P), closing the gaps."""
+    if not kept.shape[1]:
+        return ranked
+    stays = (ranked >= 0) & np.take_along_axis(kept, np.maximum(ranked, 0), 1)
+    order = np.argsort(~stays, axis=1, kind="stable")
+    closed = np.take_along_axis(ranked, order, 1)
+    return _down_to(closed, stays.sum(axis=1))
+
+
+def at_ranks(which: Bools, ranked: Ints) -> Bools:
+    """Take (Q, P, M) at the ranked passages, (Q, K, M); False at a rank without a passage."""
+    if not which.shape[1]:
+        return np.zeros((*ranked.shape, which.shape[2]), bool)
+    rows = np.arange(len(ranked))[:, None]
+    taken: Bools = which[rows, np.maximum(ranked, 0)] & (ranked >= 0)[:, :, None]
+    return taken
+
+
+def sizes_of(ranked: Ints) -> Ints:
+    """Return the number of passages of each context, (Q,)."""
+    sizes: Ints = (ranked >= 0).sum(axis=1)
+    return sizes
+
+
+def members(ranked: Ints, passages: int) -> Bools:
+    """Return the passages in each context, (Q, P)."""
+    inside = np.zeros((len(ranked), passages), bool)
+    query, rank = np.nonzero(ranked >= 0)
+    inside[query, ranked[query, rank]] = True
+    return inside
+
+
+def sampled_contexts(passages: Bools, sizes: Ints, contexts: int, seed: int) -> list[Ints]:
+    """Draw random contexts of each query: `sizes` (Q,) of its passages (Q, P), in random order.
+
+    Each of the `contexts` arrays is (Q, K) like that of one system, and equal seeds give equal
+    contexts. A query with fewer passages gives all of them.
+    """
+    generator = np.random.Generator(np.random.PCG64(seed))
+    taken = np.minimum(sizes, passages.sum(axis=1))
+    ranks = np.arange(int(taken.max(initial=0)))
+    made = []
+    for _ in range(contexts):
+        keys = np.where(passages, generator.random(passages.shape), np.inf)
+        order = np.argsort(keys, axis=1)[:, : len(ranks)]
+        made.append(np.where(ranks < taken[:, None], order, -1))
+    return made
+
+
+def required_subset(found: Answers, oracle: Bools) -> Bools:
+    """Return the required subset P** of the oracle passages (Q, P), as the paper describes it.
+
+    The passages are ranked by the number of sub-questions that they answer, ties in the order of
+    their identifiers. From the top down, a passage is kept if it answers a question that none above
+    it did (Ju and others 2025, section 3).
+    """
+    yes = found.yes & oracle[:, :, None]
+    order = np.argsort(-yes.sum(axis=2), axis=1, kind="stable")
+    every, seen = np.arange(len(yes)), np.zeros(yes.shape[::2], bool)
+    kept = np.zeros(oracle.shape, bool)
+    for passage in order.T:
+        new = yes[every, passage] & ~seen
+        kept[every, passage] = new.any(axis=1)
+        seen |= new
+    return kept
+
+
+def required_grades(ratings: Ratings, found: Answers, oracle: Bools, eta: float = 0.0) -> Ints:
+    """Return the grade of each passage (Q, P) as in the released code: 3, 2, 1 or 0.
+
+    At each step the passage that answers most new sub-questions is chosen, ties in the order of
+    their identifiers, until none answers a new one: grade 3. An oracle passage not chosen has grade
+    1 if none of its ratings exceeds the highest among the chosen, else 2. (The released code adds
+    0.1 for any positive rating, which ranks only passages that answer nothing new.) A yes without a
+    rating counts as a rating of `eta`.
+    """
+    yes = found.yes & oracle[:, :, None]
+    every, seen = np.arange(len(yes)), np.zeros(yes.shape[::2], bool)
+    chosen = np.zeros(oracle.shape, bool)
+    for _ in range(oracle.shape[1]):
+        new = (yes & ~seen[:, None, :]).sum(axis=2)
+        best = new.argmax(axis=1)
+        more = new[every, best] > 0
+        if not more.any():
+            break
+        chosen[every[more], best[more]] = True
+        seen |= yes[every, best] & more[:, None]
+    values = np.where(np.isnan(ratings.values), np.where(found.yes, eta, 0.0), ratings.values)
+    highest = np.where(chosen[:, :, None], values, 0.0).max(axis=1, initial=0.0)
+    exceeds = (values > highest[:, None, :]).any(axis=2)
+    grades = np.where(chosen, CHOSEN, np.where(exceeds, PARTLY, REDUNDANT))
+    return np.where(oracle, grades, 0).astype(np.int64)
+
+
+def as_context(kept: Bools) -> Ints:
+    """Return passages (Q, P) as a context (Q, K), in the order of identifiers, -1 = none."""
+    size = int(kept.sum(axis=1).max(initial=0))
+    order = np.argsort(~kept, axis=1, kind="stable")[:, :size]
+    return np.where(np.arange(size) < kept.sum(axis=1)[:, None], order, -1)
+
+
+Value = Callable[[Contexts], Floats]
+Needs = Callable[[Contexts], Bools]
+
+
+def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -> Judged:
+    """Compute a measure's values for each query by the option `unrated`, (Q,).
+
+    `value` computes them if no cell is open, and `needs` gives the cells (Q, P, M) that they depend
+    on. A query without any question asked was not sampled, and has no value.
+    """
+    found = contexts.answers
+    within = contexts.cells
+    if not found.is_open:
+        values = _in_sample(contexts, value(contexts))
+        both = values if options.unrated == BOUNDS else None
+        return Judged(values, within, no=both, yes=both)
+    if options.unrated == CONDENSED:
+        left = contexts.condensed(options)
+        return Judged(_in_sample(left, value(left)), within)
+    open_cells = needs(contexts) & found.open
+    refused = contexts.there & (open_cells.any(axis=(1, 2)) | contexts.unsettled.any(axis=1))
+    no = _in_sample(contexts, value(contexts.read(found.all_no, options)))
+    data = Judged(np.where(refused, np.nan, no), within, refused, _needed(contexts, needs))
+    if options.unrated != BOUNDS:
+        return data
+    yes = _in_sample(contexts, value(contexts.read(found.all_yes, options)))
+    return replace(data, no=no, yes=yes)
+
+
+def in_contexts(contexts: Contexts) -> Bools:
+    """Return the cells (Q, P, M) of questions that may count and passages of the contexts."""
+    inside = members(contexts.ranked, contexts.answers.passages.shape[1])
+    return inside[:, :, None] & contexts.asked[:, None, :]
+
+
+def in_pools(contexts: Contexts) -> Bools:
+    """Return the cells (Q, P, M) of questions that may count, in all passages."""
+    cells: Bools = contexts.answers.passages[:, :, None] & contexts.asked[:, None, :]
+    return cells
+
+
+def in_oracles(contexts: Contexts) -> Bools:
+    """Return the cells (Q, P, M) of the oracle passages, for the required subset."""
+    inside = members(contexts.oracle, contexts.answers.passages.shape[1])
+    return inside[:, :, None] & contexts.answers.questions[:, None, :]
+
+
+def without_failed(contexts: Contexts) -> Bools:
+    """Return the counted questions (Q, M) without a failed judgement of any passage."""
+    if not contexts.answers.gaps:
+        return contexts.counted
+    settled: Bools = contexts.counted & ~contexts.answers.failed.any(axis=1)
+    return settled
+
+
+def _in_sample(contexts: Contexts, values: Floats) -> Floats:
+    return np.where(contexts.answers.drawn, values, np.nan)
+
+
+def _needed(contexts: Contexts, needs: Needs) -> Cells:
+    """Return the cells that the measure depends on, including those that decide what counts."""
+    found = contexts.answers
+    which = needs(contexts) | (in_oracles(contexts) & contexts.unsettled[:, None, :])
+    counts = [
+        (which & each).sum(axis=(1, 2)).astype(float)
+        for each in (found.scope, found.rated, found.never)
+    ]
+    return Cells(*(np.where(contexts.there & found.drawn, each, 0.0) for each in counts))

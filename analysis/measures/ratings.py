@@ -1,0 +1,175 @@
+"""Ratings of passages, and which sub-questions the passages answer by them (CRUX).
+
+Q queries, P passages and M sub-questions are the largest number of each. A query with fewer is
+padded, and `passages` and `questions` mask the padding. The passages of a query are in the order of
+their identifiers, which breaks ties as the TREC tools do, and not in the order of the batch. A cell
+is a passage and a sub-question of its query.
+
+A cell without a rating is one of three things. Outside the query's scope it is a no. If its
+judgement failed it follows the option `missing`. If no rater was asked it follows `unrated`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..statistics import Bools, Floats, Ints
+from .base import LISTED, ZERO, Options
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Ratings `values` (Q, P, M), NaN = not rated; masks `passages` (Q, P), `questions` (Q, M).
+
+    `failed` (Q, P, M) marks cells without a rating whose judgement failed; no rater was asked about
+    the others. `outside` (Q, P) are the passages that the batch calls not relevant, and `unlisted`
+    (Q, P) those that are not the query's own. The three default to no cells.
+    """
+
+    values: Floats
+    passages: Bools
+    questions: Bools
+    failed: Bools = field(default_factory=lambda: np.zeros((1, 1, 1), bool))
+    outside: Bools = field(default_factory=lambda: np.zeros((1, 1), bool))
+    unlisted: Bools = field(default_factory=lambda: np.zeros((1, 1), bool))
+
+    @classmethod
+    def from_places(
+        cls, places: Ints, values: Floats, failed: Ints, passages: Bools, questions: Bools
+    ) -> Ratings:
+        """Build the tables from ratings (N,), their places (N, 3), and failed places (F, 3).
+
+        A place is a query, a passage and a sub-question, counted from 0. Failed places lack a
+        judgement.
+        """
+        whole = np.full((*passages.shape, questions.shape[1]), np.nan)
+        lost = np.zeros(whole.shape, bool)
+        whole[tuple(places.T)] = values
+        lost[tuple(failed.T)] = True
+        return cls(whole, passages, questions, lost)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of passages to sub-questions, cell by cell, (Q, P, M) each.
+
+    `yes` marks an answer, and `known` a settled cell (a yes is one). An unsettled cell's judgement
+    failed, or the cell is `open`: no rater was asked, and the option `unrated` is yet to be
+    applied. `rated` are the cells with a rating, `scope` those that the batch alone does not
+    settle, and `never` those that no rater was asked about, settled or not, in the `drawn` queries
+    (Q,), which are those with any question asked. `bests` caches the best contexts and orders that
+    measures find, by everything they depend on.
+    """
+
+    yes: Bools
+    known: Bools
+    passages: Bools
+    questions: Bools
+    open: Bools
+    rated: Bools
+    scope: Bools
+    never: Bools
+    drawn: Bools
+    bests: dict[tuple[object, ...], Floats] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def failed(self) -> Bools:
+        """The cells whose judgement failed, (Q, P, M)."""
+        there = self.passages[:, :, None] & self.questions[:, None, :]
+        return there & ~self.known & ~self.open
+
+    @cached_property
+    def gaps(self) -> bool:
+        """Whether any judgement failed."""
+        return bool(self.failed.any())
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether any cell is open."""
+        return bool(self.open.any())
+
+    @cached_property
+    def lacks(self) -> bool:
+        """Whether there is a cell that no rater was asked about."""
+        return bool(self.never.any())
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every cell of the scope has a rating."""
+        return bool(self.rated.sum() == self.scope.sum())
+
+    @cached_property
+    def all_no(self) -> Answers:
+        """Return the same with a no in every open cell."""
+        return self._settled(self.yes)
+
+    @cached_property
+    def all_yes(self) -> Answers:
+        """Return the same with a yes in every open cell."""
+        return self._settled(self.yes | self.open)
+
+    @cached_property
+    def condensed(self) -> Answers:
+        """Return the same without the passages that have an open cell (Sakai 2007)."""
+        kept = self.passages & ~self.open.any(axis=2)
+        left = kept[:, :, None]
+        return replace(
+            self,
+            yes=self.yes & left,
+            known=self.known & left,
+            passages=kept,
+            open=np.zeros(self.open.shape, bool),
+            bests={},
+        )
+
+    def _settled(self, yes: Bools) -> Answers:
+        nothing = np.zeros(self.open.shape, bool)
+        return replace(self, yes=yes, known=self.known | self.open, open=nothing, bests={})
+
+
+def answers(ratings: Ratings, options: Options) -> Answers:
+    """Apply a(p, q) = 1 if the rating G(p, q) >= eta (CRUX).
+
+    A passage outside the query's scope answers nothing, unless a rater says that it does. Of the
+    other cells without a rating, a failed one is unknown, or under `missing` zero a rating of 0.
+    One that no rater was asked about is open, or under `unrated` zero a rating of 0.
+    """
+    there = ratings.passages[:, :, None] & ratings.questions[:, None, :]
+    rated = np.isfinite(ratings.values) & there
+    outside = ratings.outside | (ratings.unlisted if options.scope == LISTED else False)
+    blank = there & ~rated
+    scope = there & ~(blank & outside[:, :, None])
+    blank &= scope
+    failed = blank & ratings.failed
+    never = blank & ~failed
+    drawn = np.asarray((rated | failed).any(axis=(1, 2)) | ~never.any(axis=(1, 2)))
+    noughts = np.zeros(there.shape, bool)
+    if options.missing == ZERO:
+        noughts |= failed
+    if options.unrated == ZERO:
+        noughts |= never
+    with np.errstate(invalid="ignore"):
+        yes = rated & (ratings.values >= options.eta)
+    if options.eta <= 0:
+        yes |= noughts
+    known = rated | noughts | (there & ~scope)
+    never &= drawn[:, None, None]
+    left = never & ~noughts
+    return Answers(
+        yes, known, ratings.passages, ratings.questions, left, rated, scope, never, drawn
+    )
+
+
+def answerable(found: Answers, oracle: Bools, options: Options) -> Bools:
+    """Return the sub-questions that count, Q_a (Q, M): those that an oracle passage (Q, P) answers.
+
+    All of them count if `filtered` is off. A question whose oracle ratings are partly missing and
+    hold no yes is not known to be answerable, and is dropped.
+    """
+    if not options.filtered:
+        return found.questions
+    kept: Bools = (found.yes & oracle[:, :, None]).any(axis=1) & found.questions
+    return kept
