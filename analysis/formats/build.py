@@ -6,13 +6,9 @@ from ..document import Block, Cell, Document, RaterName, Section, Table, count
 from ..types import JSON
 from .methods import methods_section
 from .people_sections import MOST_ROWS
-from .sections import (
-    quality_section,
-    score_section,
-    validation_sections,
-    variable_section,
-    written_section,
-)
+from .score_sections import score_section
+from .sections import quality_section, validation_sections, written_section
+from .variable_sections import variable_section
 
 
 def document(report: JSON) -> Document:

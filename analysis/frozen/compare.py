@@ -15,7 +15,7 @@ import numpy as np
 from analysis.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
 from analysis.formats.build import moment
 from analysis.formats.facts import facts
-from analysis.formats.sections import COEFFICIENTS
+from analysis.formats.variable_sections import COEFFICIENTS
 from analysis.statistics import SHARE_DIFFERENCE, mean_by_cluster
 from analysis.types import JSON
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.formats.sections import variable_section
+from analysis.formats.variable_sections import variable_section
 from analysis.report.agreement import agreement
 from analysis.report.judges import judges
 from analysis.report.planning import planning, systems_planning

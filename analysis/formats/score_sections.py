@@ -1,0 +1,122 @@
+"""The section of the report's document on one score: systems, rankings, estimates."""
+
+from __future__ import annotations
+
+from ..document import DASH, Block, Cell, Number, RaterName, Section, Table
+from ..types import JSON
+from .people_sections import (
+    components_tables,
+    ranking_table,
+)
+from .sections import planning_tables
+
+MEAN = "mean"
+
+
+def score_section(report: JSON, name: str) -> Section:
+    """Return the section on one score."""
+    block = report["scores"][name]
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    tables = [_systems(block["systems"], block.get("majority", {}), kinds)]
+    if "pairs_distribution" in block:
+        tables.append(ranking_table(block["pairs_distribution"]))
+    if block.get("pairs") or block["correlation"]:
+        tables.append(_rankings(block))
+    tables += _comparisons(block.get("comparisons", []))
+    tables += _estimates(block["estimate"])
+    tables += planning_tables(block)
+    tables += components_tables(block)
+    title = name.capitalize()
+    return Section(title, (Block("", tuple(tables)),), part="scores", subject=name)
+
+
+def _rater_name(rater: str, kinds: dict[str, str]) -> RaterName:
+    return RaterName("mean of people") if rater == MEAN else RaterName(rater, kinds.get(rater, ""))
+
+
+def _systems(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
+    """Return means by system, people together and their mean first; snapshots may lack both."""
+    named = dict.fromkeys(rater for values in systems.values() for rater in values)
+    raters = [*(each for each in (MEAN,) if each in named), *(r for r in named if r != MEAN)]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            system or DASH,
+            *((Number.from_estimate(people[system]),) if people else ()),
+            *(_cell(values, rater) for rater in raters),
+        )
+        for system, values in systems.items()
+    )
+    together = (RaterName("people"),) if people else ()
+    return Table(
+        "Mean by system", ("System", *together, *(_rater_name(r, kinds) for r in raters)), rows
+    )
+
+
+def _cell(values: JSON, rater: str) -> Number:
+    return (
+        Number.from_estimate(values[rater])
+        if rater in values
+        else Number(None, reason="no labels here")
+    )
+
+
+def _rankings(block: JSON) -> Table:
+    rows = [_ranking(f"{p['a']} – {p['b']}", p) for p in block.get("pairs", [])]
+    rows += [
+        _ranking(
+            RaterName(f"{judge} – {'mean of people' if rater == MEAN else rater}", "judge"), of
+        )
+        for judge, others in block["correlation"].items()
+        for rater, of in others.items()
+    ]
+    header = ("Raters", "Spearman", "Kendall")
+    return Table("Do raters rank the reports alike?", header, tuple(rows))
+
+
+def _ranking(label: str | RaterName, of: JSON) -> tuple[Cell, ...]:
+    return (label, Number.from_estimate(of["spearman"]), Number.from_estimate(of["kendall"]))
+
+
+def _comparisons(pairs: list[JSON]) -> list[Table]:
+    """Return the comparison of systems on the same queries; none with a single system."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            f"{pair['a'] or DASH} – {pair['b'] or DASH}",
+            Number.from_estimate(pair["difference"]),
+            f"{pair['higher']} : {pair['lower']} of {pair['queries']}",
+            *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")),
+        )
+        for pair in pairs
+    )
+    header = ("Systems", "Difference", "Higher : lower", "p, t test", "p, Wilcoxon")
+    caption = "Pairs of systems on the same queries, p after Holm"
+    return [Table(caption, header, rows)] if rows else []
+
+
+def _p_value(test: JSON) -> Number:
+    return Number.p(test["adjusted_p_value"], test.get("reason", ""))
+
+
+def _estimates(systems: JSON) -> list[Table]:
+    """Return one table per judge, with its name in the caption even if there is only one."""
+    by_judge: dict[str, list[tuple[Cell, ...]]] = {}
+    for system, block in systems.items():
+        for judge, of in block.get("judges", {block.get("judge_name", "judge"): block}).items():
+            by_judge.setdefault(judge, []).append(_estimate(system or DASH, of))
+    header = ("System", "People", "Judge, uncorrected", "Prediction-powered", "Effective labels")
+    return [
+        Table(f"People, and {judge} beside them", header, tuple(rows))
+        for judge, rows in by_judge.items()
+    ]
+
+
+def _estimate(system: str, of: JSON) -> tuple[Cell, ...]:
+    powered = of["prediction_powered"]
+    worth = Number(of["effective_labels"], reason=powered.get("reason", ""), digits=0)
+    return (
+        system,
+        Number.from_estimate(of["humans"]),
+        Number.from_estimate(of["judge"]),
+        Number.from_estimate(powered),
+        worth,
+    )

@@ -1,0 +1,355 @@
+"""The section of the report's document on one variable: people, judges, strata."""
+
+from __future__ import annotations
+
+from ..document import Block, Cell, Number, RaterName, Section, Table, count, rounded
+from ..report.alt_test import describe_verdict
+from ..types import JSON
+from .people_sections import (
+    counted_rows,
+    distribution_tables,
+    first_rows,
+    gap_tables,
+    judged_table,
+    no_floor,
+)
+from .sections import planning_blocks, soft_blocks, span_blocks
+
+RULES = {
+    "multiplicative": "Multiplicative epsilon",
+    "missing_dropped": "Items without an answer dropped",
+    "wilcoxon": "Signed ranks (Wilcoxon), for few units",
+}
+COEFFICIENTS = {
+    "percent": "Percent agreement",
+    "fleiss_kappa": "Fleiss' kappa",
+    "fleiss_kappa_pooled": "Fleiss' kappa, pooled",
+    "randolph_kappa": "Randolph's kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac": "Gwet's AC",
+}
+_OF_PAIRS = {"percent": "Percent", "cohen_kappa": "Cohen's kappa"}
+_OF_ORDERED_PAIRS = {
+    "cohen_kappa_linear": "Linear weights",
+    "cohen_kappa_quadratic": "Quadratic weights",
+    "spearman": "Spearman",
+}
+_CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall", "pearson": "Pearson"}
+_WITH_PEOPLE = {
+    "krippendorff_alpha": "Krippendorff's alpha with the {}",
+    "gwet_ac": "Gwet's AC with the {}",
+}
+_ORDERED_WITH_PEOPLE = {
+    "cohen_kappa_linear": "Cohen's kappa with the {}, linear weights",
+    "cohen_kappa_quadratic": "Cohen's kappa with the {}, quadratic weights",
+}
+_OVERALL = {
+    "balanced_accuracy": "Balanced accuracy: mean recall of the categories",
+    "macro_precision": "Mean precision of the categories",
+    "macro_f1": "Mean F1 of the categories",
+}
+_ERROR = {"mean_absolute_error": "Mean absolute error, from the mean rating"}
+_CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "specificity": "Specificity"}
+_AREAS = {"roc_auc": "Area under ROC", "average_precision": "Average precision"}
+_CUTS = {
+    "cohen_kappa": "Cohen's kappa",
+    "precision": "Precision",
+    "recall": "Recall",
+    "precision_below": "Precision <",
+    "recall_below": "Recall <",
+}
+"""Precision and recall of reaching a threshold; those with < are of staying below it."""
+MOST = 12
+"""The most categories of a table that still fits a page."""
+
+
+def sensitivity_tables(test: JSON) -> list[Table]:
+    """Return the tables of other rules and of power; snapshots of older reports have none."""
+    tables = [_sensitivity(test["sensitivity"])] if test.get("sensitivity") else []
+    return tables + ([_power(test["power"])] if "power" in test else [])
+
+
+def _sensitivity(rules: JSON) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            RULES.get(rule, rule),
+            Number(found["by_query"]["winning_rate"], reason=found.get("reason", "")),
+            Number(found["winning_rate"], reason=found.get("reason", "")),
+            describe_verdict(found),
+        )
+        for rule, found in rules.items()
+    )
+    header = ("Rule", "Winning rate by queries", "By items", "Verdict")
+    return Table("The test by other rules, for comparison", header, rows)
+
+
+def _power(power: JSON) -> Table:
+    reason = power.get("reason", "")
+    numbers = (("as_good", 2), ("worse", 2), ("effective_items", 0), ("accuracy", 2))
+    cells = tuple(Number(power[key], reason=reason, digits=digits) for key, digits in numbers)
+    header = (
+        "Chance of passing",
+        "As good as people",
+        "10 points worse",
+        "Effective items",
+        "People's accuracy",
+    )
+    return Table("How often a judge would pass", header, (("Simulated", *cells),))
+
+
+def variable_section(report: JSON, name: str) -> Section:
+    """Return the section on one variable."""
+    variable = report["variables"][name]
+    ordered = variable["measurement"] != "nominal"
+    blocks = [_people(variable["agreement"], ordered)]
+    blocks += [_answered(report, variable["distribution"])] if "distribution" in variable else []
+    blocks += [_judge_block(judge, block, ordered) for judge, block in variable["judges"].items()]
+    blocks += span_blocks(variable) + soft_blocks(variable)
+    blocks += planning_blocks(variable)
+    blocks += [_stratum(names, groups) for names, groups in _strata(variable["strata"])]
+    return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)
+
+
+def _about(variable: JSON) -> str:
+    escapes = [f"escape {code}: {count}" for code, count in variable["escapes"].items()]
+    categories = f"categories {', '.join(variable['categories'])}"
+    return "; ".join([variable["measurement"], categories, *escapes])
+
+
+def _numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
+    return tuple(Number.from_estimate(block[name]) for name in names)
+
+
+def _people(block: JSON, ordered: bool) -> Block:
+    coefficients = tuple(
+        (label, Number.from_estimate(block[key]), block[key]["n"])
+        for key, label in COEFFICIENTS.items()
+    )
+    tables = [Table("Coefficients", ("Coefficient", "Value", "Units"), coefficients)]
+    names = _OF_PAIRS | (_OF_ORDERED_PAIRS if ordered else {})
+    if "pairs_distribution" in block:
+        tables += distribution_tables(block["pairs_distribution"])
+    listed = block.get("pairs", [])
+    pairs = tuple((f"{p['a']} – {p['b']}", p["units"], *_numbers(p, names)) for p in listed)
+    if pairs:
+        tables.append(Table("Pairs of people", ("Pair", "Units", *names.values()), pairs))
+    raters, units = count(block["raters"], "rater"), count(block["units"], "unit")
+    return Block("Among people", tuple(tables), f"{raters}, {units} with two or more labels")
+
+
+def _answered(report: JSON, block: JSON) -> Block:
+    """Return each rater's answers: with unequal shares no coefficient can reach 1."""
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    codes = list(dict.fromkeys(code for counts in block["counts"].values() for code in counts))
+    rows = tuple(counted_rows(block["counts"], kinds, codes))
+    about = f"all people agree on {count(block['unanimous'], 'unit')}"
+    tables = (Table("Labels by category", ("Rater", *codes), rows),) if len(codes) <= MOST else ()
+    return Block("What was answered", tables, about)
+
+
+def _judge_block(name: str, block: JSON, ordered: bool) -> Block:
+    tables = [_agreement_table(block)]
+    if "pairs_distribution" in block:
+        tables.append(judged_table(block["pairs_distribution"]))
+    tables += [*gap_tables(block), _further(block, ordered)]
+    if block["classes"]:
+        tables += [_classes(block["classes"]), _confusion(block["confusion"])]
+    if block["thresholds"]:
+        tables.append(_thresholds(block["thresholds"]))
+    if block.get("curves"):
+        tables.append(_curves(block["curves"], block["reference"]))
+    if "adjudicated" in block:
+        tables.append(_adjudicated(block["adjudicated"], block["reference"]))
+    tables += _alternative(block["alt_test"], block.get("floor"))
+    return Block(f"Judge {name}", tuple(tables), _describe_left_out(block), "judge")
+
+
+def _describe_left_out(block: JSON) -> str:
+    units = count(block["units"], "unit")
+    facts = [f"{units} with a majority, {count(block['ties'], 'tie')} left out"]
+    if block["reference"] == "mean":
+        facts = [f"{units} with people's mean rating, no tie"]
+    facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
+    facts += [f"escape {code}: {n}" for code, n in block.get("escapes", {}).items()]
+    if out := block.get("ceiling_pairs", {}).get("left_out"):
+        least = block["ceiling_pairs"]["least_shared"]
+        facts.append(f"{count(out, 'pair')} of people below {least} shared units left out")
+    facts += _describe_bounds(block.get("bounds"))
+    facts += no_floor(block)
+    return "; ".join(facts)
+
+
+def _describe_bounds(bounds: JSON | None) -> list[str]:
+    """Describe the agreement with all missing answers counted as wrong, or as right."""
+    if not bounds:
+        return []
+    ends = {"percent": bounds["percent"], "kappa": bounds["cohen_kappa"]}
+    ranges = [f"{name} {rounded(e[0])} to {rounded(e[1])}" for name, e in ends.items() if e]
+    return [
+        f"with all {bounds['missing']} missing on such units wrong or right: {', '.join(ranges)}"
+    ]
+
+
+def _agreement_table(block: JSON) -> Table:
+    names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
+
+    def row(label: str | RaterName, of: JSON) -> tuple[Cell, ...]:
+        return (label, of["percent"]["n"], *_numbers(of, names))
+
+    rows = (
+        row(f"{block['reference'].capitalize()} of people", block["agreement"]),
+        *(row(RaterName(rater, "human"), pair) for rater, pair in block.get("pairs", {}).items()),
+        row("People with each other", block["human_ceiling"]),
+    )
+    return Table("Against people", ("Against", "Units", *names.values()), rows, apart=1)
+
+
+def _further(block: JSON, ordered: bool) -> Table:
+    """Return the tables that the block has figures for; snapshots may have fewer."""
+    against = _WITH_PEOPLE | (_ORDERED_WITH_PEOPLE if ordered else {})
+    with_people = {key: label.format(block["reference"]) for key, label in against.items()}
+    overall = _OVERALL | (_ERROR if ordered else {})
+    rows = [*_rows(block["agreement"], with_people), *_rows(block.get("overall", {}), overall)]
+    if ordered:
+        of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
+        rows += _rows(block["correlation"], of_mean)
+    return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
+
+
+def _adjudicated(block: JSON, reference: str) -> Table:
+    names = {
+        "cohen_kappa": "Cohen's kappa",
+        "percent": "Percent",
+        "krippendorff_alpha": "Krippendorff's alpha",
+    }
+    labels = {
+        "references": "References alone",
+        "settled": f"References, and people's {reference} on other units",
+    }
+    rows = tuple(
+        (label, block[key]["units"], *_numbers(block[key]["agreement"], names))
+        for key, label in labels.items()
+    )
+    return Table("Compared with adjudicated labels", ("Against", "Units", *names.values()), rows)
+
+
+def _rows(block: JSON, labels: dict[str, str]) -> list[tuple[Cell, ...]]:
+    return [
+        (label, Number.from_estimate(block[key]), block[key]["n"])
+        for key, label in labels.items()
+        if key in block
+    ]
+
+
+def _classes(classes: JSON) -> Table:
+    names = {key: _CLASSES[key] for key in _CLASSES if all(key in of for of in classes.values())}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *_numbers(of, names), of["support"]) for name, of in classes.items()
+    )
+    return Table("Categories", ("Category", *names.values(), "Support"), rows)
+
+
+def _confusion(block: JSON) -> Table:
+    rows = tuple((label, *row) for label, row in zip(block["labels"], block["matrix"], strict=True))
+    return Table("Confusion, people in rows", ("People / judge", *block["labels"]), rows)
+
+
+def _thresholds(cuts: list[JSON]) -> Table:
+    """Return the table of thresholds; snapshots of older reports have one side."""
+    shown = {key: words for key, words in _CUTS.items() if all(key in cut for cut in cuts)}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"≥ {cut['threshold']}", *_numbers(cut, shown)) for cut in cuts
+    )
+    return Table("Cut at a threshold", ("Threshold", *shown.values()), rows)
+
+
+def _curves(curves: list[JSON], reference: str) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            f"≥ {of['threshold']}" if "threshold" in of else of["category"],
+            *_numbers(of, _AREAS),
+            of["roc_auc"]["n"],
+        )
+        for of in curves
+    )
+    caption = f"Scores over all thresholds, against the {reference}"
+    return Table(caption, ("Finding", *_AREAS.values(), "Units"), rows)
+
+
+def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
+    reason = test.get("reason", "")
+    readings = {"by_query": ("By queries", test["by_query"]), "items": ("By items", test)}
+    rows = tuple(
+        (
+            label,
+            Number(reading["winning_rate"], reason=reason),
+            Number(reading["advantage_probability"], reason=reason),
+            "yes" if name == test["decides"] else "no",
+        )
+        for name, (label, reading) in readings.items()
+    )
+    caption = (
+        f"Alternative annotator test, epsilon {test['epsilon']}: {describe_verdict(test, floor)}"
+    )
+    header = ("Reading", "Winning rate", "Advantage probability", "Decides")
+    tables = [Table(caption, header, rows)]
+    label, decisive = readings[test["decides"]]
+    if decisive["annotators"]:
+        tables.append(_annotators(decisive["annotators"], label))
+    return [*tables, *sensitivity_tables(test)]
+
+
+def _annotators(annotators: list[JSON], reading: str) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            RaterName(a["name"], "human"),
+            a["n"],
+            Number.p(a["p_value"]),
+            "yes" if a["wins"] else "no",
+        )
+        for a in annotators
+    ]
+    order = [a["p_value"] for a in annotators]
+    caption = f"Each annotator left out, {reading.lower()}"
+    caption, shown = first_rows(caption, rows, order, "with the highest p")
+    header = ("Annotator", reading.removeprefix("By ").capitalize(), "p", "Judge wins")
+    return Table(caption, header, shown)
+
+
+def _strata(strata: JSON) -> list[tuple[str, JSON]]:
+    """Merge strata that divide the units alike, as `system` and `setting` mostly do."""
+    found: list[tuple[str, JSON]] = []
+    for name, groups in strata.items():
+        same = next((n for n, (_, of) in enumerate(found) if of == groups), None)
+        if same is None:
+            found.append((name, groups))
+        else:
+            found[same] = (f"{found[same][0]}, {name}", groups)
+    return found
+
+
+def _stratum(name: str, groups: JSON) -> Block:
+    judges = list(dict.fromkeys(j for g in groups.values() for j in g["judges"]))
+    rows = tuple(
+        (
+            group,
+            block["agreement"]["units"],
+            Number.from_estimate(block["agreement"]["fleiss_kappa"]),
+            Number.from_estimate(block["agreement"]["krippendorff_alpha"]),
+            *(_kappa_of(block["judges"], judge) for judge in judges),
+        )
+        for group, block in groups.items()
+    )
+    header = (name.capitalize(), "Units", "Fleiss' kappa", "Krippendorff's alpha")
+    caption = "Agreement among people" + ("; judges with people together" if judges else "")
+    against = tuple(RaterName(f"{judge}: Cohen's kappa", "judge") for judge in judges)
+    numbers = [cell for row in rows for cell in row if isinstance(cell, Number)]
+    few = any(number.value is not None and number.ends is None for number in numbers)
+    about = "no interval for numbers that rest on fewer than 10 queries" if few else ""
+    return Block(f"By {name}", (Table(caption, (*header, *against), rows),), about)
+
+
+def _kappa_of(judges: JSON, judge: str) -> Number:
+    if judge not in judges:
+        return Number(None, reason="no labels here")
+    return Number.from_estimate(judges[judge]["agreement"]["cohen_kappa"])
