@@ -1,234 +1,40 @@
-"""Inputs of the measures of answers: coverage, key points, sentences, citations, preferences."""
+"""Inputs of the measures of written answers: references, ratings, deflection, preferences."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.reference import HUMAN
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
     PEOPLE,
     TEXTS,
+    YES_OR_NO,
     EvaluatorLabels,
     Part,
     Rows,
-    all_reports,
+    decided_codes,
     evaluator_labels,
+    label_codes,
+    report_rows,
     system_of,
 )
-from analysis.evaluation.slicing import check_same_batch
 from analysis.measures.answers import Grades, Preferences, Texts
 from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.base import MISSING, NO, SHARE, YES, Options
-from analysis.measures.coverage import ReportQuestions, cut_ratings
+from analysis.measures.base import MISSING, NO, YES, Options
 from analysis.measures.grounding import Citations, Deflections, Responses
-from analysis.measures.key_points import (
-    UNKNOWN,
-    AnswerPoints,
-    Both,
-    Cut,
-    Failures,
-    Points,
-    Verified,
-    cuts,
-    kept,
-)
-from analysis.statistics import Bools, Floats, Ints, calibration, majority
-from analysis.types import JSON
-from annotation.models import Campaign
-from annotation.registry import declared
-from datasets.rows import KeyPoint, Query, Report
+from analysis.statistics import Bools, Floats, Ints
+from datasets.rows import Query, Report
 from datasets.text import sentences as sentences_of
 
-Codes = Mapping[str, int]
-YES_OR_NO: Codes = {"yes": YES, "no": NO}
-_NO_LABELS = np.zeros(0, np.int64)
 Pairs = Sequence[tuple[Query, Report]]
-RECALL, VERIFICATION = "key-point-recall", "key-point-verification"
 GRADES = ("faithful", "appropriate", "natural")
-BORNE = {"supported": YES, "no-rad": YES, "unsupported": NO, "contradictory": NO}
-ISSUES = {0.0: YES, 1.0: YES, 2.0: NO}
+SUPPORT_CODES = {"supported": YES, "no-rad": YES, "unsupported": NO, "contradictory": NO}
+ELIGIBILITY_CODES = {0.0: YES, 1.0: YES, 2.0: NO}
 LabelsByRater = Mapping[str, Mapping[str, EvaluatorLabels]]
-PROTOCOL = "key-point-verification"
-STEPS = tuple(n / 10 for n in range(10))
-GROUNDED, VARIABLE = "grounded-answer", "deflected"
-
-
-def coded(frame: VariableFrame, evaluator: EvaluatorLabels, meaning: Codes) -> Ints:
-    """Return one rater's labels by the codes of the categories, (U,); -1 = missing."""
-    places = {float(n): meaning[c] for n, c in enumerate(frame.scale.categories) if c in meaning}
-    return evaluator.codes(places)
-
-
-def decided(frame: VariableFrame, evaluator: EvaluatorLabels, meaning: Codes) -> tuple[Ints, Bools]:
-    """Return one rater's labels by their meaning, (U,), -1 = missing, and which units count (U,).
-
-    People's joint label is the most frequent meaning, not the most frequent label: two labels with
-    the same meaning do not tie. A tie between meanings does not count.
-    """
-    if evaluator.kind != PEOPLE:
-        return coded(frame, evaluator, meaning), evaluator.asked
-    codes = np.array([meaning.get(c, MISSING) for c in (*frame.scale.categories, "")], np.int64)
-    together, _ = majority(codes[frame.codes_of(HUMAN)])
-    return together, (together != MISSING) | evaluator.failed
-
-
-def report_rows(queries: Sequence[Query]) -> tuple[dict[str, int], list[Report], Rows]:
-    """Return the row of each report by its id, the reports, and the rows."""
-    reports, rows = all_reports(queries)
-    return {report.id: n for n, report in enumerate(reports)}, reports, rows
-
-
-def rows_of_units(frame: VariableFrame, row: Mapping[str, int]) -> Ints:
-    """Return the row of each unit (U,), whose item is a report."""
-    return np.array([row[item] for item, _, _ in frame.units.names], dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Counted:
-    """The sub-questions of the denominator, and the queries for which they are unknown."""
-
-    questions: frozenset[str]
-    unsure: frozenset[str] = frozenset()
-
-
-def report_parts(
-    queries: Sequence[Query], frame: Frame, options: Options, counted: Counted | None = None
-) -> Iterator[Part]:
-    """Yield the coverage of reports by yes and no, and by ratings cut at eta.
-
-    Without `counted` all sub-questions are in the denominator.
-    """
-    row, reports, rows = report_rows(queries)
-    unsure = np.array([counted is not None and q.id in counted.unsure for q in rows.queries], bool)
-    for name, suffix in (("answerable", ""), ("rating", "@rated")):
-        variable = frame.variables.get(name)
-        if variable is None:
-            continue
-        inside = np.array(
-            [counted is None or unit in counted.questions for *_, unit in variable.units.names],
-            dtype=bool,
-        )
-        for evaluator in evaluator_labels(variable):
-            answered = (
-                cut_ratings(evaluator.values, options.eta)
-                if suffix
-                else coded(variable, evaluator, YES_OR_NO)
-            )
-            place, within = rows_of_units(variable, row), evaluator.asked & inside
-            of = ReportQuestions(answered, place, len(reports), within, unsure)
-            yield Part("reports", evaluator.rater, evaluator.kind, of, rows, suffix)
-
-
-def point_parts(
-    queries: Sequence[Query], frame: Frame, of_answers: Frame | None = None
-) -> Iterator[Part]:
-    """Yield the key points that reports make, and how they fail to make the others.
-
-    `of_answers` are labels of the reports' own points, for KPP and KPF: each evaluator's KPR is
-    joined with its own labels there. Without them both measures have no value.
-    """
-    row, reports, rows = report_rows(queries)
-    passages = {k.id: _sources(k) for query in queries for k in query.key_points}
-    supported = dict(_supported(reports, row, of_answers))
-    nothing = AnswerPoints(_NO_LABELS, _NO_LABELS, len(reports), np.zeros(len(reports), bool))
-    if entailed := frame.variables.get("entailed"):
-        place = rows_of_units(entailed, row)
-        held = _retrieved(entailed, [reports[n] for n in place], passages)
-        for evaluator in evaluator_labels(entailed):
-            by_rater, asked = decided(entailed, evaluator, {**YES_OR_NO, "neutral": NO})
-            of = Points(by_rater[asked], held[asked], place[asked], len(reports))
-            own = supported.get(evaluator.rater, nothing)
-            yield Part("points", evaluator.rater, evaluator.kind, of, rows)
-            yield Part("answer-points", evaluator.rater, evaluator.kind, own, rows)
-            yield Part("both-points", evaluator.rater, evaluator.kind, Both(of, own), rows)
-    if failure := frame.variables.get("failure"):
-        place = rows_of_units(failure, row)
-        kinds = {"incomplete": 0, "general": 1, "missing": 2}
-        for evaluator in evaluator_labels(failure):
-            failures = Failures(coded(failure, evaluator, kinds), place, len(reports))
-            yield Part("failures", evaluator.rater, evaluator.kind, failures, rows)
-
-
-def answer_point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Yield the points that reports make themselves, compared with the context of each."""
-    row, reports, rows = report_rows(queries)
-    of = dict(_supported(reports, row, frame))
-    for evaluator in evaluator_labels(frame.variables["grounded"]) if of else ():
-        yield Part("answer-points", evaluator.rater, evaluator.kind, of[evaluator.rater], rows)
-
-
-def _supported(
-    reports: Sequence[Report], row: Mapping[str, int], frame: Frame | None
-) -> Iterator[tuple[str, AnswerPoints]]:
-    """Yield by evaluator which points of reports their context supports."""
-    grounded = frame.variables.get("grounded") if frame else None
-    if grounded is None:
-        return
-    place = rows_of_units(grounded, row)
-    silent = np.array([report.key_points == () for report in reports], dtype=bool)
-    for evaluator in evaluator_labels(grounded):
-        by_rater, asked = decided(grounded, evaluator, YES_OR_NO)
-        yield evaluator.rater, AnswerPoints(by_rater[asked], place[asked], len(reports), silent)
-
-
-def _sources(point: KeyPoint) -> frozenset[str]:
-    """Return the passages that hold a key point: its own, and those of points merged into it."""
-    return frozenset({point.passage, *_merged(point.meta)})
-
-
-def _merged(told: object) -> Iterator[str]:
-    """Yield the passages in `sources`, recursively; a batch's `meta` may hold anything there."""
-    sources = told.get("sources") if isinstance(told, Mapping) else None
-    for each in sources if isinstance(sources, list) else ():
-        if isinstance(each, Mapping) and isinstance(each.get("passage"), str):
-            yield each["passage"]
-        yield from _merged(each)
-
-
-def _retrieved(
-    frame: VariableFrame, reports: Sequence[Report], passages: Mapping[str, frozenset[str]]
-) -> Ints:
-    """Return whether a passage of each unit's key point is in its report's context, (U,)."""
-    made = [
-        MISSING if report.context is None else int(not passages[point].isdisjoint(report.context))
-        for (_, _, point), report in zip(frame.units.names, reports, strict=True)
-    ]
-    return np.array(made, dtype=np.int64)
-
-
-def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Yield key points as people verified them; the rows are queries, without a system."""
-    grounded, key = (frame.variables.get(name) for name in ("grounded", "key"))
-    if grounded is None:
-        return
-    query = {k.id: n for n, each in enumerate(queries) for k in each.key_points}
-    row = np.array([query[unit] for _, _, unit in grounded.units.names], dtype=np.int64)
-    judged = {evaluator.rater: evaluator for evaluator in evaluator_labels(key)} if key else {}
-    ranks = {0.0: 0, 1.0: 1, 2.0: 2}
-    for evaluator in evaluator_labels(grounded):
-        second = np.full(len(row), MISSING, np.int64)
-        asked = np.zeros(len(row), bool)
-        if key is not None and evaluator.rater in judged:
-            own = judged[evaluator.rater]
-            second = _aligned(grounded, key, own.rounded().codes(ranks))
-            asked = _aligned(grounded, key, own.asked.astype(np.int64)) == 1
-        by_rater = coded(grounded, evaluator, YES_OR_NO)
-        kept: Bools = evaluator.asked
-        of = Verified(by_rater[kept], second[kept], row[kept], len(queries), asked[kept])
-        rows = Rows(tuple(queries), ("",) * len(queries))
-        yield Part("verified", evaluator.rater, evaluator.kind, of, rows)
-
-
-def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
-    """Return another variable's codes in the order of this one's units, -1 where it has none."""
-    found = dict(zip(other.units.names, codes.tolist(), strict=True))
-    return np.array([found.get(name, MISSING) for name in frame.units.names], dtype=np.int64)
+GROUNDED_ANSWER, DEFLECTED = "grounded-answer", "deflected"
 
 
 def written_parts(
@@ -310,26 +116,6 @@ def _citations(pairs: Pairs) -> Citations:
     )
 
 
-def answer_points(points: Campaign, campaign: Campaign, report_options: ReportOptions) -> Frame:
-    """Return the labels of a campaign that compares points of answers with their context.
-
-    Raises ValueError if it has another protocol, option or batch, or if `campaign` does not ask
-    about key points of the query.
-    """
-    if campaign.protocol != RECALL:
-        raise ValueError(
-            f"points do not apply to {campaign.name!r}, which is of {campaign.protocol}; give them "
-            f"to a campaign of {RECALL}"
-        )
-    if points.protocol != VERIFICATION or declared(points).reading != "answers":
-        raise ValueError(
-            f"{points.name!r} does not ask about points of answers; name a campaign of "
-            f"{VERIFICATION} with points=answers"
-        )
-    check_same_batch(points, campaign)
-    return campaign_frame(points, report_options)
-
-
 def rated_parts(
     queries: Sequence[Query], frame: Frame, bare: Collection[str] | None
 ) -> Iterator[Part]:
@@ -395,11 +181,13 @@ def _responses(
     """Return a rater's labels of the responses, which have this many `sentences` (N,) each."""
     issues = by_rater.get("eligibility", {}).get(rater)
     grades = _of_reports(frame, issues and issues.rounded(), "eligibility", row)
-    eligible = np.array([ISSUES.get(value, MISSING) for value in grades.tolist()], np.int64)
+    eligible = np.array(
+        [ELIGIBILITY_CODES.get(value, MISSING) for value in grades.tolist()], np.int64
+    )
     asked = _was_asked(frame, issues, "eligibility", row)
     if evaluator := by_rater.get("support", {}).get(rater):
-        borne = _supported_sentences(frame.variables["support"], evaluator, row, sentences)
-        return Responses(eligible, asked, *borne)
+        supported = _supported_sentences(frame.variables["support"], evaluator, row, sentences)
+        return Responses(eligible, asked, *supported)
     return Responses(eligible, asked, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
@@ -411,11 +199,11 @@ def _supported_sentences(
     A response with sentences that were not asked about, or on which people tie, has none: the
     remaining ones would make it pass too often.
     """
-    borne, asked = decided(variable, evaluator, BORNE)
+    supported, asked = decided_codes(variable, evaluator, SUPPORT_CODES)
     place = np.array([row[unit.rpartition("#")[0]] for _, _, unit in variable.units.names], int)
     whole = np.bincount(place[asked], minlength=len(sentences)) == sentences
     kept = asked & whole[place]
-    return borne[kept], place[kept]
+    return supported[kept], place[kept]
 
 
 def _sentences(report: Report) -> int:
@@ -431,7 +219,7 @@ def _rated_deflections(
     row = {report.id: n for n, (_, report) in enumerate(pairs)}
     abstains, evaluator = frame.variables["abstains"], by_rater["abstains"][rater]
     own, asked = np.full(len(pairs), MISSING, np.int64), np.zeros(len(pairs), bool)
-    codes = coded(abstains, evaluator, YES_OR_NO)
+    codes = label_codes(abstains, evaluator, YES_OR_NO)
     for n, (_, _, unit) in enumerate(abstains.units.names):
         if unit in row:
             own[row[unit]], asked[row[unit]] = codes[n], evaluator.asked[n]
@@ -450,7 +238,7 @@ def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     sides = np.array([pairs[item] for item, _, _ in variable.units.names], np.int64).reshape(-1, 2)
     meaning = {"first": 0, "second": 1, "tie-good": 2, "tie-bad": 3}
     own = [evaluator for evaluator in evaluator_labels(variable) if evaluator.kind != PEOPLE]
-    verdicts = {evaluator.rater: coded(variable, evaluator, meaning) for evaluator in own}
+    verdicts = {evaluator.rater: label_codes(variable, evaluator, meaning) for evaluator in own}
     people = [verdicts[evaluator.rater] for evaluator in own if evaluator.kind == HUMAN]
     if people:
         yield _preferences(sides, people, PEOPLE, PEOPLE, rows)
@@ -476,100 +264,17 @@ def _preferences(sides: Ints, given: Sequence[Ints], rater: str, kind: str, rows
     return Part("preferences", rater, kind, of, rows)
 
 
-def key_point_scores(
-    campaign: Campaign,
-    queries: Sequence[Query],
-    frame: Frame,
-    options: Options,
-    report_options: ReportOptions,
-) -> JSON | None:
-    """Return cuts of the scores at tenths and the option's, with calibration; None without any.
-
-    A point is key if people together keep it (`Retention`), and for each rater if that rater does:
-    Qi and others 2024 print the mean of two annotators.
-    """
-    if campaign.protocol != PROTOCOL or declared(campaign).reading:
-        return None
-    if all(k.score is None for q in queries for k in q.key_points):
-        return None
-    by_rater = dict(_verdicts(queries, frame, options))
-    if not by_rater:
-        return None
-    nobody = np.full(sum(len(query.key_points) for query in queries), UNKNOWN, np.int64)
-    together = by_rater.pop(PEOPLE, nobody)
-    return {
-        "cut": options.score_cut,
-        **_scores_and_verdicts(queries, together, options, report_options),
-        "raters": {
-            name: _scores_and_verdicts(queries, of, options, report_options)
-            for name, of in by_rater.items()
-        },
-    }
-
-
-def _verdicts(
-    queries: Sequence[Query], frame: Frame, options: Options
-) -> Iterator[tuple[str, Ints]]:
-    """Yield by rater whether each point of the batch is key: 1, 0, or -1 if unknown."""
-    grounded = frame.variables.get("grounded")
-    if grounded is None:
-        return
-    place = {k.id: n for n, k in enumerate(k for query in queries for k in query.key_points)}
-    units = np.array([place[unit] for _, _, unit in grounded.units.names], np.int64)
-    for part, evaluator in zip(
-        verified_parts(queries, frame), evaluator_labels(grounded), strict=True
-    ):
-        assert isinstance(part.given, Verified)
-        verdicts = np.full(len(place), UNKNOWN, np.int64)
-        # Points that were not asked about, or on which people tie, are not among the verified ones.
-        verdicts[units[evaluator.asked]] = kept(part.given, options)
-        yield part.rater, verdicts
-
-
-def _scores_and_verdicts(
-    queries: Sequence[Query], verdicts: Ints, options: Options, report_options: ReportOptions
-) -> JSON:
-    """Compare the scores of all points with one rater's verdicts on them."""
-    points = [(n, k.score) for n, query in enumerate(queries) for k in query.key_points]
-    scores = np.array([np.nan if score is None else score for _, score in points], float)
-    number = np.array([n for n, _ in points], dtype=np.int64)
-    thresholds = sorted({*STEPS, options.score_cut})
-    made = cuts(scores, verdicts, number, thresholds, report_options.resamples, report_options.seed)
-    curve = calibration(
-        scores, verdicts, number, draws=report_options.resamples, seed=report_options.seed
-    )
-    return {
-        "cuts": [_cut(each) for each in made],
-        "brier": curve.brier.within(*SHARE).as_json(),
-        "expected_calibration_error": curve.expected_calibration_error.as_json(),
-        "reliability": [
-            {"units": b.units, "probability": b.probability, "share": b.share.as_json()}
-            for b in curve.reliability
-        ],
-    }
-
-
-def _cut(cut: Cut) -> JSON:
-    return {
-        "threshold": cut.threshold,
-        "kept": cut.kept,
-        "share": cut.share,
-        "false_discovery_rate": cut.false_discovery.as_json(),
-        "false_positive_rate": cut.false_positive.as_json(),
-    }
-
-
 def deflected_in(queries: Sequence[Query], frame: Frame, protocol: str) -> dict[str, bool]:
     """Return by query whether most people deflect it, in campaigns of grounded answers; no ties."""
-    variable = frame.variables.get(VARIABLE)
-    if protocol != GROUNDED or variable is None:
+    variable = frame.variables.get(DEFLECTED)
+    if protocol != GROUNDED_ANSWER or variable is None:
         return {}
     people = next(
         (evaluator for evaluator in evaluator_labels(variable) if evaluator.kind == PEOPLE), None
     )
     if people is None:
         return {}
-    codes, _ = decided(variable, people, YES_OR_NO)
+    codes, _ = decided_codes(variable, people, YES_OR_NO)
     known = {query.id for query in queries}
     names = [unit for _, _, unit in variable.units.names]
     return {
@@ -585,10 +290,10 @@ def deflecting_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     A judge that writes answers is compared with people as a system is. A query without a relevant
     passage counts as one that people deflect.
     """
-    deflecting = deflected_in(queries, frame, GROUNDED)
+    deflecting = deflected_in(queries, frame, GROUNDED_ANSWER)
     if not deflecting:
         return
-    variable = frame.variables[VARIABLE]
+    variable = frame.variables[DEFLECTED]
     kept = [query for query in queries if query.id in deflecting]
     rows = Rows(tuple(kept), ("",) * len(kept))
     place = {unit: n for n, (_, _, unit) in enumerate(variable.units.names)}
@@ -596,7 +301,7 @@ def deflecting_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     theirs = np.array([YES if deflecting[query.id] else NO for query in kept], np.int64)
     for evaluator in evaluator_labels(variable):
         if evaluator.kind not in (PEOPLE, HUMAN):
-            own, asked = coded(variable, evaluator, YES_OR_NO)[where], evaluator.asked[where]
+            own, asked = label_codes(variable, evaluator, YES_OR_NO)[where], evaluator.asked[where]
             if asked.any():
                 given = Deflections(own, theirs, asked)
                 yield Part("deflections", evaluator.rater, evaluator.kind, given, rows)

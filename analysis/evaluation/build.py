@@ -13,8 +13,8 @@ from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame
 from analysis.data.selected import without_garbage_collection
 from analysis.data.selection import ReportOptions
-from analysis.evaluation.answers import answer_points, key_point_scores
 from analysis.evaluation.inputs import TOGETHER, Part, Rows, stored_sample
+from analysis.evaluation.key_points import answer_points, key_point_scores
 from analysis.evaluation.leaderboard import RANKED, Tables, leaderboard, matrix_of
 from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.passages import (

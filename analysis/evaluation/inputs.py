@@ -18,8 +18,8 @@ from analysis.data.metadata import MOST_VALUES, OF_META, length_strata, text_of
 from analysis.data.reference import HUMAN, decided
 from analysis.evaluation.relevance import RatedRankings
 from analysis.measures.agreement import Labelled
-from analysis.measures.base import MISSING, Found, Measure, Options, grounding_quality
-from analysis.statistics import Bools, Floats, Ints
+from analysis.measures.base import MISSING, NO, YES, Found, Measure, Options, grounding_quality
+from analysis.statistics import Bools, Floats, Ints, majority
 from annotation.campaigns.sampling import EVALUATION
 from annotation.models import Campaign, Item, QueryDraw, Response
 from annotation.people.membership import excluded
@@ -30,6 +30,8 @@ TOGETHER = {PEOPLE: "people", MEAN_OF_PEOPLE: "mean of people", TEXTS: "texts"}
 """Evaluators that are not a single rater, with their names in tables."""
 NO_DRAW = "no draw of the queries for people is stored"
 JUDGE = "judge"
+Codes = Mapping[str, int]
+YES_OR_NO: Codes = {"yes": YES, "no": NO}
 
 
 @dataclass(frozen=True)
@@ -292,3 +294,35 @@ def _nobody(frame: VariableFrame, missing: Mapping[str, Bools]) -> Bools:
     escaped = [a.unit for a in frame.asides if not a.is_missing and a.rater in people]
     found[escaped] = False
     return found
+
+
+def label_codes(frame: VariableFrame, evaluator: EvaluatorLabels, meaning: Codes) -> Ints:
+    """Return one rater's labels by the codes of the categories, (U,); -1 = missing."""
+    places = {float(n): meaning[c] for n, c in enumerate(frame.scale.categories) if c in meaning}
+    return evaluator.codes(places)
+
+
+def decided_codes(
+    frame: VariableFrame, evaluator: EvaluatorLabels, meaning: Codes
+) -> tuple[Ints, Bools]:
+    """Return one rater's labels by their meaning, (U,), -1 = missing, and which units count (U,).
+
+    People's joint label is the most frequent meaning, not the most frequent label: two labels with
+    the same meaning do not tie. A tie between meanings does not count.
+    """
+    if evaluator.kind != PEOPLE:
+        return label_codes(frame, evaluator, meaning), evaluator.asked
+    codes = np.array([meaning.get(c, MISSING) for c in (*frame.scale.categories, "")], np.int64)
+    together, _ = majority(codes[frame.codes_of(HUMAN)])
+    return together, (together != MISSING) | evaluator.failed
+
+
+def report_rows(queries: Sequence[Query]) -> tuple[dict[str, int], list[Report], Rows]:
+    """Return the row of each report by its id, the reports, and the rows."""
+    reports, rows = all_reports(queries)
+    return {report.id: n for n, report in enumerate(reports)}, reports, rows
+
+
+def rows_of_units(frame: VariableFrame, row: Mapping[str, int]) -> Ints:
+    """Return the row of each unit (U,), whose item is a report."""
+    return np.array([row[item] for item, _, _ in frame.units.names], dtype=np.int64)

@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from analysis.data.frame import Frame
 from analysis.evaluation.answers import (
-    answer_point_parts,
     deflected_in,
     deflecting_parts,
-    point_parts,
     preference_parts,
     rated_parts,
-    report_parts,
-    verified_parts,
     written_parts,
 )
 from analysis.evaluation.inputs import Part
-from analysis.evaluation.passages import Layout, PassageRatings, context_parts, ranking_parts
+from analysis.evaluation.key_points import answer_point_parts, point_parts, verified_parts
+from analysis.evaluation.passages import (
+    Layout,
+    PassageRatings,
+    context_parts,
+    ranking_parts,
+    report_parts,
+)
 from analysis.measures.base import Options, tokenizer
 from annotation.models import Campaign
 from annotation.registry import declared

@@ -1,4 +1,4 @@
-"""Inputs of the measures of contexts: ratings of passages, rankings, the oracle's contexts."""
+"""Inputs of CRUX's measures: ratings of passages, rankings, the oracle's contexts, reports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import numpy as np
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.selection import ReportOptions
-from analysis.evaluation.answers import Counted
 from analysis.evaluation.inputs import (
     TEXTS,
+    YES_OR_NO,
     EvaluatorLabels,
     Part,
     Rows,
     evaluator_labels,
+    label_codes,
+    report_rows,
+    rows_of_units,
     system_of,
 )
 from analysis.evaluation.relevance import BY_ORACLE, RatedRankings
@@ -45,6 +48,7 @@ from analysis.measures.contexts import (
     sizes_of,
     without_failed,
 )
+from analysis.measures.coverage import ReportQuestions, cut_ratings
 from analysis.measures.ratings import Answers, Ratings, answerable, answers
 from analysis.measures.retrieval import Ranked
 from analysis.measures.thresholds import AtThreshold, RatedReports, threshold_table
@@ -516,3 +520,39 @@ def _tables(
             if reason := next(filter(None, map(reason_of, of)), None):
                 reasons[name] = reason
     return made, reasons
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The sub-questions of the denominator, and the queries for which they are unknown."""
+
+    questions: frozenset[str]
+    unsure: frozenset[str] = frozenset()
+
+
+def report_parts(
+    queries: Sequence[Query], frame: Frame, options: Options, counted: Counted | None = None
+) -> Iterator[Part]:
+    """Yield the coverage of reports by yes and no, and by ratings cut at eta.
+
+    Without `counted` all sub-questions are in the denominator.
+    """
+    row, reports, rows = report_rows(queries)
+    unsure = np.array([counted is not None and q.id in counted.unsure for q in rows.queries], bool)
+    for name, suffix in (("answerable", ""), ("rating", "@rated")):
+        variable = frame.variables.get(name)
+        if variable is None:
+            continue
+        inside = np.array(
+            [counted is None or unit in counted.questions for *_, unit in variable.units.names],
+            dtype=bool,
+        )
+        for evaluator in evaluator_labels(variable):
+            answered = (
+                cut_ratings(evaluator.values, options.eta)
+                if suffix
+                else label_codes(variable, evaluator, YES_OR_NO)
+            )
+            place, within = rows_of_units(variable, row), evaluator.asked & inside
+            of = ReportQuestions(answered, place, len(reports), within, unsure)
+            yield Part("reports", evaluator.rater, evaluator.kind, of, rows, suffix)

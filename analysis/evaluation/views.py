@@ -30,11 +30,7 @@ from analysis.evaluation.selection import (
 from analysis.evaluation.slicing import slice_views
 from analysis.evaluation.trec import trec_archive
 from analysis.formats.build import moment
-from analysis.pages import (
-    attached,
-    options_query,
-    readable_campaign,
-)
+from analysis.pages import attached, options_query, readable_campaign
 from analysis.types import JSON
 from annotation.access import is_blind
 from audit.recording import record_export

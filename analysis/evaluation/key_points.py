@@ -1,0 +1,253 @@
+"""Inputs of the measures of key points: recall, precision, failures, verification, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from analysis.campaigns.frames import campaign_frame
+from analysis.data.frame import Frame, VariableFrame
+from analysis.data.selection import ReportOptions
+from analysis.evaluation.inputs import (
+    PEOPLE,
+    YES_OR_NO,
+    Part,
+    Rows,
+    decided_codes,
+    evaluator_labels,
+    label_codes,
+    report_rows,
+    rows_of_units,
+)
+from analysis.evaluation.slicing import check_same_batch
+from analysis.measures.base import MISSING, NO, SHARE, Options
+from analysis.measures.key_points import (
+    UNKNOWN,
+    AnswerPoints,
+    Both,
+    Cut,
+    Failures,
+    Points,
+    Verified,
+    cuts,
+    kept,
+)
+from analysis.statistics import Bools, Ints, calibration
+from analysis.types import JSON
+from annotation.models import Campaign
+from annotation.registry import declared
+from datasets.rows import KeyPoint, Query, Report
+
+_NO_LABELS = np.zeros(0, np.int64)
+RECALL, VERIFICATION = "key-point-recall", "key-point-verification"
+STEPS = tuple(n / 10 for n in range(10))
+
+
+def point_parts(
+    queries: Sequence[Query], frame: Frame, of_answers: Frame | None = None
+) -> Iterator[Part]:
+    """Yield the key points that reports make, and how they fail to make the others.
+
+    `of_answers` are labels of the reports' own points, for KPP and KPF: each evaluator's KPR is
+    joined with its own labels there. Without them both measures have no value.
+    """
+    row, reports, rows = report_rows(queries)
+    passages = {k.id: _sources(k) for query in queries for k in query.key_points}
+    supported = dict(_supported(reports, row, of_answers))
+    nothing = AnswerPoints(_NO_LABELS, _NO_LABELS, len(reports), np.zeros(len(reports), bool))
+    if entailed := frame.variables.get("entailed"):
+        place = rows_of_units(entailed, row)
+        held = _retrieved(entailed, [reports[n] for n in place], passages)
+        for evaluator in evaluator_labels(entailed):
+            by_rater, asked = decided_codes(entailed, evaluator, {**YES_OR_NO, "neutral": NO})
+            of = Points(by_rater[asked], held[asked], place[asked], len(reports))
+            own = supported.get(evaluator.rater, nothing)
+            yield Part("points", evaluator.rater, evaluator.kind, of, rows)
+            yield Part("answer-points", evaluator.rater, evaluator.kind, own, rows)
+            yield Part("both-points", evaluator.rater, evaluator.kind, Both(of, own), rows)
+    if failure := frame.variables.get("failure"):
+        place = rows_of_units(failure, row)
+        kinds = {"incomplete": 0, "general": 1, "missing": 2}
+        for evaluator in evaluator_labels(failure):
+            failures = Failures(label_codes(failure, evaluator, kinds), place, len(reports))
+            yield Part("failures", evaluator.rater, evaluator.kind, failures, rows)
+
+
+def answer_point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Yield the points that reports make themselves, compared with the context of each."""
+    row, reports, rows = report_rows(queries)
+    of = dict(_supported(reports, row, frame))
+    for evaluator in evaluator_labels(frame.variables["grounded"]) if of else ():
+        yield Part("answer-points", evaluator.rater, evaluator.kind, of[evaluator.rater], rows)
+
+
+def _supported(
+    reports: Sequence[Report], row: Mapping[str, int], frame: Frame | None
+) -> Iterator[tuple[str, AnswerPoints]]:
+    """Yield by evaluator which points of reports their context supports."""
+    grounded = frame.variables.get("grounded") if frame else None
+    if grounded is None:
+        return
+    place = rows_of_units(grounded, row)
+    silent = np.array([report.key_points == () for report in reports], dtype=bool)
+    for evaluator in evaluator_labels(grounded):
+        by_rater, asked = decided_codes(grounded, evaluator, YES_OR_NO)
+        yield evaluator.rater, AnswerPoints(by_rater[asked], place[asked], len(reports), silent)
+
+
+def _sources(point: KeyPoint) -> frozenset[str]:
+    """Return the passages that hold a key point: its own, and those of points merged into it."""
+    return frozenset({point.passage, *_merged(point.meta)})
+
+
+def _merged(meta: object) -> Iterator[str]:
+    """Yield the passages in `sources`, recursively; a batch's `meta` may hold anything."""
+    sources = meta.get("sources") if isinstance(meta, Mapping) else None
+    for each in sources if isinstance(sources, list) else ():
+        if isinstance(each, Mapping) and isinstance(each.get("passage"), str):
+            yield each["passage"]
+        yield from _merged(each)
+
+
+def _retrieved(
+    frame: VariableFrame, reports: Sequence[Report], passages: Mapping[str, frozenset[str]]
+) -> Ints:
+    """Return whether a passage of each unit's key point is in its report's context, (U,)."""
+    made = [
+        MISSING if report.context is None else int(not passages[point].isdisjoint(report.context))
+        for (_, _, point), report in zip(frame.units.names, reports, strict=True)
+    ]
+    return np.array(made, dtype=np.int64)
+
+
+def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
+    """Yield key points as people verified them; the rows are queries, without a system."""
+    grounded, key = (frame.variables.get(name) for name in ("grounded", "key"))
+    if grounded is None:
+        return
+    query = {k.id: n for n, each in enumerate(queries) for k in each.key_points}
+    row = np.array([query[unit] for _, _, unit in grounded.units.names], dtype=np.int64)
+    judged = {evaluator.rater: evaluator for evaluator in evaluator_labels(key)} if key else {}
+    ranks = {0.0: 0, 1.0: 1, 2.0: 2}
+    for evaluator in evaluator_labels(grounded):
+        second = np.full(len(row), MISSING, np.int64)
+        asked = np.zeros(len(row), bool)
+        if key is not None and evaluator.rater in judged:
+            own = judged[evaluator.rater]
+            second = _aligned(grounded, key, own.rounded().codes(ranks))
+            asked = _aligned(grounded, key, own.asked.astype(np.int64)) == 1
+        by_rater = label_codes(grounded, evaluator, YES_OR_NO)
+        kept: Bools = evaluator.asked
+        of = Verified(by_rater[kept], second[kept], row[kept], len(queries), asked[kept])
+        rows = Rows(tuple(queries), ("",) * len(queries))
+        yield Part("verified", evaluator.rater, evaluator.kind, of, rows)
+
+
+def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
+    """Return another variable's codes in the order of this one's units, -1 where it has none."""
+    found = dict(zip(other.units.names, codes.tolist(), strict=True))
+    return np.array([found.get(name, MISSING) for name in frame.units.names], dtype=np.int64)
+
+
+def answer_points(points: Campaign, campaign: Campaign, report_options: ReportOptions) -> Frame:
+    """Return the labels of a campaign that compares points of answers with their context.
+
+    Raises ValueError if it has another protocol, option or batch, or if `campaign` does not ask
+    about key points of the query.
+    """
+    if campaign.protocol != RECALL:
+        raise ValueError(
+            f"points do not apply to {campaign.name!r}, which is of {campaign.protocol}; give them "
+            f"to a campaign of {RECALL}"
+        )
+    if points.protocol != VERIFICATION or declared(points).reading != "answers":
+        raise ValueError(
+            f"{points.name!r} does not ask about points of answers; name a campaign of "
+            f"{VERIFICATION} with points=answers"
+        )
+    check_same_batch(points, campaign)
+    return campaign_frame(points, report_options)
+
+
+def key_point_scores(
+    campaign: Campaign,
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    report_options: ReportOptions,
+) -> JSON | None:
+    """Return cuts of the scores at tenths and the option's, with calibration; None without any.
+
+    A point is key if people together keep it (`Retention`), and for each rater if that rater does:
+    Qi and others 2024 print the mean of two annotators.
+    """
+    if campaign.protocol != VERIFICATION or declared(campaign).reading:
+        return None
+    if all(k.score is None for q in queries for k in q.key_points):
+        return None
+    by_rater = dict(_verdicts(queries, frame, options))
+    if not by_rater:
+        return None
+    nobody = np.full(sum(len(query.key_points) for query in queries), UNKNOWN, np.int64)
+    together = by_rater.pop(PEOPLE, nobody)
+    return {
+        "cut": options.score_cut,
+        **_scores_and_verdicts(queries, together, options, report_options),
+        "raters": {
+            name: _scores_and_verdicts(queries, of, options, report_options)
+            for name, of in by_rater.items()
+        },
+    }
+
+
+def _verdicts(
+    queries: Sequence[Query], frame: Frame, options: Options
+) -> Iterator[tuple[str, Ints]]:
+    """Yield by rater whether each point of the batch is key: 1, 0, or -1 if unknown."""
+    grounded = frame.variables.get("grounded")
+    if grounded is None:
+        return
+    place = {k.id: n for n, k in enumerate(k for query in queries for k in query.key_points)}
+    units = np.array([place[unit] for _, _, unit in grounded.units.names], np.int64)
+    for part, evaluator in zip(
+        verified_parts(queries, frame), evaluator_labels(grounded), strict=True
+    ):
+        assert isinstance(part.given, Verified)
+        verdicts = np.full(len(place), UNKNOWN, np.int64)
+        # Points that were not asked about, or on which people tie, are not among the verified ones.
+        verdicts[units[evaluator.asked]] = kept(part.given, options)
+        yield part.rater, verdicts
+
+
+def _scores_and_verdicts(
+    queries: Sequence[Query], verdicts: Ints, options: Options, report_options: ReportOptions
+) -> JSON:
+    """Compare the scores of all points with one rater's verdicts on them."""
+    points = [(n, k.score) for n, query in enumerate(queries) for k in query.key_points]
+    scores = np.array([np.nan if score is None else score for _, score in points], float)
+    number = np.array([n for n, _ in points], dtype=np.int64)
+    thresholds = sorted({*STEPS, options.score_cut})
+    made = cuts(scores, verdicts, number, thresholds, report_options.resamples, report_options.seed)
+    curve = calibration(
+        scores, verdicts, number, draws=report_options.resamples, seed=report_options.seed
+    )
+    return {
+        "cuts": [_cut(each) for each in made],
+        "brier": curve.brier.within(*SHARE).as_json(),
+        "expected_calibration_error": curve.expected_calibration_error.as_json(),
+        "reliability": [
+            {"units": b.units, "probability": b.probability, "share": b.share.as_json()}
+            for b in curve.reliability
+        ],
+    }
+
+
+def _cut(cut: Cut) -> JSON:
+    return {
+        "threshold": cut.threshold,
+        "kept": cut.kept,
+        "share": cut.share,
+        "false_discovery_rate": cut.false_discovery.as_json(),
+        "false_positive_rate": cut.false_positive.as_json(),
+    }
