@@ -118,9 +118,12 @@ def test_every_mutant_of_a_module_is_another_program() -> None:
         assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(CODE)), edit
 
 
-def test_every_stratum_has_its_own_files() -> None:
+def test_no_module_is_in_two_strata() -> None:
     found = [path for stratum in STRATA for path in files(ROOT, stratum)]
     assert len(set(found)) == len(found)
+
+
+def test_every_module_that_a_stratum_names_exists() -> None:
     assert not [p for patterns in STRATA.values() for p in patterns if not any(ROOT.glob(p))]
 
 
@@ -332,8 +335,14 @@ class TestEquivalentMutants:
         with pytest.raises(equivalents.WrongEntryError, match="entry 1: reason is missing"):
             equivalents.reasons(file)
 
-    def test_ours_all_have_one(self) -> None:
+    def test_each_of_ours_has_a_reason(self) -> None:
         assert all(map(str.strip, equivalents.reasons().values()))
+
+    def test_each_of_ours_is_in_a_module_of_a_stratum_and_changes_lines_that_it_has(self) -> None:
+        known = {path for stratum in STRATA for path in files(ROOT, stratum)}
+        for path, _, before, _ in equivalents.reasons():
+            assert path in known
+            assert " ".join(before.split()) in " ".join((ROOT / path).read_text("utf-8").split())
 
 
 def test_the_tests_of_other_things_than_the_product_are_not_mapped() -> None:
