@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from annotation.models import Campaign
-from annotation.people.membership import readable
-from judging.access import person
-
-
-def readable_campaign(request: HttpRequest, pk: int) -> Campaign:
-    """Return a campaign that this account may read, or raise 404."""
-    return get_object_or_404(readable(person(request)).select_related("batch"), pk=pk)
 
 
 def options_query(request: HttpRequest) -> str:

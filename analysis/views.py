@@ -21,15 +21,14 @@ from analysis.frozen.store import UnequalError, as_frozen, freeze, frozen_report
 from analysis.pages import (
     attached,
     options_query,
-    readable_campaign,
 )
 from analysis.robustness.document import robustness_document
 from analysis.robustness.sheet import sheet
-from annotation.access import is_blind
+from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from judging.access import blind_page, person, runs_of
+from judging.access import blind_page, visible_runs
 
 STOP_POLLING = 286  # htmx's own status
 LONGEST_POLLED = 2 * 3600
@@ -59,7 +58,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
-    if is_blind(person(request), campaign):
+    if is_blind(get_account(request), campaign):
         return render(request, "reports/_blind.html", {"campaign": campaign})
     found = computed_report(campaign, form.options)
     context = {
@@ -123,7 +122,7 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
         context = {"campaign": campaign, "query": options_query(request)}
         return render(request, "reports/changed.html", context, status=409)
     try:
-        made = freeze(campaign, found, options_query(request), person(request))
+        made = freeze(campaign, found, options_query(request), get_account(request))
     except UnequalError as error:
         context = {"campaign": campaign, "query": options_query(request), "problem": error}
         return render(request, "reports/unequal.html", context, status=409)
@@ -166,7 +165,7 @@ def _subject(drawn: Figure, report: dict[str, Any], name: str) -> Subject:
 def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the robustness sheet of a run's judge over its campaign; of a trial, its base's."""
     run = get_object_or_404(
-        runs_of(person(request)).select_related("judge__base", "campaign__batch"), pk=pk
+        visible_runs(get_account(request)).select_related("judge__base", "campaign__batch"), pk=pk
     )
     if blind := blind_page(request, run.campaign):
         return blind

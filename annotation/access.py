@@ -1,35 +1,113 @@
-"""Access to a person's own assignments. Pages reach an assignment only through this module."""
+"""Access: the account of a request, and the campaigns, people and assignments that it may see.
+
+Pages and the API look objects up only through these functions and `annotation.people.membership`.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, UUIDField
+from django.core.exceptions import PermissionDenied
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    UUIDField,
+)
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from rest_framework.request import Request
 
-from annotation import prerequisites
-from annotation.assignments.queue import free_items
-from annotation.gold.scoring import count_remaining_gold, is_ready
-from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
+from annotation.campaigns.settings import open_now
+from annotation.models import Assignment, Campaign, Item, Rater, Unit, User
 from annotation.people.leases import EXPIRED
-from datasets.db.prepared import Given, Prepared, PreparedModels
+from annotation.people.membership import readable, workable
+from annotation.progress.counts import with_counts
+from datasets.access import READERS
+from datasets.db.prepared import Given, PreparedModels
 
 ON_SHOW = (Assignment.Status.OPEN, Assignment.Status.DONE)
-FREE = f"free/{Item.Use.STUDY.value}"
+TAKEABLE = (Item.Use.STUDY, Item.Use.PRACTICE)
+"""The uses that make a campaign worth listing. Gold items come only beside others."""
 
 
-def user_of(request: HttpRequest) -> User:
-    """Return the account of a request that `role_required` has admitted."""
+def get_account(request: HttpRequest | Request) -> User:
+    """Return the account of a request that its role has admitted."""
     if not isinstance(request.user, User):
-        raise Http404
+        raise PermissionDenied
     return request.user
+
+
+def readable_campaign(request: HttpRequest | Request, pk: int) -> Campaign:
+    """Return a campaign that the account may read. Raises Http404 for any other."""
+    rows = readable(get_account(request)).select_related("batch", "practice_of")
+    return get_object_or_404(rows, pk=pk)
+
+
+def open_campaigns(user: User) -> QuerySet[Campaign]:
+    """Return the campaigns in which a person may take the next item now."""
+    return workable(user).filter(open_now())
+
+
+def visible_campaigns(user: User) -> QuerySet[Campaign]:
+    """Return the campaigns on an account's list.
+
+    Researchers and admins get those that they may read, with counts. Annotators get those in which
+    they have an item or may take one.
+    """
+    if user.role in READERS:
+        return with_counts(readable(user)).order_by("name")
+    mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
+    free = Item.objects.filter(
+        campaign=OuterRef("pk"), taken__lt=F("quota"), use__in=TAKEABLE
+    ).exclude(assignments__rater__user=user)
+    may_take = Q(Exists(free), pk__in=open_campaigns(user).values("pk"))
+    return Campaign.objects.filter(Exists(mine) | may_take).order_by("name")
+
+
+def visible_accounts(user: User) -> QuerySet[User]:
+    """Return all accounts and guests for an admin, and none for others."""
+    if user.role != User.Role.ADMIN:
+        return User.objects.none()
+    return User.objects.select_related("rater").order_by("username")
+
+
+def visible_raters(campaign: Campaign) -> QuerySet[Rater]:
+    """Return the raters with an assignment in a campaign, so that no other name leaks."""
+    raters = Rater.objects.exclude(kind=Rater.Kind.TRIAL)
+    return raters.filter(assignments__item__campaign=campaign).distinct()
+
+
+def visible_items(campaign: Campaign) -> QuerySet[Item]:
+    """Return the items of a campaign in order, with `units_total`, the number of their units."""
+    # Counted for the items of a page only; a join would group the whole campaign for each page.
+    units = Unit.objects.filter(item=OuterRef("pk")).order_by().values("item")
+    number = Subquery(units.annotate(n=Count("pk")).values("n"), IntegerField())
+    items = campaign.items.select_related("query", "report")
+    return items.annotate(units_total=Coalesce(number, 0)).order_by("position")
+
+
+def visible_assignments(campaign: Campaign) -> QuerySet[Assignment]:
+    """Return all assignments in a campaign, except those of trials."""
+    rows = Assignment.objects.filter(item__campaign=campaign)
+    rows = rows.exclude(rater__kind=Rater.Kind.TRIAL).select_related("item", "rater")
+    return rows.order_by("item__position", "pk")
 
 
 def my_assignments(user: User) -> QuerySet[Assignment]:
     return own(Assignment.objects.filter(rater__user=user))
+
+
+def my_expired_assignments(user: User) -> QuerySet[Assignment]:
+    """Return a person's assignments whose lease expired, which a late answer may still take."""
+    return Assignment.objects.filter(rater__user=user, replicate=0, scope="", **EXPIRED)
 
 
 def is_blind(user: User, campaign: Campaign) -> bool:
@@ -162,133 +240,3 @@ def with_neighbours(user: User, uid: uuid.UUID) -> tuple[Assignment, Neighbours]
         raise Http404
     assignment, (previous, following, before) = found
     return assignment, Neighbours(previous, following, before + 1)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A person's numbers of items in a campaign: submitted, begun, free, and free but waiting."""
-
-    done: int = 0
-    begun: int = 0
-    free: int = 0
-    waiting: int = 0
-
-    @property
-    def own(self) -> int:
-        return self.done + self.begun
-
-    @property
-    def left(self) -> int:
-        return self.begun + self.free
-
-    @property
-    def total(self) -> int:
-        return self.done + self.left + self.waiting
-
-
-def progress(user: User, campaigns: list[int]) -> dict[int, Progress]:
-    """Return a person's progress by campaign id, in two queries.
-
-    The free items are those with a free slot, minus those that this person has had. The first
-    number is a counter, and the second is counted over the person's own assignments.
-    """
-    mine = _mine(rater__user=user, item__campaign__in=campaigns)
-    return _sum_up(campaigns, mine, _free(campaign__in=campaigns))
-
-
-def progress_of(user: User, campaigns: Sequence[Campaign]) -> dict[int, Progress]:
-    """Like `progress`, with waiting items counted separately.
-
-    Costs another query for each campaign whose items may wait.
-    """
-    found = progress(user, [campaign.pk for campaign in campaigns])
-    return {each.pk: _split_waiting(user, each, found[each.pk]) for each in campaigns}
-
-
-def progress_here(user: User, campaign: Campaign) -> Progress:
-    """Like `progress_of`, for one campaign."""
-    return _split_waiting(user, campaign, progress_in(user, campaign.pk))
-
-
-def _split_waiting(user: User, campaign: Campaign, numbers: Progress) -> Progress:
-    return _limit_to_share(
-        campaign, _with_gold(user, campaign, _move_waiting(user, campaign, numbers))
-    )
-
-
-def _with_gold(user: User, campaign: Campaign, numbers: Progress) -> Progress:
-    """Add the practice and gold items that this person will get, without revealing them."""
-    if not campaign.gold_every and campaign.practice_of_id != campaign.pk:
-        return numbers
-    rater = Rater.objects.filter(user=user).first() or Rater(pk=0, name=user.username)
-    practice, gold = count_remaining_gold(campaign, rater, numbers.free or numbers.waiting)
-    free, waiting = (gold, 0) if numbers.free else (0, gold)
-    return replace(numbers, free=numbers.free + practice + free, waiting=numbers.waiting + waiting)
-
-
-def _limit_to_share(campaign: Campaign, numbers: Progress) -> Progress:
-    """Limit the numbers to what the campaign gives to one person, waiting items last."""
-    most = campaign.items_per_person
-    if not most:
-        return numbers
-    free = min(numbers.free, max(0, most - numbers.own))
-    waiting = min(numbers.waiting, max(0, most - numbers.own - free))
-    return replace(numbers, free=free, waiting=waiting)
-
-
-def _move_waiting(user: User, campaign: Campaign, numbers: Progress) -> Progress:
-    if not prerequisites.wait_rules(campaign):
-        return numbers
-    # A person without any item has no rater yet. An unused key represents such a person.
-    rater = Rater.objects.filter(user=user).first() or Rater(pk=0)
-    if not is_ready(campaign, rater):
-        # All items wait for the practice, so they need not be counted.
-        return replace(numbers, free=0, waiting=numbers.free)
-    study = free_items(campaign, rater).filter(use=Item.Use.STUDY)
-    held = study.filter(prerequisites.waiting_items(campaign, rater)).count()
-    return replace(numbers, free=max(0, numbers.free - held), waiting=held)
-
-
-def progress_in(user: User, campaign: int) -> Progress:
-    """Like `progress`, for one campaign."""
-    mine = _mine_in_one.rows(user=user.pk, campaign=campaign)
-    return _sum_up([campaign], mine, _free_in_one.rows(campaign=campaign))[campaign]
-
-
-def _sum_up(
-    campaigns: list[int], mine: Iterable[Sequence[int]], free: Iterable[Sequence[int]]
-) -> dict[int, Progress]:
-    own = {pk: numbers for pk, *numbers in mine}
-    free_slots = {each[0]: each[1] for each in free}
-    found = {}
-    for pk in campaigns:
-        done, begun, had = own.get(pk, (0, 0, 0))
-        found[pk] = Progress(done, begun, max(0, free_slots.get(pk, 0) - had))
-    return found
-
-
-def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
-    """Count a person's items by campaign: done, begun, and had but still with a free slot."""
-    own = Q(replicate=0, scope="")
-    # An item whose lease expired is free for this person too.
-    had = Q(item__taken__lt=F("item__quota"), item__use=Item.Use.STUDY.value) & ~Q(**EXPIRED)
-    return (
-        Assignment.objects.filter(**whose)
-        .order_by()
-        .values_list("item__campaign")
-        .annotate(
-            done=Count("pk", own & Q(status="done")),
-            begun=Count("pk", own & Q(status="open")),
-            had=Count("item", had, distinct=True),
-        )
-    )
-
-
-def _free(**which: object) -> QuerySet[Tally, tuple[int, ...]]:
-    """Count the items with a free slot by campaign."""
-    rows = Tally.objects.filter(what=FREE, **which).order_by()
-    return rows.values_list("campaign").annotate(free=Sum("number"))
-
-
-_mine_in_one = Prepared(lambda: _mine(rater__user=Given("user"), item__campaign=Given("campaign")))
-_free_in_one = Prepared(lambda: _free(campaign=Given("campaign")))

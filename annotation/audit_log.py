@@ -25,8 +25,8 @@ from annotation.models import Campaign, Rater, Response, User
 from annotation.people.membership import readable
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record
+from datasets.access import READERS
 
-STAFF = (User.Role.RESEARCHER, User.Role.ADMIN)
 BY_RATER = tuple(name for name, kind in EVENTS.items() if kind.by_rater)
 
 
@@ -80,7 +80,7 @@ def _account(name: str) -> Q:
 def _shown_as(name: str) -> Q:
     """Select the events shown under this name, so that the filter reveals no more than the list."""
     raters = User.objects.filter(rater__name=name).values("pk")
-    staff = User.objects.filter(username=name, role__in=STAFF).values("pk")
+    staff = User.objects.filter(username=name, role__in=READERS).values("pk")
     by_rater = Q(event__in=BY_RATER)
     return (by_rater & Q(who__in=raters)) | (~by_rater & Q(who__in=staff))
 
@@ -198,7 +198,7 @@ class _Names:
         user = self.users.get(pk)
         if user is None:
             return f"account {pk}, deleted" if self.whole else "a deleted account"
-        return user.username if self.whole or user.role in STAFF else "an annotator"
+        return user.username if self.whole or user.role in READERS else "an annotator"
 
     def _rater(self, pk: int) -> str:
         rater = getattr(self.users.get(pk), "rater", None)

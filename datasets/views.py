@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from datasets import material, rows
-from datasets.access import role_required
+from datasets.access import READERS, role_required
 from datasets.models import Batch, Grounding, KeyPoint, Question, Ranking, Report, Upload
 from datasets.native_format import FORMAT_FILES
 from datasets.search import MOST_HITS, find, hits, marked, words_of
@@ -31,7 +31,7 @@ PARTS: dict[str, type[Model]] = {
 
 
 @require_safe
-@role_required("researcher", "admin")
+@role_required(*READERS)
 def batches(request: HttpRequest) -> HttpResponse:
     rows = [{"batch": batch, "contents": _contents(batch)} for batch in Batch.objects.all()]
     ended = (Upload.State.KEPT, Upload.State.DISCARDED)
@@ -41,7 +41,7 @@ def batches(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@role_required("researcher", "admin")
+@role_required(*READERS)
 def batch(request: HttpRequest, pk: int) -> HttpResponse:
     """List the queries of a batch, or the hits of a search."""
     found = get_object_or_404(Batch, pk=pk)
@@ -53,7 +53,7 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-@role_required("researcher", "admin")
+@role_required(*READERS)
 def query(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """Show one query with all its parts."""
     found = get_object_or_404(Batch, pk=pk)
@@ -110,7 +110,7 @@ def _counts(model: type[Model], queries: list[int]) -> dict[int, int]:
 
 
 @require_safe
-@role_required("researcher", "admin")
+@role_required(*READERS)
 def format_file(request: HttpRequest, name: str) -> HttpResponse:
     chosen = FORMAT_FILES[name]
     response = HttpResponse(chosen.read(), content_type=f"{chosen.media_type}; charset=utf-8")

@@ -1,40 +1,60 @@
-"""Access to the pages of judges and of preparation."""
+"""Access to judges, runs, calls and preparation, for pages and API.
+
+A judge belongs to the whole site. A run belongs to its campaign.
+"""
 
 from __future__ import annotations
 
 import uuid
 
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from rest_framework.request import Request
 
-from annotation.access import is_blind
+from annotation.access import get_account, is_blind
 from annotation.models import Campaign, Response, User
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
-from judging.models import JudgeRun
+from datasets.access import READERS
+from datasets.models import Batch
+from judging.display import with_clock
+from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.review import Written, with_all
 from judging.preparation.status import name_of
 
 BLIND = "You have an open item in this campaign; answer it before you read a judge's labels."
 
 
-def person(request: HttpRequest) -> User:
-    if not isinstance(request.user, User):
-        raise PermissionDenied
-    return request.user
+def visible_judges(user: User) -> QuerySet[Judge]:
+    if user.role not in READERS:
+        return Judge.objects.none()
+    return Judge.objects.select_related("rater").order_by("rater__name", "pk")
 
 
-def runs_of(user: User) -> QuerySet[JudgeRun]:
-    """Return the runs over campaigns that an account may read."""
-    return JudgeRun.objects.filter(campaign__in=readable(user)).select_related("campaign")
+def visible_judge(request: HttpRequest | Request, pk: int) -> Judge:
+    return get_object_or_404(visible_judges(get_account(request)), pk=pk)
+
+
+def visible_runs(user: User) -> QuerySet[JudgeRun]:
+    """Return the runs over campaigns that an account may read, the newest first."""
+    return with_clock(JudgeRun.objects.filter(campaign__in=readable(user))).order_by("-pk")
+
+
+def visible_calls(user: User) -> QuerySet[JudgeCall]:
+    calls = JudgeCall.objects.filter(run__campaign__in=readable(user))
+    return calls.select_related("run__campaign", "assignment__item")
+
+
+def visible_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
+    """Return a run that the account may read. Raises Http404 for any other."""
+    return get_object_or_404(visible_runs(get_account(request)), pk=pk)
 
 
 def blind_page(request: HttpRequest, campaign: Campaign) -> HttpResponse | None:
     """Return the page for a person with an open item, who must not see others' labels yet."""
-    if not is_blind(person(request), campaign):
+    if not is_blind(get_account(request), campaign):
         return None
     return render(request, "reports/blind.html", {"campaign": campaign}, status=403)
 
@@ -54,13 +74,22 @@ def step_of(campaign: Campaign) -> Step:
     raise Http404
 
 
-def written_by(user: User, uid: uuid.UUID) -> Written:
-    """Return the current answer to an assignment in a campaign that the account may read."""
-    responses = Response.objects.filter(
+def step_campaign(request: HttpRequest | Request, batch: Batch, step: Step) -> Campaign:
+    """Return the campaign of a step. Raises Http404 if it is not begun or not readable."""
+    rows = readable(get_account(request)).filter(batch=batch, protocol=step.protocol)
+    return get_object_or_404(rows.select_related("batch"), name=name_of(batch, step))
+
+
+def authored_responses(user: User) -> QuerySet[Response]:
+    """Return the current answers in campaigns that an account may read."""
+    return Response.objects.filter(
         current=True,
-        assignment__uid=uid,
         assignment__replicate=0,
         assignment__item__campaign__in=readable(user),
     )
-    response = get_object_or_404(with_all(responses))
+
+
+def written_by(user: User, uid: uuid.UUID) -> Written:
+    """Return the current answer to an assignment in a campaign that the account may read."""
+    response = get_object_or_404(with_all(authored_responses(user).filter(assignment__uid=uid)))
     return Written(step_of(response.assignment.item.campaign), response)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,7 +21,8 @@ from analysis.evaluation.selection import (
     resolve_options,
     select_shown,
 )
-from annotation.api.access import check_blind, person, visible_studies
+from annotation.access import get_account, readable_campaign
+from annotation.api.access import check_blind
 from annotation.models import Campaign, User
 from audit.recording import record_export
 from datasets.access import READERS
@@ -115,8 +115,8 @@ class CampaignMeasures(Resource):
         operation_id="measures_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        user = person(request)
-        campaign = get_object_or_404(visible_studies(user), pk=pk)
+        user = get_account(request)
+        campaign = readable_campaign(request, pk)
         check_blind(user, campaign)
         asked = _asked(user, campaign, self.chosen)
         try:

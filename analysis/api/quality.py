@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,7 +11,8 @@ from rest_framework.response import Response
 from analysis.monitoring.agreement import KAPPA, PERCENT, WithOthers
 from analysis.monitoring.flags import Quality, quality
 from analysis.monitoring.views import labels_address
-from annotation.api.access import check_blind, person, visible_studies
+from annotation.access import get_account, readable_campaign
+from annotation.api.access import check_blind
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
 from datasets.access import READERS
@@ -92,8 +92,8 @@ class CampaignQuality(Resource):
         operation_id="quality_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
-        check_blind(person(request), campaign)
+        campaign = readable_campaign(request, pk)
+        check_blind(get_account(request), campaign)
         found = quality(campaign)
         people = [_person(request, campaign, found, rater) for rater in found.names]
         return Response({"labels": found.labels, "is_part": found.is_part, "people": people})

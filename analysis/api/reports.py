@@ -21,7 +21,8 @@ from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions, UnknownOptionError
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from analysis.models import FrozenReport
-from annotation.api.access import campaign_named, check_blind, person, visible_studies
+from annotation.access import get_account, readable_campaign
+from annotation.api.access import campaign_named, check_blind
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from audit.recording import record_export
@@ -146,8 +147,8 @@ class CampaignReport(Resource):
         operation_id="reports_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
-        check_blind(person(request), campaign)
+        campaign = readable_campaign(request, pk)
+        check_blind(get_account(request), campaign)
         choices = _choices(self.chosen)
         offered_check(campaign, choices)
         found = campaign_report(campaign, choices)
@@ -229,7 +230,7 @@ class FrozenReports(List):
         operation_id="frozen_list",
     )
     def get(self, request: Request) -> Response:
-        rows = visible_frozen(person(request)).defer("content").order_by("-pk")
+        rows = visible_frozen(get_account(request)).defer("content").order_by("-pk")
         if "campaign" in self.chosen:
             rows = rows.filter(campaign=self.chosen["campaign"])
         return self.page(rows, partial(rendered, FrozenSerializer))
@@ -251,14 +252,16 @@ class FrozenReports(List):
     @keyed
     def post(self, request: Request) -> Response:
         wanted = checked(NewFrozenSerializer, request.data)
-        campaign = campaign_named(person(request), wanted.pop("campaign"), "no report is frozen")
-        check_blind(person(request), campaign)
+        campaign = campaign_named(
+            get_account(request), wanted.pop("campaign"), "no report is frozen"
+        )
+        check_blind(get_account(request), campaign)
         inputs, choices = wanted.pop("inputs"), as_frozen(_choices(wanted))
         offered_check(campaign, choices)
         if not came_before(request):
             # Before the transaction of the key, since it may take seconds; then it is at hand.
             computed_report(campaign, choices)
-        query, user = _query(wanted), person(request)
+        query, user = _query(wanted), get_account(request)
         return done_once(request, lambda: _frozen(campaign, choices, inputs, query, user))
 
 
@@ -277,8 +280,8 @@ class OneFrozenReport(Resource):
         operation_id="frozen_read",
     )
     def get(self, request: Request, key: str) -> HttpResponse:
-        found = get_object_or_404(visible_frozen(person(request)), key=key)
-        check_blind(person(request), found.campaign)
+        found = get_object_or_404(visible_frozen(get_account(request)), key=key)
+        check_blind(get_account(request), found.campaign)
         record_export(request, found.campaign_id, "report", "json", ("frozenreport", found.key))
         return HttpResponse(found.content, content_type="application/json")
 

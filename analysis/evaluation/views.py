@@ -30,12 +30,12 @@ from analysis.evaluation.selection import (
 from analysis.evaluation.slicing import slice_views
 from analysis.evaluation.trec import trec_archive
 from analysis.formats.build import moment
-from analysis.pages import attached, options_query, readable_campaign
+from analysis.pages import attached, options_query
 from analysis.types import JSON
-from annotation.access import is_blind
+from annotation.access import get_account, is_blind, readable_campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from judging.access import blind_page, person
+from judging.access import blind_page
 
 ELSEWHERE = ("Leaderboards", "Options")
 ARCHIVE = "application/zip"
@@ -159,7 +159,7 @@ def _sliced_by(report: JSON, campaign: str) -> str:
 def measures(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the frame of the page with its options; wrong ones are reported instead of numbers."""
     campaign = readable_campaign(request, pk)
-    form = MeasuresForm(request.GET, person(request), campaign)
+    form = MeasuresForm(request.GET, get_account(request), campaign)
     context = {
         "campaign": campaign,
         "form": form,
@@ -176,10 +176,10 @@ def measures(request: HttpRequest, pk: int) -> HttpResponse:
 def body(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the numbers, as a part of the page, or the error of an option that names nothing."""
     campaign = readable_campaign(request, pk)
-    form = MeasuresForm(request.GET, person(request), campaign)
+    form = MeasuresForm(request.GET, get_account(request), campaign)
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
-    if is_blind(person(request), campaign):
+    if is_blind(get_account(request), campaign):
         return render(request, "reports/_blind.html", {"campaign": campaign})
     whole = computed_measures(campaign, form.asked)
     context = {"campaign": campaign, "moment": moment(whole), "whole": whole}
@@ -205,7 +205,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    form = MeasuresForm(request.GET, person(request), campaign)
+    form = MeasuresForm(request.GET, get_account(request), campaign)
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
@@ -224,7 +224,7 @@ def runs(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    form = MeasuresForm(request.GET, person(request), campaign)
+    form = MeasuresForm(request.GET, get_account(request), campaign)
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
     archive = trec_archive(campaign, form.asked.options, form.asked.report_options)

@@ -21,10 +21,11 @@ from analysis.pages import (
     report_address,
 )
 from analysis.types import JSON
+from annotation.access import get_account
 from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from judging.access import blind_page, person
+from judging.access import blind_page
 
 LIVE = "live"
 
@@ -86,7 +87,7 @@ def compare(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _frozen(request: HttpRequest, key: str) -> FrozenReport:
-    theirs = FrozenReport.objects.filter(campaign__in=readable(person(request)))
+    theirs = FrozenReport.objects.filter(campaign__in=readable(get_account(request)))
     found = theirs.select_related("campaign__batch").filter(key=key).first()
     if found is None:
         raise Http404

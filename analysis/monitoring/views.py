@@ -14,13 +14,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.monitoring.flags import Quality, quality
-from annotation.access import is_blind, user_of
+from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
 from annotation.progress.status import find_person
-from annotation.views.progress import (
-    readable_campaign,
-)
 from datasets.access import READERS, role_required
 
 
@@ -28,7 +25,7 @@ from datasets.access import READERS, role_required
 @role_required(*READERS)
 def campaign_quality(request: HttpRequest, pk: int) -> HttpResponse:
     found = readable_campaign(request, pk)
-    if is_blind(user_of(request), found):
+    if is_blind(get_account(request), found):
         return render(request, "progress/_quality.html", {"campaign": found, "blind": True})
     made = quality(found)
     context = {
@@ -48,7 +45,7 @@ def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     found = readable_campaign(request, pk)
     if find_person(found, rater) is None:
         raise Http404
-    if is_blind(user_of(request), found):
+    if is_blind(get_account(request), found):
         return render(request, "progress/_quality.html", {"campaign": found, "blind": True})
     made = quality(found)
     own = [each for each in made.hints if each.rater == rater]

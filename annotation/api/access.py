@@ -1,64 +1,33 @@
-"""The campaigns and assignments that an account may see: the API finds them only here."""
+"""Turn what `annotation.access` refuses into the API's errors."""
 
 from __future__ import annotations
 
 import uuid
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.shortcuts import get_object_or_404
-from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 
-from annotation.access import is_blind, my_assignments
-from annotation.adjudication.disputes import adjudicable
+from annotation.access import (
+    get_account,
+    is_blind,
+    my_assignments,
+    my_expired_assignments,
+)
 from annotation.assignments.queue import reclaim
-from annotation.campaigns.settings import open_now
-from annotation.models import Assignment, Campaign, Item, User
-from annotation.people.leases import EXPIRED
-from annotation.people.membership import readable, workable
-from annotation.progress.counts import with_counts
-from datasets.access import READERS, WORKERS
+from annotation.models import Assignment, Campaign, User
+from annotation.people.membership import readable
 from datasets.api.errors import BlindError, RefusedBodyError, problem
 
 GONE = "the time for this item ran out and somebody else has it now; take the next one"
-
-COUNTED = (Item.Use.STUDY, Item.Use.PRACTICE)
-"""What makes a campaign somebody's: gold items come beside others, and never by themselves."""
-
-
-def person(request: Request) -> User:
-    if not isinstance(request.user, User):
-        raise NotAuthenticated
-    return request.user
-
-
-def visible_campaigns(user: User) -> QuerySet[Campaign]:
-    """For those who read studies those that are theirs to read; for annotators those with an item
-    of theirs or for them."""
-    if user.role in READERS:
-        return with_counts(readable(user)).order_by("name")
-    mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
-    free = Item.objects.filter(
-        campaign=OuterRef("pk"), taken__lt=F("quota"), use__in=COUNTED
-    ).exclude(assignments__rater__user=user)
-    may_take = Q(Exists(free), open_now(), pk__in=workable(user).values("pk"))
-    theirs = Campaign.objects.filter(Exists(mine) | may_take)
-    return theirs.order_by("name")
-
-
-def visible_studies(user: User) -> QuerySet[Campaign]:
-    """The campaigns whose units, answers and reports an account may read."""
-    if user.role not in READERS:
-        return Campaign.objects.none()
-    return readable(user).select_related("batch")
+RELATED = ("item__campaign", "item__query", "rater")
 
 
 def campaign_named(user: User, pk: int, refused: str) -> Campaign:
-    """Return a campaign that a body names. Raises RefusedBodyError if it is none of the account's.
+    """Return the campaign that a body names. Raises RefusedBodyError if the user may not read it.
 
-    `refused` says what is not done then.
+    `refused` is the sentence of the error.
     """
-    found = visible_studies(user).filter(pk=pk).first()
+    found = readable(user).select_related("batch").filter(pk=pk).first()
     if found is None:
         wrong = [problem("names no campaign of yours; see the list of campaigns", "campaign")]
         raise RefusedBodyError(refused, wrong)
@@ -66,46 +35,26 @@ def campaign_named(user: User, pk: int, refused: str) -> Campaign:
 
 
 def check_blind(user: User, campaign: Campaign) -> None:
-    """Whoever has an item of a campaign before him sees no one else's answers to it first."""
+    """Raise BlindError if the user has an open item, and so may not see others' answers yet."""
     if is_blind(user, campaign):
         raise BlindError(
             "you have an open item in this campaign; answer it before you read what others said"
         )
 
 
-def visible_adjudications(user: User) -> QuerySet[Campaign]:
-    """The campaigns that an account adjudicates."""
-    return adjudicable(user)
+def my_assignment(request: Request, uid: uuid.UUID) -> Assignment:
+    """Return a person's own assignment. Raises Http404 for any other."""
+    rows = my_assignments(get_account(request)).select_related(*RELATED)
+    return get_object_or_404(rows, uid=uid)
 
 
-def visible_open_campaigns(user: User) -> QuerySet[Campaign]:
-    """Those in which a person may take the next item, as on the page."""
-    if user.role not in WORKERS:
-        return Campaign.objects.none()
-    return workable(user).filter(open_now())
-
-
-def visible_assignments(user: User) -> QuerySet[Assignment]:
-    return my_assignments(user).select_related("item__campaign", "item__query", "rater")
-
-
-def visible_expired(user: User) -> QuerySet[Assignment]:
-    """One's own places that went back when their time had run out."""
-    rows = Assignment.objects.filter(rater__user=user, replicate=0, scope="", **EXPIRED)
-    return rows.select_related("item__campaign", "item__query", "rater")
-
-
-def mine(request: Request, uid: uuid.UUID) -> Assignment:
-    return get_object_or_404(visible_assignments(person(request)), uid=uid)
-
-
-def still_mine(request: Request, uid: uuid.UUID) -> Assignment:
-    """The same for an answer: a place that went back is taken again, if it is free."""
-    user = person(request)
-    found = visible_assignments(user).filter(uid=uid).first()
+def my_assignment_to_answer(request: Request, uid: uuid.UUID) -> Assignment:
+    """Like `my_assignment`, but take an expired assignment again if its slot is still free."""
+    user = get_account(request)
+    found = my_assignments(user).select_related(*RELATED).filter(uid=uid).first()
     if found is not None:
         return found
-    late = get_object_or_404(visible_expired(user), uid=uid)
+    late = get_object_or_404(my_expired_assignments(user).select_related(*RELATED), uid=uid)
     if not reclaim(late):
         raise RefusedBodyError(GONE)
     return late

@@ -13,6 +13,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.access import get_account
 from annotation.adjudication.decisions import (
     Case,
     NotYoursError,
@@ -28,13 +29,13 @@ from annotation.adjudication.disputes import (
     Dispute,
     QueuePart,
     Split,
+    adjudicable,
     queue,
     with_texts,
 )
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.answers.types import LONGEST_SECONDS
-from annotation.api.access import person, visible_adjudications
 from annotation.api.answers import HEADERS, KEY
 from annotation.api.assignments import describe_text, describe_variable
 from annotation.api.serializers import (
@@ -221,8 +222,8 @@ class Disputes(List):
         operation_id="disputes_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        user = person(request)
-        campaign = get_object_or_404(visible_adjudications(user), pk=pk)
+        user = get_account(request)
+        campaign = get_object_or_404(adjudicable(user), pk=pk)
         names = [variable.name for variable in schema(campaign).variables]
         if self.chosen["variable"] not in ("", *names):
             raise ParseError(f"there is no such variable; there are {', '.join(names)}")
@@ -287,8 +288,8 @@ class OneDispute(Resource):
         return Response(told, status=201 if outcome.created else 200)
 
     def _case(self, request: Request, pk: int, unit: int) -> tuple[User, Case]:
-        user = person(request)
-        campaign = get_object_or_404(visible_adjudications(user), pk=pk)
+        user = get_account(request)
+        campaign = get_object_or_404(adjudicable(user), pk=pk)
         case = find_case(user, campaign, unit)
         if case is None:
             raise Http404

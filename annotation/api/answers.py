@@ -26,7 +26,7 @@ from annotation.answers.submission import (
     submit,
 )
 from annotation.api import serializers
-from annotation.api.access import GONE, mine, still_mine
+from annotation.api.access import GONE, my_assignment, my_assignment_to_answer
 from annotation.api.serializers import (
     AnswerSerializer,
     ConflictSerializer,
@@ -123,7 +123,7 @@ class OneAnswer(Resource):
         operation_id="responses_read_own",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
-        answer = mine(request, uid).responses.filter(current=True).first()
+        answer = my_assignment(request, uid).responses.filter(current=True).first()
         if answer is None:
             raise Http404
         return Response(AnswerSerializer(answer_of(answer)).data, headers=_etag(answer))
@@ -137,7 +137,7 @@ class OneAnswer(Resource):
         return self._submit(request, uid)
 
     def _submit(self, request: Request, uid: uuid.UUID) -> Response:
-        assignment = still_mine(request, uid)
+        assignment = my_assignment_to_answer(request, uid)
         body = checked(NewAnswerSerializer, request.data)
         circumstances = Circumstances(
             key=_key(request), seen=_seen(request, body), seconds=body.get("seconds")

@@ -16,9 +16,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.access import get_account, my_assignments, open_campaigns
 from annotation.answers.drafts import read_draft_state
 from annotation.api import serializers as examples
-from annotation.api.access import mine, person, visible_assignments, visible_open_campaigns
+from annotation.api.access import RELATED, my_assignment
 from annotation.api.answers import answer_of, shown_names
 from annotation.api.progress import ScoreSerializer
 from annotation.api.serializers import (
@@ -71,7 +72,7 @@ class Assignments(List):
         operation_id="assignments_list",
     )
     def get(self, request: Request) -> Response:
-        rows = _with_answers(visible_assignments(person(request)))
+        rows = _with_answers(my_assignments(get_account(request)).select_related(*RELATED))
         if "campaign" in self.chosen:
             rows = rows.filter(item__campaign=self.chosen["campaign"])
         if "status" in self.chosen:
@@ -95,12 +96,12 @@ class NextAssignment(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        user = person(request)
-        campaign = get_object_or_404(visible_open_campaigns(user), pk=pk)
+        user = get_account(request)
+        campaign = get_object_or_404(open_campaigns(user), pk=pk)
         taken = next_assignment(campaign, rater_of(user))
         if taken is None:
             return Response(status=204)
-        return Response(presented(visible_assignments(user).get(pk=taken.pk)))
+        return Response(presented(my_assignments(user).select_related(*RELATED).get(pk=taken.pk)))
 
 
 class OneAssignment(Resource):
@@ -117,7 +118,7 @@ class OneAssignment(Resource):
         operation_id="assignments_read",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
-        return Response(presented(mine(request, uid)))
+        return Response(presented(my_assignment(request, uid)))
 
 
 class Guideline(Resource):
@@ -133,7 +134,7 @@ class Guideline(Resource):
         operation_id="assignments_guideline",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
-        campaign = mine(request, uid).item.campaign
+        campaign = my_assignment(request, uid).item.campaign
         return Response({"markdown": schema(campaign).protocol.guideline})
 
 
@@ -307,7 +308,7 @@ class Feedback(Resource):
         operation_id="assignments_feedback",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
-        assignment = mine(request, uid)
+        assignment = my_assignment(request, uid)
         if not shows_feedback(assignment) or assignment.status != Assignment.Status.DONE:
             raise Http404
         campaign = assignment.item.campaign

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.access import person, visible_studies
+from annotation.access import get_account, readable_campaign
 from annotation.audit_log import EventFilter, describe_events, filter_events, visible_events
 from audit.models import Event
 from audit.recording import EVENTS
@@ -105,7 +104,7 @@ class Trail(_Trail):
         operation_id="audit_list",
     )
     def get(self, request: Request) -> Response:
-        return self.page(visible_events(person(request)), whole=True)
+        return self.page(visible_events(get_account(request)), whole=True)
 
 
 class CampaignTrail(_Trail):
@@ -121,5 +120,5 @@ class CampaignTrail(_Trail):
         operation_id="campaign_audit_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
-        return self.page(visible_events(person(request), campaign), whole=False)
+        campaign = readable_campaign(request, pk)
+        return self.page(visible_events(get_account(request), campaign), whole=False)

@@ -6,15 +6,14 @@ from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import progress_of
-from annotation.api.access import check_blind, person, visible_campaigns, visible_studies
+from annotation.access import get_account, readable_campaign, visible_campaigns
+from annotation.api.access import check_blind
 from annotation.api.serializers import CampaignParameters, CampaignSerializer
 from annotation.campaign_setup.creation import CreatedCampaign, create_once
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, AssumptionError, Assumptions, simulate
@@ -23,7 +22,9 @@ from annotation.campaigns.sampling import query_line, query_rows, unit_line, uni
 from annotation.campaigns.settings import CampaignSettings, change, read_deadline
 from annotation.imports.gold import keep_known
 from annotation.label_rows import LabelRow
-from annotation.models import Campaign, QueryDraw, UnitDraw, User
+from annotation.models import Campaign, User
+from annotation.people.membership import readable
+from annotation.progress.person import progress_of
 from annotation.protocols import PROTOCOLS
 from annotation.provenance import guideline_digest
 from annotation.registry import declared
@@ -321,7 +322,7 @@ class Campaigns(List):
         operation_id="campaigns_list",
     )
     def get(self, request: Request) -> Response:
-        user = person(request)
+        user = get_account(request)
         exact = {name: self.chosen[name] for name in ("name", "is_open") if name in self.chosen}
         rows = visible_campaigns(user).filter(**exact)
         return self.page(rows, lambda campaigns: as_campaigns(user, campaigns))
@@ -342,7 +343,7 @@ class Campaigns(List):
     )
     @once
     def post(self, request: Request) -> Response:
-        user = person(request)
+        user = get_account(request)
         made = _made(user, checked(NewCampaignSerializer, request.data))
         campaign = visible_campaigns(user).get(pk=made.campaign.pk)
         return Response(as_campaigns(user, [campaign])[0], status=200 if made.unchanged else 201)
@@ -362,7 +363,7 @@ class OneCampaign(Resource):
         operation_id="campaigns_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        user = person(request)
+        user = get_account(request)
         campaign = get_object_or_404(visible_campaigns(user), pk=pk)
         tag = {"ETag": terms_tag(campaign)} if user.role in READERS else None
         return Response(as_campaigns(user, [campaign])[0], headers=tag)
@@ -483,7 +484,7 @@ class Rehearsals(Resource):
     )
     def post(self, request: Request) -> Response:
         wanted = checked(NewDryRunSerializer, request.data)
-        batch = batch_named(person(request), wanted["batch"])
+        batch = batch_named(get_account(request), wanted["batch"])
         try:
             given = Assumptions(**wanted.get("assumptions", {}))
             found = simulate(
@@ -495,7 +496,7 @@ class Rehearsals(Resource):
                 wanted.get("people"),
                 given,
                 most=MOST_ITEMS,
-                by=person(request),
+                by=get_account(request),
             )
         except (DesignError, AssumptionError) as error:
             sentence = "this campaign cannot be made"
@@ -523,7 +524,7 @@ class ChangedTerms(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        user, wanted = person(request), checked(ChangedSettingsSerializer, request.data)
+        user, wanted = get_account(request), checked(ChangedSettingsSerializer, request.data)
         with transaction.atomic():
             campaign = still_as_seen(request, pk)
             try:
@@ -536,8 +537,8 @@ class ChangedTerms(Resource):
 
 def still_as_seen(request: Request, pk: int) -> Campaign:
     """A campaign, held until the transaction ends. Raises StandingError where its terms changed."""
-    user = person(request)
-    rows = visible_studies(user).select_related(None).select_for_update()
+    user = get_account(request)
+    rows = readable(user).select_for_update()
     campaign = get_object_or_404(rows, pk=pk)
     check_seen(request, terms_tag(campaign), lambda: _shown(user, pk))
     return campaign
@@ -563,13 +564,13 @@ class Draws(List):
         operation_id="campaigns_draws",
     )
     def get(self, request: Request, pk: int) -> Response:
-        user = person(request)
-        campaign = get_object_or_404(visible_studies(user), pk=pk)
+        user = get_account(request)
+        campaign = readable_campaign(request, pk)
         # A stratum tells what others, or a judge, said of a unit.
         check_blind(user, campaign)
         if self.chosen["of"] == "query":
-            return self.page(visible_query_draws(user, campaign), lambda r: [*map(query_line, r)])
-        return self.page(visible_unit_draws(user, campaign), lambda r: [*map(unit_line, r)])
+            return self.page(query_rows(campaign), lambda r: [*map(query_line, r)])
+        return self.page(unit_rows(campaign), lambda r: [*map(unit_line, r)])
 
 
 class KnownAnswers(Resource):
@@ -594,8 +595,10 @@ class KnownAnswers(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
-        check_blind(person(request), campaign)  # what is refused or unchanged would tell an answer
+        campaign = readable_campaign(request, pk)
+        check_blind(
+            get_account(request), campaign
+        )  # what is refused or unchanged would tell an answer
         wanted = checked(NewGoldAnswersSerializer, request.data)
         rows = [_row(each, n) for n, each in enumerate(wanted["answers"], start=1)]
         try:
@@ -604,18 +607,6 @@ class KnownAnswers(Resource):
             sentence = "no known answer was taken"
             raise RefusedBodyError(sentence, [problem(str(error))]) from error
         return Response(asdict(kept))
-
-
-def visible_query_draws(user: User, campaign: Campaign) -> QuerySet[QueryDraw]:
-    if user.role not in READERS:
-        return QueryDraw.objects.none()
-    return query_rows(campaign)
-
-
-def visible_unit_draws(user: User, campaign: Campaign) -> QuerySet[UnitDraw]:
-    if user.role not in READERS:
-        return UnitDraw.objects.none()
-    return unit_rows(campaign)
 
 
 def _row(known: dict[str, Any], number: int) -> LabelRow:

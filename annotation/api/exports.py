@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from django.http import Http404, StreamingHttpResponse
-from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -15,7 +14,8 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.access import check_blind, person, visible_studies
+from annotation.access import get_account, readable_campaign
+from annotation.api.access import check_blind
 from annotation.exports import rows as exporting
 from annotation.exports.bundles import (
     BUNDLES,
@@ -168,8 +168,8 @@ class CampaignLines(Lines):
     export: ClassVar[Callable[[Campaign, int], Iterator[Line]]]
 
     def found(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
-        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
-        check_blind(person(request), campaign)
+        campaign = readable_campaign(request, pk)
+        check_blind(get_account(request), campaign)
         what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
         # A page after the first belongs to what was begun with it, if anything was.
         goes_on = not self.streamed and "cursor" in self.chosen
@@ -287,7 +287,7 @@ class Exports(Resource):
         operation_id="exports_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        campaign = _campaign(request, pk)
+        campaign = readable_campaign(request, pk)
         rows = [self._shown(campaign, offer) for offer in export_options(campaign)]
         return Response(ExportOptionsSerializer({"results": rows}).data)
 
@@ -326,11 +326,11 @@ class OneExport(Resource):
         operation_id="exports_read",
     )
     def get(self, request: Request, pk: int, what: str, form: str) -> StreamingHttpResponse:
-        campaign = _campaign(request, pk)
+        campaign = readable_campaign(request, pk)
         if what not in {offer.what for offer in export_options(campaign)}:
             raise Http404
         if tells_answers(what):
-            check_blind(person(request), campaign)
+            check_blind(get_account(request), campaign)
         try:
             found = download(campaign, what, form)
         except KeyError as error:
@@ -341,7 +341,3 @@ class OneExport(Resource):
         response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
         response["Content-Disposition"] = f'attachment; filename="{found.name}"'
         return response
-
-
-def _campaign(request: Request, pk: int) -> Campaign:
-    return get_object_or_404(visible_studies(person(request)), pk=pk)

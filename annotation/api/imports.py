@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.access import check_blind, person, visible_studies
+from annotation.access import get_account, readable_campaign
+from annotation.api.access import check_blind
 from annotation.imports.importer import import_rows
 from datasets.access import READERS
 from datasets.api.base import (
@@ -80,8 +80,8 @@ class Imports(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
-        check_blind(person(request), campaign)
+        campaign = readable_campaign(request, pk)
+        check_blind(get_account(request), campaign)
         wanted = checked(NewLabelsSerializer, request.data)
         try:
             report = import_rows(wanted["labels"], campaign, wanted.get("rater"))

@@ -5,17 +5,21 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import is_blind
-from annotation.api.access import check_blind, person, visible_studies
+from annotation.access import (
+    get_account,
+    is_blind,
+    readable_campaign,
+    visible_assignments,
+    visible_items,
+)
+from annotation.api.access import check_blind
 from annotation.exports.rows import units_of
-from annotation.models import Assignment, Campaign, Item, Rater, Unit, User
+from annotation.models import Assignment, Item
 from datasets.access import READERS
 from datasets.api.base import (
     List,
@@ -116,17 +120,6 @@ class WholeItemSerializer(ItemSerializer):
     asked = AskedUnitSerializer(many=True)
 
 
-def visible_items(user: User, campaign: Campaign) -> QuerySet[Item]:
-    """The items of a campaign that the account may read, in their order."""
-    if user.role not in READERS:
-        return Item.objects.none()
-    related = campaign.items.select_related("query", "report")
-    # Counted for the items of a page only; a join would group the whole campaign for each page.
-    units = Unit.objects.filter(item=OuterRef("pk")).order_by().values("item")
-    number = Subquery(units.annotate(n=Count("pk")).values("n"), IntegerField())
-    return related.annotate(units_total=Coalesce(number, 0)).order_by("position")
-
-
 class Items(List):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, MANAGE)}
@@ -142,11 +135,11 @@ class Items(List):
         operation_id="items_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        user = person(request)
-        campaign = get_object_or_404(visible_studies(user), pk=pk)
+        user = get_account(request)
+        campaign = readable_campaign(request, pk)
         paths = {"item": "key", "query": "query__key", "system": "report__system"}
         exact = {path: self.chosen[name] for name, path in paths.items() if name in self.chosen}
-        rows = visible_items(user, campaign).filter(**exact)
+        rows = visible_items(campaign).filter(**exact)
         context = {"is_blind": is_blind(user, campaign)}
         if self.chosen.keys() & TELLING:
             check_blind(user, campaign)
@@ -167,10 +160,10 @@ class OneItem(Resource):
         operation_id="items_read",
     )
     def get(self, request: Request, pk: int, position: int) -> Response:
-        user = person(request)
-        campaign = get_object_or_404(visible_studies(user), pk=pk)
+        user = get_account(request)
+        campaign = readable_campaign(request, pk)
         check_blind(user, campaign)
-        item: Any = get_object_or_404(visible_items(user, campaign), position=position)
+        item: Any = get_object_or_404(visible_items(campaign), position=position)
         lines = units_of(campaign, position)
         item.asked, item.texts = lines, lines[0]["texts"] if lines else {}
         return Response(WholeItemSerializer(item, context={"is_blind": False}).data)
@@ -230,15 +223,6 @@ class AskedOfSerializer(serializers.Serializer[Assignment]):
         return asked.assisted_by or None
 
 
-def visible_asked(user: User, campaign: Campaign) -> QuerySet[Assignment]:
-    """All that was asked in a campaign that the account may read, trials of judges left out."""
-    if user.role not in READERS:
-        return Assignment.objects.none()
-    rows = Assignment.objects.filter(item__campaign=campaign)
-    rows = rows.exclude(rater__kind=Rater.Kind.TRIAL).select_related("item", "rater")
-    return rows.order_by("item__position", "pk")
-
-
 class AskedInCampaign(List):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
@@ -255,8 +239,8 @@ class AskedInCampaign(List):
         operation_id="campaign_assignments_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        user = person(request)
-        campaign = get_object_or_404(visible_studies(user), pk=pk)
+        user = get_account(request)
+        campaign = readable_campaign(request, pk)
         check_blind(user, campaign)
         paths = {
             "item": "item__key",
@@ -265,5 +249,5 @@ class AskedInCampaign(List):
             "status": "status",
         }
         exact = {path: self.chosen[name] for name, path in paths.items() if name in self.chosen}
-        rows = visible_asked(user, campaign).filter(**exact)
+        rows = visible_assignments(campaign).filter(**exact)
         return self.page(rows, partial(rendered, AskedOfSerializer))

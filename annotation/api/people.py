@@ -13,15 +13,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.access import person, visible_studies
+from annotation.access import get_account, readable_campaign, visible_accounts, visible_raters
 from annotation.gold.scoring import MAX_ADMISSION_REASON, admissible, admit
-from annotation.models import MAX_REASON, Campaign, Invitation, Membership, Rater, User
+from annotation.models import MAX_REASON, Campaign, Invitation, Membership, User
 from annotation.people import accounts, membership
 from annotation.people import membership as members
 from annotation.people.accounts import CampaignRater, campaign_raters, invitations_of
 from annotation.people.invitations import invite, revoke
 from annotation.people.leases import MAX_LEASE, free, set_lease
-from annotation.people.membership import PeopleError
+from annotation.people.membership import PeopleError, readable
 from datasets.access import ADMIN, READERS
 from datasets.api.base import (
     ErrorSerializer,
@@ -188,13 +188,6 @@ class ExclusionSerializer(Strict):
 OWN = "this is your own account; let another admin do it"
 
 
-def visible_accounts(user: User) -> QuerySet[User]:
-    """All accounts and guests, for an admin."""
-    if user.role != User.Role.ADMIN:
-        return User.objects.none()
-    return User.objects.select_related("rater").order_by("username")
-
-
 class People(List):
     roles = {"GET": (ADMIN,)}
     scopes = {"GET": (PEOPLE,)}
@@ -209,7 +202,7 @@ class People(List):
         operation_id="people_list",
     )
     def get(self, request: Request) -> Response:
-        rows = visible_accounts(person(request))
+        rows = visible_accounts(get_account(request))
         return self.page(rows, lambda found: rendered(PersonSerializer, found))
 
 
@@ -230,7 +223,7 @@ class OnePerson(Resource):
         operation_id="people_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return _told(get_object_or_404(visible_accounts(person(request)), pk=pk))
+        return _told(get_object_or_404(visible_accounts(get_account(request)), pk=pk))
 
     @described(
         "Change a person",
@@ -246,7 +239,7 @@ class OnePerson(Resource):
         operation_id="people_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        me, wanted = person(request), checked(PersonChangeSerializer, request.data)
+        me, wanted = get_account(request), checked(PersonChangeSerializer, request.data)
         with transaction.atomic():
             rows = visible_accounts(me).select_related(None).select_for_update()
             found = get_object_or_404(rows, pk=pk)
@@ -275,7 +268,7 @@ class Forgotten(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        me = person(request)
+        me = get_account(request)
         found = get_object_or_404(visible_accounts(me), pk=pk)
         wanted = checked(ForgetSerializer, request.data)
         if wanted["name"] != found.username:
@@ -325,7 +318,7 @@ class Invitations(List):
         operation_id="invitations_list",
     )
     def get(self, request: Request) -> Response:
-        rows = invitations_of(person(request))
+        rows = invitations_of(get_account(request))
         return self.page(rows, lambda found: rendered(InvitationSerializer, found))
 
     @described(
@@ -349,9 +342,9 @@ class Invitations(List):
 
 
 def _invited(request: Request, wanted: dict[str, Any]) -> Response:
-    me = person(request)
+    me = get_account(request)
     if pk := wanted.pop("campaign", None):
-        wanted["campaign"] = visible_studies(me).filter(pk=pk).first()
+        wanted["campaign"] = readable(me).select_related("batch").filter(pk=pk).first()
         if wanted["campaign"] is None:
             wrong = [problem("names no campaign of yours", "campaign")]
             raise RefusedBodyError("nobody is invited", wrong)
@@ -381,7 +374,7 @@ class TakeBack(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        found = get_object_or_404(invitations_of(person(request)), pk=pk)
+        found = get_object_or_404(invitations_of(get_account(request)), pk=pk)
         revoke(found)
         found.refresh_from_db()
         return Response(InvitationSerializer(found).data)
@@ -389,17 +382,6 @@ class TakeBack(Resource):
 
 def refused(error: PeopleError) -> RefusedBodyError:
     return RefusedBodyError(str(error))
-
-
-def visible_raters(user: User, campaign: Campaign) -> QuerySet[Rater]:
-    """Those who were asked anything in a campaign that the account may read."""
-    rows = Rater.objects.exclude(kind=Rater.Kind.TRIAL)
-    return rows.filter(assignments__item__campaign=campaign).distinct()
-
-
-def visible_beginners(user: User, campaign: Campaign) -> QuerySet[Rater]:
-    """Those whom a reader of the campaign may let in."""
-    return admissible(campaign)
 
 
 def visible_named(user: User, name: str) -> QuerySet[User]:
@@ -434,7 +416,7 @@ class Cast(Resource):
         operation_id="campaign_people_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return _cast(_study(request, pk))
+        return _cast(readable_campaign(request, pk))
 
     @described(
         "Set who takes part",
@@ -450,10 +432,10 @@ class Cast(Resource):
     def put(self, request: Request, pk: int) -> Response:
         wanted = checked(CastChangeSerializer, request.data)
         with transaction.atomic():
-            rows = visible_studies(person(request)).select_related(None).select_for_update()
+            rows = readable(get_account(request)).select_for_update()
             campaign = get_object_or_404(rows, pk=pk)
             check_seen(request, _members_tag(campaign), lambda: _shown(campaign))
-            self._change(campaign, wanted, person(request))
+            self._change(campaign, wanted, get_account(request))
         return _cast(campaign)
 
     def _change(self, campaign: Campaign, wanted: dict[str, Any], user: User) -> None:
@@ -482,7 +464,7 @@ class Member(Resource):
         operation_id="members_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        campaign, me = _study(request, pk), person(request)
+        campaign, me = readable_campaign(request, pk), get_account(request)
         wanted = checked(MemberChangeSerializer, request.data)
         user = _named(me, wanted["name"])
         try:
@@ -511,8 +493,8 @@ class Excluded(Resource):
         operation_id="exclusions_change",
     )
     def put(self, request: Request, pk: int, rater: int) -> Response:
-        campaign, me = _study(request, pk), person(request)
-        found = get_object_or_404(visible_raters(me, campaign), pk=rater)
+        campaign, me = readable_campaign(request, pk), get_account(request)
+        found = get_object_or_404(visible_raters(campaign), pk=rater)
         reason = checked(ExclusionSerializer, request.data)["reason"]
         try:
             if reason is None:
@@ -540,8 +522,8 @@ class Admitted(Resource):
         operation_id="admissions_change",
     )
     def put(self, request: Request, pk: int, rater: int) -> Response:
-        campaign, me = _study(request, pk), person(request)
-        found = get_object_or_404(visible_beginners(me, campaign), pk=rater)
+        campaign, me = readable_campaign(request, pk), get_account(request)
+        found = get_object_or_404(admissible(campaign), pk=rater)
         admit(campaign, found, checked(AdmissionSerializer, request.data)["reason"], me)
         return _cast(campaign)
 
@@ -560,14 +542,10 @@ class Freed(Resource):
     )
     @once
     def post(self, request: Request, pk: int, rater: int) -> Response:
-        campaign = _study(request, pk)
-        found = get_object_or_404(visible_raters(person(request), campaign), pk=rater)
+        campaign = readable_campaign(request, pk)
+        found = get_object_or_404(visible_raters(campaign), pk=rater)
         free(campaign, found.pk)
         return _cast(campaign)
-
-
-def _study(request: Request, pk: int) -> Campaign:
-    return get_object_or_404(visible_studies(person(request)), pk=pk)
 
 
 def _cast(campaign: Campaign) -> Response:

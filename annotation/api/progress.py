@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404
-from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import is_blind
-from annotation.api.access import person, visible_studies
+from annotation.access import get_account, is_blind, readable_campaign
 from annotation.gold.scoring import Score
 from annotation.models import Campaign
 from annotation.progress.status import CampaignStatus, Person, find_person, forecast_end, get_status
@@ -145,7 +143,7 @@ class Progress(Resource):
         operation_id="progress_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        campaign = _study(request, pk)
+        campaign = readable_campaign(request, pk)
         found = get_status(campaign)
         shown = CampaignProgressSerializer(
             _whole(campaign, found), context=_context(request, campaign)
@@ -165,7 +163,7 @@ class ProgressOfPerson(Resource):
         operation_id="progress_of_person_read",
     )
     def get(self, request: Request, pk: int, rater: int) -> Response:
-        campaign = _study(request, pk)
+        campaign = readable_campaign(request, pk)
         found = find_person(campaign, rater)
         if found is None:
             raise Http404
@@ -187,9 +185,4 @@ def _whole(campaign: Campaign, found: CampaignStatus) -> dict[str, Any]:
 
 
 def _context(request: Request, campaign: Campaign) -> dict[str, Any]:
-    return {"blind": is_blind(person(request), campaign)}
-
-
-def _study(request: Request, pk: int) -> Campaign:
-    studies = visible_studies(person(request)).select_related("batch", "practice_of")
-    return get_object_or_404(studies, pk=pk)
+    return {"blind": is_blind(get_account(request), campaign)}

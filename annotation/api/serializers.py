@@ -7,10 +7,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from annotation.access import Progress
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import first_answer
+from annotation.progress.person import Progress
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
 from annotation.protocols.schema import schema_of

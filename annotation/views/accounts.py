@@ -14,9 +14,9 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import user_of
+from annotation.access import get_account
 from annotation.models import User
-from datasets.access import role_required
+from datasets.access import EVERYBODY, role_required
 from datasets.api.permissions import LEAST, MOST, SCOPES
 from datasets.text import as_sentence
 from datasets.tokens import DAYS, LONGEST_NOTE, TokenError, make_token, revoke, tokens_of
@@ -54,9 +54,9 @@ def who(request: HttpRequest) -> HttpResponseBase:
 
 
 @require_safe
-@role_required(*User.Role.values)
+@role_required(*EVERYBODY)
 def home(request: HttpRequest) -> HttpResponseBase:
-    return redirect(HOMES[User.Role(user_of(request).role)])
+    return redirect(HOMES[User.Role(get_account(request).role)])
 
 
 class TokenForm(forms.Form):
@@ -80,7 +80,7 @@ class TokenForm(forms.Form):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@role_required(*User.Role.values)
+@role_required(*EVERYBODY)
 def tokens(request: HttpRequest) -> HttpResponse:
     """List the user's tokens with a form; after a POST, show the new token once."""
     user = _token_owner(request)
@@ -108,7 +108,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@role_required(*User.Role.values)
+@role_required(*EVERYBODY)
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     revoke(get_object_or_404(tokens_of(_token_owner(request)), pk=pk))
     return redirect("tokens")
@@ -116,7 +116,7 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _token_owner(request: HttpRequest) -> User:
     """Return the logged-in user. Raises PermissionDenied for a guest, who gets no tokens."""
-    user = user_of(request)
+    user = get_account(request)
     if user.is_guest:
         raise PermissionDenied
     return user

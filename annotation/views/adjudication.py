@@ -14,9 +14,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.access import (
-    user_of,
-)
+from annotation.access import get_account
 from annotation.adjudication import (
     DISPUTES_AMONG,
     STATES,
@@ -122,7 +120,7 @@ def address_after(user: User, case: Case, part: QueuePart) -> str:
 @require_POST
 @role_required(*WORKERS)
 def take_decision(request: HttpRequest, pk: int, unit: int) -> JsonResponse:
-    user = user_of(request)
+    user = get_account(request)
     campaign = campaign_for(user, pk)
     part = read_part(request, campaign)
     case = case_for(user, campaign, unit)
@@ -199,7 +197,7 @@ class Line:
 @require_safe
 @role_required(*WORKERS)
 def disputes(request: HttpRequest, pk: int) -> HttpResponse:
-    user = user_of(request)
+    user = get_account(request)
     campaign = campaign_for(user, pk)
     part = read_part(request, campaign)
     found = queue(campaign, user, part)
@@ -220,7 +218,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*WORKERS)
 def open_first(request: HttpRequest, pk: int) -> HttpResponse:
     """Redirect to the first dispute of a part of the queue."""
-    user = user_of(request)
+    user = get_account(request)
     campaign = campaign_for(user, pk)
     part = read_part(request, campaign)
     found = queue(campaign, user, part)
@@ -230,7 +228,7 @@ def open_first(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*WORKERS)
 def guideline(request: HttpRequest, pk: int) -> HttpResponse:
-    campaign = campaign_for(user_of(request), pk)
+    campaign = campaign_for(get_account(request), pk)
     html = render_guideline(schema(campaign).protocol.guideline)
     return render(request, "work/guideline.html", {"html": html})
 
@@ -300,7 +298,7 @@ class QueuePosition:
 @require_safe
 @role_required(*WORKERS)
 def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
-    user = user_of(request)
+    user = get_account(request)
     campaign = campaign_for(user, pk)
     part = read_part(request, campaign)
     case = case_for(user, campaign, unit)

@@ -10,11 +10,7 @@ from django.db import transaction
 from django.http import HttpRequest, JsonResponse, QueryDict
 from django.views.decorators.http import require_POST
 
-from annotation.access import (
-    ON_SHOW,
-    ever_my_assignment,
-    user_of,
-)
+from annotation.access import ON_SHOW, ever_my_assignment, get_account
 from annotation.answers.drafts import (
     StaleDraftError,
     check_draft,
@@ -111,7 +107,7 @@ class StoredBeforeError(Exception):
 @require_POST
 @role_required(*WORKERS)
 def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
-    assignment = ever_my_assignment(user_of(request), uid)
+    assignment = ever_my_assignment(get_account(request), uid)
     try:
         sent = _read_submission(request.POST, assignment, key=None)
         return _keep(sent)
@@ -134,7 +130,7 @@ def take_answer(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
 
 
 def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
-    assignment = ever_my_assignment(user_of(request), uid)
+    assignment = ever_my_assignment(get_account(request), uid)
     try:
         sent = _read_submission(request.POST, assignment, read_key(request.POST))
         if sent.late:

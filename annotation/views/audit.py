@@ -9,14 +9,13 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from annotation.access import user_of
+from annotation.access import get_account, readable_campaign
 from annotation.audit_log import EventFilter, describe_events, filter_events, visible_events
 from annotation.models import Campaign
-from annotation.people.membership import readable
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record_export
 from audit.sealing import unsealed
@@ -57,7 +56,7 @@ def trail(request: HttpRequest) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def campaign_trail(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, _campaign(request, pk))
+    return _page(request, readable_campaign(request, pk))
 
 
 @require_safe
@@ -69,7 +68,7 @@ def trail_file(request: HttpRequest) -> HttpResponseBase:
 @require_safe
 @role_required(*READERS)
 def campaign_trail_file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    return _file(request, _campaign(request, pk), f"audit-{pk}.jsonl")
+    return _file(request, readable_campaign(request, pk), f"audit-{pk}.jsonl")
 
 
 def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
@@ -83,7 +82,7 @@ def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
         }
         return render(request, "audit/trail.html", wrong, status=422)
     whole = campaign is None
-    events = filter_events(visible_events(user_of(request), campaign), form.wanted(), whole)
+    events = filter_events(visible_events(get_account(request), campaign), form.wanted(), whole)
     page = list(events[: PAGE + 1])
     query = request.GET.copy()
     query.pop("before", None)
@@ -123,7 +122,7 @@ def _file(request: HttpRequest, campaign: Campaign | None, name: str) -> HttpRes
     if not form.is_valid():
         return _page(request, campaign)
     whole = campaign is None
-    events = filter_events(visible_events(user_of(request), campaign), form.wanted(), whole)
+    events = filter_events(visible_events(get_account(request), campaign), form.wanted(), whole)
     record_export(request, campaign.pk if campaign else None, "audit", "jsonl")
     rows = describe_events(events.iterator(chunk_size=CHUNK), whole)
     response = StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson")
@@ -134,7 +133,3 @@ def _file(request: HttpRequest, campaign: Campaign | None, name: str) -> HttpRes
 def _lines(rows: Iterator[Any]) -> Iterator[str]:
     for each in rows:
         yield json.dumps(each.as_json(), ensure_ascii=False) + "\n"
-
-
-def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    return get_object_or_404(readable(user_of(request)).select_related("batch"), pk=pk)

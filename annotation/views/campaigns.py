@@ -18,7 +18,7 @@ from django.http import (
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import is_blind, user_of
+from annotation.access import get_account, is_blind, readable_campaign
 from annotation.campaign_setup.creation import create_once
 from annotation.campaign_setup.dry_run import AssumptionError, DryRun, sentences, simulate
 from annotation.campaigns.design import DesignError
@@ -68,7 +68,7 @@ CHANGED = (
 def campaigns(request: HttpRequest) -> HttpResponse:
     rows = [
         {"campaign": campaign, "title": declared(campaign).title}
-        for campaign in with_counts(readable(user_of(request))).order_by("-is_open", "name")
+        for campaign in with_counts(readable(get_account(request))).order_by("-is_open", "name")
     ]
     return render(request, "campaigns/list.html", {"rows": rows})
 
@@ -109,7 +109,7 @@ def _campaign_form(request: HttpRequest, task_form: TaskForm) -> CampaignForm:
     return CampaignForm(
         data,
         initial=initial,
-        user=user_of(request),
+        user=get_account(request),
         protocol=protocol,
         batch=task_form.cleaned_data["batch"],
     )
@@ -252,24 +252,20 @@ def _count_answers(campaign: Campaign) -> tuple[dict[str, int], int]:
     return counts, sum(counts.values())
 
 
-def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    return get_object_or_404(
-        readable(user_of(request)).select_related("batch", "practice_of"), pk=pk
-    )
-
-
 @require_safe
 @role_required(*READERS)
 def campaign(request: HttpRequest, pk: int) -> HttpResponse:
-    found = _campaign(request, pk)
-    return render(request, "campaigns/campaign.html", _campaign_context(found, user_of(request)))
+    found = readable_campaign(request, pk)
+    return render(
+        request, "campaigns/campaign.html", _campaign_context(found, get_account(request))
+    )
 
 
 @require_POST
 @role_required(*READERS)
 def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the form's settings, unless they changed since the form was opened."""
-    user, seen = user_of(request), request.POST.get("seen")
+    user, seen = get_account(request), request.POST.get("seen")
     with transaction.atomic():
         found = get_object_or_404(readable(user).select_for_update(), pk=pk)
         form = SettingsForm(request.POST)
@@ -292,7 +288,7 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def open_or_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Open or close a campaign, as `to` says."""
-    found, user = _campaign(request, pk), user_of(request)
+    found, user = readable_campaign(request, pk), get_account(request)
     to = request.POST.get("to")
     try:
         if to in ("open", "closed"):
@@ -306,7 +302,7 @@ def open_or_close(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def set_gold(request: HttpRequest, pk: int) -> HttpResponse:
-    found, user = _campaign(request, pk), user_of(request)
+    found, user = readable_campaign(request, pk), get_account(request)
     if is_blind(user, found):
         # A refused or unchanged answer would reveal the gold items and their answers.
         context = _campaign_context(found, user) | {"wrong": BLIND_GOLD}
@@ -326,7 +322,7 @@ def set_gold(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def admit_person(request: HttpRequest, pk: int) -> HttpResponse:
-    found, user = _campaign(request, pk), user_of(request)
+    found, user = readable_campaign(request, pk), get_account(request)
     form = AdmitForm(request.POST)
     if not form.is_valid():
         context = _campaign_context(found, user) | {"wrong": "Give a reason to admit a person."}
@@ -340,7 +336,7 @@ def admit_person(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def download_sample(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Stream the stored sample as CSV."""
-    found, user = _campaign(request, pk), user_of(request)
+    found, user = readable_campaign(request, pk), get_account(request)
     if is_blind(user, found):
         # A stratum reveals the label that others, or a judge, gave a unit.
         context = _campaign_context(found, user) | {"wrong": BLIND_SAMPLE}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation.access import is_blind, user_of
+from annotation.access import get_account, is_blind, readable_campaign
 from annotation.exports.bundles import download, export_options, tells_answers
 from annotation.exports.writers import BlankError
 from annotation.models import Campaign
-from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
@@ -26,14 +25,14 @@ TOO_MANY = "The limit is twelve exports of a campaign per hour. Try again later.
 @require_safe
 @role_required(*READERS)
 def exports(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, _campaign(request, pk))
+    return _page(request, readable_campaign(request, pk))
 
 
 @require_safe
 @role_required(*READERS)
 def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResponseBase:
     """Stream one export; if it is not available now, render the page with the reason."""
-    campaign, user = _campaign(request, pk), user_of(request)
+    campaign, user = readable_campaign(request, pk), get_account(request)
     if what not in {offer.what for offer in export_options(campaign)}:
         raise Http404("No such export of this campaign.")
     if tells_answers(what) and is_blind(user, campaign):
@@ -53,10 +52,6 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
     response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
     response["Content-Disposition"] = f'attachment; filename="{found.name}"'
     return response
-
-
-def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    return get_object_or_404(readable(user_of(request)).select_related("batch"), pk=pk)
 
 
 def _page(

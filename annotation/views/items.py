@@ -12,12 +12,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.access import (
-    my_assignment,
-    progress_here,
-    user_of,
-    with_neighbours,
-)
+from annotation.access import get_account, my_assignment, with_neighbours
 from annotation.answers.drafts import StaleDraftError, read_draft_state
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
@@ -25,6 +20,7 @@ from annotation.campaigns.rendering import render as render_guideline
 from annotation.item_context import sheet_of
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import blinding_of, ordered_texts, present, schema
+from annotation.progress.person import progress_here
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import basis_of
 from annotation.registry import declared
@@ -37,7 +33,7 @@ UNSUBMITTED = "you have started to revise this report; submit that first, or it 
 @require_safe
 @role_required(*WORKERS)
 def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    user = user_of(request)
+    user = get_account(request)
     assignment, neighbours = with_neighbours(user, uid)
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
@@ -70,7 +66,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 @require_safe
 @role_required(*WORKERS)
 def guideline(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    campaign = my_assignment(user_of(request), uid).item.campaign
+    campaign = my_assignment(get_account(request), uid).item.campaign
     html = render_guideline(schema(campaign).protocol.guideline)
     return render(request, "work/guideline.html", {"html": html})
 
@@ -79,7 +75,7 @@ def guideline(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 @role_required(*WORKERS)
 def work_progress(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Render the progress in the page's footer, which the page reloads after a delayed answer."""
-    user = user_of(request)
+    user = get_account(request)
     campaign = my_assignment(user, uid).item.campaign
     numbers = progress_here(user, campaign)
     return render(request, "work/_progress.html", {"progress": numbers})
@@ -97,7 +93,7 @@ def nugget(request: HttpRequest, uid: uuid.UUID, place: int) -> HttpResponse:
 
 
 def _find_editable(request: HttpRequest, uid: uuid.UUID, place: int) -> Editable:
-    found = editable(my_assignment(user_of(request), uid), place)
+    found = editable(my_assignment(get_account(request), uid), place)
     if found is None:
         raise Http404
     return found

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import user_of
+from annotation.access import get_account, visible_accounts, visible_raters
 from annotation.models import (
     Assignment,
     Campaign,
@@ -79,7 +79,7 @@ def people(request: HttpRequest) -> HttpResponse:
         "page": page,
         "guests": guests,
         "number_of_guests": User.objects.filter(is_guest=True).count(),
-        "invitations": invitations_of(user_of(request))[:MAX_INVITATIONS],
+        "invitations": invitations_of(get_account(request))[:MAX_INVITATIONS],
     }
     return render(request, "people/list.html", context)
 
@@ -87,14 +87,14 @@ def people(request: HttpRequest) -> HttpResponse:
 @require_safe
 @role_required(ADMIN)
 def person(request: HttpRequest, pk: int) -> HttpResponse:
-    return _account_page(request, _account(pk))
+    return _account_page(request, _account(request, pk))
 
 
 @require_POST
 @role_required(ADMIN)
 def change_account(request: HttpRequest, pk: int) -> HttpResponse:
     """Change role or pseudonym, end sessions, disable, enable or delete, as `order` says."""
-    user, order = _account(pk), request.POST.get("order", "")
+    user, order = _account(request, pk), request.POST.get("order", "")
     act = ACCOUNT_ORDERS.get(order)
     if act is None:
         return redirect("person", pk)
@@ -166,14 +166,14 @@ def _campaigns(user: User, rater: Rater | None) -> list[dict[str, Any]]:
     ]
 
 
-def _account(pk: int) -> User:
-    return get_object_or_404(User, pk=pk)
+def _account(request: HttpRequest, pk: int) -> User:
+    return get_object_or_404(visible_accounts(get_account(request)), pk=pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(ADMIN)
 def new_invitation(request: HttpRequest) -> HttpResponse:
-    user = user_of(request)
+    user = get_account(request)
     if request.method != "POST":
         return _form_page(request, InviteForm(user=user, initial=INITIAL))
     form = InviteForm(request.POST, user=user)
@@ -205,7 +205,7 @@ def _form_page(request: HttpRequest, form: InviteForm, status: int = 200) -> Htt
 @require_POST
 @role_required(*READERS)
 def revoke_invitation(request: HttpRequest, pk: int) -> HttpResponse:
-    user = user_of(request)
+    user = get_account(request)
     invitation = get_object_or_404(invitations_of(user), pk=pk)
     revoke(invitation)
     if user.role == User.Role.ADMIN and request.POST.get("from") != "campaign":
@@ -291,7 +291,7 @@ def change_people(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def invite_to_campaign(request: HttpRequest, pk: int) -> HttpResponse:
-    campaign, user = _campaign(request, pk), user_of(request)
+    campaign, user = _campaign(request, pk), get_account(request)
     form = CampaignInviteForm(request.POST)
     if not form.is_valid():
         return _campaign_page(request, campaign, {"invite": form}, status=422)
@@ -321,7 +321,7 @@ def _change_participation(campaign: Campaign, request: HttpRequest) -> None:
         if data["hold_minutes"] != campaign.hold_minutes:
             set_lease(campaign, data["hold_minutes"])
         if data["pool"] != campaign.pool:
-            membership.set_pool(campaign, data["pool"], user_of(request))
+            membership.set_pool(campaign, data["pool"], get_account(request))
         membership.set_most_items(campaign, data["items_per_person"])
 
 
@@ -332,7 +332,7 @@ def _add_member(campaign: Campaign, request: HttpRequest) -> None:
     if user is None:
         form.add_error("account", "No account has this name; invite the person.")
         raise _FormError(form)
-    membership.add_member(campaign, user, data["role"], user_of(request))
+    membership.add_member(campaign, user, data["role"], get_account(request))
 
 
 def _remove_member(campaign: Campaign, request: HttpRequest) -> None:
@@ -340,16 +340,16 @@ def _remove_member(campaign: Campaign, request: HttpRequest) -> None:
     for member in rows:
         if member.user == request.user:
             raise PeopleError("you cannot remove yourself; ask another researcher or an admin")
-        membership.end_membership(campaign, member.user, user_of(request))
+        membership.end_membership(campaign, member.user, get_account(request))
 
 
 def _exclude(campaign: Campaign, request: HttpRequest) -> None:
     rater, data = _rater(campaign, request), _clean(ReasonForm(request.POST))
-    membership.exclude(campaign, rater, data["reason"], user_of(request))
+    membership.exclude(campaign, rater, data["reason"], get_account(request))
 
 
 def _include(campaign: Campaign, request: HttpRequest) -> None:
-    membership.include(campaign, _rater(campaign, request), user_of(request))
+    membership.include(campaign, _rater(campaign, request), get_account(request))
 
 
 def _release_slots(campaign: Campaign, request: HttpRequest) -> None:
@@ -401,7 +401,9 @@ def _campaign_page(
         "campaign": campaign,
         "rows": campaign_raters(campaign),
         "members": campaign.memberships.filter(ended_at=None).select_related("user", "by"),
-        "invitations": invitations_of(user_of(request)).filter(campaign=campaign)[:MAX_INVITATIONS],
+        "invitations": invitations_of(get_account(request)).filter(campaign=campaign)[
+            :MAX_INVITATIONS
+        ],
         "settings": bound.get("settings") or ParticipationForm(initial=_initial(campaign)),
         "add": bound.get("add") or MemberForm(),
         "invite": bound.get("invite") or CampaignInviteForm(),
@@ -430,9 +432,7 @@ def _entry_address(request: HttpRequest, campaign: Campaign) -> str:
 
 
 def _rater(campaign: Campaign, request: HttpRequest) -> Rater:
-    """Return a rater with an assignment here. Raises Http404 for others, so that no name leaks."""
-    raters = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
-    return get_object_or_404(raters, pk=_number(request, "rater"))
+    return get_object_or_404(visible_raters(campaign), pk=_number(request, "rater"))
 
 
 def _number(request: HttpRequest, name: str) -> int:
@@ -441,7 +441,7 @@ def _number(request: HttpRequest, name: str) -> int:
 
 
 def _campaign(request: HttpRequest, pk: int) -> Campaign:
-    found = readable(user_of(request)).select_related("prolific", "batch")
+    found = readable(get_account(request)).select_related("prolific", "batch")
     return get_object_or_404(found, pk=pk)
 
 

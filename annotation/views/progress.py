@@ -12,10 +12,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from annotation.access import is_blind, user_of
+from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign, Rater
 from annotation.people.accounts import current_exclusions
-from annotation.people.membership import readable
 from annotation.presentation import schema
 from annotation.progress import find_person, forecast_end, get_status
 from annotation.progress.flags import LABEL_KINDS, LabelFilter, filter_labels, label_rows
@@ -67,13 +66,6 @@ def person(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     return render(request, part, context)
 
 
-def readable_campaign(request: HttpRequest, pk: int) -> Campaign:
-    """Return a campaign that this account may read. Raises Http404 for any other."""
-    return get_object_or_404(
-        readable(user_of(request)).select_related("batch", "practice_of"), pk=pk
-    )
-
-
 def rater_of_campaign(found: Campaign, rater: int) -> Rater:
     """Return a person with an assignment in the campaign. Raises Http404 for any other."""
     people = Rater.objects.filter(kind=Rater.Kind.HUMAN, assignments__item__campaign=found)
@@ -112,7 +104,7 @@ def _shared(request: HttpRequest, found: Campaign) -> dict[str, Any]:
     opened = request.GET.get("opened", "") if is_polling(request) else ""
     return {
         "campaign": found,
-        "blind": is_blind(user_of(request), found),
+        "blind": is_blind(get_account(request), found),
         "opened": opened if opened.isdigit() else int(time.time()),
     }
 
@@ -142,7 +134,7 @@ def labels(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     campaign = readable_campaign(request, pk)
     person = rater_of_campaign(campaign, rater)
     context: dict[str, Any] = {"campaign": campaign, "rater": person}
-    if is_blind(user_of(request), campaign):
+    if is_blind(get_account(request), campaign):
         context["notice"] = BLIND
         return render(request, "progress/labels.html", context, status=403)
     codes: dict[str, list[str]] = {}

@@ -13,22 +13,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation import prerequisites
-from annotation.access import (
-    Progress,
-    my_assignment,
-    my_assignments,
-    own,
-    progress_of,
-    user_of,
-)
+from annotation.access import get_account, my_assignment, my_assignments, open_campaigns, own
 from annotation.adjudication.disputes import adjudicable
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.settings import open_now
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
 from annotation.models import Assignment, Campaign, Draft, Item, Rater, Response, User, rater_of
-from annotation.people.membership import workable
 from annotation.people.prolific import completion
 from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
+from annotation.progress.person import Progress, progress_of
 from annotation.protocols.base import ItemSpec, Text, Variable
 from annotation.registry import declared
 from datasets.access import WORKERS, role_required
@@ -40,8 +32,8 @@ MAX_DIGITS = 9
 @require_safe
 @role_required(*WORKERS)
 def work(request: HttpRequest) -> HttpResponse:
-    user = user_of(request)
-    campaigns = list(workable(user).filter(open_now()))
+    user = get_account(request)
+    campaigns = list(open_campaigns(user))
     numbers = progress_of(user, campaigns)
     done = _submitted(user, [campaign.pk for campaign in campaigns])
     studies = [
@@ -62,8 +54,8 @@ def work(request: HttpRequest) -> HttpResponse:
 @require_POST
 @role_required(*WORKERS)
 def take_next(request: HttpRequest, pk: int) -> HttpResponse:
-    user = user_of(request)
-    campaign = get_object_or_404(workable(user).filter(open_now()), pk=pk)
+    user = get_account(request)
+    campaign = get_object_or_404(open_campaigns(user), pk=pk)
     return redirect(next_address(campaign, rater_of(user)))
 
 
@@ -71,9 +63,9 @@ def take_next(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*WORKERS)
 def finished(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
-    user = user_of(request)
+    user = get_account(request)
     numbers: Progress = progress_of(user, [campaign])[campaign.pk]
-    available = workable(user).filter(open_now())
+    available = open_campaigns(user)
     if not available.filter(pk=pk).exists():
         if not numbers.own:
             raise Http404
@@ -123,7 +115,7 @@ def _submitted(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
 @role_required(*WORKERS)
 def jump(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Go to item `number`, or to the last one if there are fewer; without a number, stay."""
-    assignment = my_assignment(user_of(request), uid)
+    assignment = my_assignment(get_account(request), uid)
     text = request.GET.get("number", "").strip()
     if not text.isdecimal() or len(text) > MAX_DIGITS:
         return redirect("item", uid)
@@ -160,7 +152,7 @@ def feedback_address(assignment: Assignment) -> str:
 @require_safe
 @role_required(*WORKERS)
 def feedback(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    assignment = my_assignment(user_of(request), uid)
+    assignment = my_assignment(get_account(request), uid)
     if not shows_feedback(assignment) or assignment.status != Assignment.Status.DONE:
         raise Http404
     campaign, rater = assignment.item.campaign, assignment.rater

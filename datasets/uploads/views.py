@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from datasets.access import role_required, takes_files, wants_data
+from datasets import readers
+from datasets.access import READERS, role_required, takes_files, wants_data
 from datasets.models import Upload
-from datasets.readers import READERS
 from datasets.rows import InputError
 from datasets.uploads import decisions
 from datasets.uploads.decisions import upload_context
@@ -28,8 +28,6 @@ from datasets.uploads.receiving import (
     receive,
     uploads_of,
 )
-
-ROLES = ("researcher", "admin")
 
 
 class _Reject(FileUploadHandler):
@@ -64,7 +62,7 @@ def upload(request: HttpRequest) -> HttpResponseBase:
 
 
 def _may_send(request: HttpRequest) -> bool:
-    if not request.user.is_authenticated or request.user.role not in ROLES:
+    if not request.user.is_authenticated or request.user.role not in READERS:
         return False
     try:
         check_rate(request.user)
@@ -75,7 +73,7 @@ def _may_send(request: HttpRequest) -> bool:
 
 @csrf_protect
 @require_http_methods(["GET", "HEAD", "POST"])
-@role_required(*ROLES)
+@role_required(*READERS)
 def _guarded(request: HttpRequest) -> HttpResponse:
     try:
         check_rate(request.user)
@@ -109,20 +107,20 @@ def _form(request: HttpRequest, error: str = "", status: int = 200) -> HttpRespo
         "too_often": "uploads per hour" in error,
         "name": data.get("name", ""),
         "format": data.get("format", ""),
-        "formats": {name: reader.SUMMARY for name, reader in READERS.items()},
+        "formats": {name: reader.SUMMARY for name, reader in readers.READERS.items()},
         "most_mb": settings.TANDEM_MAX_UPLOAD_MB,
     }
     return render(request, "batches/upload.html", context, status=status)
 
 
 @require_safe
-@role_required(*ROLES)
+@role_required(*READERS)
 def one_upload(request: HttpRequest, key: str) -> HttpResponse:
     return _page(request, _own_upload(request, key))
 
 
 @require_safe
-@role_required(*ROLES)
+@role_required(*READERS)
 def live(request: HttpRequest, key: str) -> HttpResponse:
     """Render the live part of the page. After the work has ended, htmx reloads the whole page."""
     context = upload_context(_own_upload(request, key))
@@ -133,7 +131,7 @@ def live(request: HttpRequest, key: str) -> HttpResponse:
 
 
 @require_POST
-@role_required(*ROLES)
+@role_required(*READERS)
 def order(request: HttpRequest, key: str) -> HttpResponse:
     """Keep, discard, read again, or work on the upload beside the web server, as `order` says."""
     found = _own_upload(request, key)
@@ -162,7 +160,7 @@ ORDERS: dict[str, Callable[[Upload, HttpRequest], None]] = {
 def _page(
     request: HttpRequest, found: Upload, problem: str = "", status: int = 200
 ) -> HttpResponse:
-    context = upload_context(found) | {"problem": problem, "formats": READERS}
+    context = upload_context(found) | {"problem": problem, "formats": readers.READERS}
     context["name"] = request.POST.get("name") or found.name
     return render(request, "batches/upload_state.html", context, status=status)
 

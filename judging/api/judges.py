@@ -11,7 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.access import campaign_named, check_blind, person
+from annotation.access import get_account
+from annotation.api.access import campaign_named, check_blind
 from annotation.models import Campaign, User
 from annotation.presentation import ForgottenItemError
 from datasets.access import READERS
@@ -29,8 +30,8 @@ from datasets.api.concurrency import once
 from datasets.api.errors import Problem, RefusedBodyError, TooOftenHereError, problem
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
+from judging.access import visible_judge, visible_judges
 from judging.api import serializers as examples
-from judging.api.access import judge_of, visible_judges
 from judging.api.serializers import (
     LARGEST,
     JudgeParameters,
@@ -66,7 +67,7 @@ class Judges(List):
         operation_id="judges_list",
     )
     def get(self, request: Request) -> Response:
-        rows = visible_judges(person(request))
+        rows = visible_judges(get_account(request))
         if "name" in self.chosen:
             rows = rows.filter(rater__name=self.chosen["name"])
         if "backend" in self.chosen:
@@ -89,7 +90,7 @@ class Judges(List):
     )
     @once
     def post(self, request: Request) -> Response:
-        made = _defined(person(request), checked(NewJudgeSerializer, request.data))
+        made = _defined(get_account(request), checked(NewJudgeSerializer, request.data))
         return Response(WholeJudgeSerializer(made).data, status=201)
 
 
@@ -106,7 +107,7 @@ class OneJudge(Resource):
         operation_id="judges_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return Response(WholeJudgeSerializer(judge_of(request, pk)).data)
+        return Response(WholeJudgeSerializer(visible_judge(request, pk)).data)
 
 
 def _defined(user: User, wanted: dict[str, Any]) -> Judge:
@@ -237,10 +238,10 @@ class Estimated(Resource):
         operation_id="judges_estimate",
     )
     def get(self, request: Request, pk: int) -> Response:
-        judge, given = judge_of(request, pk), dict(self.chosen)
+        judge, given = visible_judge(request, pk), dict(self.chosen)
         if "campaign" not in given:
             raise serializers.ValidationError({"campaign": "is not there; name one"})
-        campaign = campaign_named(person(request), given.pop("campaign"), "nothing is asked")
+        campaign = campaign_named(get_account(request), given.pop("campaign"), "nothing is asked")
         try:
             found = estimate(judge, campaign, **given)
         except (SetupError, PromptError) as error:
@@ -268,12 +269,12 @@ class Tried(Resource):
         operation_id="judges_try",
     )
     def post(self, request: Request, pk: int) -> Response:
-        judge, wanted = judge_of(request, pk), checked(TrySerializer, request.data)
-        campaign = campaign_named(person(request), wanted["campaign"], "nothing is asked")
-        check_blind(person(request), campaign)
+        judge, wanted = visible_judge(request, pk), checked(TrySerializer, request.data)
+        campaign = campaign_named(get_account(request), wanted["campaign"], "nothing is asked")
+        check_blind(get_account(request), campaign)
         number = _number(campaign, wanted.get("item"))
         try:
-            with one_try(person(request).pk):
+            with one_try(get_account(request).pk):
                 found = try_judge(judge, campaign, number)
         except TooOftenError as error:
             raise TooOftenHereError(str(error), error.seconds) from error

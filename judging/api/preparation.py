@@ -13,7 +13,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.access import check_blind, person
+from annotation.access import get_account
+from annotation.api.access import check_blind
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
@@ -40,8 +41,7 @@ from datasets.api.errors import RefusedBodyError, StandingError, TellingError, p
 from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch
 from datasets.rows import InputError
-from judging.access import step_called, written_by
-from judging.api.access import step_campaign, visible_written
+from judging.access import authored_responses, step_called, step_campaign, written_by
 from judging.models import Review
 from judging.preparation.build import (
     MOST_QUERIES,
@@ -304,7 +304,7 @@ class Steps(Resource):
         operation_id="preparation_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        works = works_on(visible_batch(request.user, pk), person(request))
+        works = works_on(visible_batch(request.user, pk), get_account(request))
         return Response(StepsSerializer({"results": works}).data)
 
 
@@ -340,11 +340,11 @@ class OneStep(Resource):
     @once
     def post(self, request: Request, pk: int, step: str) -> Response:
         batch, chosen = visible_batch(request.user, pk), step_called(step)
-        (work,) = works_on(batch, person(request), (chosen,))
+        (work,) = works_on(batch, get_account(request), (chosen,))
         if work.hidden:
             raise HiddenError(HIDDEN)
         try:
-            campaign_for(batch, chosen, person(request))
+            campaign_for(batch, chosen, get_account(request))
         except DesignError as error:
             raise RefusedBodyError(str(error)) from error
         return _told(request, batch, chosen, 200 if work.campaign else 201)
@@ -371,9 +371,11 @@ class AcceptAll(Resource):
     def post(self, request: Request, pk: int, step: str) -> Response:
         batch, chosen = visible_batch(request.user, pk), step_called(step)
         campaign = step_campaign(request, batch, chosen)
-        check_blind(person(request), campaign)
+        check_blind(get_account(request), campaign)
         author = _author(campaign, checked(AcceptSerializer, request.data)["author"])
-        told = accept_all(campaign, written(chosen, campaign, author), rater_of(person(request)))
+        told = accept_all(
+            campaign, written(chosen, campaign, author), rater_of(get_account(request))
+        )
         counts = {
             "accepted": told["accepted"],
             "left": told["left, with a problem"],
@@ -406,7 +408,7 @@ class BuildBatch(Resource):
         batch, chosen = visible_batch(request.user, pk), step_called(step)
         campaign = step_campaign(request, batch, chosen) if chosen.protocol else None
         if campaign is not None:
-            check_blind(person(request), campaign)
+            check_blind(get_account(request), campaign)
         wanted = checked(NewBatchSerializer, request.data)
         there = visible_batches(request.user).filter(name=wanted["name"])
         if there.exists():
@@ -417,7 +419,7 @@ class BuildBatch(Resource):
 
 
 def _told(request: Request, batch: Batch, step: Step, status: int = 200) -> Response:
-    (work,) = works_on(batch, person(request), (step,))
+    (work,) = works_on(batch, get_account(request), (step,))
     return Response(StepSerializer(work).data, status=status)
 
 
@@ -497,8 +499,8 @@ class Prepared(List):
     def get(self, request: Request, pk: int, step: str) -> Response:
         chosen = step_called(step)
         campaign = step_campaign(request, visible_batch(request.user, pk), chosen)
-        check_blind(person(request), campaign)
-        rows = visible_written(person(request)).filter(assignment__item__campaign=campaign)
+        check_blind(get_account(request), campaign)
+        rows = authored_responses(get_account(request)).filter(assignment__item__campaign=campaign)
         if "author" in self.chosen:
             rows = rows.filter(assignment__rater__name=self.chosen["author"])
         if "state" in self.chosen:
@@ -525,8 +527,8 @@ class OnePrepared(Resource):
         operation_id="prepared_read",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
-        each = written_by(person(request), uid)
-        check_blind(person(request), each.assignment.item.campaign)
+        each = written_by(get_account(request), uid)
+        check_blind(get_account(request), each.assignment.item.campaign)
         return _whole(each)
 
 
@@ -550,9 +552,9 @@ class Reviewed(Resource):
     )
     @once
     def post(self, request: Request, uid: uuid.UUID) -> Response:
-        user = person(request)
+        user = get_account(request)
         with transaction.atomic():
-            rows = visible_written(user).select_for_update(of=("self",))
+            rows = authored_responses(user).select_for_update(of=("self",))
             get_object_or_404(rows, assignment__uid=uid)
             each = written_by(user, uid)
             check_blind(user, each.assignment.item.campaign)
@@ -581,7 +583,7 @@ def _review(each: Written, wanted: dict[str, Any], request: Request) -> None:
         raise RefusedBodyError(NOT_KEPT, [problem("say what it is to be", "answer")])
     answer = wanted.get("answer", each.standing)
     try:
-        judge_one(each, verdict, answer, wanted["note"], rater_of(person(request)))
+        judge_one(each, verdict, answer, wanted["note"], rater_of(get_account(request)))
     except ProblemsError as error:
         found = [problem(told, "answer") for told in error.problems or (str(error),)]
         raise RefusedBodyError(f"{NOT_KEPT}; {error.mend}", found) from error

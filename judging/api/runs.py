@@ -10,7 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.access import campaign_named, check_blind, person, visible_studies
+from annotation.access import get_account, readable_campaign
+from annotation.api.access import campaign_named, check_blind
 from audit.recording import record_export
 from datasets.access import READERS
 from datasets.api.base import (
@@ -25,8 +26,8 @@ from datasets.api.base import (
 from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, StandingError, problem
 from datasets.api.permissions import JUDGE, READ
+from judging.access import visible_calls, visible_judges, visible_run, visible_runs
 from judging.api import serializers as examples
-from judging.api.access import run_of, visible_calls, visible_judges, visible_runs
 from judging.api.serializers import (
     CallParameters,
     CallSerializer,
@@ -71,7 +72,7 @@ class Runs(List):
     def get(self, request: Request) -> Response:
         names = ("campaign", "judge", "state")
         exact = {name: self.chosen[name] for name in names if name in self.chosen}
-        rows = visible_runs(person(request)).filter(**exact)
+        rows = visible_runs(get_account(request)).filter(**exact)
         return self.page(rows, partial(rendered, RunSerializer))
 
     @described(
@@ -91,7 +92,7 @@ class Runs(List):
     @once
     def post(self, request: Request) -> Response:
         wanted = checked(NewRunSerializer, request.data)
-        campaign = campaign_named(person(request), wanted.pop("campaign"), "nothing is asked")
+        campaign = campaign_named(get_account(request), wanted.pop("campaign"), "nothing is asked")
         judge = _judge_named(request, wanted.pop("judge"))
         before = lifecycle.active(campaign, judge).values_list("pk", flat=True).first()
         try:
@@ -142,7 +143,7 @@ class RunOrder(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        run, wanted = run_of(request, pk), checked(OrderSerializer, request.data)
+        run, wanted = visible_run(request, pk), checked(OrderSerializer, request.data)
         if not _told(run, wanted):
             raise StandingError(ENDED)
         return _whole(request, pk)
@@ -162,14 +163,14 @@ class Manifest(Resource):
         operation_id="runs_manifest",
     )
     def get(self, request: Request, pk: int) -> Response:
-        run = run_of(request, pk)
-        check_blind(person(request), run.campaign)
+        run = visible_run(request, pk)
+        check_blind(get_account(request), run.campaign)
         record_export(request, run.campaign_id, "manifest", "json", run)
         return Response(manifest_of(run))
 
 
 def _judge_named(request: Request, pk: int) -> Judge:
-    found = visible_judges(person(request)).filter(pk=pk).first()
+    found = visible_judges(get_account(request)).filter(pk=pk).first()
     if found is None:
         wrong = [problem("names no judge; see the list of judges", "judge")]
         raise RefusedBodyError("no run is started", wrong)
@@ -192,7 +193,7 @@ def _told(run: JudgeRun, wanted: dict[str, Any]) -> bool:
 
 
 def _whole(request: Request, pk: int, status: int = 200) -> Response:
-    run: Any = run_of(request, pk)
+    run: Any = visible_run(request, pk)
     run.progress = progress_of(run)
     run.warnings = [str(each) for each in run.manifest.get("warnings") or ()]
     return Response(WholeRunSerializer(run).data, status=status)
@@ -214,9 +215,9 @@ class Calls(List):
         operation_id="calls_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        run = run_of(request, pk)
-        check_blind(person(request), run.campaign)
-        rows = visible_calls(person(request)).filter(run=run).order_by("-pk")
+        run = visible_run(request, pk)
+        check_blind(get_account(request), run.campaign)
+        rows = visible_calls(get_account(request)).filter(run=run).order_by("-pk")
         if "state" in self.chosen:
             rows = rows.filter(state=self.chosen["state"])
         large = ("completion", "body", "logprobs")
@@ -237,8 +238,8 @@ class OneCall(Resource):
         operation_id="calls_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        found = get_object_or_404(visible_calls(person(request)), pk=pk)
-        check_blind(person(request), found.run.campaign)
+        found = get_object_or_404(visible_calls(get_account(request)), pk=pk)
+        check_blind(get_account(request), found.run.campaign)
         return Response(WholeCallSerializer(found).data)
 
 
@@ -303,5 +304,5 @@ class Compared(Resource):
         operation_id="campaign_judges_compare",
     )
     def get(self, request: Request, pk: int) -> Response:
-        campaign = get_object_or_404(visible_studies(person(request)), pk=pk)
+        campaign = readable_campaign(request, pk)
         return Response(ComparedListSerializer({"results": compare_judges(campaign)}).data)

@@ -6,6 +6,7 @@ from django.core.management.base import CommandError
 
 from annotation.models import Campaign, Rater, User, rater_of
 from annotation.preparation.base import Step
+from datasets.access import READERS
 from datasets.console import no_such
 from datasets.models import Batch
 from judging.preparation.review import AuthorError, author_of
@@ -34,7 +35,7 @@ def work_called(step: Step, batch: Batch, judge: str) -> tuple[Campaign, Rater]:
 def account_called(name: str) -> User:
     """Return a researcher's or administrator's account."""
     user = User.objects.filter(username=name, is_active=True).first()
-    if user is None or user.role == User.Role.ANNOTATOR:
+    if user is None or user.role not in READERS:
         raise CommandError(
             f"{name!r} is not a researcher's account; create one with create_account."
         )

@@ -9,20 +9,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import is_blind
+from annotation.access import get_account, is_blind
 from annotation.models import User
 from annotation.people.membership import readable
 from annotation.presentation import ForgottenItemError
 from annotation.protocols import PROTOCOLS
 from datasets.access import READERS, role_required
-from judging.access import (
-    BLIND,
-    person,
-    runs_of,
-)
+from judging.access import BLIND, visible_runs
 from judging.backends.base import SetupError
 from judging.backends.openai import parse_base_url
-from judging.display import shown, standing_of, with_clock
+from judging.display import shown, standing_of
 from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
 from judging.judges import JudgeError, define
 from judging.models import ACTIVE, Judge
@@ -55,9 +51,9 @@ def judges(request: HttpRequest) -> HttpResponse:
 @role_required(*READERS)
 def new_judge(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
-        form = JudgeForm(user=person(request), initial=_initial(request))
+        form = JudgeForm(user=get_account(request), initial=_initial(request))
         return _form_page(request, form)
-    form = JudgeForm(request.POST, user=person(request))
+    form = JudgeForm(request.POST, user=get_account(request))
     if not form.is_valid():
         return _form_page(request, form, 422)
     try:
@@ -106,11 +102,11 @@ def _like(judge: Judge) -> dict[str, Any]:
 @require_safe
 @role_required(*READERS)
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
-    return render(request, "judges/judge.html", _judge_context(person(request), _judge(pk)))
+    return render(request, "judges/judge.html", _judge_context(get_account(request), _judge(pk)))
 
 
 def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
-    found = with_clock(runs_of(user).filter(judge=judge)).order_by("-pk")[:RUNS_SHOWN]
+    found = visible_runs(user).filter(judge=judge)[:RUNS_SHOWN]
     runs = [{"run": run, "standing": standing_of(run)} for run in found]
     params = {
         PARAM_HELP[name][0] if name in PARAM_HELP else name: value
@@ -133,15 +129,15 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
 @role_required(*READERS)
 def try_one(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask about one item. The result is shown and not stored, and no labels are read."""
-    judge, form = _judge(pk), TryForm(request.POST, user=person(request))
+    judge, form = _judge(pk), TryForm(request.POST, user=get_account(request))
     status, told = 200, {}
     if not form.is_valid():
         status = 422
-    elif is_blind(person(request), form.cleaned_data["campaign"]):
+    elif is_blind(get_account(request), form.cleaned_data["campaign"]):
         status, told = 409, {"wrong": BLIND}
     else:
         try:
-            with one_try(person(request).pk):
+            with one_try(get_account(request).pk):
                 told = _tried(judge, form)
         except TooOftenError as error:
             status, told = 429, {"wrong": f"{str(error)[:1].upper()}{str(error)[1:]}."}
@@ -151,7 +147,7 @@ def try_one(request: HttpRequest, pk: int) -> HttpResponse:
         # htmx does not replace anything after an error status.
         context = {"judge": judge, "form": form, **told}
         return render(request, "judges/_trial.html", context)
-    context = {**_judge_context(person(request), judge, form), **told, "tried": True}
+    context = {**_judge_context(get_account(request), judge, form), **told, "tried": True}
     return render(request, "judges/judge.html", context, status=status)
 
 

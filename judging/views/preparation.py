@@ -13,20 +13,16 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.access import get_account
 from annotation.campaigns.design import DesignError
-from annotation.models import Campaign, Rater, User, rater_of
+from annotation.models import Campaign, Rater, rater_of
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
 from annotation.presentation import schema
 from datasets.access import READERS, role_required
 from datasets.models import Batch
 from datasets.rows import InputError
-from judging.access import (
-    blind_page,
-    person,
-    step_called,
-    written_by,
-)
+from judging.access import blind_page, step_called, step_campaign, written_by
 from judging.models import Judge, Review
 from judging.preparation.build import MOST_QUERIES, accepted, build
 from judging.preparation.review import (
@@ -67,10 +63,10 @@ def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     if judge is None:
         return _page(request, batch, NO_JUDGE, 422)
     there = Campaign.objects.filter(name=name_of(batch, chosen))
-    if there.exists() and not readable(person(request)).filter(pk__in=there).exists():
+    if there.exists() and not readable(get_account(request)).filter(pk__in=there).exists():
         return _page(request, batch, HIDDEN, 403)
     try:
-        campaign = campaign_for(batch, chosen, person(request))
+        campaign = campaign_for(batch, chosen, get_account(request))
     except DesignError as error:
         return _page(request, batch, f"{str(error)[:1].upper()}{str(error)[1:]}.", 409)
     return redirect(
@@ -83,11 +79,11 @@ def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 def accept(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Accept all of an author's answers without a review or a problem."""
     batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
-    campaign = _campaign(request, batch, chosen)
+    campaign = step_campaign(request, batch, chosen)
     author = _author(request, campaign)
     if blind := blind_page(request, campaign):
         return blind
-    accept_all(campaign, written(chosen, campaign, author), rater_of(person(request)))
+    accept_all(campaign, written(chosen, campaign, author), rater_of(get_account(request)))
     left = queue_of(campaign, author).next_waiting
     return redirect("review", left) if left else redirect("preparation", pk)
 
@@ -100,16 +96,11 @@ def _page(request: HttpRequest, batch: Batch, wrong: str = "", status: int = 200
             if work.campaign
             else [],
         }
-        for work in works_on(batch, person(request))
+        for work in works_on(batch, get_account(request))
     ]
     judges = Judge.objects.filter(base=None).select_related("rater").order_by("rater__name")
     context = {"batch": batch, "rows": rows, "judges": judges, "wrong": wrong}
     return render(request, "preparation/overview.html", context, status=status)
-
-
-def _campaign(request: HttpRequest, batch: Batch, step: Step) -> Campaign:
-    mine = readable(person(request)).filter(batch=batch, protocol=step.protocol)
-    return get_object_or_404(mine, name=name_of(batch, step))
 
 
 def _author(request: HttpRequest, campaign: Campaign) -> Rater:
@@ -136,7 +127,7 @@ LONG_NOTE = f"The note is longer than {LONGEST_NOTE} characters; shorten it."
 @role_required(*READERS)
 def review(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Review one answer. A verdict leads to the next waiting answer, or back to the overview."""
-    each = written_by(person(request), uid)
+    each = written_by(get_account(request), uid)
     campaign = each.assignment.item.campaign
     if blind := blind_page(request, campaign):
         return blind
@@ -151,7 +142,7 @@ def review(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     if len(note) > LONGEST_NOTE:
         return _review_page(request, each, given, [LONG_NOTE], note, 422)
     try:
-        judge_one(each, verdict, given, note, rater_of(person(request)))
+        judge_one(each, verdict, given, note, rater_of(get_account(request)))
     except ProblemsError as error:
         return _review_page(request, each, given, list(error.problems) or [str(error)], note, 422)
     after = queue_of(campaign, each.assignment.rater, uid).next_waiting
@@ -247,7 +238,7 @@ class BuildForm(forms.Form):
 @role_required(*READERS)
 def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
-    campaign = _campaign_to_build(person(request), batch, chosen)
+    campaign = step_campaign(request, batch, chosen) if chosen.protocol else None
     if campaign and (blind := blind_page(request, campaign)):
         return blind
     authors = authors_of(campaign) if campaign else []
@@ -275,14 +266,6 @@ def _made(batch: Batch, campaign: Campaign | None, form: BuildForm) -> Batch:
         results = accepted(form.step, campaign, told["author"], told["partial"])
     build(form.step, batch, results, form.numbers(), form.cleaned_data["name"])
     return Batch.objects.get(name=form.cleaned_data["name"])
-
-
-def _campaign_to_build(user: User, batch: Batch, step: Step) -> Campaign | None:
-    """None where the step asks nobody; not there where nobody was asked, or others were."""
-    if not step.protocol:
-        return None
-    mine = readable(user).filter(batch=batch, protocol=step.protocol)
-    return get_object_or_404(mine, name=name_of(batch, step))
 
 
 def _refused(

@@ -11,28 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import is_blind
+from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign, Label
-from annotation.people.membership import readable
 from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from judging.access import (
-    BLIND,
-    blind_page,
-    person,
-    runs_of,
-)
+from judging.access import BLIND, blind_page, visible_calls, visible_run
 from judging.backends.base import SetupError
-from judging.display import (
-    file_of,
-    is_cut,
-    logprob_facts,
-    progress_of,
-    seconds_in_words,
-    shown,
-    with_clock,
-)
+from judging.display import file_of, is_cut, logprob_facts, progress_of, seconds_in_words, shown
 from judging.estimate import estimate
 from judging.forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.lanes import build_backend
@@ -54,7 +40,9 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the estimate of a run over the chosen campaign, and start the run on POST."""
     judge = get_object_or_404(Judge.objects.select_related("rater"), pk=pk)
     posted = request.method == "POST"
-    chosen = CampaignForm(request.POST if posted else request.GET or None, user=person(request))
+    chosen = CampaignForm(
+        request.POST if posted else request.GET or None, user=get_account(request)
+    )
     if not chosen.is_valid():
         status = 422 if chosen.is_bound else 200
         context = {"judge": judge, "chosen": chosen}
@@ -100,7 +88,7 @@ def _start_page(
 @require_safe
 @role_required(*READERS)
 def run(request: HttpRequest, pk: int) -> HttpResponse:
-    found = _run(request, pk)
+    found = visible_run(request, pk)
     form = ConcurrencyForm(initial={"concurrency": _most_at_once(found)})
     return render(request, "judges/run.html", {**_context(found), "form": form})
 
@@ -109,7 +97,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the part of a run's page that is polled. After the run, the page is reloaded."""
-    context = _context(_run(request, pk))
+    context = _context(visible_run(request, pk))
     response = render(request, "judges/_live.html", context)
     if context["progress"].ended and request.headers.get("HX-Request"):
         response["HX-Refresh"] = "true"
@@ -137,7 +125,7 @@ def _most_at_once(run: JudgeRun) -> int:
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop, cancel, resume the server, or another number of requests at once."""
-    found, wanted = _run(request, pk), request.POST.get("order", "")
+    found, wanted = visible_run(request, pk), request.POST.get("order", "")
     if wanted == "concurrency":
         form = ConcurrencyForm(request.POST)
         if not form.is_valid():
@@ -156,7 +144,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def manifest(request: HttpRequest, pk: int) -> HttpResponse:
     """Download the run's manifest."""
-    found = _run(request, pk)
+    found = visible_run(request, pk)
     if blind := blind_page(request, found.campaign):
         return blind
     text = json.dumps(manifest_of(found), ensure_ascii=False, indent=2, sort_keys=True)
@@ -164,10 +152,6 @@ def manifest(request: HttpRequest, pk: int) -> HttpResponse:
     response = HttpResponse(text + "\n", content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="run-{pk}.manifest.json"'
     return response
-
-
-def _run(request: HttpRequest, pk: int) -> JudgeRun:
-    return get_object_or_404(with_clock(runs_of(person(request))), pk=pk)
 
 
 PAGE = 50
@@ -178,7 +162,7 @@ LOST = (SetupError, PromptError, ForgottenItemError, KeyError)
 @require_safe
 @role_required(*READERS)
 def calls(request: HttpRequest, pk: int) -> HttpResponse:
-    run = get_object_or_404(runs_of(person(request)).select_related("judge__rater"), pk=pk)
+    run = visible_run(request, pk)
     counted = run.judge_calls.order_by().values("state").annotate(number=Count("pk"))
     states = dict(counted.values_list("state", "number").order_by("-number", "state"))
     chosen = request.GET.get("state", "")
@@ -195,7 +179,7 @@ def calls(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def call(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(
-        JudgeCall.objects.filter(run__in=runs_of(person(request))).select_related(
+        visible_calls(get_account(request)).select_related(
             "run__judge__rater",
             "run__campaign",
             "assignment__item__campaign",
@@ -205,7 +189,7 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
         ),
         pk=pk,
     )
-    if is_blind(person(request), found.run.campaign):
+    if is_blind(get_account(request), found.run.campaign):
         context = {"call": found, "run": found.run, "blind": BLIND}
         return render(request, "judges/call.html", context)
     raw = found.completion
@@ -287,8 +271,7 @@ def _labels(call: JudgeCall) -> list[dict[str, Any]]:
 @require_safe
 @role_required(*READERS)
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
-    theirs = readable(person(request)).select_related("batch")
-    campaign = get_object_or_404(theirs, pk=pk)
+    campaign = readable_campaign(request, pk)
     rows = compare_judges(campaign)
     context = {
         "campaign": campaign,

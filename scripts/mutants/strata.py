@@ -92,7 +92,6 @@ STRATA: dict[str, tuple[str, ...]] = {
         "datasets/api/permissions.py",
         "datasets/tokens.py",
         "judging/access.py",
-        "judging/api/access.py",
     ),
     "readers": (
         "annotation/imports/clapnq.py",

@@ -13,7 +13,6 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.access import progress_here
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment, reclaim
 from annotation.campaign_setup.creation import create_campaign
@@ -31,6 +30,7 @@ from annotation.people.leases import (
     set_lease,
 )
 from annotation.people.membership import end_membership, set_most_items
+from annotation.progress.person import progress_here
 from annotation.views import answers as saving
 from datasets.models import Batch
 from tests import forks

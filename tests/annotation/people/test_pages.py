@@ -11,17 +11,17 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.access import open_campaigns, visible_campaigns
 from annotation.answers.submission import submit
-from annotation.api.access import visible_campaigns, visible_open_campaigns, visible_studies
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Campaign, Exclusion, Invitation, Membership, User, rater_of
 from annotation.people.accounts import forget
 from annotation.people.invitations import MAX_KEY_LENGTH, digest_of, invitation_of, invite, revoke
-from annotation.people.membership import end_membership, exclude, include, set_pool
+from annotation.people.membership import end_membership, exclude, include, readable, set_pool
 from annotation.views.people import _number
-from judging.api.access import visible_judges, visible_runs, visible_written
+from judging.access import authored_responses, visible_judges, visible_runs
 from tests.judging.cast import judge
 from tests.page_cast import Study, client_of, make_study, payload
 
@@ -294,15 +294,15 @@ class TestWhatAnAccountSees:
     def test_studies_are_for_those_who_read_them(self, study: Study) -> None:
         told = {
             user.username: (
-                visible_studies(user).count(),
-                visible_open_campaigns(user).count(),
+                readable(user).count(),
+                open_campaigns(user).count(),
                 visible_campaigns(user).count(),
             )
             for user in (study.ada, study.rita, study.root)
         }
         assert told == {"ada": (0, 1, 1), "rita": (1, 1, 1), "root": (1, 0, 1)}
         Campaign.objects.update(is_open=False)
-        assert [visible_open_campaigns(u).count() for u in (study.ada, study.rita)] == [0, 0]
+        assert [open_campaigns(u).count() for u in (study.ada, study.rita)] == [0, 0]
         assert [visible_campaigns(u).count() for u in (study.ada, study.rita)] == [0, 1]
 
     def test_what_one_has_begun_stays_in_sight(self, study: Study) -> None:
@@ -322,13 +322,13 @@ class TestWhatAnAccountSees:
     def test_standing_answers_are_read_in_ones_own_campaigns(self, study: Study) -> None:
         answers = submit(study.assignment(study.ada), payload("no"), "page")
         assert answers is not None
-        assert [visible_written(u).count() for u in (study.rita, study.root, study.ada)] == [
+        assert [authored_responses(u).count() for u in (study.rita, study.root, study.ada)] == [
             1,
             1,
             0,
         ]
         set_pool(study.campaign, "named")
-        assert [visible_written(u).count() for u in (study.rita, study.root)] == [0, 1]
+        assert [authored_responses(u).count() for u in (study.rita, study.root)] == [0, 1]
 
     def test_judges_and_runs_are_for_those_who_read_studies(self, study: Study) -> None:
         second, first = judge("zeta"), judge("alpha")

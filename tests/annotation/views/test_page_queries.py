@@ -7,10 +7,10 @@ from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from annotation.access import progress, progress_in
 from annotation.answers.submission import submit
 from annotation.exports import rows
 from annotation.models import Assignment, Campaign, Draft, Item, Rater, User, rater_of
+from annotation.progress.person import progress, progress_in
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 
 pytestmark = pytest.mark.django_db
