@@ -1,24 +1,26 @@
-"""What a rater is shown of an item, without anything that names a system.
+"""The presentation of an item to a rater, without anything that names a system.
 
 A presentation is computed from the stored material and never copied into a table. The id of a
-report often contains the name of a system. So where a unit is a report, a part of one or a pair,
-all units of the item are numbered in the recorded order, as `u0`; other units keep their names. A
-pair's codes `first` and `second` follow the batch; on the page they follow what is shown.
+report often contains the name of a system. If a unit is a report, a part of a report or a pair, all
+units of the item therefore get aliases in the recorded order, such as `u0`. Other units keep their
+names. The codes `first` and `second` of a pair follow the batch when stored, and the order of the
+texts on the page.
 
-A campaign may show the written answers of an earlier one: in a second round each is shown to
-another person, in a validation pass its sentences are asked about. A response never changes, so
-neither does what such a campaign shows.
+A campaign may show the written answers of an earlier one: a second round shows each answer to
+another person, and a validation asks about its sentences. Responses never change, so what such a
+campaign shows never changes either.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Generic, TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
+from cachetools import LRUCache
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from annotation.campaigns.design import Design, stored_design
@@ -34,39 +36,7 @@ from datasets.db.prepared import Among, Given, Prepared
 from datasets.material import as_row, as_rows
 from datasets.text import sentences
 
-Thing = TypeVar("Thing")
-
-
-class Kept(Generic[Thing]):
-    """The things that were asked for last: `most` of them, and so much of `weight` in all."""
-
-    def __init__(self, most: int, heaviest: int, weight: Callable[[Thing], int]) -> None:
-        self._most, self._heaviest, self._weight = most, heaviest, weight
-        self._kept: OrderedDict[object, tuple[Thing, int]] = OrderedDict()
-        self._sum = 0
-        self._lock = threading.Lock()
-
-    def get(self, key: object) -> Thing | None:
-        with self._lock:
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
-
-    def keep(self, key: object, thing: Thing) -> Thing:
-        """Keeps it, unless another thread came first, and gives it back."""
-        weight = self._weight(thing)
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = thing, weight
-                self._sum += weight
-            while len(self._kept) > self._most or self._sum > self._heaviest:
-                self._sum -= self._kept.popitem(last=False)[1][1]
-        return thing
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
+Value = TypeVar("Value")
 
 PREFIX = "answer-"
 
@@ -82,7 +52,7 @@ class FirstAnswer:
 
 
 def usable_answers(campaign: str) -> QuerySet[Response]:
-    """The standing answers of people in a campaign that say something, the oldest place first."""
+    """Return the current written answers of people in a campaign, in the order of assignment."""
     rule = PROTOCOLS["grounded-answer"].written
     found = Response.objects.filter(
         current=True,
@@ -94,17 +64,17 @@ def usable_answers(campaign: str) -> QuerySet[Response]:
     for variable, codes in (rule.asked_if if rule else {}).items():
         other = Label.objects.filter(response=OuterRef("pk"), variable=variable)
         found = found.filter(~Exists(other.exclude(value__in=codes)))
-    # A file may hold an answer that nobody says to be one.
-    told = Label.objects.filter(response=OuterRef("pk"), variable="deflected", value="no")
+    # An imported answer may lack the label that it does not deflect.
+    answering = Label.objects.filter(response=OuterRef("pk"), variable="deflected", value="no")
     if _asks(campaign, "deflected"):
-        found = found.filter(Exists(told))
+        found = found.filter(Exists(answering))
     return found.order_by("assignment_id")
 
 
 def with_a_gap(answers: QuerySet[Response]) -> QuerySet[Response]:
-    """Those with two selected sentences or more that do not all follow each other.
+    """Select the answers with at least two selected sentences and a gap between them.
 
-    It is the gate of CLAPnq's second round (Rosenthal and others 2025).
+    This is the gate of CLAPnq's second round (Rosenthal and others 2025).
     """
     chosen = Label.objects.filter(response=OuterRef("pk"), variable="selected", value="yes")
     spread = (
@@ -115,8 +85,8 @@ def with_a_gap(answers: QuerySet[Response]) -> QuerySet[Response]:
     return answers.filter(Exists(spread.filter(n__gte=2, high__gte=F("low") + F("n"))))
 
 
-def written_in(response: Response) -> FirstAnswer | None:
-    """What a response holds of a written answer; None without words."""
+def read_first_answer(response: Response) -> FirstAnswer | None:
+    """Return the written answer in a response, or None if it has no words."""
     units: Mapping[str, Mapping[str, Any]] = response.payload["units"]
     written = next((a["written"] for a in units.values() if a.get("written")), None)
     if not written or not written["text"].strip():
@@ -126,13 +96,13 @@ def written_in(response: Response) -> FirstAnswer | None:
 
 
 def validates_answers(campaign: Campaign, asked: Schema) -> bool:
-    """Whether sentences of an earlier campaign's answers are asked about, not those of reports."""
+    """Whether a campaign asks about sentences of an earlier campaign's answers, not of reports."""
     named = campaign.protocol == "grounded-answer" and campaign.options.get("prerequisite")
     return bool(named) and "sentence" in kinds_of(asked.variables)
 
 
 def answers_as_reports(campaign: Campaign, query: str) -> tuple[rows.Report, ...]:
-    """The answers to a query that a campaign validates: those there were when it was made."""
+    """Return the answers to a query that a campaign validates, as of the campaign's creation."""
     stored = Unit.objects.filter(item__campaign=campaign, item__query__key=query, kind="sentence")
     keys = {key.rpartition("#")[0] for key in stored.values_list("key", flat=True)}
     if keys:
@@ -145,10 +115,10 @@ def answers_as_reports(campaign: Campaign, query: str) -> tuple[rows.Report, ...
 
 
 def _reports(answers: QuerySet[Response]) -> Iterator[rows.Report]:
-    """Identical answers of several people are one."""
+    """Yield each text once, even if several people wrote it."""
     seen: set[str] = set()
     for response in answers:
-        answer = written_in(response)
+        answer = read_first_answer(response)
         if answer and answer.text not in seen:
             seen.add(answer.text)
             yield rows.Report(
@@ -167,7 +137,7 @@ def by_others(answers: QuerySet[Response], rater: int) -> QuerySet[Response]:
 
 
 class ForgottenItemError(LookupError):
-    """A stored item that its material no longer makes: the batch or the protocol was changed."""
+    """A stored item that its protocol no longer yields: the batch or the protocol changed."""
 
 
 def design(campaign: Campaign) -> Design:
@@ -180,7 +150,7 @@ def design(campaign: Campaign) -> Design:
 
 
 def schema(campaign: Campaign) -> Schema:
-    """The response schema of a campaign."""
+    """Return the response schema of a campaign."""
     chosen = design(campaign)
     asked = campaign.protocol, campaign.protocol_version, chosen.points or ""
     return _schema(*asked, chosen.variables, chosen.categories, campaign.guideline)
@@ -207,9 +177,9 @@ def items_of(
     passages: Collection[str] | None = None,
     uses: Uses | None = None,
 ) -> Iterable[ItemSpec]:
-    """The items that a protocol makes of a query, with every unit that may be asked.
+    """Return a protocol's items for a query, with every unit that may be asked.
 
-    `passages` are those that the campaign's option left (None: all), with their `uses`.
+    `passages` are the ones that the campaign's option keeps (None: all), with their `uses`.
     """
     asked = schema(campaign)
     query = without_uses(query) if passages is None else keep_passages(query, passages, uses)
@@ -221,20 +191,25 @@ def items_of(
 
 
 def present(item: Item) -> ItemSpec:
-    """An item as it is shown: its texts, and all its units in their stored order.
+    """Return an item as it is shown: its texts, and all its units in their stored order.
 
-    The newest ones are kept in memory, which is safe: a batch's rows are written once, when it is
-    loaded, and a campaign with its items once, when it is made (`datasets.loading` and
-    `annotation.campaigns` alone write them). Whatever stands in their place after a deletion, or
-    in another database, bears another time of making in its key.
+    Recent items stay in memory. They cannot become stale: the rows of a batch and of a campaign's
+    items are written once. What takes their place after a deletion, or in another database, has
+    another creation time, which is part of the key.
     """
-    made = _identity(item)
-    return _shown.get(made) or _shown.keep(made, _present(item))
+    return _recall(_specs, item) or _remember(_specs, item, _find_spec(item))
 
 
-def bring(campaign: Campaign, items: Iterable[Item]) -> None:
-    """Looks up at once what `present` and `stored_units` keep of several items of a campaign."""
-    new = [item for item in items if not (_shown.get(key := _identity(item)) and _units.get(key))]
+def stored_units(item: Item) -> Mapping[str, int]:
+    """Return the primary keys of an item's units by name, in their stored order."""
+    if found := _recall(_unit_keys, item):
+        return found
+    return _remember(_unit_keys, item, dict(map(tuple, _unit_rows.rows(item=item.pk))))
+
+
+def preload(campaign: Campaign, items: Iterable[Item]) -> None:
+    """Load what `present` and `stored_units` return for several items, in a few queries."""
+    new = [item for item in items if not (_recall(_specs, item) and _recall(_unit_keys, item))]
     if not new:
         return
     queries = as_rows((item.query for item in new), declared(campaign).needs)
@@ -242,38 +217,20 @@ def bring(campaign: Campaign, items: Iterable[Item]) -> None:
     for item_id, name, unit in _units_of_several.rows(items=list(units)):
         units[item_id][name] = unit
     for item in new:
-        _shown.keep(_identity(item), _made_of(item, queries[item.query_id]))
-        _units.keep(_identity(item), units[item.pk])
+        _remember(_specs, item, _spec_in(queries[item.query_id], item))
+        _remember(_unit_keys, item, units[item.pk])
 
 
-def _present(item: Item) -> ItemSpec:
-    return _made_of(item, as_row(item.query, declared(item.campaign).needs))
+def _find_spec(item: Item) -> ItemSpec:
+    return _spec_in(as_row(item.query, declared(item.campaign).needs), item)
 
 
-def _made_of(item: Item, query: rows.Query) -> ItemSpec:
+def _spec_in(query: rows.Query, item: Item) -> ItemSpec:
     campaign = item.campaign
     for spec in items_of(campaign, query, item.shown_passages, item.passage_uses):
         if spec.key == item.key:
             return spec
     raise ForgottenItemError(f"item {item.key!r} of campaign {campaign.name!r}")
-
-
-def stored_units(item: Item) -> Mapping[str, int]:
-    """The primary keys of an item's units by their names, in their stored order; kept like it."""
-    made = _identity(item)
-    if found := _units.get(made):
-        return found
-    return _units.keep(made, dict(map(tuple, _unit_rows.rows(item=item.pk))))
-
-
-def _identity(item: Item) -> object:
-    campaign = item.campaign
-    return campaign.pk, campaign.created_at, item.pk, item.query_id, item.key
-
-
-def _characters(spec: ItemSpec) -> int:
-    texts = sum(len(text.text) + sum(map(len, text.suggested)) for text in spec.texts)
-    return texts + sum(len(unit.text) for unit in spec.units)
 
 
 def _unit_query() -> QuerySet[Unit, tuple[str, int]]:
@@ -286,24 +243,60 @@ def _units_of_several_query() -> QuerySet[Unit, tuple[int, str, int]]:
 
 
 _unit_rows, _units_of_several = Prepared(_unit_query), Prepared(_units_of_several_query)
-_shown = Kept[ItemSpec](256, 4_000_000, _characters)
-_units = Kept[Mapping[str, int]](1024, 1_000_000, lambda units: sum(map(len, units)))
+
+MAX_ITEMS = 256
+MAX_CHARACTERS = 4_000_000
+MAX_UNIT_LISTS = 1024
+MAX_NAME_CHARACTERS = 1_000_000
+
+
+def _size(spec: ItemSpec) -> int:
+    """Count the characters of an item, but at least so many that `MAX_ITEMS` fill the cache."""
+    texts = sum(len(text.text) + sum(map(len, text.suggested)) for text in spec.texts)
+    units = sum(len(unit.text) for unit in spec.units)
+    return max(texts + units, MAX_CHARACTERS // MAX_ITEMS)
+
+
+def _size_of_names(units: Mapping[str, int]) -> int:
+    return max(sum(map(len, units)), MAX_NAME_CHARACTERS // MAX_UNIT_LISTS)
+
+
+_specs: LRUCache[object, ItemSpec] = LRUCache(MAX_CHARACTERS, _size)
+_unit_keys: LRUCache[object, Mapping[str, int]] = LRUCache(MAX_NAME_CHARACTERS, _size_of_names)
+_lock = Lock()
+
+
+def _recall(cache: LRUCache[object, Value], item: Item) -> Value | None:
+    with _lock:
+        return cache.get(_identity(item))
+
+
+def _remember(cache: LRUCache[object, Value], item: Item, value: Value) -> Value:
+    # A value larger than the whole cache raises ValueError. It is used, but not remembered.
+    with _lock, suppress(ValueError):
+        cache[_identity(item)] = value
+    return value
+
+
+def _identity(item: Item) -> object:
+    campaign = item.campaign
+    return campaign.pk, campaign.created_at, item.pk, item.query_id, item.key
 
 
 def asked_units(assignment: Assignment, spec: ItemSpec) -> dict[str, UnitSpec]:
-    """The units that an assignment asks, by name, in the order in which they are shown."""
+    """Return the units that an assignment asks about, by name, in the order of the page."""
     named = name_units(spec.units)
     return {name: named[name] for name in assignment.asked}
 
 
 def ordered_texts(assignment: Assignment, spec: ItemSpec) -> list[Text]:
-    """An item's texts in the order in which this rater sees them, first those that have none."""
+    """Return an item's texts in this rater's order. Texts without a place in it come first."""
     places = {field: n for n, field in enumerate(assignment.shown)}
     return sorted(spec.texts, key=lambda text: places.get(text.field, -1))
 
 
 def shown_texts(spec: ItemSpec) -> Mapping[str, str]:
-    """The texts that spans may refer to, by field."""
+    """Return the texts that spans may refer to, by field."""
     return {text.field: text.text for text in spec.texts}
 
 
@@ -321,7 +314,10 @@ SWAPPED_CODES = {"first": "second", "second": "first"}
 
 @dataclass(frozen=True)
 class Blinding:
-    """A page's names for units with the stored ones; `swapped` if a pair is in reverse order."""
+    """A page's aliases of units. `swapped` tells whether the texts of a pair are in reverse order.
+
+    `names` are the stored names by alias, and `units` the units by alias.
+    """
 
     names: Mapping[str, str]
     units: Mapping[str, UnitSpec]
@@ -331,27 +327,27 @@ class Blinding:
     def aliases(self) -> dict[str, str]:
         return {name: alias for alias, name in self.names.items()}
 
-    def hidden(self, payload: Payload | None) -> Payload | None:
-        """A stored payload as the page may know it; what stands beside its answers stays here."""
+    def for_page(self, payload: Payload | None) -> Payload | None:
+        """Return a stored answer under aliases, and without what is not for the page."""
         if payload is None or not self.names:
             return payload
         return self._renamed(payload, self.aliases)
 
-    def revealed(self, payload: Payload) -> Payload:
-        """A page's payload under the stored names. One that is none of ours stays as it came."""
+    def for_storage(self, payload: Payload) -> Payload:
+        """Return a page's answer under the stored names. Unknown names stay as they are."""
         return self._renamed(payload, self.names) if self.names else payload
 
     def check_names(self, names: Iterable[str]) -> None:
-        """Raises RefusedError for a name that is none of the page's.
+        """Raise RefusedError for a name that is no alias of the page.
 
-        It is told alike of a stored one: who guesses that would learn whose text is whose.
+        A stored name gets the same error, because it may reveal whose text is whose.
         """
         if self.names and not set(names) <= self.names.keys():
             raise RefusedError([Problem("", "", "was not asked")])
 
     def _renamed(self, payload: Payload, names: Mapping[str, str]) -> Payload:
-        given = payload.get("units")
-        units = given if isinstance(given, Mapping) else {}
+        units = payload.get("units")
+        units = units if isinstance(units, Mapping) else {}
         answers = {names.get(name, name): self._swap(units[name]) for name in units}
         return {"units": answers, "comment": payload.get("comment")}
 
@@ -367,17 +363,17 @@ def _swap(code: Any) -> Any:
 
 def blinding_of(assignment: Assignment, spec: ItemSpec) -> Blinding:
     named = asked_units(assignment, spec)
-    aliases = alias_of(assignment)
+    aliases = aliases_for(assignment)
     units = {aliases.get(name, name): unit for name, unit in named.items()}
     pair = any(unit.kind == "pair" for unit in named.values())
     swapped = pair and ordered_texts(assignment, spec) != list(spec.texts)
     return Blinding({alias: name for name, alias in aliases.items()}, units, swapped)
 
 
-def alias_of(assignment: Assignment) -> dict[str, str]:
-    """The page's names of units by the stored ones; none where nothing has to be hidden.
+def aliases_for(assignment: Assignment) -> dict[str, str]:
+    """Return the aliases of units by stored name; empty if the names reveal nothing.
 
-    The id of a point that a report makes mostly holds that of the report.
+    The id of a report's key point usually contains the id of the report.
     """
     asked = schema(assignment.item.campaign)
     if not (BLIND & kinds_of(asked.variables) or asked.protocol.reading == "answers"):
@@ -385,14 +381,14 @@ def alias_of(assignment: Assignment) -> dict[str, str]:
     return {name: f"u{number}" for number, name in enumerate(assignment.asked)}
 
 
-def hidden_fields(assignment: Assignment, spec: ItemSpec) -> dict[str, str]:
-    """The page's names of the answers on show, by their fields, which hold the ids of reports."""
+def field_aliases(assignment: Assignment, spec: ItemSpec) -> dict[str, str]:
+    """Return aliases of the fields of shown reports, which contain the ids of the reports."""
     shown = [text.field for text in ordered_texts(assignment, spec)]
     answers = [field for field in shown if field.startswith("report:")]
     return {field: f"answer-{number}" for number, field in enumerate(answers, start=1)}
 
 
-def hidden_problems(assignment: Assignment, problems: list[Problem]) -> list[Problem]:
-    """Problems that name units as the page does."""
-    aliases = alias_of(assignment)
+def problems_for_page(assignment: Assignment, problems: list[Problem]) -> list[Problem]:
+    """Return the problems with the aliases of their units."""
+    aliases = aliases_for(assignment)
     return [replace(each, unit=aliases.get(each.unit, each.unit)) for each in problems]

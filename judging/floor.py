@@ -17,7 +17,7 @@ from django.core.cache import caches
 from django.db.models import QuerySet
 
 from annotation.models import Campaign, Item
-from annotation.presentation import ForgottenItemError, bring, present, schema, validates_answers
+from annotation.presentation import ForgottenItemError, preload, present, schema, validates_answers
 from annotation.protocols.base import name_units
 from annotation.protocols.schema import Schema
 from datasets.text import sentences
@@ -98,7 +98,7 @@ def _load_items(campaign: Campaign) -> Iterator[Item]:
     while some := list(islice(every, CHUNK_SIZE)):
         for item in some:
             item.campaign = campaign
-        bring(campaign, some)
+        preload(campaign, some)
         yield from some
 
 

@@ -28,7 +28,7 @@ from annotation.models import (
     User,
 )
 from annotation.people.membership import Role
-from annotation.presentation import bring, present
+from annotation.presentation import preload, present
 from annotation.protocols.base import name_units
 
 Among = Literal["all", "people", "judges"]
@@ -231,7 +231,7 @@ def with_texts(campaign: Campaign, found: Sequence[Dispute]) -> Iterator[tuple[D
     items = {item.pk: item for item in rows}
     for item in items.values():
         item.campaign = campaign
-    bring(campaign, items.values())
+    preload(campaign, items.values())
     units = Unit.objects.filter(pk__in=[each.unit for each in found]).order_by()
     names = dict(units.values_list("pk", "name"))
     for each in found:

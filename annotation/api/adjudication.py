@@ -276,7 +276,7 @@ class OneDispute(Resource):
         (name,) = case.blinding.units
         try:
             payload = from_api({"units": {name: body["answer"]}, "comment": body["reason"]})
-            outcome = decide(case, user, case.blinding.revealed(payload), circumstances, "api")
+            outcome = decide(case, user, case.blinding.for_storage(payload), circumstances, "api")
         except RefusedError as error:
             problems = [_as_problem(each) for each in error.problems]
             raise RefusedBodyError("the decision cannot be taken", problems) from error
@@ -326,7 +326,7 @@ def _opinion(said: RaterAnswer) -> dict[str, Any]:
 
 
 def _decision(case: Case, response: Answer, user: User) -> dict[str, Any]:
-    hidden = case.blinding.hidden(response.payload) or {}
+    hidden = case.blinding.for_page(response.payload) or {}
     return {
         "revision": response.revision,
         "current": response.current,

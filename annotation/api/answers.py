@@ -37,7 +37,7 @@ from annotation.api.serializers import (
 from annotation.assignments.queue import has_lost_access
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
-from annotation.presentation import Blinding, alias_of, blinding_of, hidden_problems, present
+from annotation.presentation import Blinding, aliases_for, blinding_of, present, problems_for_page
 from annotation.protocols.base import Payload
 from annotation.protocols.validation import Problem, RefusedError
 from datasets.access import WORKERS
@@ -55,7 +55,7 @@ PLAIN = Blinding({}, {})
 
 def blinding(assignment: Assignment) -> Blinding:
     """How an assignment's units are called; its texts are looked up only where they hide any."""
-    if not alias_of(assignment):
+    if not aliases_for(assignment):
         return PLAIN
     return blinding_of(assignment, present(assignment.item))
 
@@ -64,12 +64,12 @@ def stored_names(assignment: Assignment, payload: Payload) -> Payload:
     """An answer that was sent, under the stored names. Raises RefusedError."""
     known = blinding(assignment)
     known.check_names(payload["units"])
-    return known.revealed(payload)
+    return known.for_storage(payload)
 
 
 def shown_names(assignment: Assignment, payload: Payload) -> Payload:
     """A stored answer or draft as the page names its units and codes."""
-    return blinding(assignment).hidden(payload) or payload
+    return blinding(assignment).for_page(payload) or payload
 
 
 KEY = re.compile(r"[!-~]{1,64}")
@@ -232,7 +232,7 @@ def _conflict(assignment: Assignment) -> StandingError:
 
 
 def _told(assignment: Assignment, found: Iterable[Problem]) -> list[dict[str, str | None]]:
-    named = hidden_problems(assignment, list(found))
+    named = problems_for_page(assignment, list(found))
     return [problem(each.message, each.key, each.unit) for each in named]
 
 

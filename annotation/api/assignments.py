@@ -38,7 +38,7 @@ from annotation.models import Response as Answer
 from annotation.presentation import (
     SWAPPED_CODES,
     blinding_of,
-    hidden_fields,
+    field_aliases,
     ordered_texts,
     present,
     schema,
@@ -153,10 +153,10 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
     """
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
-    blinding, fields = blinding_of(assignment, spec), hidden_fields(assignment, spec)
+    blinding, fields = blinding_of(assignment, spec), field_aliases(assignment, spec)
     units, texts = blinding.units, ordered_texts(assignment, spec)
     sheet = sheet_of(
-        asked, spec, units, blinding.hidden(read_draft_state(assignment).payload), texts
+        asked, spec, units, blinding.for_page(read_draft_state(assignment).payload), texts
     )
     verdicts = judge_answers_for(assignment, spec, blinding)
     draft = Draft.objects.filter(assignment=assignment).first()

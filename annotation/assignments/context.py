@@ -23,7 +23,7 @@ from annotation.assignments.queue import has_lost_access
 from annotation.models import Assignment, Item, Label, Rater, Response, Span
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign, validated_judge
-from annotation.presentation import Blinding, hidden_fields, present, schema
+from annotation.presentation import Blinding, field_aliases, present, schema
 from annotation.protocols.base import ItemSpec, name_units
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from annotation.protocols.validation import Problem, RefusedError
@@ -65,7 +65,7 @@ def judge_answers_for(
         return {}
     found = _stored(assignment, spec, judge)
     asked = {name: found[name] for name in assignment.asked if name in found}
-    return _hidden(asked, blinding, hidden_fields(assignment, spec)) if blinding else asked
+    return _hidden(asked, blinding, field_aliases(assignment, spec)) if blinding else asked
 
 
 def _stored(assignment: Assignment, spec: ItemSpec, judge: str) -> dict[str, JudgeAnswer]:
@@ -114,7 +114,7 @@ def _hidden(
 ) -> dict[str, JudgeAnswer]:
     """Return the answers under the page's names, with a pair's codes swapped as it is shown."""
     answers = {"units": {name: verdict.answer for name, verdict in verdicts.items()}}
-    page = (blinding.hidden(answers) or answers)["units"]
+    page = (blinding.for_page(answers) or answers)["units"]
     return {
         alias: replace(
             verdict,

@@ -43,7 +43,7 @@ from annotation.imports.responses import ResponseRow, looks_like_responses, read
 from annotation.label_rows import CheckedRow
 from annotation.missing_reasons import Reasons, joined, reasons
 from annotation.models import Assignment, Campaign, Item, Rater, Response
-from annotation.presentation import bring, present, schema, shown_texts
+from annotation.presentation import preload, present, schema, shown_texts
 from annotation.protocols.base import ItemSpec, Payload
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import Problem, RefusedError
@@ -300,7 +300,7 @@ class _Importer:
         by_item = ((key, list(of)) for key, of in groupby(ordered, key=lambda g: g.item))
         while several := list(islice(by_item, ITEMS)):
             items = [self.known.item(key) for key, _ in several]
-            bring(self.campaign, items)
+            preload(self.campaign, items)
             self.firsts.look_up(items)
             for item, (_, of_item) in zip(items, several, strict=True):
                 spec = present(item)

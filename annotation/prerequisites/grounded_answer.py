@@ -16,11 +16,11 @@ from annotation.presentation import (
     FirstAnswer,
     by_others,
     design,
+    read_first_answer,
     schema,
     usable_answers,
     validates_answers,
     with_a_gap,
-    written_in,
 )
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.schema import Schema
@@ -67,7 +67,7 @@ def first_answer(item: Item, rater: Rater) -> FirstAnswer | None:
         return None
     answers = by_others(first_answers(campaign), rater.pk)
     shown = answers.filter(assignment__item__query=item.query_id).first()
-    return written_in(shown) if shown else None
+    return read_first_answer(shown) if shown else None
 
 
 def shown_beside(assignment: Assignment) -> str:

@@ -158,7 +158,7 @@ def _store_decision(request: HttpRequest, case: Case, user: User) -> Outcome:
         seconds=read_seconds(form),
         basis=form.get("basis") or None,
     )
-    return decide(case, user, case.blinding.revealed(payload), circumstances, "page")
+    return decide(case, user, case.blinding.for_storage(payload), circumstances, "page")
 
 
 def _conflict(request: HttpRequest, case: Case) -> JsonResponse:
@@ -167,7 +167,7 @@ def _conflict(request: HttpRequest, case: Case) -> JsonResponse:
     current = case.current
     answer = {
         "mine": mine,
-        "theirs": case.blinding.hidden(current.payload) if current else None,
+        "theirs": case.blinding.for_page(current.payload) if current else None,
         "version": 0,
         "revision": case.revision,
         "saved_at": current.created_at if current else None,
@@ -305,7 +305,7 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     current = case.current
     payload = current.payload if current else None
     sheet = sheet_of(
-        case.schema, case.spec, case.blinding.units, case.blinding.hidden(payload), case.texts
+        case.schema, case.spec, case.blinding.units, case.blinding.for_page(payload), case.texts
     )
     saved_at = current.created_at if current else None
     context = {
@@ -358,7 +358,7 @@ def _labels(asked: Sequence[Asked], answer: RaterAnswer) -> Iterator[GivenLabel]
 def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
     """Yield the decisions on the unit, newest first."""
     for each in case.history:
-        units = (case.blinding.hidden(each.payload) or {}).get("units", {})
+        units = (case.blinding.for_page(each.payload) or {}).get("units", {})
         values: dict[str, str] = next(iter(units.values()), {})
         asked = [variable.name for variable in case.schema.variables_of(case.asked.kind)]
         yield {

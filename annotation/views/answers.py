@@ -44,8 +44,8 @@ from annotation.presentation import (
     Blinding,
     ForgottenItemError,
     blinding_of,
-    hidden_problems,
     present,
+    problems_for_page,
     schema,
 )
 from annotation.protocols.base import ItemSpec, Payload
@@ -196,7 +196,7 @@ def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -
         assignment,
         spec,
         asked,
-        blinding.revealed(payload),
+        blinding.for_storage(payload),
         blinding,
         version=read_number(form, "version") or 0,
         circumstances=Circumstances(
@@ -288,7 +288,7 @@ def read_key(form: QueryDict) -> str | None:
 
 
 def _refused(error: RefusedError, assignment: Assignment) -> JsonResponse:
-    problems = hidden_problems(assignment, error.problems)
+    problems = problems_for_page(assignment, error.problems)
     return JsonResponse({"problems": [asdict(p) for p in problems]}, status=422)
 
 
@@ -299,8 +299,8 @@ def _changed(error: ChangedError) -> JsonResponse:
 def _conflict(sent: Submission) -> JsonResponse:
     saved = read_draft_state(sent.assignment)
     answer = {
-        "mine": sent.blinding.hidden(sent.payload),
-        "theirs": sent.blinding.hidden(saved.payload),
+        "mine": sent.blinding.for_page(sent.payload),
+        "theirs": sent.blinding.for_page(saved.payload),
         "version": saved.version,
         "revision": saved.revision,
         "saved_at": saved.saved_at,

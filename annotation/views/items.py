@@ -40,7 +40,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     saved, page = read_draft_state(assignment), page_for(declared(campaign).slug)
     texts = ordered_texts(assignment, spec)
     blinding = blinding_of(assignment, spec)
-    sheet = sheet_of(asked, spec, blinding.units, blinding.hidden(saved.payload), texts)
+    sheet = sheet_of(asked, spec, blinding.units, blinding.for_page(saved.payload), texts)
     context = {
         "assignment": assignment,
         "campaign": campaign,

@@ -13,7 +13,7 @@ from cachetools import FIFOCache
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign
-from annotation.presentation import bring, present, schema
+from annotation.presentation import preload, present, schema
 from annotation.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
 from annotation.protocols.schema import Schema
 from annotation.provenance import Bases
@@ -117,7 +117,7 @@ class Preparer:
     def prepare_all(self, assignments: Sequence[Assignment]) -> list[Prepared]:
         """Prepare several assignments with fewer database queries."""
         items = {row.item_id: row.item for row in assignments if not self._is_cached(row)}
-        bring(self.campaign, items.values())
+        preload(self.campaign, items.values())
         self._secrets = _secrets({item.query_id for item in items.values()})
         return [self.prepare(assignment) for assignment in assignments]
 

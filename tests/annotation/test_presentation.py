@@ -1,61 +1,20 @@
-"""What a process keeps in memory: no more than it may, and nothing that may differ."""
+"""What a process remembers of items: no more than it may, and nothing that may differ."""
 
 from __future__ import annotations
 
 import threading
+from copy import copy
 from datetime import timedelta
 
 import pytest
+from cachetools import LRUCache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.models import Item
-from annotation.presentation import Kept, present, stored_units
+from annotation import presentation
+from annotation.models import Campaign, Item
+from annotation.presentation import preload, present, stored_units
 from tests.page_cast import make_study
-
-
-class TestKept:
-    def test_it_keeps_what_was_asked_for_last(self) -> None:
-        kept = Kept[str](2, 100, len)
-        for key in "ab":
-            kept.keep(key, key * 3)
-        assert kept.get("a") == "aaa"
-        kept.keep("c", "ccc")
-        assert [kept.get(key) for key in "abc"] == ["aaa", None, "ccc"]
-
-    def test_it_keeps_no_more_than_the_weight(self) -> None:
-        kept = Kept[str](100, 10, len)
-        for key in "abcd":
-            kept.keep(key, key * 4)
-        assert [kept.get(key) for key in "abcd"] == [None, None, "cccc", "dddd"]
-        assert kept.keep("e", "e" * 11) == "e" * 11
-        assert len(kept) == 0
-
-    def test_it_weighs_a_thing_once_however_often_it_comes(self) -> None:
-        kept = Kept[str](100, 10, len)
-        for _ in range(9):
-            kept.keep("a", "aaaa")
-        kept.keep("b", "bbbb")
-        assert kept.get("a") == "aaaa"
-
-    def test_threads_may_share_it(self) -> None:
-        kept = Kept[str](5, 50, len)
-        wrong: list[str] = []
-
-        def work() -> None:
-            for n in range(2000):
-                key = n % 9
-                wrong.extend(
-                    x for x in [kept.get(key) or kept.keep(key, str(key))] if x != str(key)
-                )
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert wrong == []
-        assert len(kept) == 5
 
 
 @pytest.mark.django_db
@@ -79,3 +38,74 @@ class TestItems:
         with CaptureQueriesContext(connection) as captured:
             present(item), stored_units(item)
         assert len(captured) > 1
+
+    def test_an_item_larger_than_the_cache_is_shown_but_not_remembered(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make_study()
+        item = Item.objects.select_related("campaign", "query").get(position=0)
+        spec = present(item)
+        small: LRUCache[object, presentation.ItemSpec] = LRUCache(1, presentation._size)
+        monkeypatch.setattr(presentation, "_specs", small)
+        assert present(item) == spec
+        assert len(small) == 0
+
+    def test_the_item_that_was_asked_for_longest_ago_is_forgotten_first(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make_study()
+        first, second = Item.objects.select_related("campaign", "query")[:2]
+        third = copy(first)
+        third.pk = 999
+        two: LRUCache[object, presentation.ItemSpec] = LRUCache(2, lambda _: 1)
+        monkeypatch.setattr(presentation, "_specs", two)
+        present(first), present(second), present(first), present(third)
+        assert set(two) == {presentation._identity(first), presentation._identity(third)}
+
+    def test_several_items_are_loaded_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        study = make_study()
+        items = list(Item.objects.select_related("campaign", "query"))
+        monkeypatch.setattr(presentation, "_specs", LRUCache(100, lambda _: 1))
+        monkeypatch.setattr(presentation, "_unit_keys", LRUCache(100, lambda _: 1))
+        preload(study.campaign, items)
+        with CaptureQueriesContext(connection) as captured:
+            assert [present(item).key for item in items] == [item.key for item in items]
+            assert all(stored_units(item) for item in items)
+        assert len(captured) == 0
+
+
+class TestSize:
+    def test_no_more_than_so_many_items_are_remembered_however_small(self) -> None:
+        tiny = presentation.ItemSpec("a", (), ())
+        most = presentation.MAX_CHARACTERS // presentation._size(tiny)
+        assert most == presentation.MAX_ITEMS
+
+    def test_an_item_is_as_large_as_its_texts_and_units(self) -> None:
+        text = presentation.Text("report:a", "x" * 40_000, suggested=("y" * 10,))
+        unit = presentation.UnitSpec("report", "a", "z" * 5)
+        assert presentation._size(presentation.ItemSpec("a", (unit,), (text,))) == 40_015
+
+
+def test_threads_may_share_what_is_remembered() -> None:
+    """Without a lock, a cache that drops entries raises KeyError under load."""
+    few: LRUCache[object, str] = LRUCache(5)
+    items = [Item(pk=n, query_id=1, key=str(n), campaign=Campaign(pk=1)) for n in range(9)]
+    wrong: list[object] = []
+
+    def work() -> None:
+        try:
+            for n in range(2000):
+                item = items[n % 9]
+                found = presentation._recall(few, item)
+                found = found or presentation._remember(few, item, item.key)
+                wrong.extend([found] if found != item.key else [])
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert len(few) == 5

@@ -26,7 +26,6 @@ from annotation.answers.types import ConflictError, Detail, _same_spans
 from annotation.api import answers
 from annotation.imports.importer import details_of, merged
 from annotation.models import Draft, Response
-from annotation.presentation import Kept
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec
 from annotation.protocols.schema import UnknownVariableError, schema_of
@@ -454,31 +453,6 @@ class TestMerging:
         assert details_of({"units": {}}) == {}
         plain: Payload = {"units": {"a": {}}, "comment": None}
         assert "details" not in merged(plain, {"units": {"a": {}}, "comment": None}, None)
-
-
-class TestKept:
-    def test_what_was_asked_for_longest_ago_goes_first(self) -> None:
-        kept: Kept[str] = Kept(2, 10, len)
-        for key, thing in ((1, "a"), (2, "b")):
-            assert kept.keep(key, thing) == thing
-        assert (kept.get(1), kept.get(9)) == ("a", None)
-        kept.keep(3, "c")
-        assert (kept.get(1), kept.get(2), kept.get(3), len(kept)) == ("a", None, "c", 2)
-
-    def test_it_holds_exactly_as_much_as_it_may(self) -> None:
-        kept: Kept[str] = Kept(9, 10, len)
-        kept.keep(1, "x" * 4)
-        kept.keep(2, "x" * 6)
-        kept.keep(2, "another")
-        assert (len(kept), kept.get(2)) == (2, "x" * 6)
-        kept.keep(3, "y")
-        assert (kept.get(1), kept.get(2), kept.get(3)) == (None, "x" * 6, "y")
-        kept.keep(4, "z" * 3)
-        assert len(kept) == 3
-        assert kept.keep(5, "x" * 11) == "x" * 11
-        assert len(kept) == 0
-        kept.keep(6, "x" * 10)
-        assert len(kept) == 1
 
 
 class TestSchema:

@@ -11,7 +11,7 @@ from django.core.management import CommandError
 
 from annotation.campaign_setup.replay import differences
 from annotation.models import Assignment, Label, User
-from annotation.presentation import alias_of, present, schema
+from annotation.presentation import aliases_for, present, schema
 from tests.blind_cast import LINE, SECRET, blind_study, needed_study, needed_study_before
 from tests.cast import exported, run, write_lines
 from tests.page_cast import Study, client_of, page
@@ -27,7 +27,7 @@ def form(mine: Assignment, needed: set[str]) -> dict[str, Any]:
     """Yes for these units, and no for all others."""
     fields: dict[str, Any] = {"version": 0, "seen": 0}
     kinds = {unit.key: unit.kind for unit in present(mine.item).units}
-    aliases = alias_of(mine)
+    aliases = aliases_for(mine)
     for number, name in enumerate(mine.asked):
         fields[f"unit-{number}"] = aliases.get(name, name)
         for variable in schema(mine.item.campaign).variables_of(kinds[name]):
