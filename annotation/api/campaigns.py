@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from django.db import transaction
@@ -16,7 +16,7 @@ from annotation.access import get_account, readable_campaign, visible_campaigns
 from annotation.api.access import check_blind
 from annotation.api.serializers import CampaignParameters, CampaignSerializer
 from annotation.campaign_setup.creation import CreatedCampaign, create_once
-from annotation.campaign_setup.dry_run import MOST_PEOPLE, AssumptionError, Assumptions, simulate
+from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions, simulate
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import query_line, query_rows, unit_line, unit_rows
 from annotation.campaigns.settings import CampaignSettings, change, read_deadline
@@ -44,7 +44,7 @@ from datasets.api.base import (
 )
 from datasets.api.batches import visible_batches
 from datasets.api.concurrency import IF_MATCH, check_seen, etag_of, once
-from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.errors import Problem, RefusedBodyError, problem
 from datasets.api.permissions import ANY, MANAGE, READ
 from datasets.api.throttling import PerReport
 from datasets.models import Batch
@@ -53,6 +53,7 @@ from datasets.options import options_of
 from datasets.rows import InputError, Place
 
 MOST_KNOWN = 5_000
+NOT_CREATED = "this campaign cannot be made"
 
 
 class Word(serializers.CharField):
@@ -388,8 +389,17 @@ def _made(user: User, wanted: dict[str, Any]) -> CreatedCampaign:
             user,
         )
     except DesignError as error:
-        wrong = problem(str(error))
-        raise RefusedBodyError("this campaign cannot be made", [wrong]) from error
+        raise RefusedBodyError(NOT_CREATED, [design_problem(error)]) from error
+
+
+def design_problem(error: DesignError) -> Problem:
+    """Return the error as a problem, with the path of its field in the body."""
+    field = error.field
+    if field in {option.name for option in options_of(Design)}:
+        field = f"options.{field}"
+    elif field in {each.name for each in fields(Assumptions)}:
+        field = f"assumptions.{field}"
+    return problem(str(error), field)
 
 
 def terms_from(wanted: dict[str, Any]) -> CampaignSettings:
@@ -498,9 +508,8 @@ class Rehearsals(Resource):
                 most=MOST_ITEMS,
                 by=get_account(request),
             )
-        except (DesignError, AssumptionError) as error:
-            sentence = "this campaign cannot be made"
-            raise RefusedBodyError(sentence, [problem(str(error))]) from error
+        except DesignError as error:
+            raise RefusedBodyError(NOT_CREATED, [design_problem(error)]) from error
         shares = [share._asdict() for share in found.shares]
         return Response(DryRunSerializer({**asdict(found), "shares": shares}).data)
 
@@ -531,7 +540,7 @@ class ChangedTerms(Resource):
                 change(campaign, terms_from(wanted), wanted.get("is_open"), user)
             except DesignError as error:
                 sentence = "the campaign stays as it was"
-                raise RefusedBodyError(sentence, [problem(str(error))]) from error
+                raise RefusedBodyError(sentence, [design_problem(error)]) from error
         return Response(_shown(user, pk), headers={"ETag": terms_tag(campaign)})
 
 

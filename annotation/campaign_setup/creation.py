@@ -254,7 +254,9 @@ def create_campaign(
         _write_items(campaign, design, declared(campaign), progress)
         made = _count_created(campaign)
         if not made.items:
-            raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
+            raise DesignError(
+                f"batch {batch.name!r} has nothing for {protocol}; choose another", "batch"
+            )
         _record_creation(made, design)
     return made
 
@@ -300,9 +302,9 @@ def checked_campaign(name: str, protocol: str, batch: models.Batch, design: Desi
 
 def check_references(campaign: Campaign, design: Design, by: User | None = None) -> None:
     """Check that the campaigns and judges of a design exist, are readable by `by`, and fit."""
-    check_named("option prerequisite", design.prerequisite, by)
-    check_named("option passages", design.passages.partition(":")[2], by)
-    check_named("option validates", parse_validates(design.validates)[1], by)
+    check_named("prerequisite", design.prerequisite, by)
+    check_named("passages", design.passages.partition(":")[2], by)
+    check_named("validates", parse_validates(design.validates)[1], by)
     protocol = declared(campaign)
     _check_passages(design)
     check_prerequisite(protocol, campaign.batch, design)
@@ -328,11 +330,11 @@ def _check_unchanged(
     # The message is the same for a campaign that `by` may not read, so that it reveals no design.
     if not may_read(existing, by) or not same or stored(existing) != stored(new):
         raise DesignError(
-            f"a campaign called {existing.name!r} has another design; choose a new name"
+            f"a campaign called {existing.name!r} has another design; choose a new name", "name"
         )
     if settings_differ(existing, settings):
         wrong = f"campaign {existing.name!r} exists with another deadline, guideline or the like"
-        raise DesignError(f"{wrong}; change it on its page, or by set_campaign")
+        raise DesignError(f"{wrong}; change it on its page, or by set_campaign", "name")
     return _count_created(existing, unchanged=True)
 
 
@@ -346,7 +348,9 @@ def _count_created(campaign: Campaign, unchanged: bool = False) -> CreatedCampai
 def _check_name(name: str) -> None:
     longest = Campaign._meta.get_field("name").max_length or 0
     if not name.strip() or len(name) > longest:
-        raise DesignError(f"its name is blank or longer than {longest} characters; choose another")
+        raise DesignError(
+            f"its name is blank or longer than {longest} characters; choose another", "name"
+        )
 
 
 def _protocol_reading(protocol: Protocol, design: Design) -> Protocol:
@@ -355,7 +359,7 @@ def _protocol_reading(protocol: Protocol, design: Design) -> Protocol:
         return protocol.read_as(design.points or "")
     except KeyError as error:
         wrong = f"option points does not apply to {protocol.name}"
-        raise DesignError(f"{wrong}; leave it out") from error
+        raise DesignError(f"{wrong}; leave it out", "points") from error
 
 
 def _check_options(protocol: Protocol, design: Design) -> None:
@@ -363,7 +367,7 @@ def _check_options(protocol: Protocol, design: Design) -> None:
     try:
         asked = schema_of(protocol, design.variables, design.categories)
     except UnknownVariableError as error:
-        raise DesignError(f"{error}; see the protocol's variables") from error
+        raise DesignError(f"{error}; see the protocol's variables", "variables") from error
     idle = {
         "categories": design.categories and asked.variable("category") is None,
         "sampling": design.sampling in ("own", "shared") and not protocol.sampled,
@@ -372,10 +376,13 @@ def _check_options(protocol: Protocol, design: Design) -> None:
     if protocol.reading == "answers" and design.passages != "all":
         raise DesignError(
             "option passages does not go with points=answers, which shows the whole context of a "
-            "report; leave it out"
+            "report; leave it out",
+            "passages",
         )
     for option in (name for name, means_nothing in idle.items() if means_nothing):
-        raise DesignError(f"option {option} does not apply to {protocol.name}; leave it out")
+        raise DesignError(
+            f"option {option} does not apply to {protocol.name}; leave it out", option
+        )
 
 
 def _check_passages(design: Design) -> None:
@@ -383,10 +390,13 @@ def _check_passages(design: Design) -> None:
     other = Campaign.objects.filter(name=name).first()
     if name and other is None:
         raise DesignError(
-            f"option passages names campaign {name!r}, which does not exist; correct the name"
+            f"option passages names campaign {name!r}, which does not exist; correct the name",
+            "passages",
         )
     if other and schema(other).variable("relevant") is None:
-        raise DesignError(f"campaign {name!r} does not ask which passages are relevant; name one")
+        raise DesignError(
+            f"campaign {name!r} does not ask which passages are relevant; name one", "passages"
+        )
 
 
 def _write_items(

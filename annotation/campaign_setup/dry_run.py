@@ -40,7 +40,7 @@ FEWEST_QUERIES = 10
 """A report gives no interval for fewer queries."""
 
 
-class AssumptionError(ValueError):
+class AssumptionError(DesignError):
     """An assumption is outside its range."""
 
 
@@ -61,10 +61,10 @@ class Assumptions:
     def __post_init__(self) -> None:
         for name in ("kappa", "prevalence"):
             if not 0 < getattr(self, name) < 1:
-                raise AssumptionError(f"{name} is not between 0 and 1; give another number")
+                raise AssumptionError(f"{name} is not between 0 and 1; give another number", name)
         for name in ("icc", "correlation"):
             if not 0 <= getattr(self, name) <= 1:
-                raise AssumptionError(f"{name} is not from 0 to 1; give another number")
+                raise AssumptionError(f"{name} is not from 0 to 1; give another number", name)
 
 
 @dataclass(frozen=True)
@@ -235,10 +235,10 @@ def simulate(
     """
     people = design.raters_per_item if people is None else people
     if not 1 <= people <= MOST_PEOPLE:
-        raise DesignError(f"people are not from 1 to {MOST_PEOPLE}; give another number")
+        raise DesignError(f"people are not from 1 to {MOST_PEOPLE}; give another number", "people")
     campaign = checked_campaign(name, protocol, batch, design)
     if Campaign.objects.filter(name=name).exists():
-        raise DesignError(f"a campaign called {name!r} exists already; choose a new name")
+        raise DesignError(f"a campaign called {name!r} exists already; choose a new name", "name")
     check_references(campaign, design, by)
     check_settings(campaign, settings or CampaignSettings())
     check_practice(campaign, settings or CampaignSettings(), by)
@@ -246,7 +246,9 @@ def simulate(
     drawn = sample_queries(keys, design, splits_before(campaign))
     items = _items(campaign, design, drawn, progress, most)
     if not items:
-        raise DesignError(f"batch {batch.name!r} has nothing for {protocol}; choose another")
+        raise DesignError(
+            f"batch {batch.name!r} has nothing for {protocol}; choose another", "batch"
+        )
     return _summarize(items, drawn, design, people, assumptions or Assumptions())
 
 

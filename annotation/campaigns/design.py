@@ -10,7 +10,14 @@ from datasets.options import Option, options_of
 
 
 class DesignError(ValueError):
-    """An invalid design or setting. The message says what is wrong and what to do."""
+    """An invalid design or setting. The message says what is wrong and what to do.
+
+    `field` is the option, setting or argument at fault, if there is one in particular.
+    """
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 Sampling = Literal["own", "shared", "all"]
@@ -135,21 +142,29 @@ class Design:
         for option in options_of(Design):
             _check(option, getattr(self, option.field))
         if not 1 <= self.raters_per_item <= 1000:
-            raise DesignError("raters per item is not from 1 to 1000; give another number")
+            raise DesignError(
+                "raters per item is not from 1 to 1000; give another number", "raters_per_item"
+            )
         if not self.per_passage:
-            raise DesignError("option per_passage is 0; give 1 or more")
+            raise DesignError("option per_passage is 0; give 1 or more", "per_passage")
         for name in ("overlap", "human_share"):
             if not 0 < getattr(self, name) <= 1:
                 raise DesignError(
-                    f"{name.replace('_', ' ')} is not above 0 and up to 1; correct it"
+                    f"{name.replace('_', ' ')} is not above 0 and up to 1; correct it", name
                 )
         if min(self.development, self.audit) < 0 or self.development + self.audit >= 1:
-            raise DesignError("development and audit leave nothing for evaluation; give less")
+            raise DesignError(
+                "development and audit leave nothing for evaluation; give less", "development"
+            )
         if self.prerequisite and (self.development or self.audit):
-            raise DesignError("the roles of queries are those of the prerequisite; leave them out")
+            raise DesignError(
+                "the roles of queries are those of the prerequisite; leave them out", "development"
+            )
         named = self.passages.startswith("relevant:") and self.passages != "relevant:"
         if self.passages not in ("all", "relevant") and not named:
-            raise DesignError("option passages is all, relevant or relevant:CAMPAIGN; correct it")
+            raise DesignError(
+                "option passages is all, relevant or relevant:CAMPAIGN; correct it", "passages"
+            )
 
     def options(self) -> dict[str, Any]:
         """Return the options as they are stored with the campaign."""
@@ -173,7 +188,7 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
             known = ", ".join(sorted(options))
             raise DesignError(f"option {pair!r} is not K=V with K one of {known}; correct it")
         if name in found:
-            raise DesignError(f"option {name} is given twice; keep one")
+            raise DesignError(f"option {name} is given twice; keep one", name)
         found[name] = _read(options[name], value)
     return found
 
@@ -188,19 +203,21 @@ def _read(option: Option, value: str) -> Any:
     if option.kind == "several":
         words = tuple(word.strip() for word in value.split(",") if word.strip())
         if not words:
-            raise DesignError(f"option {option.name} {NO_LIST}")
+            raise DesignError(f"option {option.name} {NO_LIST}", option.name)
         return words
     if option.kind == "whole":
         if not value.isdecimal() or int(value) > LARGEST:
-            raise DesignError(f"option {option.name} is a whole number; {value!r} is none")
+            raise DesignError(
+                f"option {option.name} is a whole number; {value!r} is none", option.name
+            )
         return int(value)
     if option.kind == "number":
         try:
             return float(value)
         except ValueError:
-            raise DesignError(_no_share(option, value)) from None
+            raise DesignError(_no_share(option, value), option.name) from None
     if option.name in NAMES and not value:
-        raise DesignError(_no_name(option))
+        raise DesignError(_no_name(option), option.name)
     return value
 
 
@@ -208,15 +225,17 @@ def _check(option: Option, value: Any) -> None:
     """Check the value of an option. Raises DesignError."""
     if option.kind == "several":
         if len(set(value)) < len(value) or any(not 0 < len(w) <= LONGEST_CODE for w in value):
-            raise DesignError(f"option {option.name} {NO_LIST}")
+            raise DesignError(f"option {option.name} {NO_LIST}", option.name)
     elif option.kind == "number":
         if not 0 <= value < 1:
-            raise DesignError(_no_share(option, value))
+            raise DesignError(_no_share(option, value), option.name)
     elif option.values and value is not None and value not in option.values:
         one_of = ", ".join(option.values)
-        raise DesignError(f"option {option.name} is one of {one_of}; {value!r} is none")
+        raise DesignError(
+            f"option {option.name} is one of {one_of}; {value!r} is none", option.name
+        )
     elif option.name in NAMES and value and not value.strip():
-        raise DesignError(_no_name(option))
+        raise DesignError(_no_name(option), option.name)
 
 
 def _no_share(option: Option, value: object) -> str:

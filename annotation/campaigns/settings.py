@@ -65,7 +65,7 @@ def read_deadline(text: str) -> datetime:
         moment = datetime.combine(day, END_OF_DAY)
     if moment is None:
         form = "2026-12-31 or 2026-12-31T17:00+01:00"
-        raise DesignError(f"deadline {text!r} is not a time; write it as {form}")
+        raise DesignError(f"deadline {text!r} is not a time; write it as {form}", "deadline")
     return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
 
 
@@ -73,21 +73,26 @@ def check_settings(campaign: Campaign, settings: CampaignSettings) -> None:
     """Check settings by themselves and for this campaign, stored or not. Raises DesignError."""
     if settings.deadline is not None and not 2000 <= settings.deadline.year <= 9998:
         # At the calendar's edge, a change of time zone would make the row unreadable.
-        raise DesignError("the deadline is not in the years 2000 to 9998; correct it")
+        raise DesignError("the deadline is not in the years 2000 to 9998; correct it", "deadline")
     if settings.language and not _LANGUAGE.fullmatch(settings.language):
         raise DesignError(
-            f"language {settings.language!r} is not a tag such as en or pt-BR; correct it"
+            f"language {settings.language!r} is not a tag such as en or pt-BR; correct it",
+            "language",
         )
     if settings.guideline is not None and len(settings.guideline) > LONGEST_GUIDELINE:
-        raise DesignError(f"the guideline is longer than {LONGEST_GUIDELINE} characters; cut it")
+        raise DesignError(
+            f"the guideline is longer than {LONGEST_GUIDELINE} characters; cut it", "guideline"
+        )
     if settings.guideline and "\0" in settings.guideline:
-        raise DesignError("the guideline contains a NUL character; remove it")
+        raise DesignError("the guideline contains a NUL character; remove it", "guideline")
     if settings.gold_every is not None and not (
         settings.gold_every == 0 or 2 <= settings.gold_every <= 999
     ):
-        raise DesignError("gold every is 0, for never, or from 2 to 999; give another number")
+        raise DesignError(
+            "gold every is 0, for never, or from 2 to 999; give another number", "gold_every"
+        )
     if settings.qualify is not None and not 0 < settings.qualify <= 1:
-        raise DesignError("qualify is not above 0 and up to 1; correct it")
+        raise DesignError("qualify is not above 0 and up to 1; correct it", "qualify")
     if settings.practice_of:
         _check_practice(campaign, settings.practice_of)
 
@@ -96,12 +101,17 @@ def _check_practice(campaign: Campaign, name: str) -> None:
     other = Campaign.objects.filter(name=name).first()
     if other is None:
         raise DesignError(
-            f"practice names campaign {name!r}, which does not exist; correct the name"
+            f"practice names campaign {name!r}, which does not exist; correct the name",
+            "practice_of",
         )
     if other.pk == campaign.pk:
-        raise DesignError("a campaign's own practice comes first by itself; leave its name out")
+        raise DesignError(
+            "a campaign's own practice comes first by itself; leave its name out", "practice_of"
+        )
     if not other.items.filter(use=Item.Use.PRACTICE).exists():
-        raise DesignError(f"campaign {name!r} has no practice items; give it some by set_known")
+        raise DesignError(
+            f"campaign {name!r} has no practice items; give it some by set_known", "practice_of"
+        )
 
 
 def apply_settings(
@@ -161,11 +171,12 @@ def _store_guideline_version(campaign: Campaign, text: str, user: User | None) -
     )
 
 
-def check_named(where: str, name: str, by: User | None) -> None:
-    """Check that `by` may read the campaign of this name, if any. Raises DesignError."""
+def check_named(field: str, name: str, by: User | None) -> None:
+    """Check that `by` may read the campaign that a field names, if any. Raises DesignError."""
     if name and by is not None and not readable(by).filter(name=name).exists():
+        where = "practice" if field == "practice_of" else f"option {field}"
         raise DesignError(
-            f"{where} names campaign {name!r}, which does not exist; correct the name"
+            f"{where} names campaign {name!r}, which does not exist; correct the name", field
         )
 
 
@@ -173,7 +184,7 @@ def check_practice(campaign: Campaign, settings: CampaignSettings, by: User | No
     """Check the access to a campaign named for practice, unless it is the current one."""
     current = campaign.practice_of.name if campaign.practice_of else ""
     if settings.practice_of != current:
-        check_named("practice", settings.practice_of or "", by)
+        check_named("practice_of", settings.practice_of or "", by)
 
 
 def may_read(campaign: Campaign, by: User | None) -> bool:
@@ -206,7 +217,9 @@ def change(
         if is_open is not None:
             locked.is_open = is_open
             if is_open and not locked.takes_answers:
-                raise DesignError("its deadline is past; give a later one, or remove it")
+                raise DesignError(
+                    "its deadline is past; give a later one, or remove it", "deadline"
+                )
             locked.save(update_fields=["is_open"])
         _record_change(locked, before, was_open)
     campaign.refresh_from_db()

@@ -115,11 +115,15 @@ def check_prerequisite(protocol: Protocol, batch: Batch, design: Design) -> None
     Raises DesignError unless the prerequisite exists, and has this batch and a suitable protocol.
     """
     if design.sampling == "own" and not design.prerequisite:
-        raise DesignError("option sampling=own needs earlier answers; give a prerequisite too")
+        raise DesignError(
+            "option sampling=own needs earlier answers; give a prerequisite too", "sampling"
+        )
     if design.strata:
         _check_strata(protocol, design)
     if design.gate and not (design.prerequisite and protocol.name == "grounded-answer"):
-        raise DesignError("option gate is for a second round of grounded-answer; leave it out")
+        raise DesignError(
+            "option gate is for a second round of grounded-answer; leave it out", "gate"
+        )
     if design.prerequisite:
         _check_campaign(protocol, batch, design.prerequisite)
         _check_turn(protocol, design)
@@ -127,28 +131,40 @@ def check_prerequisite(protocol: Protocol, batch: Batch, design: Design) -> None
 
 def _check_campaign(protocol: Protocol, batch: Batch, name: str) -> None:
     if protocol.name not in RULES:
-        raise DesignError(f"option prerequisite does not apply to {protocol.name}; leave it out")
+        raise DesignError(
+            f"option prerequisite does not apply to {protocol.name}; leave it out", "prerequisite"
+        )
     first = Campaign.objects.filter(name=name).first()
     if first is None:
-        raise DesignError(f"option prerequisite names campaign {name!r}, which does not exist")
+        raise DesignError(
+            f"option prerequisite names campaign {name!r}, which does not exist", "prerequisite"
+        )
     if first.batch_id != batch.pk:
-        raise DesignError(f"campaign {name!r} is over another batch; name one over {batch.name!r}")
+        raise DesignError(
+            f"campaign {name!r} is over another batch; name one over {batch.name!r}", "prerequisite"
+        )
     fit = RULES[protocol.name].after
     if first.protocol not in fit:
         wrong = f"{protocol.name} follows {' or '.join(fit)}, and campaign {name!r} is"
-        raise DesignError(f"{wrong} {first.protocol}; name another")
+        raise DesignError(f"{wrong} {first.protocol}; name another", "prerequisite")
 
 
 def _check_turn(protocol: Protocol, design: Design) -> None:
     """Check that a campaign after written answers either revises or validates them."""
     if protocol.written and len({"action", "grounded"} & set(design.variables)) != 1:
         choices = "either action, for a second round, or grounded, to validate the answers"
-        raise DesignError(f"option prerequisite needs option variables with {choices}; change it")
+        raise DesignError(
+            f"option prerequisite needs option variables with {choices}; change it", "prerequisite"
+        )
 
 
 def _check_strata(protocol: Protocol, design: Design) -> None:
     shared = protocol.sampled and design.prerequisite and design.sampling in (None, "shared")
     if not shared:
-        raise DesignError("option strata is for a shared sample with a prerequisite; leave it out")
+        raise DesignError(
+            "option strata is for a shared sample with a prerequisite; leave it out", "strata"
+        )
     if not Rater.objects.filter(name=design.strata, kind=Rater.Kind.JUDGE).exists():
-        raise DesignError(f"option strata names judge {design.strata!r}, which does not exist")
+        raise DesignError(
+            f"option strata names judge {design.strata!r}, which does not exist", "strata"
+        )

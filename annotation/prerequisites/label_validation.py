@@ -74,14 +74,20 @@ def check_validates(protocol: Protocol, batch: Batch, design: Design) -> None:
         return
     if protocol.listed:
         own = "people write their points before they see others"
-        raise DesignError(f"option validates does not go with {protocol.name}: {own}; leave it out")
+        raise DesignError(
+            f"option validates does not go with {protocol.name}: {own}; leave it out", "validates"
+        )
     judge, source = parse_validates(design.validates)
     if not Rater.objects.filter(name=judge, kind=Rater.Kind.JUDGE).exists():
         advice = "create it with create_judge, or import its labels into a campaign first"
-        raise DesignError(f"option validates names judge {judge!r}, which does not exist; {advice}")
+        raise DesignError(
+            f"option validates names judge {judge!r}, which does not exist; {advice}", "validates"
+        )
     if design.prerequisite and protocol.sampled and design.sampling != "all":
         reason = "the judge may not have been asked the units sampled for people; use sampling=all"
-        raise DesignError(f"option validates does not go with a prerequisite here: {reason}")
+        raise DesignError(
+            f"option validates does not go with a prerequisite here: {reason}", "validates"
+        )
     if source:
         _check_source(protocol, batch, design, source)
 
@@ -89,10 +95,14 @@ def check_validates(protocol: Protocol, batch: Batch, design: Design) -> None:
 def _check_source(protocol: Protocol, batch: Batch, design: Design, name: str) -> None:
     source = Campaign.objects.filter(name=name).first()
     if source is None:
-        raise DesignError(f"option validates names campaign {name!r}, which does not exist")
+        raise DesignError(
+            f"option validates names campaign {name!r}, which does not exist", "validates"
+        )
     if (source.batch_id, source.protocol) != (batch.pk, protocol.name):
         wrong = f"campaign {name!r} is over another batch or protocol"
-        raise DesignError(f"{wrong}; name one of {protocol.name} over {batch.name!r}")
+        raise DesignError(f"{wrong}; name one of {protocol.name} over {batch.name!r}", "validates")
     variables = schema_of(protocol, design.variables, design.categories).variables
     if schema(source).variables != variables:
-        raise DesignError(f"campaign {name!r} asks other variables; give both the same")
+        raise DesignError(
+            f"campaign {name!r} asks other variables; give both the same", "validates"
+        )

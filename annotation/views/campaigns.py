@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.campaign_setup.creation import create_once
-from annotation.campaign_setup.dry_run import AssumptionError, DryRun, sentences, simulate
+from annotation.campaign_setup.dry_run import DryRun, sentences, simulate
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
 from annotation.campaigns.settings import CampaignSettings, change
@@ -96,7 +96,7 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
         created = create_once(
             form.cleaned_data["name"], form.protocol.name, form.batch, design, settings, form.user
         )
-    except (DesignError, AssumptionError) as error:
+    except DesignError as error:
         add_design_error(form, error)
         return _render_new(request, form, status=422)
     return redirect("campaign", created.campaign.pk)
@@ -116,7 +116,7 @@ def _campaign_form(request: HttpRequest, task_form: TaskForm) -> CampaignForm:
 
 
 def _preview(form: CampaignForm) -> DryRun:
-    """Carry out a dry run. Raises DesignError or AssumptionError."""
+    """Carry out a dry run. Raises DesignError."""
     data = form.cleaned_data
     return simulate(
         data["name"],

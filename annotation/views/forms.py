@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
-from annotation.campaigns.design import Design, read_pairs
+from annotation.campaigns.design import Design, DesignError, read_pairs
 from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, read_deadline
 from annotation.gold.scoring import MAX_ADMISSION_REASON
 from annotation.imports.gold import Known, set_known
@@ -34,46 +33,10 @@ from datasets.options import options_of
 from datasets.rows import InputError
 from datasets.text import as_sentence
 
-OPTION_NAME = re.compile(r"^option ([a-z_]+)")
-FIELD_BY_START: Mapping[str, str] = {
-    "a campaign called": "name",
-    "its name": "name",
-    "raters per item": "raters_per_item",
-    "overlap": "overlap",
-    "human share": "human_share",
-    "development and audit": "development",
-    "the roles of queries": "development",
-    "deadline": "deadline",
-    "its deadline": "deadline",
-    "the deadline": "deadline",
-    "language": "language",
-    "the guideline": "guideline",
-    "gold every": "gold_every",
-    "practice names": "practice_of",
-    "a campaign's own practice": "practice_of",
-    "qualify": "qualify",
-    "people are": "people",
-    "kappa is": "kappa",
-    "prevalence is": "prevalence",
-    "icc is": "icc",
-    "correlation is": "correlation",
-}
 
-
-def find_field(error: Exception, fields: Iterable[str]) -> str | None:
-    """Return the field that an error names, or None if the form has no such field."""
-    message = str(error)
-    if option := OPTION_NAME.match(message):
-        name = option[1]
-    else:
-        starts = (field for start, field in FIELD_BY_START.items() if message.startswith(start))
-        name = next(starts, "")
-    return name if name in set(fields) else None
-
-
-def add_design_error(form: forms.Form, error: Exception) -> None:
-    """Add an error of the design or the settings to the field that it names."""
-    form.add_error(find_field(error, form.fields), as_sentence(error))
+def add_design_error(form: forms.Form, error: DesignError) -> None:
+    """Add an error of the design or the settings to its field, or to the form if it has none."""
+    form.add_error(error.field if error.field in form.fields else None, as_sentence(error))
 
 
 class SettingsForm(forms.Form):

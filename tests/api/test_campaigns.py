@@ -139,6 +139,23 @@ def test_a_design_that_cannot_be_is_refused_as_by_the_command(
     assert not Campaign.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("field", "more"),
+    [
+        ("overlap", {"overlap": 0}),
+        ("deadline", {"deadline": "soon"}),
+        ("options.validates", {"options": {"validates": "nobody"}}),
+        ("options.development", {"options": {"development": 0.6, "audit": 0.6}}),
+        ("assumptions.kappa", {"assumptions": {"kappa": 0}}),
+    ],
+)
+def test_a_problem_of_the_design_names_the_field_at_fault(
+    rita: Script, field: str, more: dict[str, Any]
+) -> None:
+    (problem,) = assert_told(rita.post("campaigns/rehearsal/", NEW | more), 422)
+    assert problem["field"] == field
+
+
 def test_a_list_is_paged_in_the_order_of_names(rita: Script) -> None:
     for name in ("c2", "c1", "c3"):
         rita.post("campaigns/", NEW | {"name": name})

@@ -85,7 +85,7 @@ class Command(BaseCommand):
                 made = create_campaign(
                     options["name"], options["protocol"], batch, design, tick, settings
                 )
-        except (DesignError, AssumptionError) as error:
+        except DesignError as error:
             raise CommandError(f"Campaign {options['name']!r}: {error}.") from error
         what = "Nothing to do: it exists already" if made.unchanged else "Created"
         self.say(

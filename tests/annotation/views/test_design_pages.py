@@ -125,6 +125,23 @@ class TestNew:
         assert said in answer.content.decode()
         assert Campaign.objects.count() == 1
 
+    @pytest.mark.parametrize(
+        ("field", "sent"),
+        [
+            ("name", {"name": "Pilot"}),
+            ("overlap", {"overlap": "0"}),
+            ("development", {"development": "0.6", "audit": "0.6"}),
+            ("deadline", {"deadline": "soon"}),
+            ("validates", {"validates": "nobody"}),
+            ("kappa", {"kappa": "2"}),
+        ],
+    )
+    def test_an_error_of_the_design_appears_at_its_field(
+        self, rita: Client, field: str, sent: dict[str, str]
+    ) -> None:
+        answer = rita.post(NEW, {**FORM, **sent, "dry": "1"})
+        assert list(answer.context["form"].errors) == [field]
+
     def test_an_assumption_that_cannot_be_is_marked(self, rita: Client) -> None:
         answer = rita.post(NEW, {**FORM, "dry": "1", "kappa": "2"})
         assert answer.status_code == 422
