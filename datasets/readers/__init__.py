@@ -1,7 +1,7 @@
-"""The registry of file formats that batches are read from: one module and one line for each.
+"""The registry of file formats that batches are read from, with one module for each format.
 
-A reader is a module with `SUMMARY` (one line for `--help`), `recognises(path, first)` for a folder
-(`first` is None) or a file and the object on its first line, and `read(paths, notes)`.
+A reader is a module with `SUMMARY` (one line for `--help`), `recognises(path, first)` and
+`read(paths, notes)`. `first` is the object on a file's first line, and None for a folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["READERS", "Reader", "read", "recognise"]
 
 
 class Reader(Protocol):
-    """What a module under this package offers."""
+    """The interface of each reader module."""
 
     SUMMARY: str
 
@@ -27,7 +27,7 @@ class Reader(Protocol):
     def read(self, paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]: ...
 
 
-# Asked in this order: a foreign format's first line may look native too.
+# Tried in this order, since the first line of another format may look native, too.
 READERS: Mapping[str, Reader] = {
     "crux": crux,
     "clapnq": clapnq,
@@ -38,10 +38,10 @@ READERS: Mapping[str, Reader] = {
 
 
 def recognise(paths: Sequence[Path]) -> str:
-    """The name of the format that the files are in, by their first lines or a folder's layout.
+    """Return the name of the files' format, by their first lines or a folder's layout.
 
-    Files are taken together, since CRUX's passages alone would pass for native queries. Raises
-    InputError where a first line cannot be read or no reader knows one of the files.
+    All files are considered together, since CRUX's passages alone would pass for native queries.
+    Raises InputError if a first line cannot be read, or if no reader recognises any of the files.
     """
     firsts = [(path, _first(path)) for path in paths]
     for name, reader in READERS.items():
@@ -58,10 +58,10 @@ def recognise(paths: Sequence[Path]) -> str:
 def read(
     paths: Sequence[Path], format: str | None = None, notes: ReadNotes | None = None
 ) -> Iterator[Located]:
-    """The queries of the files, which make one batch, each with its place.
+    """Yield the queries of the files, which form one batch, each with its place.
 
-    Raises InputError for a format that is not recognised or not known, and while iterating for
-    anything in a file that cannot be taken.
+    Raises InputError for a format that is unknown or not recognised, and while iterating for
+    anything in a file that cannot be loaded.
     """
     name = format or recognise(paths)
     if name not in READERS:

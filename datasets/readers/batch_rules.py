@@ -1,6 +1,6 @@
-"""Rules across the lines of a batch, checked while the rows pass.
+"""Rules that hold across the lines of a batch, checked while its lines are read.
 
-Memory grows with identifiers and digests, never with texts.
+Memory grows with the number of identifiers, and not with the length of texts.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from datasets.rows import InputError, KeyPoint, Located, Passage, Place, Query, 
 
 
 class BatchRules:
-    """Feed it every row with `add`, then call `finish` once.
+    """Checks every query given to `add`, and the whole batch in `finish`.
 
-    `add` raises InputError for an identifier that stands twice and for a passage that stands with
-    two texts, naming both places; `finish` for a key point whose passage is nowhere. Warnings go
-    to `notes`: identifiers that nearly collide, passage ids that no passage has.
+    `add` raises InputError for an identifier that occurs twice and for a passage with two texts,
+    naming both places. `finish` raises it for a key point whose passage is not in the batch.
+    Warnings go to `notes`: identifiers that are nearly equal, and unknown passage ids.
     """
 
     def __init__(self, notes: ReadNotes) -> None:
@@ -28,7 +28,7 @@ class BatchRules:
             for what in ("query", "question", "passage", "key point", "report")
         }
         self._digests: dict[str, bytes] = {}
-        self._owed: list[tuple[str, str, Place]] = []
+        self._unresolved: list[tuple[str, str, Place]] = []
         self._mentions = _Mentions(notes)
 
     def add(self, located: Located) -> None:
@@ -44,11 +44,11 @@ class BatchRules:
                 self._ids["key point"].add(own.id, place)
         for point in query.key_points:
             self._ids["key point"].add(point.id, place)
-            self._owe(point, place)
+            self._add_reference(point, place)
         self._mentions.add(query, place, self._digests)
 
     def finish(self) -> None:
-        for key_point, passage, place in self._owed:
+        for key_point, passage, place in self._unresolved:
             if passage not in self._digests:
                 raise InputError(
                     place,
@@ -72,9 +72,9 @@ class BatchRules:
             )
         self._ids["passage"].add_again(passage.id, place)
 
-    def _owe(self, point: KeyPoint, place: Place) -> None:
+    def _add_reference(self, point: KeyPoint, place: Place) -> None:
         if point.passage not in self._digests:
-            self._owed.append((point.id, point.passage, place))
+            self._unresolved.append((point.id, point.passage, place))
 
 
 class _Identifiers:
@@ -84,20 +84,20 @@ class _Identifiers:
         self.what = what
         self.places: dict[str, Place] = {}
         self._folded: dict[str, str] = {}
-        self._near = Tally(notes, f"more {what} ids differ in case, blanks or Unicode form only")
+        self._near = Tally(notes, f"more {what} ids differ only in case, blanks or Unicode form")
 
     def add(self, value: str, place: Place) -> None:
         before = self.places.get(value)
         if before is not None:
             raise InputError(
                 place,
-                f"the {self.what} id {shown(value)} stands already at {before}",
+                f"the {self.what} id {shown(value)} is already used at {before}",
                 "give each its own id",
             )
         self.add_again(value, place)
 
     def add_again(self, value: str, place: Place) -> None:
-        """Adds an identifier that may stand before."""
+        """Add an identifier that may have occurred before."""
         if value in self.places:
             return
         self.places[value] = place
@@ -105,7 +105,7 @@ class _Identifiers:
         if near != value:
             self._near.add(
                 f"{place}: the {self.what} id {shown(value)} differs from {shown(near)} at "
-                f"{self.places[near]} in case, blanks or Unicode form only"
+                f"{self.places[near]} only in case, blanks or Unicode form"
             )
 
     def finish(self) -> None:
@@ -113,7 +113,7 @@ class _Identifiers:
 
 
 class _Mentions:
-    """Passage ids in contexts, citations and rankings; the passage itself may come on any line."""
+    """Passage ids in contexts, citations and rankings; the passage may be on any line."""
 
     def __init__(self, notes: ReadNotes) -> None:
         self._notes = notes
@@ -147,9 +147,7 @@ class _Mentions:
                 tally.add(f"{place}: {what} names {_passages(missing)} not in the batch")
         tally.finish()
         if unknown:
-            self._notes.warnings.append(
-                f"in all, {len(unknown)} passage ids are named that are not in the batch"
-            )
+            self._notes.warnings.append(f"in all, {len(unknown)} passage ids are not in the batch")
 
 
 def _passages(missing: list[str]) -> str:
@@ -159,7 +157,7 @@ def _passages(missing: list[str]) -> str:
 
 
 def folded(value: str) -> str:
-    """An identifier without case, surplus blanks and Unicode form: equal ones nearly collide."""
+    """Return an identifier without case, surplus blanks and differences of Unicode form."""
     plain = value.lower() if value.isascii() else _folded_form(value)
     return " ".join(plain.split())
 

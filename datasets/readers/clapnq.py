@@ -1,7 +1,7 @@
 """Reader of CLAPnq's annotated JSON Lines: a question, its passage in sentences, people's answers.
 
-Answers are kept verbatim, unusable ones too. The flag `non_consecutive` is kept in `meta` as
-released, although it is wrong for the second round: recompute it from the sentences' positions.
+Answers are kept verbatim, including unusable ones. The flag `non_consecutive` is kept in `meta` as
+released, although it is wrong for the second round: compute it from the positions of sentences.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from datasets.rows import Located, Passage, Place, Query, ReadNotes, Reference
 SUMMARY = "CLAPnq: annotated JSON Lines with input, passages and output"
 
 NO_ANSWER = ("", "NA", ".")
-"""What stands, without its blanks, where an annotator wrote no answer."""
+"""The texts, without blanks around them, of annotators who wrote no answer."""
 
-_TAKEN = ("id", "input", "passages", "output")
+_KEYS = ("id", "input", "passages", "output")
 
 
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
@@ -28,10 +28,10 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
-    """Each line of the files as a query with its passages and references, no report.
+    """Yield each line of the files as a query with its passages and references.
 
-    Raises InputError for a line that lacks a key or has a value of another type. Passages whose
-    sentences are not verbatim in their text are kept, and counted in a warning.
+    Raises InputError for a missing key or a value of the wrong type. Passages whose sentences are
+    not verbatim in their text are kept, and counted in a warning.
     """
     stray = 0
     for path in paths:
@@ -42,7 +42,7 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
             yield Located(query, place)
     if stray:
         notes.warnings.append(
-            f"the sentences of {stray} passages do not stand verbatim and in order in their text"
+            f"the sentences of {stray} passages are not verbatim and in order in their text"
         )
 
 
@@ -54,7 +54,7 @@ def _query(fields: Fields) -> Query:
         text=fields.filled("input"),
         passages=tuple(_passage(each, f"{name}:p{n}") for n, each in enumerate(passages, 1)),
         references=tuple(_reference(each) for each in fields.objects("output", "output")),
-        meta={k: v for k, v in fields.raw.items() if k not in _TAKEN} or None,
+        meta={k: v for k, v in fields.raw.items() if k not in _KEYS} or None,
     )
 
 

@@ -1,9 +1,9 @@
 """Reader of CRUX's labelling files: reports with their questions, TREC runs, and passages.
 
-One topic is one query. A report's retrieval setting is the prefix of its topic in `qid`, and is
-given nowhere else. What was judged is `response`; `report` is what people wrote. A report id that
-occurs twice in files that were named one by one is an error. In a folder the file with most
-reports counts first, and a file that gives other texts to its ids is left out whole.
+One topic is one query. A report's retrieval setting is the prefix of its topic in `qid`, and
+nowhere else. `response` is the text that was judged, and `report` is what people wrote. A report id
+that occurs twice in files that are named one by one is an error. In a folder the file with most
+reports comes first, and a file with other texts under the same ids is skipped.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from datasets.rows import (
 
 ANNOTATIONS = "annotations"
 
-_TAKEN = ("qid", "topic", "questions", "docids", "report", "response")
+_KEYS = ("qid", "topic", "questions", "docids", "report", "response")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a labelling file. `questions` keep their nulls, since positions number them."""
+    """A line of a labelling file. `questions` keep nulls, since their positions number them."""
 
     id: str
     topic: str
@@ -50,22 +50,22 @@ class Record:
 
 @dataclass
 class Files:
-    """The files by what they hold; `reports` has the records of one file per entry."""
+    """The files by their content; each entry of `reports` holds the records of one file."""
 
     runs: list[Path] = field(default_factory=list)
     passages: list[Path] = field(default_factory=list)
     reports: list[list[Record]] = field(default_factory=list)
 
-    def only_once(self) -> list[Record]:
-        """All records. Raises InputError for a report id that stands twice."""
+    def unique_records(self) -> list[Record]:
+        """Return all records. Raises InputError for a report id that occurs twice."""
         return list(_by_id(record for each in self.reports for record in each).values())
 
 
 def sort_files(paths: Sequence[Path], notes: ReadNotes) -> Files:
-    """Sorts files by their first lines. A folder stands for what lies in it and one level below.
+    """Sort files by their first lines. A folder stands for its files and those one level below.
 
-    Raises InputError for a named file that is of no known kind; in a folder it is left out with a
-    warning. Annotations are not material, and are left out without one.
+    Raises InputError for a named file of an unknown kind. In a folder such a file is skipped with a
+    warning, and annotations without one, since they are not part of a batch.
     """
     files = Files()
     for path in paths:
@@ -78,34 +78,34 @@ def sort_files(paths: Sequence[Path], notes: ReadNotes) -> Files:
     if not files.reports:
         raise InputError(
             Place(str(paths[0])),
-            "no file with CRUX reports is among those given",
-            "name the labelling file too, such as oracle.jsonl",
+            "none of the files holds CRUX reports",
+            "name the labelling file, too, such as oracle.jsonl",
         )
     return files
 
 
-def take_from_folder(files: Files, notes: ReadNotes) -> list[Record]:
-    """The records of a folder, in which some files may repeat the ids of others.
+def folder_records(files: Files, notes: ReadNotes) -> list[Record]:
+    """Return the records of a folder, in which some files may repeat the ids of others.
 
-    The file with most reports comes first: it is the one that holds all settings, which the others
-    repeat without prefix. A file that has another text under an id already taken is left out whole.
+    The file with most reports comes first: it holds all settings, and the others repeat them
+    without prefix. A file that has another text under a known id is skipped.
     """
-    taken: dict[str, Record] = {}
+    by_id: dict[str, Record] = {}
     for each in sorted(files.reports, key=lambda each: (-len(each), each[0].place.file)):
         own = _by_id(each)
-        clash = next((r for r in each if taken.get(r.id, r).response != r.response), None)
+        clash = next((r for r in each if by_id.get(r.id, r).response != r.response), None)
         if clash is not None:
             notes.skip("reports of files that repeat other reports' ids", len(each))
             notes.warnings.append(
-                f"{clash.place}: the report id {shown(clash.id)} stands with another text at "
-                f"{taken[clash.id].place}; all {len(each)} reports of the file were left out"
+                f"{clash.place}: the report id {shown(clash.id)} has another text at "
+                f"{by_id[clash.id].place}; all {len(each)} reports of the file were left out"
             )
             continue
-        repeats = len(own.keys() & taken.keys())
+        repeats = len(own.keys() & by_id.keys())
         if repeats:
-            notes.skip("reports that stand twice", repeats)
-        taken = own | taken
-    return list(taken.values())
+            notes.skip("repeated reports", repeats)
+        by_id = own | by_id
+    return list(by_id.values())
 
 
 def _within(folder: Path) -> list[Path]:
@@ -138,19 +138,19 @@ def _reports(path: Path) -> Iterator[Record]:
             documents=ranked(fields, "docids"),
             reference=fields.optional_string("report"),
             response=fields.string("response"),
-            meta={k: v for k, v in raw.items() if k not in _TAKEN} or None,
+            meta={k: v for k, v in raw.items() if k not in _KEYS} or None,
             place=fields.place,
         )
 
 
-def _by_id(found: Iterable[Record]) -> dict[str, Record]:
+def _by_id(records: Iterable[Record]) -> dict[str, Record]:
     by_id: dict[str, Record] = {}
-    for record in found:
+    for record in records:
         before = by_id.setdefault(record.id, record)
         if before is not record:
             raise InputError(
                 record.place,
-                f"the report id {shown(record.id)} stands already at {before.place}",
+                f"the report id {shown(record.id)} is already used at {before.place}",
                 "name only the files whose reports were judged",
             )
     return by_id
@@ -158,7 +158,7 @@ def _by_id(found: Iterable[Record]) -> dict[str, Record]:
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One retrieved document. Rank and score are left out: CRUX's say nothing."""
+    """One retrieved document. Ranks and scores are ignored, since CRUX's are meaningless."""
 
     topic: str
     document: str
@@ -167,7 +167,7 @@ class RunLine:
 
 
 def run_lines(path: Path) -> Iterator[RunLine]:
-    """The lines of a run file in their order. Raises InputError for one without six columns."""
+    """Yield the lines of a run file. Raises InputError for a line without six columns."""
     for number, line in lines(path):
         columns, place = line.split(), Place(str(path), number)
         if len(columns) != 6:
@@ -180,9 +180,9 @@ def run_lines(path: Path) -> Iterator[RunLine]:
 
 
 def rankings(paths: Iterable[Path]) -> dict[str, dict[str, list[str]]]:
-    """topic -> tag -> documents, ranked by the order of the lines.
+    """Return documents by topic and tag, ranked by the order of the lines.
 
-    Raises InputError for a document that one run names twice for a topic.
+    Raises InputError for a document that one run ranks twice for a topic.
     """
     ranked: dict[str, dict[str, list[str]]] = {}
     seen: dict[tuple[str, str, str], Place] = {}
@@ -192,7 +192,7 @@ def rankings(paths: Iterable[Path]) -> dict[str, dict[str, list[str]]]:
             if before is not line.place:
                 raise InputError(
                     line.place,
-                    f"the document {line.document} stands already at {before} for this topic",
+                    f"the document {line.document} is already ranked at {before} for this topic",
                     "keep its first rank only",
                 )
             ranked.setdefault(line.topic, {}).setdefault(line.tag, []).append(line.document)
@@ -216,19 +216,19 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
-    """The topics in the order in which they first stand, each with its reports and passages.
+    """Yield the topics in the order of their first report, each with its reports and passages.
 
-    Files that are named must agree: a report id that stands twice raises InputError. In a folder, a
-    file that gives other texts to report ids of another file is left out whole, with a warning.
+    Raises InputError for a report id that occurs twice in named files. In a folder, a file with
+    other texts under the report ids of another file is skipped with a warning.
     """
     in_folder = any(path.is_dir() for path in paths)
     files = sort_files(paths, notes)
-    taken = take_from_folder(files, notes) if in_folder else files.only_once()
+    records = folder_records(files, notes) if in_folder else files.unique_records()
     ranked = rankings(files.runs)
-    topics = _topics(taken, set(ranked))
+    topics = _topics(records, set(ranked))
     passages = _passages(files, {topic for topic, _ in topics.values()}, notes)
     drafts: dict[str, _Draft] = {}
-    for record in taken:
+    for record in records:
         topic, setting = topics[record.id]
         drafts.setdefault(topic, _Draft(topic, record)).add(record, setting)
     for topic in ranked.keys() - drafts.keys():
@@ -239,7 +239,7 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
 
 
 class _Draft:
-    """A query while its reports come in; `first` is the record that the others must agree with."""
+    """A query under construction; its other records must agree with the `first` one."""
 
     def __init__(self, topic: str, first: Record) -> None:
         self.topic, self.first = topic, first
@@ -291,14 +291,14 @@ def _system(tag: str) -> str:
     return tag.removeprefix(TAG_PREFIX) or tag
 
 
-def _topics(taken: Sequence[Record], in_runs: set[str]) -> dict[str, tuple[str, str]]:
-    """Report id -> (topic, setting).
+def _topics(records: Sequence[Record], in_runs: set[str]) -> dict[str, tuple[str, str]]:
+    """Return topic and setting by report id.
 
-    Topics and settings may both hold underscores, so a prefix is what stands before another known
-    topic; CRUX's own settings are known where their topics' plain ids are not at hand.
+    Topics and settings may both hold underscores, so a prefix counts as a setting if a known topic
+    follows it. CRUX's own settings are recognised without a known topic.
     """
-    known = in_runs | {record.id for record in taken}
-    return {record.id: _topic(record.id, known, in_runs) for record in taken}
+    known = in_runs | {record.id for record in records}
+    return {record.id: _topic(record.id, known, in_runs) for record in records}
 
 
 def _topic(qid: str, known: set[str], in_runs: set[str]) -> tuple[str, str]:
@@ -316,7 +316,7 @@ def _topic(qid: str, known: set[str], in_runs: set[str]) -> tuple[str, str]:
 
 
 def _passages(files: Files, topics: set[str], notes: ReadNotes) -> dict[str, list[Passage]]:
-    """Topic -> its passages, in file order; those of other topics are counted."""
+    """Return passages by topic, in file order; passages of other topics count as skipped."""
     found: dict[str, list[Passage]] = {}
     seen: dict[str, tuple[Place, str]] = {}
     for path in files.passages:
@@ -337,7 +337,7 @@ def _passages(files: Files, topics: set[str], notes: ReadNotes) -> dict[str, lis
             if before is place:
                 found.setdefault(topic, []).append(passage)
             else:
-                notes.skip("passages that stand twice")
+                notes.skip("repeated passages")
     return found
 
 
@@ -351,7 +351,7 @@ def _compare(
     ranked: Mapping[str, Mapping[str, Sequence[str]]],
     notes: ReadNotes,
 ) -> None:
-    """Warns of runs that are not what the reports of the same setting were written from."""
+    """Warn of runs that differ from the contexts of the same setting's reports."""
     differing: dict[str, int] = {}
     for topic, draft in drafts.items():
         runs = {_system(tag): set(ids) for tag, ids in ranked.get(topic, {}).items()}

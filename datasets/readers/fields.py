@@ -1,4 +1,4 @@
-"""Taking a JSON object apart by known keys; an error names the key and says what to do.
+"""Typed access to the keys of a JSON object; an error names the key and says what to do.
 
 An optional key that is null counts as absent. A boolean is never a number. Strings are kept as
 they are, including blanks around them.
@@ -22,10 +22,10 @@ _DATE_FIRST = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]|$)", re.ASCII)
 
 
 class Fields:
-    """The members of one JSON object that stands at `place`; `of` says which, as in `report 2`.
+    """The members of the JSON object at `place`; `of` names the object, as in `report 2`.
 
-    Raises InputError at once for a value that is no object or, if `known` is given, for a key
-    outside it. Each method takes one key and raises InputError where its value is of another type.
+    Raises InputError for a value that is no object and, if `known` is passed, for an unknown key.
+    Each method reads one key and raises InputError for a value of the wrong type.
     """
 
     __slots__ = ("of", "place", "raw")
@@ -41,14 +41,14 @@ class Fields:
             self._refuse_unknown(known)
 
     def string(self, key: str) -> str:
-        """A required string, which may be empty."""
+        """Return a required string, which may be empty."""
         value = self.optional_string(key)
         if value is None:
             self._refuse_absent(key)
         return value
 
     def filled(self, key: str) -> str:
-        """A required string that is not blank."""
+        """Return a required string that is not blank."""
         value = self.string(key)
         if not value.strip():
             self._refuse(f"{self._name(key)} is empty", "write its text")
@@ -61,14 +61,14 @@ class Fields:
         return value
 
     def optional_strings(self, keys: Collection[str]) -> list[str | None]:
-        """`optional_string` of several keys, for files of many lines."""
+        """Like `optional_string` for several keys, faster in files with many lines."""
         values = [self.raw.get(key) for key in keys]
         if not _TEXT.issuperset(map(type, values)):
             return [self.optional_string(key) for key in keys]
         return values
 
     def id(self, key: str = "id") -> str:
-        """A required identifier: not blank, at most `MAX_ID` code points, kept as it stands."""
+        """Return a required identifier verbatim: not blank, at most `MAX_ID` code points."""
         value = self.string(key)
         if len(value) > MAX_ID or not value.strip():
             self._refuse_id(value, self._name(key))
@@ -78,7 +78,7 @@ class Fields:
         return None if self.raw.get(key) is None else self.id(key)
 
     def ids(self, key: str) -> tuple[str, ...] | None:
-        """A list of identifiers, repeats kept."""
+        """Return a list of identifiers, including repeated ones."""
         values = self.strings(key)
         for number, value in enumerate(values or (), 1):
             if len(value) > MAX_ID or not value.strip():
@@ -96,7 +96,7 @@ class Fields:
         return None if values is None else tuple(values)
 
     def strings_or_nulls(self, key: str) -> tuple[str | None, ...]:
-        """A required list of which some entries may be null."""
+        """Return a required list of strings, some of which may be null."""
         values = self._list(key)
         if values is None:
             self._refuse_absent(key)
@@ -109,7 +109,7 @@ class Fields:
         return tuple(values)
 
     def number(self, key: str, low: float, high: float) -> float | None:
-        """A number within [low, high]."""
+        """Return a number within [low, high]."""
         value = self.raw.get(key)
         if value is None:
             return None
@@ -127,7 +127,7 @@ class Fields:
         return value
 
     def one_of(self, key: str, codes: Collection[str]) -> str | None:
-        """One of some codes."""
+        """Return a string that is one of the codes."""
         value = self.optional_string(key)
         if value is not None and value not in codes:
             wrong = f"{self._name(key)} is {shown(value)}"
@@ -135,7 +135,7 @@ class Fields:
         return value
 
     def date(self, key: str) -> str | None:
-        """An ISO date or datetime, kept as the string that was given."""
+        """Return an ISO date or datetime, as the string in the file."""
         value = self.optional_string(key)
         if value is not None and not _is_iso(value):
             self._refuse(
@@ -145,7 +145,7 @@ class Fields:
         return value
 
     def object(self, key: str) -> Mapping[str, Any] | None:
-        """A free object, kept as it is."""
+        """Return an object with any keys."""
         value = self.raw.get(key)
         if value is not None and not isinstance(value, dict):
             self._refuse_type(key, value, "an object")
@@ -154,7 +154,7 @@ class Fields:
     def objects(
         self, key: str, one: str, known: Collection[str] | None = None
     ) -> tuple[Fields, ...]:
-        """A list of objects, empty where the key is absent; `one` names an entry in messages."""
+        """Return a list of objects, empty if the key is absent; messages call an entry `one`."""
         values = self._list(key)
         if not values:
             return ()
@@ -201,13 +201,13 @@ class Fields:
         raise InputError(self.place, wrong, mend)
 
 
-def made_id(of: str, part: str, place: Place) -> str:
-    """The identifier of a part that its file does not name. Raises InputError where it is long."""
+def part_id(of: str, part: str, place: Place) -> str:
+    """Return an identifier for a part that has none in its file. Raises InputError if too long."""
     return Fields({"id": f"{of}:{part}"}, place).id()
 
 
 def repeated(values: Iterable[str]) -> str | None:
-    """The first value that was seen before, or None."""
+    """Return the first value that occurs again, or None."""
     seen: set[str] = set()
     for value in values:
         if value in seen:
@@ -230,9 +230,9 @@ def _suggestion(key: str, known: Collection[str]) -> str:
         return f'did you mean "{close[0]}"?'
     keys = ", ".join(known)
     return (
-        f"take it out or put it under meta; the keys here are {keys}"
+        f"remove it or put it under meta; the keys here are {keys}"
         if "meta" in known
-        else (f"take it out; the keys here are {keys}")
+        else (f"remove it; the keys here are {keys}")
     )
 
 
@@ -240,7 +240,7 @@ IN_FULL = 50
 
 
 class Tally:
-    """Warnings of one kind: the first `IN_FULL` are noted as they come, the rest counted."""
+    """Warnings of one kind: the first `IN_FULL` are noted in full, the others are counted."""
 
     def __init__(self, notes: ReadNotes, more: str) -> None:
         self._notes, self._more = notes, more
@@ -252,6 +252,6 @@ class Tally:
             self._notes.warnings.append(warning)
 
     def finish(self) -> None:
-        """Notes how many were not noted in full, if any."""
+        """Note the number of warnings that were only counted, if any."""
         if self.count > IN_FULL:
             self._notes.warnings.append(f"{self.count - IN_FULL} {self._more}")

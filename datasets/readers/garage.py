@@ -1,8 +1,8 @@
 """Reader of GaRAGe's benchmark (Sorodoc and others 2025): a question with dated, tagged passages.
 
-The tags of passages are lists beside the passages, one entry for each. What the release says of a
-question becomes the `meta` of the query: in the codes of the protocol `question-typing` where the
-value is one of the paper's, verbatim where it is not.
+The tags of passages are lists with one entry for each passage. The other keys of a question become
+the query's `meta`: values from the paper in the codes of the protocol `question-typing`, other
+values verbatim.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from datasets.readers.fields import Fields, made_id
+from datasets.readers.fields import Fields, part_id
 from datasets.readers.jsonl import kind, objects
 from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes, Reference
 
 SUMMARY = "GaRAGe: JSON Lines, or a list, with sample_id, question and grounding"
 
 DEFLECTION = "There is not enough grounding for an answer."
-"""The words that stand for an answer where an annotator declined to write one."""
+"""The text in place of an answer if an annotator declined to write one."""
 
 YES, NO = ("yes", "true", "1", "cited"), ("no", "false", "0", "not-cited")
 _YES_NO = dict.fromkeys(YES, "yes") | dict.fromkeys(NO, "no")
@@ -28,7 +28,7 @@ _LONGER = {
     "simple w. condition": "simple-with-condition",
     "post-processing heavy": "post-processing",
 }
-MEANT: Mapping[str, tuple[str, Mapping[str, str]]] = {
+META: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "question_valid": ("valid", _YES_NO),
     "question_false_premise": ("false_premise", _YES_NO),
     "question_seeking": ("information_seeking", _YES_NO),
@@ -38,12 +38,12 @@ MEANT: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "question_popularity": ("popularity", {code: code for code in ("head", "torso", "tail")}),
     "question_category": ("category", {}),
 }
-"""Fields of the release -> the key of `meta`, and the codes of its values in lower case."""
+"""By field of the release: the key in `meta`, and the codes of values in lower case."""
 
 SOURCES = {"ent": "private"}
 _TAGS = ("evidence_relevant", "evidence_correct", "evidence_cited")
 _OF_ANSWER = ("answer_related_info", "answer_validate", "comments")
-_TAKEN = {
+_KEYS = {
     "sample_id",
     "question",
     "question_date",
@@ -59,11 +59,11 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
-    """Each sample of the files as a query with its passages and, if there is one, its reference.
+    """Yield each sample of the files as a query with its passages and reference, if any.
 
-    Raises InputError for a sample that lacks a key, has a value of another type, or has not as many
-    tags as passages. Counted in a warning are dates of questions that are no ISO dates, which are
-    kept in `meta`, and tags that are neither YES nor NO, which are left out.
+    Raises InputError for a missing key, a value of the wrong type, or a number of tags other than
+    that of passages. Warnings count dates of questions that are no ISO dates, which are kept in
+    `meta`, and tags that are neither YES nor NO, which are left out.
     """
     undated = strange = 0
     for path in paths:
@@ -75,20 +75,20 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
             yield Located(query, sample.fields.place)
     if undated:
         wrong = f"the dates of {undated} questions are no ISO dates"
-        notes.warnings.append(f"{wrong}; they stand in meta")
+        notes.warnings.append(f"{wrong}; they are kept in meta")
     if strange:
         notes.warnings.append(f"{strange} tags are neither YES nor NO; they were left out")
 
 
 class _Sample:
-    """One line of the release; `strange` counts its tags that say neither yes nor no."""
+    """One line of the release; `strange` counts its tags that are neither yes nor no."""
 
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
         self.name = _text(fields, "sample_id") or fields.id("sample_id")
         self.passages = fields.objects("grounding", "passage")
         self.ids = [
-            made_id(self.name, f"p{n}", fields.place) for n in range(1, 1 + len(self.passages))
+            part_id(self.name, f"p{n}", fields.place) for n in range(1, 1 + len(self.passages))
         ]
         self.relevant, self.uses, self.cited = (self._tags(tag) for tag in _TAGS)
         flags = (*self.relevant, *self.cited)
@@ -97,14 +97,14 @@ class _Sample:
     def query(self) -> Query:
         date = _text(self.fields, "question_date")
         dated = date is not None and _is_date(date, self.fields.place)
-        told = {} if dated or date is None else {"question_date": date}
+        undated = {} if dated or date is None else {"question_date": date}
         return Query(
             id=self.name,
             text=self.fields.filled("question"),
             asked_at=date if dated else None,
             passages=tuple(map(self._passage, range(len(self.passages)))),
             references=tuple(self._references()),
-            meta=_meta(self.fields.raw) | told or None,
+            meta=_meta(self.fields.raw) | undated or None,
         )
 
     def _passage(self, n: int) -> Passage:
@@ -132,7 +132,7 @@ class _Sample:
             )
 
     def _tags(self, key: str) -> list[str | None]:
-        """One tag for each passage, in lower case; none at all where the list is not there."""
+        """Return the tag of each passage in lower case; None for each without a list of tags."""
         tags = self.fields.raw.get(key) or []
         place = self.fields.place
         if not isinstance(tags, list):
@@ -144,12 +144,12 @@ class _Sample:
 
 
 def _meta(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What is told of the question, and all that has no place elsewhere."""
+    """Return the properties of the question, and all keys that a query has no field for."""
     meta: dict[str, Any] = {}
     for key, value in raw.items():
-        if key in _TAKEN or value is None or value == "":
+        if key in _KEYS or value is None or value == "":
             continue
-        name, codes = MEANT.get(key, (key, {}))
+        name, codes = META.get(key, (key, {}))
         meta[name] = codes.get(_plain(value) or "", value)
     if meta.get("time_sensitive") == "no":
         meta.setdefault("sensitivity", "static")
@@ -157,7 +157,7 @@ def _meta(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> str | None:
-    """A tag without case; None for a blank one and for what is none."""
+    """Return a tag in lower case; None for a blank tag or another type."""
     return str(value).strip().lower() or None if isinstance(value, str | int) else None
 
 
@@ -166,7 +166,7 @@ def _flag(tag: str | None) -> bool | None:
 
 
 def _text(fields: Fields, key: str) -> str | None:
-    """A string, or a number as one; None where it is absent or blank."""
+    """Return a string, or a number as a string; None if absent or blank."""
     value = fields.raw.get(key)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)

@@ -1,9 +1,9 @@
-"""Reading JSON Lines and JSON lists from files that nobody has checked: (line number, object).
+"""Read JSON Lines and JSON lists from unchecked files, as pairs of line number and object.
 
 A file is split at the newline character only, so U+2028 or a lone CR inside a text ends no line.
-What Python's `json` accepts and a database or another parser does not (NUL, lone surrogates, NaN,
-a duplicate key) is refused here with the file and the line. A list is taken apart entry by entry,
-so that only one entry is in memory.
+NUL, lone surrogates, NaN and duplicate keys are refused with the file and the line: Python's `json`
+accepts them, but a database or another parser does not. A list is read entry by entry, so that only
+one entry is in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ESCAPES = re.compile(
 
 
 class LineError(Exception):
-    """Why a piece of JSON is not taken, before its place is known."""
+    """The reason why a piece of JSON is refused, before its place is known."""
 
     def __init__(self, wrong: str, mend: str) -> None:
         self.wrong, self.mend = wrong, mend
@@ -44,14 +44,14 @@ class LineError(Exception):
 
 
 def shown(value: str, limit: int = EXCERPT) -> str:
-    """`value` in double quotes for a message: on one line, unprintable characters escaped, cut."""
+    """Quote `value` for a message: on one line, escaped where unprintable, cut to `limit`."""
     cut = value[:limit]
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
     return f'"{safe}{"…" if len(value) > limit else ""}"'
 
 
 def lines(path: PathLike) -> Iterator[tuple[int, str]]:
-    """Each non-blank line of a UTF-8 file with its number from 1, without its line end.
+    """Yield each non-blank line of a UTF-8 file with its number from 1, without its line end.
 
     Raises InputError for a file that cannot be read or has no such line, for a line over
     `MAX_LINE_BYTES`, for NUL, and for anything that is not UTF-8.
@@ -59,7 +59,7 @@ def lines(path: PathLike) -> Iterator[tuple[int, str]]:
     file = os.fspath(path)
     empty = True
     try:
-        # `path` may be a str, and the whole generator must close what it opened.
+        # `path` may be a str, and the generator must close the file that it opened.
         with open(path, "rb") as handle:  # noqa: PTH123
             for number, raw in _raw_lines(handle, file):
                 if raw and not raw.isspace():
@@ -77,10 +77,10 @@ def lines(path: PathLike) -> Iterator[tuple[int, str]]:
 
 
 def records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line of a JSON Lines file as (number from 1, object), blank lines skipped.
+    """Yield each line of a JSON Lines file as its number from 1 and an object, without blank lines.
 
     Raises InputError as `lines` does, and for JSON that is broken, is no object, nests deeper than
-    `MAX_DEPTH`, gives a key twice, or holds NaN, Infinity, an integer of over `MAX_DIGITS` digits,
+    `MAX_DEPTH`, has a key twice, or holds NaN, Infinity, an integer of over `MAX_DIGITS` digits,
     a NUL or a lone surrogate.
     """
     file = os.fspath(path)
@@ -89,7 +89,7 @@ def records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def records_in(block: bytes, file: str, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same for lines of a file that were read already, the first of them of that number."""
+    """Like `records`, for a block of a file's lines that starts with line number `first`."""
     for number, raw in _raw_lines(io.BytesIO(block), file, first - 1):
         if raw and not raw.isspace():
             place = Place(file, number)
@@ -126,7 +126,7 @@ def _decoded(raw: bytes, place: Place) -> str:
         raise InputError(
             place,
             f"NUL character at column {column}",
-            "take it out, or save the file as UTF-8 if it is UTF-16",
+            "remove it, or save the file as UTF-8 if it is UTF-16",
         )
     try:
         return raw.decode("utf-8")
@@ -148,13 +148,13 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def broken(error: json.JSONDecodeError, where: str = "") -> str:
-    """What is wrong with JSON that could not be decoded."""
+    """Describe what is wrong with JSON that could not be decoded."""
     near = shown(error.doc[max(0, error.pos - 20) : error.pos + 20])
     return f"broken JSON{where} ({error.msg.lower()}) near {near}"
 
 
 def checked(value: object, text: str, what: str) -> dict[str, Any]:
-    """A decoded object, whose JSON is `text`, once all that it holds may be stored."""
+    """Return a decoded object. Raises LineError if its JSON, `text`, cannot be stored."""
     if not isinstance(value, dict):
         raise LineError(
             f"{what} is {kind(value)}, not an object", "write one JSON object on each line"
@@ -167,7 +167,7 @@ def checked(value: object, text: str, what: str) -> dict[str, Any]:
 
 
 def kind(value: object) -> str:
-    """What a JSON value is, in words for a message."""
+    """Name the type of a JSON value for a message."""
     names = {bool: "true or false", int: "a number", float: "a number", str: "a string"}
     names |= {list: "a list", dict: "an object", type(None): "null"}
     return names[type(value)]
@@ -193,11 +193,11 @@ def _check_escapes(text: str) -> None:
         unit = int(escape["unit"] or "20", 16)
         at = f"at column {escape.start() + 1}"
         if unit == 0:
-            raise LineError(f"NUL character (\\u0000) {at}", "take it out")
+            raise LineError(f"NUL character (\\u0000) {at}", "remove it")
         if 0xD800 <= unit <= 0xDFFF:
             raise LineError(
                 f"lone surrogate (\\u{escape['unit']}) {at}",
-                "write the whole character, or take the escape out",
+                "write the whole character, or remove the escape",
             )
 
 
@@ -206,7 +206,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, number in counts.items() if number > 1)
-        raise LineError(f"the key {shown(twice)} stands twice in one object", "keep one of the two")
+        raise LineError(
+            f"the key {shown(twice)} appears twice in one object", "keep one of them"
+        )
     return members
 
 
@@ -246,7 +248,7 @@ _KINDS |= dict.fromkeys("-0123456789", 0)
 
 
 def objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each object of a file with the line on which it begins, from 1.
+    """Yield each object of a file with the number of the line on which it begins, from 1.
 
     Raises InputError as `jsonl.records` does, and for a list that is not closed or holds anything
     but objects.
@@ -255,7 +257,7 @@ def objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def is_list(path: Path) -> bool:
-    """Whether the first character of a file opens a list; False where it cannot be read."""
+    """Return whether the first character of a file opens a list; False if it cannot be read."""
     try:
         with path.open("rb") as handle:
             start = handle.read(CHUNK).removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
@@ -274,13 +276,13 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             line = source.line
             yield line, source.entry(number)
         if source.next() is not None:
-            source.refuse("something stands behind the list", "write one list only")
+            source.refuse("the file continues after the list", "write only one list")
     if not number:
         raise InputError(Place(str(path)), "holds no records", "check that it is the right file")
 
 
 class _Source:
-    """The text of a file from where it was read to; `line` is the one that `at` stands on."""
+    """The text of a file that has been read and not yet parsed; `at` is in line number `line`."""
 
     def __init__(self, handle: BinaryIO, file: str) -> None:
         self.handle, self.file = handle, file
@@ -289,7 +291,7 @@ class _Source:
         self._ended = False
 
     def next(self) -> str | None:
-        """The next character that is no blank; None at the end of the file."""
+        """Return the next character that is no blank; None at the end of the file."""
         while True:
             self._move((_BLANKS.match(self.text, self.at) or _never()).end())
             if self.at < len(self.text):
@@ -303,9 +305,8 @@ class _Source:
         self._move(self.at + 1)
 
     def ends(self, first: bool) -> bool:
-        """Whether the list is closed here; else the source stands at its next entry."""
-        found = self.next()
-        if found == "]":
+        """Return whether the list is closed here; otherwise move to its next entry."""
+        if self.next() == "]":
             self._move(self.at + 1)
             return True
         if not first:
@@ -314,25 +315,25 @@ class _Source:
         return False
 
     def entry(self, number: int) -> dict[str, Any]:
-        """The object that begins here."""
+        """Return the object that begins here."""
         self._check_object(number)
         try:
             value, end = self._decoded()
-            found = checked(value, self.text[self.at : end], f"entry {number}")
+            entry = checked(value, self.text[self.at : end], f"entry {number}")
         except LineError as error:
             self.refuse(error.wrong, error.mend)
         self._move(end)
-        return found
+        return entry
 
     def refuse(self, wrong: str, mend: str) -> NoReturn:
         raise InputError(Place(self.file, self.line), wrong, mend)
 
     def _check_object(self, number: int) -> None:
-        found = self.next()
-        if found is None:
-            self.refuse("the list is not closed", "give the whole file")
-        if found != "{":
-            what = kind(_KINDS[found]) if found in _KINDS else "nothing"
+        start = self.next()
+        if start is None:
+            self.refuse("the list is not closed", "use the whole file")
+        if start != "{":
+            what = kind(_KINDS[start]) if start in _KINDS else "nothing"
             self.refuse(f"entry {number} is {what}, not an object", "write a list of objects")
 
     def _decoded(self) -> tuple[object, int]:
@@ -342,15 +343,15 @@ class _Source:
             except RecursionError:
                 refuse_depth()
             except json.JSONDecodeError as error:
-                # What was read so far may end within the object.
+                # The text that has been read may end within the object.
                 ahead = error.pos - self.at
                 cut_off = len(self.text) - error.pos < _CUT_OFF or "Unterminated" in error.msg
                 if not cut_off or not self._more():
                     self._move(self.at + ahead)
-                    raise LineError(broken(error), "give the whole list, as JSON") from None
+                    raise LineError(broken(error), "write the whole list as JSON") from None
 
     def _more(self) -> bool:
-        """Reads on, as much again as is held, so that a long object is not tried too often."""
+        """Read on, doubling the text, so that a long object is not parsed too often."""
         if len(self.text) - self.at > MAX_LINE_BYTES:
             self.refuse("an entry is longer than 32 MiB", "leave out what is not needed")
         raw = b"" if self._ended else self.handle.read(max(CHUNK, len(self.text) - self.at))

@@ -1,9 +1,9 @@
-"""Reader of Label Studio's text tasks: each task is a query, with its longer texts beside it.
+"""Reader of Label Studio's text tasks: each task becomes a query with reports and passages.
 
-The name of a key in a task's `data` decides what the key becomes; all other keys go into `meta`. A
-task with a single text is a query of that text, with a report of the same text, so that protocols
-of queries and of reports can both ask about it. Annotations are not part of a batch:
-`import_labels` reads them from the same file.
+The name of a key in a task's `data` decides what its text becomes; unknown keys go into `meta`. A
+task with a single text becomes a query and a report with that text, so that it suits protocols
+about queries and about reports. Annotations are not part of a batch: `import_labels` reads them
+from the same file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from datasets.readers.fields import Fields, made_id
+from datasets.readers.fields import Fields, part_id
 from datasets.readers.jsonl import objects
 from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes, Report
 
@@ -29,10 +29,10 @@ def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
 
 
 def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
-    """Each task of the files as a query. A task without an id is called by its place, from 1.
+    """Yield each task of the files as a query. A task without an id gets its number, from 1.
 
-    Raises InputError for a task without any text, such as one of an image, and for one with several
-    texts of which none bears a name that is known here. Annotations are counted as left out.
+    Raises InputError for a task without a text, such as one about an image, and for a task with
+    several texts under unknown keys. Annotations are counted as skipped.
     """
     number = 0
     for path in paths:
@@ -46,27 +46,27 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
 
 
 def task_id(task: Mapping[str, Any]) -> str | None:
-    """A task's own id as text, or the one that its data gives."""
+    """Return a task's id, or the one in its data, as text."""
     data = task.get("data")
-    for found in (task.get("id"), data.get("id") if isinstance(data, dict) else None):
-        if isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip():
-            return str(found)
+    for value in (task.get("id"), data.get("id") if isinstance(data, dict) else None):
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value)
     return None
 
 
 def _query(fields: Fields, name: str) -> Query:
     data = Fields(fields.object("data") or fields.raw, fields.place, "data")
     texts = {key: value for key, value in data.raw.items() if _is_text(key, value)}
-    asked = _first(texts, QUERIES)
+    query = _first(texts, QUERIES)
     reports = [key for key in REPORTS if key in texts]
-    alone = asked or (reports[0] if reports else _only(data, texts))
-    shown = reports or ([] if asked else [alone])
+    main = query or (reports[0] if reports else _only(data, texts))
+    report_keys = reports or ([] if query else [main])
     return Query(
         id=name,
-        text=texts[alone],
+        text=texts[main],
         passages=tuple(_passages(data, name)),
-        reports=tuple(Report(made_id(name, key, data.place), texts[key]) for key in shown),
-        meta=_rest(fields, data, {alone, *reports}) or None,
+        reports=tuple(Report(part_id(name, key, data.place), texts[key]) for key in report_keys),
+        meta=_meta(fields, data, {main, *reports}) or None,
     )
 
 
@@ -79,32 +79,36 @@ def _first(texts: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 
 def _only(data: Fields, texts: Mapping[str, str]) -> str:
-    """The one text of a task whose key says nothing."""
-    left = [key for key in texts if key not in PASSAGES]
-    if len(left) == 1 and not texts[left[0]].startswith(("http://", "https://", "/data/", "s3://")):
-        return left[0]
+    """Return the key of a task's only text, if the text's role cannot be told from its key."""
+    keys = [key for key in texts if key not in PASSAGES]
+    if len(keys) == 1 and not texts[keys[0]].startswith(("http://", "https://", "/data/", "s3://")):
+        return keys[0]
     known = ", ".join((*QUERIES, *REPORTS))
-    wrong = "the task has no text of its own" if not left else "which text is asked about is open"
-    raise InputError(data.place, wrong, f"call a key of its data one of {known}")
+    wrong = (
+        "the task has several texts, and none under a known key"
+        if keys
+        else "the task has no text of its own"
+    )
+    raise InputError(data.place, wrong, f"rename a key of its data to one of {known}")
 
 
 def _passages(data: Fields, name: str) -> Iterator[Passage]:
-    """A text, a list of texts, or a list of objects with one, under a name for passages."""
+    """Yield the passages: a text, a list of texts, or a list of objects with a text."""
     for key in PASSAGES:
         value = data.raw.get(key)
         entries = value if isinstance(value, list) else [value] if value else []
         for number, entry in enumerate(entries, 1):
-            given = entry if isinstance(entry, dict) else {"text": entry}
-            fields = Fields(given, data.place, f"{key} {number}")
+            raw = entry if isinstance(entry, dict) else {"text": entry}
+            fields = Fields(raw, data.place, f"{key} {number}")
             yield Passage(
-                made_id(name, f"{key}:{number}", data.place),
+                part_id(name, f"{key}:{number}", data.place),
                 fields.string("text"),
                 title=fields.optional_string("title"),
             )
 
 
-def _rest(fields: Fields, data: Fields, used: set[str]) -> dict[str, Any]:
-    """What a task says besides: the other keys of its data, then its own `meta`."""
-    taken = {*used, *PASSAGES, *ANNOTATIONS, "id", "meta"}
-    left = {key: v for key, v in data.raw.items() if key not in taken and v is not None}
-    return left | dict(fields.object("meta") or {})
+def _meta(fields: Fields, data: Fields, used: set[str]) -> dict[str, Any]:
+    """Return the unused keys of a task's data, with the task's own `meta`."""
+    used = {*used, *PASSAGES, *ANNOTATIONS, "id", "meta"}
+    unused = {key: v for key, v in data.raw.items() if key not in used and v is not None}
+    return unused | dict(fields.object("meta") or {})

@@ -71,14 +71,14 @@ REFERENCE = ("text", "citations", "deflected", "meta")
 
 
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
-    """Whether a file's first object looks like a query; a misspelt key may stand in it."""
+    """Return whether a file's first object looks like a query, perhaps with misspelt keys."""
     if first is None or not first.keys() & {"id", "text"}:
         return False
     return 2 * len(first.keys() & set(QUERY)) >= len(first)
 
 
 def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
-    """Each line of the files as a query. Raises InputError at the first line that is wrong."""
+    """Yield each line of the files as a query. Raises InputError at the first wrong line."""
     spans = _SpanCheck(notes)
     for path in paths:
         for number, record in records(path):
@@ -90,7 +90,7 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
 
 
 def query_of(fields: Fields) -> Query:
-    """One line as a query. Raises InputError for anything that section 1 does not allow."""
+    """Return a line as a query. Raises InputError for anything that the format does not allow."""
     query = Query(
         id=fields.id(),
         text=fields.filled("text"),
@@ -165,15 +165,16 @@ def _report(fields: Fields) -> Report:
 
 def _answer_points(fields: Fields, text: str) -> tuple[AnswerPoint, ...] | None:
     points = fields.objects("key_points", "key point", ANSWER_POINT)
-    made = tuple(_answer_point(each, text) for each in points)
-    return made if fields.raw.get("key_points") is not None else None
+    if fields.raw.get("key_points") is None:
+        return None
+    return tuple(_answer_point(each, text) for each in points)
 
 
 def _answer_point(fields: Fields, text: str) -> AnswerPoint:
     spans = fields.strings("spans")
     for number, span in enumerate(spans or (), 1):
         if not span.strip() or span not in text:
-            why = "does not stand in the report" if span.strip() else "is empty"
+            why = "is not in the report" if span.strip() else "is empty"
             raise InputError(
                 fields.place,
                 f"span {number} of {fields.of} {why}: {shown(span)}",
@@ -196,7 +197,7 @@ def _reference(fields: Fields) -> Reference:
 
 
 def ranked(fields: Fields, key: str) -> tuple[str, ...] | None:
-    """Passage ids in rank order. Raises InputError for one that stands twice."""
+    """Return passage ids in rank order. Raises InputError for a repeated id."""
     ids = fields.ids(key)
     twice = repeated(ids or ())
     if twice is not None:
@@ -222,15 +223,14 @@ def _sentences(fields: Fields, text: str) -> tuple[str, ...] | None:
 
 
 def stray_sentence(text: str, sentences: Sequence[str]) -> tuple[int, str] | None:
-    """The number (from 1) of the first sentence out of place in `text`, and why; None if none."""
+    """Return the number, from 1, of the first misplaced sentence in `text` and why; else None."""
     end = 0
     for number, sentence in enumerate(sentences, 1):
         start = text.find(sentence, end)
         if not sentence.strip():
             return number, "is empty"
         if start < 0:
-            elsewhere = sentence in text
-            return number, "is out of order" if elsewhere else "does not stand in its text"
+            return number, "is out of order" if sentence in text else "is not in its text"
         end = start + len(sentence)
     return None
 
@@ -257,14 +257,14 @@ def _refuse_repeated(what: str, values: Sequence[str], place: Place) -> None:
 
 
 def _refuse_twice(what: str, value: str, place: Place) -> NoReturn:
-    raise InputError(place, f"the {what} {shown(value)} stands twice on this line", "keep one")
+    raise InputError(place, f"the {what} {shown(value)} appears twice on this line", "keep one")
 
 
 class _SpanCheck:
-    """Warns of key points whose spans are not in their passage, and counts the unseen."""
+    """Warns of key points whose spans are not in their passage, and counts unchecked ones."""
 
     def __init__(self, notes: ReadNotes) -> None:
-        self.notes, self.unseen = notes, 0
+        self.notes, self.unchecked = notes, 0
         self.wrong = Tally(notes, "more key points have spans that are not in their passage")
 
     def check(self, query: Query, place: Place) -> None:
@@ -274,17 +274,17 @@ class _SpanCheck:
         for point in query.key_points:
             text = texts.get(point.passage)
             if text is None:
-                self.unseen += bool(point.spans)
+                self.unchecked += bool(point.spans)
             elif stray := next((s for s in point.spans or () if s not in text), None):
                 self.wrong.add(
-                    f"{place}: key point {shown(point.id)} has a span that does not stand "
-                    f"in its passage: {shown(stray)}"
+                    f"{place}: key point {shown(point.id)} has a span that is not in its passage: "
+                    f"{shown(stray)}"
                 )
 
     def finish(self) -> None:
         self.wrong.finish()
-        if self.unseen:
+        if self.unchecked:
             self.notes.warnings.append(
-                f"the spans of {self.unseen} key points were not checked: "
-                "their passages stand on other lines"
+                f"the spans of {self.unchecked} key points were not checked: "
+                "their passages are on other lines"
             )

@@ -157,20 +157,20 @@ WRONG = {
     "a long id": (changed(id="x" * 256), '"id" has 256 characters'),
     "a question twice on a line": (
         changed(questions=SECOND["questions"] * 2),
-        'the question id "q2:a" stands twice on this line; keep one',
+        'the question id "q2:a" appears twice on this line; keep one',
     ),
     "a question twice in the batch": (
         changed(questions=[{"id": "a/b#1", "text": "?"}]),
-        'the question id "a/b#1" stands already at',
+        'the question id "a/b#1" is already used at',
     ),
-    "a query twice": (FIRST, 'the query id "q/1" stands already at'),
+    "a query twice": (FIRST, 'the query id "q/1" is already used at'),
     "a passage with another text": (
         changed(passages=[*SECOND["passages"], {"id": "p", "text": "other"}]),
         'the passage "p" has another text than at',
     ),
     "a sentence that is not verbatim": (
         changed(reports=[{"id": "x", "text": "One. Two.", "sentences": ["Three."]}]),
-        'sentence 1 of report 1 does not stand in its text: "Three."',
+        'sentence 1 of report 1 is not in its text: "Three."',
     ),
     "a score beyond 1": (
         changed(key_points=[{"id": "k", "text": "?", "passage": "p2", "score": 1.5}]),
@@ -205,7 +205,7 @@ class TestRefusals:
         [
             (b'{"id": "x", ', "line 2: broken JSON at column 13"),
             (b'["x"]', "line 2: the line is a list, not an object"),
-            (b'{"id": "x", "id": "y", "text": "?"}', 'line 2: the key "id" stands twice'),
+            (b'{"id": "x", "id": "y", "text": "?"}', 'line 2: the key "id" appears twice'),
             (b'{"id": "x", "text": "\\u0000"}', "line 2: NUL character (\\u0000)"),
             (b'{"id": "x", "text": "\0"}', "line 2: NUL character at column 22"),
             (b'{"id": "x", "text": "\\ud83d"}', "line 2: lone surrogate"),

@@ -142,7 +142,7 @@ class TestLines:
             (b'{"value": NaN}', "line 2: NaN is not JSON"),
             (b'{"value": -Infinity}', "line 2: -Infinity is not JSON"),
             (b'{"value": 1e999}', "line 2: "),
-            (b'{"item": "r", "item": "r"}', 'line 2: the key "item" stands twice'),
+            (b'{"item": "r", "item": "r"}', 'line 2: the key "item" appears twice'),
         ],
     )
     def test_bytes_that_are_no_line_are_named(

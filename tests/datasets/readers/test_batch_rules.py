@@ -67,19 +67,19 @@ def test_a_clean_batch_has_no_warnings() -> None:
 
 def test_a_query_id_stands_once() -> None:
     error = refused(3, Query("a", "t"), Query("b", "t"), Query("a", "t"))
-    assert error.wrong == 'the query id "a" stands already at batch.jsonl, line 1'
+    assert error.wrong == 'the query id "a" is already used at batch.jsonl, line 1'
 
 
 @pytest.mark.parametrize("part", ["question", "report", "key point"])
 def test_a_part_id_stands_once_in_the_batch(part: str) -> None:
     error = refused(2, with_part("a", part, "x"), with_part("b", part, "x"))
-    assert error.wrong == f'the {part} id "x" stands already at batch.jsonl, line 1'
+    assert error.wrong == f'the {part} id "x" is already used at batch.jsonl, line 1'
 
 
 def test_a_reports_own_key_point_has_an_id_of_its_own_in_the_batch() -> None:
     report = Report("r", "t", key_points=(AnswerPoint("x", "t"),))
     error = refused(2, with_part("a", "key point", "x"), Query("b", "t", reports=(report,)))
-    assert error.wrong == 'the key point id "x" stands already at batch.jsonl, line 1'
+    assert error.wrong == 'the key point id "x" is already used at batch.jsonl, line 1'
 
 
 def test_ids_of_different_kinds_may_be_equal() -> None:
@@ -145,7 +145,7 @@ def test_a_passage_may_come_on_a_later_line() -> None:
 def test_unknown_passages_give_one_line_a_report_and_a_total() -> None:
     each, total = checked(report(["p1", "p2"], ["p2", "p3"]))
     assert each.startswith('batch.jsonl, line 1: report "r" names 3 passages, "p1" the first')
-    assert total == "in all, 3 passage ids are named that are not in the batch"
+    assert total == "in all, 3 passage ids are not in the batch"
 
 
 def test_unknown_passages_in_rankings_and_references_are_seen() -> None:

@@ -153,7 +153,7 @@ def test_a_passage_twice_is_one_and_with_two_texts_an_error(reports: Path, tmp_p
     row = {"id": "t-1:0#0", "text": "a"}
     queries, notes = loaded(reports, jsonl(tmp_path / "p.jsonl", row, row))
     assert len(queries[0].passages) == 1
-    assert notes.skipped == {"passages that stand twice": 1}
+    assert notes.skipped == {"repeated passages": 1}
     other = jsonl(tmp_path / "p2.jsonl", row, row | {"text": "b"})
     assert "another text than at" in refused(other, 2, reports, other).wrong
 
@@ -161,7 +161,7 @@ def test_a_passage_twice_is_one_and_with_two_texts_an_error(reports: Path, tmp_p
 def test_unknown_documents_are_warned_about(reports: Path) -> None:
     _, notes = loaded(reports)
     assert len(notes.warnings) == 3
-    assert "1 passage ids are named" in notes.warnings[-1]
+    assert "1 passage ids are not in the batch" in notes.warnings[-1]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_report_id_twice_in_named_files_is_an_error_with_both_places(
 ) -> None:
     again = jsonl(tmp_path / "bm25.jsonl", record("t-3"), record("t-1", "Another."))
     error = refused(again, 2, reports, again)
-    assert error.wrong == f'the report id "t-1" stands already at {reports}, line 1'
+    assert error.wrong == f'the report id "t-1" is already used at {reports}, line 1'
 
 
 def test_one_topic_has_one_query_and_one_list_of_questions(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_folder_takes_a_copy_of_a_file_once(reports: Path, tmp_path: Path) -> 
     shutil.copy(reports, tmp_path / "copy.jsonl")
     queries, notes = loaded(tmp_path)
     assert sum(len(query.reports) for query in queries) == 3
-    assert notes.skipped == {"reports that stand twice": 3}
+    assert notes.skipped == {"repeated reports": 3}
 
 
 def test_a_folder_leaves_annotations_alone_and_says_what_else_it_left(
@@ -244,7 +244,7 @@ def test_a_named_file_of_another_kind_is_an_error(reports: Path, tmp_path: Path)
 
 
 def test_reports_are_needed(run: Path, passages: Path) -> None:
-    assert "no file with CRUX reports" in refused(run, None, run, passages).wrong
+    assert "none of the files holds CRUX reports" in refused(run, None, run, passages).wrong
 
 
 @pytest.mark.parametrize("key", ["qid", "topic", "questions", "response"])
@@ -283,7 +283,7 @@ def test_it_refuses_a_run_line_without_six_columns(reports: Path, tmp_path: Path
 def test_it_refuses_a_document_twice_in_a_run(reports: Path, tmp_path: Path) -> None:
     file = tmp_path / "x.run"
     file.write_text("t-1 Q0 d 1 1 tag\nt-2 Q0 d 1 1 tag\nt-1 Q0 d 2 1 tag\n")
-    assert f"stands already at {file}, line 1" in refused(file, 3, reports, file).wrong
+    assert f"is already ranked at {file}, line 1" in refused(file, 3, reports, file).wrong
 
 
 def test_it_is_recognised_by_its_files_and_its_folder(

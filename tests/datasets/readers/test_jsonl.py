@@ -191,8 +191,8 @@ def test_it_refuses_broken_json_and_names_the_column(file: Path, line: bytes, co
 
 
 def test_it_refuses_a_key_given_twice(file: Path) -> None:
-    assert '"id" stands twice' in refused(file, GOOD + b'{"id": 1, "a": 2, "id": 1}').wrong
-    assert '"x" stands twice' in refused(file, GOOD + b'{"m": [{"x": 1, "x": 2}]}').wrong
+    assert '"id" appears twice' in refused(file, GOOD + b'{"id": 1, "a": 2, "id": 1}').wrong
+    assert '"x" appears twice' in refused(file, GOOD + b'{"m": [{"x": 1, "x": 2}]}').wrong
 
 
 @pytest.mark.every_case

@@ -10,7 +10,7 @@ import pytest
 
 from datasets.readers import crux, garage, label_studio, native
 from datasets.readers.crux import rankings
-from datasets.readers.fields import IN_FULL, MAX_ID, Fields, Tally, made_id, repeated
+from datasets.readers.fields import IN_FULL, MAX_ID, Fields, Tally, part_id, repeated
 from datasets.readers.label_studio import task_id
 from datasets.readers.native import stray_sentence
 from datasets.rows import InputError, Place, Query, ReadNotes
@@ -88,18 +88,14 @@ class TestFields:
         assert [each.of for each in alone] == ["span 1"]
         assert (of.objects("empty", "span"), of.objects("absent", "span")) == ((), ())
         unknown = refused(lambda: of.objects("objects", "span", ("a",)))
-        assert unknown == (
-            'unknown key "b" in span 2 of report 2; take it out; the keys here are a'
-        )
+        assert unknown == ('unknown key "b" in span 2 of report 2; remove it; the keys here are a')
 
     def test_an_unknown_key_brings_the_one_that_was_meant_or_all(self) -> None:
         known = ("id", "sentences", "meta")
         near = refused(lambda: Fields({"Sentence": 1}, HERE, known=known))
         assert near == 'unknown key "Sentence"; did you mean "sentences"?'
         far = refused(lambda: Fields({"zzz": 1}, HERE, known=known))
-        assert far.endswith(
-            "take it out or put it under meta; the keys here are id, sentences, meta"
-        )
+        assert far.endswith("remove it or put it under meta; the keys here are id, sentences, meta")
 
     def test_what_is_no_object_says_what_it_is(self) -> None:
         assert refused(lambda: Fields([], HERE)) == (
@@ -123,8 +119,8 @@ class TestFields:
         )
 
     def test_a_made_identifier_keeps_to_the_limit(self) -> None:
-        assert made_id("q" * (MAX_ID - 3), "p1", HERE) == "q" * (MAX_ID - 3) + ":p1"
-        assert "has 256 characters" in refused(lambda: made_id("q" * (MAX_ID - 2), "p1", HERE))
+        assert part_id("q" * (MAX_ID - 3), "p1", HERE) == "q" * (MAX_ID - 3) + ":p1"
+        assert "has 256 characters" in refused(lambda: part_id("q" * (MAX_ID - 2), "p1", HERE))
 
     def test_the_first_value_that_was_there_before(self) -> None:
         assert repeated("abcba") == "b"
@@ -173,7 +169,7 @@ class TestRuns:
         path.write_text("t Q0 a 1 1 x\n")
         other.write_text("t Q0 b 1 1 x\nt Q0 a 1 1 x\n")
         error = refusal(lambda: rankings([path, other]), other, 2)
-        assert error.wrong == f"the document a stands already at {path}, line 1 for this topic"
+        assert error.wrong == f"the document a is already ranked at {path}, line 1 for this topic"
 
 
 def read(reader: Any, path: Path, *rows: Any) -> tuple[list[Query], ReadNotes]:
@@ -210,7 +206,7 @@ class TestNative:
             (["ab", "cd"], None),
             (["ab", "ab"], (2, "is out of order")),
             (["cd", "ab"], (2, "is out of order")),
-            (["ab", "x"], (2, "does not stand in its text")),
+            (["ab", "x"], (2, "is not in its text")),
             (["ab", " ", "cd"], (2, "is empty")),
             (["ab", "bc"], (2, "is out of order")),
             ([], None),
@@ -235,7 +231,7 @@ class TestNative:
         }  # fmt: skip
         _, notes = read(native, tmp_path / "b.jsonl", row)
         wrong, unseen = notes.warnings
-        assert 'key point "k2" has a span that does not stand in its passage: "three"' in wrong
+        assert 'key point "k2" has a span that is not in its passage: "three"' in wrong
         assert unseen.startswith("the spans of 1 key points were not checked")
 
 
@@ -279,7 +275,7 @@ class TestLabelStudio:
     def test_an_address_is_no_text_to_ask_about(self, tmp_path: Path, address: str) -> None:
         path = jsonl(tmp_path / "b.jsonl", {"id": 1, "data": {"image": address}})
         error = refusal(lambda: label_studio.read([path], ReadNotes()), path, 1)
-        assert error.wrong == "which text is asked about is open"
+        assert error.wrong == "the task has several texts, and none under a known key"
 
     def test_a_task_without_a_text_says_so(self, tmp_path: Path) -> None:
         path = jsonl(tmp_path / "b.jsonl", {"id": 1, "data": {"context": "c", "n": 1}})
@@ -336,7 +332,7 @@ class TestGarage:
         assert (second.asked_at, second.meta) == ("2024-05-31", None)
         assert first.passages[0].relevant is None
         assert notes.warnings == [
-            "the dates of 1 questions are no ISO dates; they stand in meta",
+            "the dates of 1 questions are no ISO dates; they are kept in meta",
             "3 tags are neither YES nor NO; they were left out",
         ]
 
@@ -381,7 +377,7 @@ class TestCrux:
             b=[self.record("t-1"), self.record("t-3")],
         )
         assert sorted(found) == ["t-1", "t-2", "t-3"]
-        assert notes.skipped == {"reports that stand twice": 1}
+        assert notes.skipped == {"repeated reports": 1}
 
     def test_a_run_is_held_against_what_the_reports_of_its_setting_had(
         self, tmp_path: Path

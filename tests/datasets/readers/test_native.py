@@ -322,7 +322,7 @@ def test_it_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> No
 
     assert "sentence 1 of" in refused(file, put("one.")).wrong
     assert "out of order" in refused(file, put("Two.", "One.")).wrong
-    assert "does not stand" in refused(file, put("One.", "Two. Three.")).wrong
+    assert "is not in its text" in refused(file, put("One.", "Two. Three.")).wrong
     assert "out of order" in refused(file, put("One.", "One.")).wrong
     assert "is empty" in refused(file, put("One.", "")).wrong
     assert len(read(file, put("One.", "Two."))[0]) == 1
@@ -332,7 +332,7 @@ def test_it_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> No
 @pytest.mark.parametrize("part", ["questions", "passages", "key_points", "reports", "rankings"])
 def test_it_refuses_a_part_twice_on_a_line(file: Path, part: str) -> None:
     error = refused(file, changed(lambda r: r[part].append(copy.deepcopy(r[part][0]))))
-    assert "stands twice on this line" in error.wrong
+    assert "appears twice on this line" in error.wrong
 
 
 def test_it_refuses_a_passage_twice_in_a_ranking(file: Path) -> None:
@@ -370,7 +370,7 @@ def test_it_refuses_a_reports_point_whose_span_is_not_in_the_report(file: Path) 
         return changed(lambda r: r["reports"][0]["key_points"][0].update(spans=spans))
 
     error = refused(file, put("A report", "two reports"))
-    wrong = 'span 2 of key point 1 of report 1 does not stand in the report: "two reports"'
+    wrong = 'span 2 of key point 1 of report 1 is not in the report: "two reports"'
     assert (error.wrong, error.mend) == (
         wrong,
         "copy it from the report word for word, or leave it out",
@@ -385,7 +385,7 @@ def test_it_refuses_an_unknown_key_of_a_reports_point(file: Path) -> None:
 
 def test_a_reports_point_and_one_of_the_query_cannot_share_an_id(file: Path) -> None:
     row = changed(lambda r: r["reports"][0]["key_points"][0].update(id="k1"))
-    assert refused(file, row).wrong == 'the key point id "k1" stands twice on this line'
+    assert refused(file, row).wrong == 'the key point id "k1" appears twice on this line'
 
 
 def test_it_does_not_drown_the_reader_in_warnings(file: Path) -> None:
