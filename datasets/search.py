@@ -63,7 +63,7 @@ KINDS = (
 
 
 @dataclass(frozen=True, order=True)
-class Found:
+class Match:
     """The location of a hit: its query's position, the index of its kind, its row."""
 
     position: int
@@ -110,7 +110,7 @@ def words_of(text: str) -> list[str]:
     ]
 
 
-def find(batch: Batch, words: Sequence[str]) -> list[Found]:
+def find(batch: Batch, words: Sequence[str]) -> list[Match]:
     """Return the hits in the order of the queries, at most `MOST_HITS` + 1 of each kind."""
     if not words:
         return []
@@ -122,7 +122,7 @@ def find(batch: Batch, words: Sequence[str]) -> list[Found]:
     return sorted(found)
 
 
-def hits(found: Iterable[Found], words: Sequence[str]) -> list[Hit]:
+def hits(found: Iterable[Match], words: Sequence[str]) -> list[Hit]:
     """Return hits with snippets of text around the words."""
     found = list(found)
     texts: dict[tuple[int, int], Sequence[Any]] = {}
@@ -152,13 +152,13 @@ def _ascii_lower(text: str) -> str:
     return re.sub("[A-Z]+", lambda found: found[0].lower(), text)
 
 
-def _of(batch: Batch, number: int, kind: Kind, words: Sequence[str]) -> Iterator[Found]:
+def _of(batch: Batch, number: int, kind: Kind, words: Sequence[str]) -> Iterator[Match]:
     where = Q(**{kind.batch: batch})
     for word in words:
         where &= Q(*[Holds(f, v) for f in kind.fields for v in variants(word)], _connector=Q.OR)
     rows = kind.rows._default_manager.filter(where).order_by(kind.position, "pk")
     for position, pk in rows.values_list(kind.position, "pk")[: MOST_HITS + 1]:
-        yield Found(position, number, pk)
+        yield Match(position, number, pk)
 
 
 def _on_all_cores() -> None:
@@ -172,7 +172,7 @@ def _on_all_cores() -> None:
 
 
 def _hit(
-    found: Found, key: str, text: str, title: str | None = None, *, words: Sequence[str]
+    found: Match, key: str, text: str, title: str | None = None, *, words: Sequence[str]
 ) -> Hit:
     kind = KINDS[found.kind].name
     whole = f"{title} · {text}" if title else text

@@ -18,7 +18,7 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from datasets.api.concurrency import LASTS
+from datasets.api.concurrency import KEY_LIFETIME
 from datasets.models import KeptAnswer, Upload
 from datasets.uploads import quarantine
 from datasets.uploads.worker import AT_WORK, refuse
@@ -103,4 +103,4 @@ def clean_uploads() -> None:
 @shared_task
 def forget_answers() -> None:
     """Delete stored answers to API writes after a day (`datasets.api.concurrency`)."""
-    KeptAnswer.objects.filter(created_at__lt=timezone.now() - LASTS).delete()
+    KeptAnswer.objects.filter(created_at__lt=timezone.now() - KEY_LIFETIME).delete()

@@ -118,9 +118,9 @@ class CampaignMeasures(Resource):
         user = get_account(request)
         campaign = readable_campaign(request, pk)
         check_blind(user, campaign)
-        asked = _asked(user, campaign, self.chosen)
+        asked = _asked(user, campaign, self.parameters)
         try:
-            shown = Shown(**values_of(SHOWN, self.chosen))
+            shown = Shown(**values_of(SHOWN, self.parameters))
             found = select_shown(computed_measures(campaign, asked), shown)
         except ValueError as error:
             raise serializers.ValidationError({"measure": str(error)}) from error

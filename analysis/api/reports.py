@@ -38,8 +38,8 @@ from datasets.api.base import (
     page_serializer,
     rendered,
 )
-from datasets.api.concurrency import came_before, done_once, keyed
-from datasets.api.errors import StandingError
+from datasets.api.concurrency import keyed, run_once, was_answered
+from datasets.api.errors import StateConflictError
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.throttling import PerReport
 from datasets.option_fields import LARGEST, serializer_fields
@@ -149,7 +149,7 @@ class CampaignReport(Resource):
     def get(self, request: Request, pk: int) -> Response:
         campaign = readable_campaign(request, pk)
         check_blind(get_account(request), campaign)
-        choices = _choices(self.chosen)
+        choices = _choices(self.parameters)
         offered_check(campaign, choices)
         found = campaign_report(campaign, choices)
         record_export(request, pk, "report", "json")
@@ -231,8 +231,8 @@ class FrozenReports(List):
     )
     def get(self, request: Request) -> Response:
         rows = visible_frozen(get_account(request)).defer("content").order_by("-pk")
-        if "campaign" in self.chosen:
-            rows = rows.filter(campaign=self.chosen["campaign"])
+        if "campaign" in self.parameters:
+            rows = rows.filter(campaign=self.parameters["campaign"])
         return self.page(rows, partial(rendered, FrozenSerializer))
 
     @described(
@@ -258,11 +258,11 @@ class FrozenReports(List):
         check_blind(get_account(request), campaign)
         inputs, choices = wanted.pop("inputs"), as_frozen(_choices(wanted))
         offered_check(campaign, choices)
-        if not came_before(request):
+        if not was_answered(request):
             # Before the transaction of the key, since it may take seconds; then it is at hand.
             computed_report(campaign, choices)
         query, user = _query(wanted), get_account(request)
-        return done_once(request, lambda: _frozen(campaign, choices, inputs, query, user))
+        return run_once(request, lambda: _frozen(campaign, choices, inputs, query, user))
 
 
 class OneFrozenReport(Resource):
@@ -291,11 +291,11 @@ def _frozen(
 ) -> Response:
     report = computed_report(campaign, choices).report
     if report["inputs"]["sha256"] != inputs:
-        raise StandingError(CHANGED, more={"current": report["inputs"]})
+        raise StateConflictError(CHANGED, more={"current": report["inputs"]})
     try:
         made = freeze(campaign, report, query, user)
     except UnequalError as error:
-        raise StandingError(str(error)) from error
+        raise StateConflictError(str(error)) from error
     return Response(FrozenSerializer(made).data, status=201)
 
 

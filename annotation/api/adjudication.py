@@ -67,7 +67,7 @@ from datasets.api.base import (
     page_serializer,
     rendered,
 )
-from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
 
 ANSWER = UNITS["q1:1"]
@@ -225,9 +225,9 @@ class Disputes(List):
         user = get_account(request)
         campaign = get_object_or_404(adjudicable(user), pk=pk)
         names = [variable.name for variable in schema(campaign).variables]
-        if self.chosen["variable"] not in ("", *names):
+        if self.parameters["variable"] not in ("", *names):
             raise ParseError(f"there is no such variable; there are {', '.join(names)}")
-        wanted = QueuePart(*(self.chosen[name] for name in ("of", "variable", "state")))
+        wanted = QueuePart(*(self.parameters[name] for name in ("of", "variable", "state")))
 
         def as_results(found: list[Dispute]) -> Sequence[Any]:
             return rendered(DisputeSerializer, list(_lines(campaign, found)))
@@ -354,11 +354,11 @@ def _key(request: Request) -> str | None:
     return key
 
 
-def _conflict(case: Case, user: User) -> StandingError:
+def _conflict(case: Case, user: User) -> StateConflictError:
     assert case.current is not None
     current = DecisionSerializer(_decision(case, case.current, user)).data
     sentence = f"revision {case.revision} stands, which you had not seen; read it, and send again"
-    return StandingError(sentence, more={"current": current})
+    return StateConflictError(sentence, more={"current": current})
 
 
 def _as_problem(found: Problem) -> dict[str, str | None]:

@@ -47,7 +47,7 @@ from datasets.api.base import (
     described,
     header,
 )
-from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
 
 PLAIN = Blinding({}, {})
@@ -216,7 +216,7 @@ def _seen(request: Request, body: dict[str, Any]) -> int:
     return seen
 
 
-def _conflict(assignment: Assignment) -> StandingError:
+def _conflict(assignment: Assignment) -> StateConflictError:
     there = read_draft_state(assignment)
     payload = shown_names(assignment, there.payload or {"units": {}, "comment": None})
     current = {
@@ -228,7 +228,7 @@ def _conflict(assignment: Assignment) -> StandingError:
     }
     what = f"draft {there.version}" if there.version else f"revision {there.revision}"
     sentence = f"{what} of your answer stands, which you had not seen; read it, and send again"
-    return StandingError(sentence, more={"current": CurrentSerializer(current).data})
+    return StateConflictError(sentence, more={"current": CurrentSerializer(current).data})
 
 
 def _told(assignment: Assignment, found: Iterable[Problem]) -> list[dict[str, str | None]]:

@@ -73,10 +73,10 @@ class Assignments(List):
     )
     def get(self, request: Request) -> Response:
         rows = _with_answers(my_assignments(get_account(request)).select_related(*RELATED))
-        if "campaign" in self.chosen:
-            rows = rows.filter(item__campaign=self.chosen["campaign"])
-        if "status" in self.chosen:
-            rows = rows.filter(status=self.chosen["status"])
+        if "campaign" in self.parameters:
+            rows = rows.filter(item__campaign=self.parameters["campaign"])
+        if "status" in self.parameters:
+            rows = rows.filter(status=self.parameters["status"])
         order = ("item__campaign__name", "pk")
         return self.page(rows.order_by(*order), partial(rendered, AssignmentSerializer))
 

@@ -78,7 +78,7 @@ class _Trail(Resource):
     takes = TrailParameters
 
     def page(self, rows: QuerySet[Event], whole: bool) -> Response:
-        chosen = dict(self.chosen)
+        chosen = dict(self.parameters)
         size = chosen.pop("page_size")
         page = list(filter_events(rows, EventFilter(**chosen), whole)[: size + 1])
         results = [each.as_json() for each in describe_events(page[:size], whole)]

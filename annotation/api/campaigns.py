@@ -43,7 +43,7 @@ from datasets.api.base import (
     rendered,
 )
 from datasets.api.batches import visible_batches
-from datasets.api.concurrency import IF_MATCH, check_seen, etag_of, once
+from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, once
 from datasets.api.errors import Problem, RefusedBodyError, problem
 from datasets.api.permissions import ANY, MANAGE, READ
 from datasets.api.throttling import PerReport
@@ -324,7 +324,9 @@ class Campaigns(List):
     )
     def get(self, request: Request) -> Response:
         user = get_account(request)
-        exact = {name: self.chosen[name] for name in ("name", "is_open") if name in self.chosen}
+        exact = {
+            name: self.parameters[name] for name in ("name", "is_open") if name in self.parameters
+        }
         rows = visible_campaigns(user).filter(**exact)
         return self.page(rows, lambda campaigns: as_campaigns(user, campaigns))
 
@@ -545,11 +547,11 @@ class ChangedTerms(Resource):
 
 
 def still_as_seen(request: Request, pk: int) -> Campaign:
-    """A campaign, held until the transaction ends. Raises StandingError where its terms changed."""
+    """Lock a campaign in the transaction; raise StateConflictError if its settings have changed."""
     user = get_account(request)
     rows = readable(user).select_for_update()
     campaign = get_object_or_404(rows, pk=pk)
-    check_seen(request, terms_tag(campaign), lambda: _shown(user, pk))
+    check_etag(request, terms_tag(campaign), lambda: _shown(user, pk))
     return campaign
 
 
@@ -577,7 +579,7 @@ class Draws(List):
         campaign = readable_campaign(request, pk)
         # A stratum tells what others, or a judge, said of a unit.
         check_blind(user, campaign)
-        if self.chosen["of"] == "query":
+        if self.parameters["of"] == "query":
             return self.page(query_rows(campaign), lambda r: [*map(query_line, r)])
         return self.page(unit_rows(campaign), lambda r: [*map(unit_line, r)])
 

@@ -37,7 +37,7 @@ from datasets.api.base import (
 )
 from datasets.api.errors import RefusedBodyError
 from datasets.api.permissions import READ
-from datasets.api.renderers import Found, Line, LineParameters, Lines, lines_serializer
+from datasets.api.renderers import Line, LineParameters, Lines, LineSource, lines_serializer
 from datasets.api.throttling import PerExport
 
 A_UNIT = {
@@ -149,7 +149,7 @@ class ResponseLineSerializer(serializers.Serializer[Any]):
     units = serializers.DictField()
 
 
-class FoundInCampaign(Found):
+class CampaignLineSource(LineSource):
     def __init__(
         self, campaign: Campaign, export: Callable[[Campaign, int], Iterator[Line]]
     ) -> None:
@@ -172,10 +172,10 @@ class CampaignLines(Lines):
         check_blind(get_account(request), campaign)
         what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
         # A page after the first belongs to what was begun with it, if anything was.
-        goes_on = not self.streamed and "cursor" in self.chosen
+        goes_on = not self.streamed and "cursor" in self.parameters
         if not (goes_on and was_exported(request, pk, what, form)):
             record_export(request, pk, what, form)
-        return self.answer(FoundInCampaign(campaign, type(self).export))
+        return self.answer(CampaignLineSource(campaign, type(self).export))
 
 
 class Units(CampaignLines):

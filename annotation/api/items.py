@@ -138,10 +138,12 @@ class Items(List):
         user = get_account(request)
         campaign = readable_campaign(request, pk)
         paths = {"item": "key", "query": "query__key", "system": "report__system"}
-        exact = {path: self.chosen[name] for name, path in paths.items() if name in self.chosen}
+        exact = {
+            path: self.parameters[name] for name, path in paths.items() if name in self.parameters
+        }
         rows = visible_items(campaign).filter(**exact)
         context = {"is_blind": is_blind(user, campaign)}
-        if self.chosen.keys() & TELLING:
+        if self.parameters.keys() & TELLING:
             check_blind(user, campaign)
         return self.page(rows, partial(rendered, partial(ItemSerializer, context=context)))
 
@@ -248,6 +250,8 @@ class AskedInCampaign(List):
             "rater_kind": "rater__kind",
             "status": "status",
         }
-        exact = {path: self.chosen[name] for name, path in paths.items() if name in self.chosen}
+        exact = {
+            path: self.parameters[name] for name, path in paths.items() if name in self.parameters
+        }
         rows = visible_assignments(campaign).filter(**exact)
         return self.page(rows, partial(rendered, AskedOfSerializer))

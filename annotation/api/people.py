@@ -35,8 +35,8 @@ from datasets.api.base import (
     page_serializer,
     rendered,
 )
-from datasets.api.concurrency import IF_MATCH, check_seen, done_once, etag_of, keyed, once
-from datasets.api.errors import RefusedBodyError, TooOftenHereError, problem
+from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, keyed, once, run_once
+from datasets.api.errors import RefusedBodyError, TooManyRequestsError, problem
 from datasets.api.permissions import PEOPLE
 from datasets.api.throttling import seconds_to_wait
 
@@ -243,7 +243,7 @@ class OnePerson(Resource):
         with transaction.atomic():
             rows = visible_accounts(me).select_related(None).select_for_update()
             found = get_object_or_404(rows, pk=pk)
-            check_seen(request, _tag(found), lambda: PersonSerializer(found).data)
+            check_etag(request, _tag(found), lambda: PersonSerializer(found).data)
             try:
                 _change(me, found, wanted)
             except PeopleError as error:
@@ -338,7 +338,7 @@ class Invitations(List):
     @keyed
     def post(self, request: Request) -> Response:
         wanted = checked(NewInvitationSerializer, request.data)
-        return done_once(request, lambda: _invited(request, wanted), hidden=("link",))
+        return run_once(request, lambda: _invited(request, wanted), hidden=("link",))
 
 
 def _invited(request: Request, wanted: dict[str, Any]) -> Response:
@@ -350,7 +350,7 @@ def _invited(request: Request, wanted: dict[str, Any]) -> Response:
             raise RefusedBodyError("nobody is invited", wrong)
     wait = seconds_to_wait("invite", me.pk)
     if wait is not None:
-        raise TooOftenHereError("sixty invitations an hour are the most", wait)
+        raise TooManyRequestsError("sixty invitations an hour are the most", wait)
     try:
         made = invite(by=me, **wanted)
     except PeopleError as error:
@@ -434,7 +434,7 @@ class Cast(Resource):
         with transaction.atomic():
             rows = readable(get_account(request)).select_for_update()
             campaign = get_object_or_404(rows, pk=pk)
-            check_seen(request, _members_tag(campaign), lambda: _shown(campaign))
+            check_etag(request, _members_tag(campaign), lambda: _shown(campaign))
             self._change(campaign, wanted, get_account(request))
         return _cast(campaign)
 

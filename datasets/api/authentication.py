@@ -10,13 +10,13 @@ from rest_framework.exceptions import AuthenticationFailed
 
 
 class TokenInHeader(TokenAuthentication):
-    """`Authorization: Token …`, made by `manage.py create_token` and kept as a hash."""
+    """`Authorization: Token …`, created by `manage.py create_token` and stored as a hash."""
 
     def authenticate_credentials(self, token: bytes) -> tuple[Any, Any]:
         if not token.isascii():
             raise AuthenticationFailed
-        found: tuple[Any, Any] = super().authenticate_credentials(token)
-        return found
+        user_and_token: tuple[Any, Any] = super().authenticate_credentials(token)
+        return user_and_token
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
@@ -28,6 +28,6 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "type": "apiKey",
             "in": "header",
             "name": "Authorization",
-            "description": "`Token tandem_…`, the word before it included. "
-            "`manage.py create_token NAME` makes one.",
+            "description": "`Token tandem_…`, including the word `Token`. "
+            "`manage.py create_token NAME` creates one.",
         }

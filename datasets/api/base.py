@@ -25,18 +25,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from datasets.api.permissions import UNLESS_SAID, ScopeMaySuffice
+from datasets.api.permissions import DEFAULT_SCOPES, HasScope
 
 LARGEST_PAGE, PAGE = 200, 50
 
 
 class Strict(serializers.Serializer[Any]):
-    """What a client sends: a field that is not declared is refused by its name."""
+    """The base of serializers of input: a field that is not declared is an error."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and (unknown := sorted(set(map(str, data)) - {*self.fields})):
             raise serializers.ValidationError(
-                {name[:200]: "is not a field here; leave it out" for name in unknown}
+                {name[:200]: "is not a field here; remove it" for name in unknown}
             )
         return super().to_internal_value(data)
 
@@ -65,8 +65,8 @@ class Number(serializers.FloatField):
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    unit = serializers.CharField(allow_null=True, help_text="the unit's name, if one is meant")
-    field = serializers.CharField(allow_null=True, help_text="the field's name, if one is meant")
+    unit = serializers.CharField(allow_null=True, help_text="the unit's name, if it is about one")
+    field = serializers.CharField(allow_null=True, help_text="the field's name, if it is about one")
     wrong = serializers.CharField(help_text="what is wrong, and what to do")
 
 
@@ -82,8 +82,8 @@ def _method(request: Request) -> str:
     return "GET" if request.method in SAFE else str(request.method)
 
 
-class RoleMayAsk(BasePermission):
-    """The roles that an address names for a method; a method that it lacks is answered by 405."""
+class HasRole(BasePermission):
+    """Whether the account has a role that the endpoint names; an unknown method is answered 405."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         assert isinstance(view, Resource)
@@ -92,45 +92,46 @@ class RoleMayAsk(BasePermission):
 
 
 class Resource(APIView):
-    """One address.
+    """An endpoint.
 
-    `roles` says by method who may ask, and `scopes` with what kind of token, any one of them: 401
-    without a token, 403 for another role or scope, before anything is looked up. Objects are
-    reached only through functions `visible_…` that are given the user, so what is not for this user
-    is not there (404). `takes` are the parameters of a GET; any other is refused by its name (400).
+    `roles` names the permitted roles by method, and `scopes` the scopes of a token, of which one
+    suffices: 401 without a token, 403 for another role or scope, before anything is looked up.
+    Functions `visible_…` find objects for a user, so an object that is not visible is not found
+    (404). `takes` declares the parameters of a GET, read into `parameters`; others are refused
+    (400).
     """
 
     roles: ClassVar[Mapping[str, Sequence[str]]]
-    scopes: ClassVar[Mapping[str, Sequence[str]]] = UNLESS_SAID
+    scopes: ClassVar[Mapping[str, Sequence[str]]] = DEFAULT_SCOPES
     takes: ClassVar[type[Strict]] = NoParameters
-    permission_classes = [IsAuthenticated, RoleMayAsk, ScopeMaySuffice]
+    permission_classes = [IsAuthenticated, HasRole, HasScope]
     http_method_names = ["get", "head", "post", "put"]
-    chosen: Mapping[str, Any]
+    parameters: Mapping[str, Any]
 
     @classmethod
     def as_view(cls, **options: Any) -> Any:
         view = super().as_view(**options)
-        # A redirect would make a GET of a POST, and its 200 would look as if something was saved.
+        # A redirect would turn a POST into a GET, whose 200 would look as if something was saved.
         view.should_append_slash = False  # type: ignore[attr-defined]
         return view
 
     def check_throttles(self, request: Request) -> None:
-        """A method that an address lacks is answered by 405, however much was asked before."""
+        """Count the request, unless the endpoint lacks its method, which is answered 405."""
         if _method(request) in self.roles:
             super().check_throttles(request)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         if _method(request) not in self.roles:
-            return  # dispatch answers 405, whatever the address bears
+            return  # dispatch answers 405, whatever the parameters
         takes = self.takes if request.method in SAFE else NoParameters
-        self.chosen = checked(takes, _plain(takes, request.query_params))
+        self.parameters = checked(takes, _plain(takes, request.query_params))
 
 
 def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
-    """A plain dictionary: from a form, DRF would read an absent flag as false.
+    """Return the parameters as a dictionary: from a form, DRF would read an absent flag as false.
 
-    What the serializer takes as a list may stand in an address several times.
+    A parameter that the serializer declares as a list may be repeated in the address.
     """
     fields = kind().fields
     lists = {name for name, of in fields.items() if isinstance(of, serializers.ListField)}
@@ -141,11 +142,11 @@ def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
 
 
 def checked(kind: type[Strict], data: Any) -> dict[str, Any]:
-    """What was sent, read by the serializer. Raises ValidationError, which is answered by 400."""
+    """Return the data as read by the serializer. Raises ValidationError, which is answered 400."""
     serializer = kind(data=data)
     serializer.is_valid(raise_exception=True)
-    found: dict[str, Any] = serializer.validated_data
-    return found
+    validated: dict[str, Any] = serializer.validated_data
+    return validated
 
 
 def rendered(kind: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
@@ -153,11 +154,11 @@ def rendered(kind: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
 
 
 def page_serializer(of: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
-    """The serializer of one page of a list, for the description."""
+    """Return the serializer of a page of a list, for the description."""
     return inline_serializer(
         name=of.__name__.removesuffix("Serializer") + "Page",
         fields={
-            "count": serializers.IntegerField(help_text="how many there are in all"),
+            "count": serializers.IntegerField(help_text="the number of results on all pages"),
             "next": serializers.URLField(allow_null=True),
             "previous": serializers.URLField(allow_null=True),
             "results": of(many=True),
@@ -166,21 +167,21 @@ def page_serializer(of: type[serializers.Serializer[Any]]) -> serializers.Serial
 
 
 def page_example(row: Any) -> dict[str, Any]:
-    """A page of one row, for the description."""
+    """Return a page of one row, for the description."""
     return {"count": 1, "next": None, "previous": None, "results": [row]}
 
 
 class List(Resource):
-    """An address that gives a page of a list at a time."""
+    """An endpoint of a list, which answers with one page at a time."""
 
     takes = PageParameters
 
     def page(
         self, rows: QuerySet[Any] | Sequence[Any], as_results: Callable[[list[Any]], Sequence[Any]]
     ) -> Response:
-        paginator = Paginator(rows, self.chosen["page_size"])
+        paginator = Paginator(rows, self.parameters["page_size"])
         try:
-            page = paginator.page(self.chosen["page"])
+            page = paginator.page(self.parameters["page"])
         except EmptyPage as error:
             raise Http404 from error
         return Response(
@@ -200,17 +201,17 @@ class List(Resource):
 
 MEANINGS = {
     400: "The request is not as described.",
-    401: "There is no token, or it is not known.",
+    401: "The token is missing or unknown.",
     403: "The role of this account may not do this.",
-    404: "There is no such thing for this account.",
-    406: "The address has no form that the client accepts.",
-    409: "It is no more as it was seen.",
+    404: "Not found, or not visible to this account.",
+    406: "The address has no format that the client accepts.",
+    409: "The state has changed since the client read it.",
     413: "The body is too large.",
     415: "The body is not application/json.",
-    422: "The content cannot be taken; every problem is named.",
-    429: "Too many requests; `Retry-After` says when to come again.",
-    503: "The database is away; `Retry-After` says when to come again.",
-    507: "The disk of this site is full; its admin must know.",
+    422: "The content is not valid; every problem is named.",
+    429: "Too many requests; `Retry-After` says when to try again.",
+    503: "The database is not available; `Retry-After` says when to try again.",
+    507: "The disk of this site is full; tell its admin.",
 }
 ALWAYS = (400, 401, 403, 404, 406, 429, 503)
 Described = Callable[[Any], Any]
@@ -230,9 +231,9 @@ def described(
     parameters: list[Any] | None = None,
     operation_id: str | None = None,
 ) -> Described:
-    """Describes a method: what it is for, what it gives, an example, and how it may refuse.
+    """Describe a method: its purpose, its responses, an example, and its errors.
 
-    `example` is of the answer with `status`, `sent` of the body.
+    `example` is an example of the answer with `status`, and `sent` one of the body.
     """
     examples = [
         OpenApiExample("answer", example, response_only=True, status_codes=[str(status)]),

@@ -26,7 +26,7 @@ from datasets.api.base import (
 from datasets.api.permissions import MANAGE, READ
 from datasets.material import as_line
 from datasets.models import Batch, Grounding, KeyPoint, Query, Question, Ranking, Report
-from datasets.search import LONGEST, MOST_HITS, Found, Hit, find, hits, words_of
+from datasets.search import LONGEST, MOST_HITS, Hit, Match, find, hits, words_of
 
 PARTS: dict[str, type[Model]] = {
     "questions": Question,
@@ -67,9 +67,9 @@ class BatchSerializer(serializers.Serializer[Batch]):
     name = serializers.CharField()
     format = serializers.CharField(help_text="the format of the file that it came from")
     counts = serializers.DictField(
-        child=serializers.IntegerField(), help_text="how many of each part it holds"
+        child=serializers.IntegerField(), help_text="the number of its parts of each kind"
     )
-    warnings = serializers.SerializerMethodField(help_text="how many warnings its loading gave")
+    warnings = serializers.SerializerMethodField(help_text="the number of its loading's warnings")
     created_at = serializers.DateTimeField()
 
     def get_warnings(self, batch: Batch) -> int:
@@ -78,15 +78,16 @@ class BatchSerializer(serializers.Serializer[Batch]):
 
 class WholeBatchSerializer(BatchSerializer):
     warnings = serializers.ListField(  # type: ignore[assignment]
-        child=serializers.CharField(), help_text="the warnings of its loading"
+        child=serializers.CharField(), help_text="the warnings from loading it"
     )
     skipped = serializers.DictField(
-        child=serializers.IntegerField(), help_text="what its loading left out, and how often"
+        child=serializers.IntegerField(),
+        help_text="what was left out when loading it, and how often",
     )
 
 
 class QuerySerializer(serializers.Serializer[Any]):
-    position = serializers.IntegerField(help_text="its place in the batch, from 0")
+    position = serializers.IntegerField(help_text="its position in the batch, from 0")
     id = serializers.CharField()
     text = serializers.CharField()
     asked_at = serializers.CharField(allow_null=True)
@@ -94,7 +95,7 @@ class QuerySerializer(serializers.Serializer[Any]):
 
 
 class QueryLineSerializer(serializers.Serializer[Any]):
-    """A query with all that belongs to it, as a line of the native batch file."""
+    """A query with all its parts, as a line of the native batch file."""
 
     id = serializers.CharField()
     text = serializers.CharField()
@@ -123,7 +124,7 @@ class Batches(List):
     )
     def get(self, request: Request) -> Response:
         rows = visible_batches(request.user)
-        if (name := self.chosen.get("name")) is not None:
+        if (name := self.parameters.get("name")) is not None:
             rows = rows.filter(name=name)
         return self.page(rows, partial(rendered, BatchSerializer))
 
@@ -133,7 +134,7 @@ class OneBatch(Resource):
 
     @described(
         "Read a batch",
-        "What a batch holds, and what its loading warned of.",
+        "What a batch holds, and the warnings from loading it.",
         {200: WholeBatchSerializer},
         tag="batches",
         example={**A_BATCH, "warnings": ["line 3: …"], "skipped": {}},
@@ -148,7 +149,7 @@ class Queries(List):
 
     @described(
         "List the queries of a batch",
-        "Its queries in their order, with how many parts of each kind belong to them.",
+        "The queries in order, each with the number of its parts of each kind.",
         {200: page_serializer(QuerySerializer)},
         tag="batches",
         example=page_example(A_QUERY),
@@ -156,7 +157,7 @@ class Queries(List):
         operation_id="queries_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return self.page(visible_batch(request.user, pk).queries.order_by("position"), _counted)
+        return self.page(visible_batch(request.user, pk).queries.order_by("position"), _results)
 
 
 class OneQuery(Resource):
@@ -164,8 +165,8 @@ class OneQuery(Resource):
 
     @described(
         "Read a query",
-        "A query with all that belongs to it: the same object as its line of the native batch file "
-        "and of `export --what batch`. `position` is its place in the batch, from 0.",
+        "A query with all its parts, the same object as its line of the native batch file and of "
+        "`export --what batch`. `position` is its position in the batch, from 0.",
         {200: QueryLineSerializer},
         tag="batches",
         example={
@@ -185,8 +186,8 @@ def visible_batch(user: Any, pk: int) -> Batch:
     return get_object_or_404(visible_batches(user), pk=pk)
 
 
-def _counted(queries: list[Query]) -> list[Any]:
-    """Queries of one page with the number of their parts, in one query for each kind of part."""
+def _results(queries: list[Query]) -> list[Any]:
+    """Return queries with the number of their parts, by one database query for each kind."""
     ids = [query.pk for query in queries]
     counts = {name: _counts(model, ids) for name, model in PARTS.items()}
     rows = [
@@ -221,16 +222,16 @@ class SearchParameters(PageParameters):
         default="",
         allow_blank=True,
         max_length=LONGEST,
-        help_text='words that all have to stand there, one at least; "several words" are one',
+        help_text='words that a text has to contain, at least one; "in quotes" they count as one',
     )
 
 
 class HitSerializer(serializers.Serializer[Hit]):
     kind = serializers.CharField(help_text="query, passage or report")
-    position = serializers.IntegerField(help_text="of its query in the batch, from 0")
+    position = serializers.IntegerField(help_text="position of its query in the batch, from 0")
     id = serializers.CharField(source="key")
-    snippet = serializers.SerializerMethodField(help_text="the words with what stands around them")
-    found = serializers.SerializerMethodField(help_text="the words as they stand there")
+    snippet = serializers.SerializerMethodField(help_text="the words with the text around them")
+    found = serializers.SerializerMethodField(help_text="the words as spelt in the text")
 
     def get_snippet(self, hit: Hit) -> str:
         return "".join(text for text, _ in hit.snippet)
@@ -246,8 +247,8 @@ class Search(List):
 
     @described(
         "Search a batch",
-        f"Queries, passages and reports that hold all the words, {MOST_HITS} of each at most, in "
-        "the order of their queries. Only the case of ASCII letters does not count.",
+        f"Queries, passages and reports that contain all the words, at most {MOST_HITS} of each, "
+        "in the order of their queries. Case is ignored.",
         {200: page_serializer(HitSerializer)},
         tag="batches",
         example=page_example(A_HIT),
@@ -255,11 +256,11 @@ class Search(List):
         operation_id="batches_search",
     )
     def get(self, request: Request, pk: int) -> Response:
-        batch, words = visible_batch(request.user, pk), words_of(self.chosen["q"])
+        batch, words = visible_batch(request.user, pk), words_of(self.parameters["q"])
         if not words:
-            raise ValidationError({"q": "holds no word; give one"})
+            raise ValidationError({"q": "holds no word; write one"})
 
-        def shown(found: list[Found]) -> list[Any]:
-            return rendered(HitSerializer, hits(found, words))
+        def results(matches: list[Match]) -> list[Any]:
+            return rendered(HitSerializer, hits(matches, words))
 
-        return self.page(find(batch, words), shown)
+        return self.page(find(batch, words), results)

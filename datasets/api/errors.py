@@ -17,23 +17,23 @@ Problem = dict[str, str | None]
 Body = dict[str, Any]
 
 SENTENCES: Mapping[type[Exception], str] = {
-    exceptions.ValidationError: "the request is not as described; mend what `problems` names",
+    exceptions.ValidationError: "the request is not as described; correct what `problems` names",
     exceptions.NotAuthenticated: "send a token, as in `Authorization: Token tandem_…`; "
-    "the page of tokens and `manage.py create_token` make one",
-    exceptions.AuthenticationFailed: "the token is unknown or has run out; make a new one",
+    "create one on the page of tokens or by `manage.py create_token`",
+    exceptions.AuthenticationFailed: "the token is unknown or has expired; create a new one",
     exceptions.PermissionDenied: "your role may not do this; ask an admin of this site",
     PermissionDenied: "your role may not do this; ask an admin of this site",
-    exceptions.NotFound: "there is no such thing here for you; check the address",
-    Http404: "there is no such thing here for you; check the address",
-    exceptions.MethodNotAllowed: "this address takes other methods; `Allow` says which",
-    exceptions.NotAcceptable: "this address has no such form; accept application/json",
+    exceptions.NotFound: "not found, or not visible to this account; check the address",
+    Http404: "not found, or not visible to this account; check the address",
+    exceptions.MethodNotAllowed: "this address has other methods; `Allow` lists them",
+    exceptions.NotAcceptable: "this address has no such format; accept application/json",
     exceptions.UnsupportedMediaType: "send the body as application/json",
-    exceptions.Throttled: "too many requests; come again after the seconds that `Retry-After` says",
+    exceptions.Throttled: "too many requests; try again after the seconds in `Retry-After`",
 }
 
 
-class TellingError(exceptions.APIException):
-    """An error with a sentence of its own, and problems; `more` stands beside them."""
+class ApiError(exceptions.APIException):
+    """An error with its own sentence and problems; `more` holds further keys of the body."""
 
     def __init__(
         self, sentence: str, problems: list[Problem] | None = None, more: Body | None = None
@@ -42,40 +42,40 @@ class TellingError(exceptions.APIException):
         self.body: Body = {"error": sentence, "problems": problems or [], **(more or {})}
 
 
-class RefusedBodyError(TellingError):
-    """The request was understood, and its content cannot be taken."""
+class RefusedBodyError(ApiError):
+    """The request is well-formed, but its content is not valid."""
 
     status_code = 422
 
 
-class StandingError(TellingError):
-    """Something newer stands than what the client had seen."""
+class StateConflictError(ApiError):
+    """The state has changed since the client read it."""
 
     status_code = 409
 
 
-class BlindError(TellingError):
-    """The account may read this, but not before its own work."""
+class BlindError(ApiError):
+    """The account may read this only after its own work."""
 
     status_code = 403
 
 
-class ScopeError(TellingError):
+class ScopeError(ApiError):
     """The account may do this, but not with this token."""
 
     status_code = 403
 
 
-class TooLargeError(TellingError):
+class TooLargeError(ApiError):
     status_code = 413
 
 
-class NoSpaceError(TellingError):
+class NoSpaceError(ApiError):
     status_code = 507
 
 
-class TooOftenHereError(TellingError):
-    """More of one kind of request than an account may send; `wait` are the seconds until then."""
+class TooManyRequestsError(ApiError):
+    """More requests of one kind than an account may send; `wait` is the seconds to wait."""
 
     status_code = 429
 
@@ -89,7 +89,7 @@ def problem(wrong: str, field: str = "", unit: str = "") -> Problem:
 
 
 def body_of(error: Exception) -> Body:
-    if isinstance(error, TellingError):
+    if isinstance(error, ApiError):
         return error.body
     if isinstance(error, exceptions.ValidationError):
         return {"error": _sentence(error), "problems": list(_problems(error.detail))}
@@ -101,7 +101,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _problems(detail: Any, path: str = "") -> Iterator[Problem]:
-    """The leaves of DRF's nested details, each with the path to its field."""
+    """Yield the leaves of DRF's nested details, each with the path to its field."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
             own = "" if name == "non_field_errors" else str(name)

@@ -1,6 +1,6 @@
 """Classes that Django REST framework finds by name: the exception handler and the schema class.
 
-They are apart from the errors and the resources because the framework loads them before its views.
+They are a module of their own because the framework loads them before its views.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from datasets.api.base import MEANINGS
-from datasets.api.concurrency import HEADER, LASTS
+from datasets.api.concurrency import HEADER, KEY_LIFETIME
 from datasets.api.errors import body_of
-from datasets.api.permissions import wanted_by
+from datasets.api.permissions import required_scopes
 
 
 def answer_error(error: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's exception handler; what is nobody's mistake but ours is raised again."""
+    """Handle exceptions for DRF; errors of the server are raised again."""
     response = exception_handler(error, context)
     if response is not None:
         response.data = body_of(error)
     return response
 
 
-HOURS = int(LASTS.total_seconds() // 3600)
+HOURS = int(KEY_LIFETIME.total_seconds() // 3600)
 KEY: dict[str, Any] = {
     "in": "header",
     "name": HEADER,
     "schema": {"type": "string"},
-    "description": "A key of the client's own for this write, 1 to 64 printable ASCII characters. "
-    f"The same request under the same key is done once and gets the same answer, for {HOURS} hours;"
-    " another request under it is refused (422).",
+    "description": "A key that the client chooses for this write, 1 to 64 printable ASCII "
+    f"characters. For {HOURS} hours the same request under the same key is carried out once and "
+    "gets the same answer; another request under it is refused (422).",
 }
 
 KEY_REFUSED = "The Idempotency-Key came with another request before."
@@ -43,10 +43,10 @@ class Schema(AutoSchema):
         operation = super().get_operation(*args, **kwargs)
         if operation is None:
             return None
-        scopes = wanted_by(self.view, self.method)
+        scopes = required_scopes(self.view, self.method)
         operation["x-scopes"] = list(scopes)
-        told = f"Scope of the token: {' or '.join(f'`{each}`' for each in scopes)}."
-        operation["description"] = f"{operation.get('description', '')}\n\n{told}".strip()
+        sentence = f"Scope of the token: {' or '.join(f'`{each}`' for each in scopes)}."
+        operation["description"] = f"{operation.get('description', '')}\n\n{sentence}".strip()
         if getattr(getattr(self.view, self.method.lower(), None), "keyed", False):
             self._add_key(operation)
         return operation

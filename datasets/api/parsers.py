@@ -1,4 +1,4 @@
-"""Reading a JSON body: within limits, without duplicate keys, only text that can be stored."""
+"""Parse JSON bodies strictly: limited size, no duplicate keys, only text that can be stored."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DEEPEST = 64
 
 
 class StrictJSONParser(BaseParser):
-    """One JSON value.
+    """Parses one JSON value.
 
-    Refused are a body above LONGEST_JSON of the settings (413); and with 400 a key that
-    comes twice, a number that is none or beyond what a float holds, more than 64 levels, and a NUL
-    or half a surrogate pair in any text, which no database of ours could keep.
+    A body above the setting LONGEST_JSON is refused with 413. Refused with 400 are a repeated key,
+    NaN, a number too large for a float, more than 64 levels, and a NUL or half a surrogate pair in
+    a text, which the database could not store.
     """
 
     media_type = "application/json"
@@ -33,17 +33,17 @@ class StrictJSONParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         most = min(settings.LONGEST_JSON, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
-        given = stream.read(most + 1)
-        if len(given) > most:
+        body = stream.read(most + 1)
+        if len(body) > most:
             raise TooLargeError(f"the body is above {most} bytes; send less at once")
-        return parsed(given)
+        return parsed(body)
 
 
-def parsed(given: bytes) -> Any:
-    """The value of a body. Raises ParseError."""
+def parsed(body: bytes) -> Any:
+    """Return the value of a body. Raises ParseError."""
     try:
         value = json.loads(
-            given.decode("utf-8"),
+            body.decode("utf-8"),
             object_pairs_hook=_unambiguous,
             parse_float=_finite,
             parse_constant=_no_number,
@@ -53,7 +53,7 @@ def parsed(given: bytes) -> Any:
     except RecursionError as error:
         raise ParseError(_TOO_DEEP) from error
     except ValueError as error:
-        raise ParseError(f"the body is not JSON ({error}); mend it") from error
+        raise ParseError(f"the body is not JSON ({error}); correct it") from error
     _check(value)
     return value
 
@@ -62,10 +62,10 @@ _TOO_DEEP = f"the body has more than {DEEPEST} levels; flatten it"
 
 
 def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key comes twice in one object")
-    return found
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key appears twice in one object")
+    return members
 
 
 def _finite(text: str) -> float:
@@ -76,7 +76,7 @@ def _finite(text: str) -> float:
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _check(value: Any) -> None:
@@ -90,7 +90,7 @@ def _check(value: Any) -> None:
 
 def _inner(value: Any) -> Iterator[Any]:
     if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
-        raise ParseError("a text holds a character that no text may hold; take it out")
+        raise ParseError("a text holds a NUL or half a surrogate pair; remove it")
     if isinstance(value, dict):
         yield from value.keys()
         yield from value.values()

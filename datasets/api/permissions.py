@@ -1,7 +1,7 @@
-"""The scopes of a token: they narrow what its account may do, and never widen it.
+"""The scopes of a token, which restrict what its account may do.
 
-Each endpoint names, by method, the scopes of which one is enough (`Resource.scopes`). This module
-defines what the scopes mean and who may have which, and is the only place that checks them.
+Each endpoint names, by method, the scopes of which one suffices (`Resource.scopes`). This module
+defines what the scopes mean and which roles may have them, and is the only place that checks them.
 """
 
 from __future__ import annotations
@@ -31,38 +31,42 @@ LEAST: Mapping[str, tuple[str, ...]] = {
     "researcher": (READ,),
     "admin": (READ,),
 }
-"""The scopes of a token for which nobody asked for any, by the role of its account."""
+"""The scopes of a token that was created without any, by the role of its account."""
 MOST: Mapping[str, tuple[str, ...]] = {
     "annotator": (READ, LABEL),
     "researcher": ANY,
     "admin": (READ, MANAGE, JUDGE, PEOPLE),
 }
-"""The scopes that are of any use to a role."""
+"""The scopes that a role can use."""
 SAFE = ("GET", "HEAD")
-UNLESS_SAID: Mapping[str, tuple[str, ...]] = {"GET": (READ,), "POST": (MANAGE,), "PUT": (MANAGE,)}
+DEFAULT_SCOPES: Mapping[str, tuple[str, ...]] = {
+    "GET": (READ,),
+    "POST": (MANAGE,),
+    "PUT": (MANAGE,),
+}
 
 
-class ScopeMaySuffice(BasePermission):
-    """A token without any of the scopes that an address asks for hears which one it lacks."""
+class HasScope(BasePermission):
+    """Whether the token has a scope that the endpoint requires; raises ScopeError otherwise."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        wanted = wanted_by(view, str(request.method))
-        if wanted and not set(wanted) & set(scopes_of(request.auth)):
+        required = required_scopes(view, str(request.method))
+        if required and not set(required) & set(scopes_of(request.auth)):
             raise ScopeError(
-                f"this token lacks the scope {' or '.join(wanted)}; make one with it, on the page "
-                "of tokens or by `create_token --scope`"
+                f"this token lacks the scope {' or '.join(required)}; create one with it on the "
+                "page of tokens or by `create_token --scope`"
             )
         return True
 
 
-def wanted_by(view: Any, method: str) -> tuple[str, ...]:
-    """The scopes of which one is enough; none for a method that the address lacks."""
+def required_scopes(view: Any, method: str) -> tuple[str, ...]:
+    """Return the scopes of which one suffices; none for a method that the endpoint lacks."""
     plain = "GET" if method in SAFE else method
-    found: Iterable[str] = getattr(view, "scopes", {}).get(plain, ())
-    return tuple(found)
+    scopes: Iterable[str] = getattr(view, "scopes", {}).get(plain, ())
+    return tuple(scopes)
 
 
 def scopes_of(token: Any) -> tuple[str, ...]:
-    """None for a token that nobody granted any."""
+    """Return the scopes of a token; none for a token without a grant."""
     grant = getattr(token, "grant", None) if token is not None else None
     return tuple(grant.scopes) if grant is not None else ()

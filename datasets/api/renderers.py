@@ -1,4 +1,4 @@
-"""Lines of an export as an answer: one page at a time, or all of them streamed as JSON Lines."""
+"""Lines of an export as a response: one page at a time, or all of them streamed as JSON Lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JSON_LINES = "application/x-ndjson"
 
 
 class JSONLinesRenderer(BaseRenderer):
-    """Chosen by `Accept: application/x-ndjson` or `?format=jsonl`; itself it renders errors."""
+    """Renders errors; `Accept: application/x-ndjson` or `?format=jsonl` choose it for streams."""
 
     media_type = JSON_LINES
     format = "jsonl"
@@ -39,21 +39,21 @@ class LineParameters(Strict):
         r"^[0-9]{1,9}\Z",
         required=False,
         trim_whitespace=False,
-        help_text="where to go on, as `next` of the page before gives it",
+        help_text="where the page begins, as in `next` of the page before",
     )
     page_size = serializers.IntegerField(
         min_value=1,
         max_value=LARGEST_PAGE,
         default=PAGE,
-        help_text="how many lines on a page, and so many more as its last item has",
+        help_text="lines on a page, which may exceed it to complete its last item",
     )
     format = serializers.ChoiceField(
-        ("json", "jsonl"), required=False, help_text="jsonl gives all lines at once, as a stream"
+        ("json", "jsonl"), required=False, help_text="jsonl streams all lines"
     )
 
 
 def lines_serializer(of: type[serializers.Serializer[Any]]) -> dict[Any, Any]:
-    """The serializers of a page of lines and of the stream, for the description."""
+    """Return the serializers of a page of lines and of the stream, for the description."""
     page = inline_serializer(
         name=of.__name__.removesuffix("Serializer") + "Page",
         fields={
@@ -64,8 +64,8 @@ def lines_serializer(of: type[serializers.Serializer[Any]]) -> dict[Any, Any]:
     return {(200, "application/json"): page, (200, JSON_LINES): of}
 
 
-class Found:
-    """The lines of one campaign: all that stand at a position or behind it."""
+class LineSource:
+    """A campaign's lines, which can be read from any position on."""
 
     def since(self, position: int) -> Iterator[Line]:
         raise NotImplementedError
@@ -77,8 +77,8 @@ class Found:
 class Lines(Resource):
     """Lines in the order of their items' positions.
 
-    A page ends with an item and a cursor is the next one's position: a page costs the same wherever
-    it stands, and an answer that comes between two pages neither hides a line nor repeats one.
+    A page ends with an item, and the cursor is the position of the next one. So every page costs
+    the same, and an answer that arrives between two pages neither hides nor repeats a line.
     """
 
     takes = LineParameters
@@ -93,12 +93,12 @@ class Lines(Resource):
         own = [PerExport()] if self.streamed else []
         return [*super().get_throttles(), *own]
 
-    def answer(self, found: Found) -> Response | StreamingHttpResponse:
+    def answer(self, source: LineSource) -> Response | StreamingHttpResponse:
         if self.streamed:
-            return StreamingHttpResponse(map(as_bytes, found.since(0)), content_type=JSON_LINES)
-        lines = found.since(int(self.chosen.get("cursor", "0")))
-        page, following = _page(lines, self.chosen["page_size"])
-        cursor = found.position(following) if following else None
+            return StreamingHttpResponse(map(as_bytes, source.since(0)), content_type=JSON_LINES)
+        lines = source.since(int(self.parameters.get("cursor", "0")))
+        page, following = _page(lines, self.parameters["page_size"])
+        cursor = source.position(following) if following else None
         return Response({"next": self._address(cursor), "results": page})
 
     def _address(self, cursor: int | None) -> str | None:
@@ -110,7 +110,7 @@ class Lines(Resource):
 
 
 def _page(lines: Iterator[Line], size: int) -> tuple[list[Line], Line | None]:
-    """The lines up to the end of the item in which the page is full, and the one after them."""
+    """Return the lines up to the end of the item that fills the page, and the line after them."""
     page: list[Line] = []
     for line in lines:
         if len(page) >= size and line["item"] != page[-1]["item"]:

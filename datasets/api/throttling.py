@@ -12,17 +12,17 @@ from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
 if TYPE_CHECKING:
-    # DRF's views import this module while they are read themselves.
+    # DRF's views import this module while they are being loaded.
     from rest_framework.views import APIView
 
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 class PerUser(BaseThrottle):
-    """At most so many requests of an account in each window of time.
+    """Limits the requests of an account in each window of time.
 
-    Counting is one atomic step of the cache, so that requests at the same moment cannot slip
-    through together. Each process counts for itself where the cache is a process's own.
+    Counting is one atomic step of the cache, so simultaneous requests cannot slip through together.
+    Processes without a shared cache count separately.
     """
 
     scope = "user"
@@ -42,7 +42,7 @@ class PerUser(BaseThrottle):
 
 
 class PerExport(PerUser):
-    """The same for whole exports of one campaign."""
+    """Limits streamed exports of one campaign."""
 
     scope = "export"
 
@@ -51,21 +51,21 @@ class PerExport(PerUser):
 
 
 class PerReport(PerUser):
-    """The same for reports, which take seconds of a processor each."""
+    """Limits reports, each of which takes seconds of a processor."""
 
     scope = "report"
 
 
 class PerImport(PerUser):
-    """The same for labels made elsewhere, of which one request holds thousands."""
+    """Limits imports of labels, since one request holds thousands."""
 
     scope = "import"
 
 
 def seconds_to_wait(scope: str, who: object, *of: object) -> int | None:
-    """Counts a request that comes by a page, together with the API's; None where it may go on.
+    """Count a request from a page, together with the API's; return None if it is allowed.
 
-    `who` is an account's number, or the address of somebody without one.
+    `who` is an account's number, or a network address without an account.
     """
     limit = _limit(scope)
     if limit is None:
@@ -76,7 +76,7 @@ def seconds_to_wait(scope: str, who: object, *of: object) -> int | None:
 
 
 def _limit(scope: str) -> tuple[int, int] | None:
-    """How many requests of a kind, in how many seconds."""
+    """Return the number of requests of a kind that are allowed, and in how many seconds."""
     rates: Mapping[str, Any] = api_settings.DEFAULT_THROTTLE_RATES
     most, _, per = str(rates.get(scope) or "").partition("/")
     return (int(most), SECONDS[per]) if most else None
@@ -87,7 +87,7 @@ def _count(key: str, seconds: int) -> int:
     try:
         return cache.incr(key)
     except ValueError:
-        # The cache dropped the key in between, to make room.
+        # The cache evicted the key in the meantime.
         cache.set(key, 1, timeout=2 * seconds)
         return 1
 

@@ -25,12 +25,12 @@ from datasets.api.base import (
     page_serializer,
     rendered,
 )
-from datasets.api.concurrency import came_before, done_once, keyed, once
+from datasets.api.concurrency import keyed, once, run_once, was_answered
 from datasets.api.errors import (
     NoSpaceError,
     RefusedBodyError,
-    StandingError,
-    TooOftenHereError,
+    StateConflictError,
+    TooManyRequestsError,
 )
 from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch, Upload
@@ -79,22 +79,23 @@ def visible_uploads(user: Any) -> Any:
 class NewUpload(Strict):
     files = serializers.ListField(
         child=serializers.FileField(allow_empty_file=True),
-        help_text="one part named `files` for each file; all of them make one batch",
+        help_text="one part named `files` for each file; together they form one batch",
     )
     name = serializers.CharField(
         required=False, allow_blank=True, max_length=LONGEST_NAME, help_text="the batch's name"
     )
     format = serializers.ChoiceField(
-        tuple(FORMATS), required=False, help_text="recognised where it is left out"
+        tuple(FORMATS), required=False, help_text="recognised automatically if left out"
     )
 
 
 class Decision(Strict):
     digest = serializers.RegexField(
-        r"^[0-9a-f]{64}\Z", help_text="`preview.digest`: that this is the content that was seen"
+        r"^[0-9a-f]{64}\Z",
+        help_text="`preview.digest`, so that only what was previewed is kept",
     )
     name = serializers.CharField(
-        required=False, max_length=LONGEST_NAME, help_text="another name than the one sent with it"
+        required=False, max_length=LONGEST_NAME, help_text="a name instead of the upload's"
     )
 
 
@@ -104,10 +105,10 @@ class FileSerializer(serializers.Serializer[Any]):
 
 
 class PreviewSerializer(serializers.Serializer[Upload]):
-    """What was understood; nothing of it is kept yet."""
+    """The content of the files, before anything is loaded."""
 
     format = serializers.CharField(source="found.format")
-    digest = serializers.CharField(help_text="of the content, whatever file it stands in")
+    digest = serializers.CharField(help_text="a digest of the content, whatever its files")
     counts = serializers.DictField(child=serializers.IntegerField(), source="found.counts")
     warnings = serializers.ListField(
         child=serializers.CharField(), source="found.warnings", help_text="the first 500 of them"
@@ -117,7 +118,7 @@ class PreviewSerializer(serializers.Serializer[Upload]):
     first = serializers.ListField(
         child=serializers.DictField(),
         source="found.first",
-        help_text="the first queries, their texts and lists cut; `more` counts what was cut",
+        help_text="the first queries with shortened texts and lists; `more` counts what is missing",
     )
     same_as = serializers.SerializerMethodField(
         help_text="the loaded batches that hold the same content"
@@ -129,18 +130,20 @@ class PreviewSerializer(serializers.Serializer[Upload]):
 
 class UploadSerializer(serializers.Serializer[Upload]):
     key = serializers.CharField()
-    name = serializers.CharField(help_text="the name that the batch has or would have")
+    name = serializers.CharField(help_text="the name of the batch that is or would be loaded")
     state = serializers.ChoiceField(Upload.State.values)
     files = FileSerializer(many=True)
-    queries_read = serializers.SerializerMethodField(help_text="while it is read or loaded")
-    error = serializers.CharField(help_text="why it was refused, as the command would say it")
+    queries_read = serializers.SerializerMethodField(
+        help_text="the number of queries read so far; null unless files are being read or loaded"
+    )
+    error = serializers.CharField(help_text="why it was refused, in the words of the command")
     preview = serializers.SerializerMethodField()
     batch = serializers.IntegerField(source="batch_id", allow_null=True)
     created_at = serializers.DateTimeField()
 
     def get_queries_read(self, upload: Upload) -> int | None:
-        told = quarantine.progress(upload.key)
-        return told.done if told and upload.state in decisions.AT_WORK else None
+        progress = quarantine.progress(upload.key)
+        return progress.done if progress and upload.state in decisions.AT_WORK else None
 
     @extend_schema_field(PreviewSerializer(allow_null=True))
     def get_preview(self, upload: Upload) -> dict[str, Any] | None:
@@ -169,10 +172,10 @@ class Uploads(List):
 
     @described(
         "Send files for a batch",
-        "The files are read and checked in the background, as `load_batch` does, and nothing is "
-        "kept: ask for the upload until its `state` is `ready`, look at `preview`, then keep or "
-        "discard it. What nobody decides on goes after a day. Six uploads an hour are the most, "
-        "three may wait for a decision, and together they may have TANDEM_MAX_UPLOAD_MB.",
+        "The files are read and checked in the background, as by `load_batch`, and nothing is "
+        "loaded yet: read the upload until its `state` is `ready`, look at `preview`, then keep or "
+        "discard it. An upload without a decision is deleted after a day. At most six uploads an "
+        "hour, three without a decision, and TANDEM_MAX_UPLOAD_MB together.",
         {202: UploadSerializer},
         tag="batches",
         example={**AN_UPLOAD, "state": "reading", "preview": None},
@@ -186,32 +189,32 @@ class Uploads(List):
     def post(self, request: Request) -> Response:
         self._check_rate(request)
         try:
-            given = checked(NewUpload, _parts(request))
-            return done_once(request, lambda: _received(request, given))
+            data = checked(NewUpload, _parts(request))
+            return run_once(request, lambda: _receive(request, data))
         except OSError as error:
             if error.errno not in FULL:
                 raise
             raise NoSpaceError(NO_SPACE) from error
 
     def _check_rate(self, request: Request) -> None:
-        """Before anything is read of the files, which then stream to the disk."""
+        """Check the rate before the files are read, which are then streamed to the disk."""
         try:
-            if not came_before(request):
+            if not was_answered(request):
                 check_rate(request.user)
         except TooOftenError as error:
-            raise TooOftenHereError(str(error), error.seconds) from error
+            raise TooManyRequestsError(str(error), error.seconds) from error
         plain: HttpRequest = request._request
         into_files(plain)
 
 
-def _received(request: Request, given: dict[str, Any]) -> Response:
+def _receive(request: Request, data: dict[str, Any]) -> Response:
     try:
-        made = receive(request.user, given["files"], given.get("name", ""), given.get("format", ""))
+        upload = receive(request.user, data["files"], data.get("name", ""), data.get("format", ""))
     except TooOftenError as error:
-        raise TooOftenHereError(str(error), error.seconds) from error
+        raise TooManyRequestsError(str(error), error.seconds) from error
     except InputError as error:
         raise RefusedBodyError(str(error)) from error
-    return Response(UploadSerializer(made).data, status=202)
+    return Response(UploadSerializer(upload).data, status=202)
 
 
 class OneUpload(Resource):
@@ -220,7 +223,7 @@ class OneUpload(Resource):
 
     @described(
         "Read an upload",
-        "How far it is, and with `state` `ready` what was understood of its files.",
+        "Its state, and the preview of its files once `state` is `ready`.",
         {200: UploadSerializer},
         tag="batches",
         example=AN_UPLOAD,
@@ -237,9 +240,9 @@ class KeepUpload(Resource):
 
     @described(
         "Keep an upload",
-        "Loads what was seen as a batch, all or nothing, in the background: ask for the upload "
-        "until its `state` is `kept` and `batch` says which. To keep it again changes nothing. "
-        "409 where it is no more as it was seen, or another batch has the name.",
+        "Loads the upload as a batch, all or nothing, in the background: read the upload until its "
+        "`state` is `kept` and `batch` is the batch's id. Keeping it again changes nothing. 409 if "
+        "it has changed since its preview, or if another batch has the name.",
         {202: UploadSerializer},
         tag="batches",
         example={**AN_UPLOAD, "state": "keeping"},
@@ -252,11 +255,11 @@ class KeepUpload(Resource):
     )
     @once
     def post(self, request: Request, key: str) -> Response:
-        found, given = _upload(request.user, key), checked(Decision, request.data)
+        upload, data = _upload(request.user, key), checked(Decision, request.data)
         try:
-            decisions.keep(found, given["digest"], given.get("name", ""))
+            decisions.keep(upload, data["digest"], data.get("name", ""))
         except (decisions.StaleError, decisions.TakenNameError) as error:
-            raise StandingError(str(error)) from error
+            raise StateConflictError(str(error)) from error
         except InputError as error:
             raise RefusedBodyError(str(error)) from error
         return Response(UploadSerializer(_upload(request.user, key)).data, status=202)
@@ -268,7 +271,7 @@ class DiscardUpload(Resource):
 
     @described(
         "Discard an upload",
-        "Its files go. 409 where it is being loaded or has ended otherwise.",
+        "Deletes its files. 409 if it is being loaded, or has been loaded or refused.",
         {200: UploadSerializer},
         tag="batches",
         example={**AN_UPLOAD, "state": "discarded", "preview": None},
@@ -278,21 +281,20 @@ class DiscardUpload(Resource):
     )
     @once
     def post(self, request: Request, key: str) -> Response:
-        found = _upload(request.user, key)
         try:
-            decisions.discard(found)
+            decisions.discard(_upload(request.user, key))
         except decisions.StaleError as error:
-            raise StandingError(str(error)) from error
+            raise StateConflictError(str(error)) from error
         return Response(UploadSerializer(_upload(request.user, key)).data)
 
 
 def _upload(user: Any, key: str) -> Upload:
-    found: Upload = get_object_or_404(visible_uploads(user), key=key)
-    return found
+    upload: Upload = get_object_or_404(visible_uploads(user), key=key)
+    return upload
 
 
 def _parts(request: Request) -> dict[str, Any]:
-    """A form's parts: `files` as a list, the others once."""
+    """Return a form's parts: `files` as a list, and one value of each other part."""
     parts: Any = request.data
     if "files" not in parts:
         return dict(parts.items())

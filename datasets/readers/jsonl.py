@@ -206,9 +206,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, number in counts.items() if number > 1)
-        raise LineError(
-            f"the key {shown(twice)} appears twice in one object", "keep one of them"
-        )
+        raise LineError(f"the key {shown(twice)} appears twice in one object", "keep one of them")
     return members
 
 

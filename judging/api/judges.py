@@ -27,7 +27,7 @@ from datasets.api.base import (
     rendered,
 )
 from datasets.api.concurrency import once
-from datasets.api.errors import Problem, RefusedBodyError, TooOftenHereError, problem
+from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError, problem
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
 from judging.access import visible_judge, visible_judges
@@ -68,10 +68,10 @@ class Judges(List):
     )
     def get(self, request: Request) -> Response:
         rows = visible_judges(get_account(request))
-        if "name" in self.chosen:
-            rows = rows.filter(rater__name=self.chosen["name"])
-        if "backend" in self.chosen:
-            rows = rows.filter(backend=self.chosen["backend"])
+        if "name" in self.parameters:
+            rows = rows.filter(rater__name=self.parameters["name"])
+        if "backend" in self.parameters:
+            rows = rows.filter(backend=self.parameters["backend"])
         return self.page(rows, partial(rendered, JudgeSerializer))
 
     @described(
@@ -238,7 +238,7 @@ class Estimated(Resource):
         operation_id="judges_estimate",
     )
     def get(self, request: Request, pk: int) -> Response:
-        judge, given = visible_judge(request, pk), dict(self.chosen)
+        judge, given = visible_judge(request, pk), dict(self.parameters)
         if "campaign" not in given:
             raise serializers.ValidationError({"campaign": "is not there; name one"})
         campaign = campaign_named(get_account(request), given.pop("campaign"), "nothing is asked")
@@ -277,9 +277,9 @@ class Tried(Resource):
             with one_try(get_account(request).pk):
                 found = try_judge(judge, campaign, number)
         except TooOftenError as error:
-            raise TooOftenHereError(str(error), error.seconds) from error
+            raise TooManyRequestsError(str(error), error.seconds) from error
         except BusyError as error:
-            raise TooOftenHereError(BUSY, 5) from error
+            raise TooManyRequestsError(BUSY, 5) from error
         except (NothingToTryError, SetupError, PromptError, ForgottenItemError) as error:
             raise RefusedBodyError(str(error)) from error
         return Response(TriedSerializer(_shown(found)).data)

@@ -36,8 +36,8 @@ from datasets.api.base import (
     rendered,
 )
 from datasets.api.batches import A_BATCH, BatchSerializer, visible_batch, visible_batches
-from datasets.api.concurrency import check_seen, etag_of, once
-from datasets.api.errors import RefusedBodyError, StandingError, TellingError, problem
+from datasets.api.concurrency import check_etag, etag_of, once
+from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch
 from datasets.rows import InputError
@@ -284,7 +284,7 @@ TAKEN = "a batch has this name already; choose another"
 TOO_MANY = f"this batch has more than {MOST_QUERIES} queries; build it with build_batch"
 
 
-class HiddenError(TellingError):
+class HiddenError(ApiError):
     """The step is there, and not for this account."""
 
     status_code = 403
@@ -435,7 +435,7 @@ def _author(campaign: Campaign, name: str) -> Rater:
 def _built(
     request: Request, batch: Batch, step: Step, campaign: Campaign | None, wanted: dict[str, Any]
 ) -> Response:
-    """The new batch with what became of the queries. Raises TellingError."""
+    """The new batch with what became of the queries. Raises ApiError."""
     author = _author_of(campaign, wanted.get("author"))
     try:
         numbers = numbers_of(step, wanted.get("thresholds", {}))
@@ -445,7 +445,7 @@ def _built(
         results = accepted(step, campaign, author, wanted["partial"]) if campaign and author else {}
         built, _ = build(step, batch, results, numbers, wanted["name"])
     except UnreviewedError as error:
-        raise StandingError(str(error)) from error
+        raise StateConflictError(str(error)) from error
     except NothingLeftError as error:
         raise RefusedBodyError(str(error)) from error
     except InputError as error:
@@ -501,10 +501,10 @@ class Prepared(List):
         campaign = step_campaign(request, visible_batch(request.user, pk), chosen)
         check_blind(get_account(request), campaign)
         rows = authored_responses(get_account(request)).filter(assignment__item__campaign=campaign)
-        if "author" in self.chosen:
-            rows = rows.filter(assignment__rater__name=self.chosen["author"])
-        if "state" in self.chosen:
-            state = self.chosen["state"]
+        if "author" in self.parameters:
+            rows = rows.filter(assignment__rater__name=self.parameters["author"])
+        if "state" in self.parameters:
+            state = self.parameters["state"]
             rows = rows.filter(review__verdict=None if state == WAITING else state)
 
         def as_results(found: Sequence[Any]) -> list[Any]:
@@ -565,15 +565,15 @@ class Reviewed(Resource):
 
 
 def _check_seen(request: Request, each: Written) -> None:
-    """Raises StandingError for whoever has not seen the review that stands."""
+    """Raises StateConflictError for whoever has not seen the review that stands."""
 
     def current() -> Any:
         return WholePreparedSerializer(each).data
 
     if request.headers.get("If-Match") is not None:
-        check_seen(request, _tag(each), current)
+        check_etag(request, _tag(each), current)
     elif each.review is not None:
-        raise StandingError(MEANWHILE, more={"current": current()})
+        raise StateConflictError(MEANWHILE, more={"current": current()})
 
 
 def _review(each: Written, wanted: dict[str, Any], request: Request) -> None:

@@ -24,7 +24,7 @@ from datasets.api.base import (
     rendered,
 )
 from datasets.api.concurrency import once
-from datasets.api.errors import RefusedBodyError, StandingError, problem
+from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import JUDGE, READ
 from judging.access import visible_calls, visible_judges, visible_run, visible_runs
 from judging.api import serializers as examples
@@ -71,7 +71,7 @@ class Runs(List):
     )
     def get(self, request: Request) -> Response:
         names = ("campaign", "judge", "state")
-        exact = {name: self.chosen[name] for name in names if name in self.chosen}
+        exact = {name: self.parameters[name] for name in names if name in self.parameters}
         rows = visible_runs(get_account(request)).filter(**exact)
         return self.page(rows, partial(rendered, RunSerializer))
 
@@ -103,7 +103,7 @@ class Runs(List):
             lifecycle.BatchOutError,
             lifecycle.LeasedRunError,
         ) as error:
-            raise StandingError(str(error)) from error
+            raise StateConflictError(str(error)) from error
         except (SetupError, PromptError) as error:
             raise RefusedBodyError(str(error)) from error
         return _whole(request, begun.pk, 200 if begun.pk == before else 201)
@@ -145,7 +145,7 @@ class RunOrder(Resource):
     def post(self, request: Request, pk: int) -> Response:
         run, wanted = visible_run(request, pk), checked(OrderSerializer, request.data)
         if not _told(run, wanted):
-            raise StandingError(ENDED)
+            raise StateConflictError(ENDED)
         return _whole(request, pk)
 
 
@@ -218,8 +218,8 @@ class Calls(List):
         run = visible_run(request, pk)
         check_blind(get_account(request), run.campaign)
         rows = visible_calls(get_account(request)).filter(run=run).order_by("-pk")
-        if "state" in self.chosen:
-            rows = rows.filter(state=self.chosen["state"])
+        if "state" in self.parameters:
+            rows = rows.filter(state=self.parameters["state"])
         large = ("completion", "body", "logprobs")
         return self.page(rows.defer(*large), partial(rendered, CallSerializer))
 

@@ -108,7 +108,7 @@ class TestTheSameKey:
             raise ZeroDivisionError
 
         with monkeypatch.context() as patch:
-            patch.setattr(concurrency, "_keep", broken)
+            patch.setattr(concurrency, "_store", broken)
             root.client.raise_request_exception = True
             with pytest.raises(ZeroDivisionError):
                 self.invite(root, "a")
@@ -156,7 +156,7 @@ class TestTheSameKey:
         def came(user: User, key: str | None) -> bool:
             headers = {} if key is None else {concurrency.HEADER: key}
             request: Any = SimpleNamespace(headers=headers, user=user)
-            return concurrency.came_before(request)
+            return concurrency.was_answered(request)
 
         assert came(study.root, "a")
         assert not came(study.root, "b")

@@ -413,7 +413,7 @@ class TestScopes:
             "researcher": every,
             "admin": ("read", "manage", "judge", "people"),
         } == permissions.MOST
-        assert permissions.UNLESS_SAID == {
+        assert permissions.DEFAULT_SCOPES == {
             "GET": ("read",),
             "POST": ("manage",),
             "PUT": ("manage",),
@@ -429,8 +429,8 @@ class TestScopes:
         self, method: str, wanted: tuple[str, ...]
     ) -> None:
         view = SimpleNamespace(scopes={"GET": ["read", "label"], "POST": ["manage"]})
-        assert permissions.wanted_by(view, method) == wanted
-        assert permissions.wanted_by(object(), method) == ()
+        assert permissions.required_scopes(view, method) == wanted
+        assert permissions.required_scopes(object(), method) == ()
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -451,10 +451,10 @@ class TestScopes:
         request: Any = SimpleNamespace(method=method, auth=SimpleNamespace(grant=grant))
         view: Any = SimpleNamespace(scopes={"GET": ("read", "label")})
         if enough:
-            assert permissions.ScopeMaySuffice().has_permission(request, view) is True
+            assert permissions.HasScope().has_permission(request, view) is True
         else:
             with pytest.raises(ScopeError, match="lacks the scope read or label"):
-                permissions.ScopeMaySuffice().has_permission(request, view)
+                permissions.HasScope().has_permission(request, view)
 
     def test_no_token_and_one_without_a_grant_have_none(self) -> None:
         assert permissions.scopes_of(None) == permissions.scopes_of(SimpleNamespace()) == ()

@@ -41,7 +41,7 @@ from annotation.protocols.validation import (
 from annotation.provenance import Bases, Basis, basis_of, guideline_digest
 from annotation.views.answers import find_changes, read_key, read_number, read_seconds
 from datasets.api import concurrency
-from datasets.api.errors import StandingError
+from datasets.api.errors import StateConflictError
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])
 ANSWERS = schema_of(PROTOCOLS["grounded-answer"])
@@ -534,12 +534,12 @@ class TestHeaders:
     )  # fmt: skip
     def test_an_etag_that_was_seen(self, sent: str | None, how: str) -> None:
         request = asking(**({} if sent is None else {"If_Match": sent}))
-        kinds: dict[str, Any] = {"stale": StandingError, "none": ParseError}
+        kinds: dict[str, Any] = {"stale": StateConflictError, "none": ParseError}
         if how == "fresh":
-            concurrency.check_seen(request, '"a"', dict)
+            concurrency.check_etag(request, '"a"', dict)
         else:
             with pytest.raises(kinds[how]):
-                concurrency.check_seen(request, '"a"', dict)
+                concurrency.check_etag(request, '"a"', dict)
 
     def test_an_etag_is_the_same_for_the_same_facts(self) -> None:
         tag = concurrency.etag_of({"b": 1, "a": None})
