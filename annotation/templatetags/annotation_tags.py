@@ -13,10 +13,22 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.item_context import Row
 from annotation.models import Campaign
+from annotation.presentation import schema
 from annotation.progress.status import format_change, format_seconds
 from annotation.registry import declared
 
 register = template.Library()
+UNIT_NOUNS = {
+    "key-point": ("key point", "key points"),
+    "pair": ("pair", "pairs"),
+    "passage": ("passage", "passages"),
+    "passage-sentence": ("sentence", "sentences"),
+    "query": ("query", "queries"),
+    "question": ("question", "questions"),
+    "report": ("report", "reports"),
+    "sentence": ("sentence", "sentences"),
+}
+"""What pages call a unit of a kind, in the singular and the plural."""
 LONG_TEXT, MIN_BLOCK, MAX_BLOCK = 6000, 400, 3000  # characters
 
 
@@ -24,6 +36,14 @@ LONG_TEXT, MIN_BLOCK, MAX_BLOCK = 6000, 400, 3000  # characters
 def task(campaign: Campaign) -> str:
     """Return the title of the campaign's protocol."""
     return declared(campaign).title
+
+
+@register.filter
+def unit_noun(campaign: Campaign, count: int = 1) -> str:
+    """Return the protocol's own noun for its units; *unit* if it asks about several kinds."""
+    nouns = {UNIT_NOUNS.get(v.kind, ("unit", "units")) for v in schema(campaign).variables}
+    singular, plural = nouns.pop() if len(nouns) == 1 else ("unit", "units")
+    return singular if count == 1 else plural
 
 
 @register.filter

@@ -63,7 +63,7 @@ class TestTheQueue:
         page = client_of(there.dora).get(queue_of(there)).content.decode()
         places = [page.index(address(there, unit)) for unit in there.units]
         assert places == sorted(places)
-        assert "<strong>3 units</strong> in 1 item." in page
+        assert "<strong>3 questions</strong> in 1 item." in page
 
     def test_a_judges_dispute_looks_like_one_of_people(self, there: Dispute) -> None:
         """Three to one where people are two to one, and where only the judge differs."""

@@ -93,7 +93,7 @@ def test_no_label_of_a_person_and_no_name_of_a_system_is_shown(
 
 
 def test_unit_by_unit_the_first_unit_is_asked(rita: Client, campaign: Campaign) -> None:
-    assert "the first of 3 units" in try_it(rita, judge(granularity="unit"), campaign)
+    assert "the first of 3 questions" in try_it(rita, judge(granularity="unit"), campaign)
 
 
 def test_an_item_by_chance_and_one_that_is_not_there(rita: Client, campaign: Campaign) -> None:
