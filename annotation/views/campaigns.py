@@ -33,7 +33,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.provenance import LENGTH
 from annotation.registry import declared
 from annotation.spreadsheet import write_rows
-from annotation.views.forms import (
+from annotation.views.campaign_forms import (
     ITEM_ORDERS,
     AdmitForm,
     CampaignForm,

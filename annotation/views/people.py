@@ -42,7 +42,7 @@ from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, readable
 from annotation.people.prolific import Arrival, enter
 from annotation.registry import declared
-from annotation.views.forms import (
+from annotation.views.people_forms import (
     CampaignInviteForm,
     InviteForm,
     JoinForm,

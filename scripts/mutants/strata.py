@@ -51,7 +51,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "annotation/gold/*.py",
         "annotation/imports/gold.py",
         "annotation/imports/index.py",
-        "annotation/views/forms.py",
+        "annotation/views/campaign_forms.py",
         "annotation/views/work.py",
     ),
     "costs": (
