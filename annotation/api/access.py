@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.shortcuts import get_object_or_404
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from annotation.access import (
@@ -16,7 +17,9 @@ from annotation.access import (
 from annotation.assignments.queue import reclaim
 from annotation.models import Assignment, Campaign, User
 from annotation.people.membership import readable
+from datasets.api.batches import visible_batches
 from datasets.api.errors import BlindError, RefusedBodyError, problem
+from datasets.models import Batch
 
 GONE = "the time for this item ran out and somebody else has it now; take the next one"
 RELATED = ("item__campaign", "item__query", "rater")
@@ -58,3 +61,10 @@ def my_assignment_to_answer(request: Request, uid: uuid.UUID) -> Assignment:
     if not reclaim(late):
         raise RefusedBodyError(GONE)
     return late
+
+
+def batch_named(user: User, name: str) -> Batch:
+    batch = visible_batches(user).filter(name=name).first()
+    if batch is None:
+        raise ValidationError({"batch": "names no loaded batch; see the list of batches"})
+    return batch

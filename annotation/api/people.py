@@ -9,26 +9,43 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_account, readable_campaign, visible_accounts, visible_raters
-from annotation.gold.scoring import MAX_ADMISSION_REASON, admissible, admit
-from annotation.models import MAX_REASON, Campaign, Invitation, Membership, User
+from annotation.api.people_serializers import (
+    A_CAST,
+    A_PERSON,
+    AN_INVITATION,
+    SETTINGS,
+    AdmissionSerializer,
+    CastChangeSerializer,
+    CastSerializer,
+    ChangedCastSerializer,
+    ChangedPersonSerializer,
+    ExclusionSerializer,
+    ForgetSerializer,
+    ForgottenSerializer,
+    InvitationSerializer,
+    MadeInvitationSerializer,
+    MemberChangeSerializer,
+    NewInvitationSerializer,
+    PersonChangeSerializer,
+    PersonSerializer,
+)
+from annotation.gold.scoring import admissible, admit
+from annotation.models import Campaign, User
 from annotation.people import accounts, membership
 from annotation.people import membership as members
-from annotation.people.accounts import CampaignRater, campaign_raters, invitations_of
+from annotation.people.accounts import campaign_raters, invitations_of
 from annotation.people.invitations import invite, revoke
-from annotation.people.leases import MAX_LEASE, free, set_lease
+from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, readable
 from datasets.access import ADMIN, READERS
 from datasets.api.base import (
-    ErrorSerializer,
     List,
     PageParameters,
     Resource,
-    Strict,
     checked,
     described,
     page_example,
@@ -39,151 +56,6 @@ from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, keyed, once,
 from datasets.api.errors import RefusedBodyError, TooManyRequestsError, problem
 from datasets.api.permissions import PEOPLE
 from datasets.api.throttling import seconds_to_wait
-
-LARGEST_ID = 2**31 - 1
-A_PERSON: dict[str, Any] = {
-    "id": 3,
-    "name": "ada",
-    "pseudonym": "person-7kq2mx",
-    "role": "annotator",
-    "is_guest": False,
-    "is_active": True,
-}
-AN_INVITATION: dict[str, Any] = {
-    "id": 1,
-    "state": "open",
-    "role": "annotator",
-    "campaign": 1,
-    "campaign_role": "annotator",
-    "note": "Ada",
-    "created_at": "2026-11-20T09:30:00Z",
-    "expires_at": "2026-11-27T09:30:00Z",
-}
-A_RATER: dict[str, Any] = {
-    "id": 5,
-    "name": "person-7kq2mx",
-    "kind": "human",
-    "done": 12,
-    "held": 1,
-    "held_until": "2026-11-20T10:30:00Z",
-    "excluded": None,
-}
-SETTINGS: dict[str, Any] = {"pool": "named", "hold_minutes": 60, "items_per_person": 20}
-A_CAST = {**SETTINGS, "members": [{"name": "ada", "role": "annotator"}], "raters": [A_RATER]}
-
-
-class PersonSerializer(serializers.Serializer[User]):
-    id = serializers.IntegerField()
-    name = serializers.CharField(source="username", help_text="of the account; in no export")
-    pseudonym = serializers.SerializerMethodField(help_text="as exports have it; null before work")
-    role = serializers.ChoiceField(User.Role.values)
-    is_guest = serializers.BooleanField(help_text="came from Prolific, without an account")
-    is_active = serializers.BooleanField()
-
-    def get_pseudonym(self, user: User) -> str | None:
-        rater = getattr(user, "rater", None)
-        return rater.name if rater else None
-
-
-class PersonChangeSerializer(Strict):
-    role = serializers.ChoiceField(User.Role.values, required=False)
-    is_active = serializers.BooleanField(required=False)
-    pseudonym = serializers.CharField(
-        max_length=150, required=False, allow_blank=True, help_text="empty: one is made up"
-    )
-
-
-class ForgetSerializer(Strict):
-    name = serializers.CharField(max_length=150, help_text="of the account, to be sure of it")
-
-
-class ForgottenSerializer(serializers.Serializer[Any]):
-    pseudonym = serializers.CharField(
-        allow_null=True, help_text="that the answers stay under; null where there are none"
-    )
-
-
-class InvitationSerializer(serializers.Serializer[Invitation]):
-    id = serializers.IntegerField()
-    state = serializers.ChoiceField(("open", "used", "expired", "revoked"))
-    role = serializers.ChoiceField(User.Role.values)
-    campaign = serializers.IntegerField(source="campaign_id", allow_null=True)
-    campaign_role = serializers.ChoiceField(Membership.Role.values)
-    note = serializers.CharField(allow_blank=True)
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField()
-
-
-class MadeInvitationSerializer(InvitationSerializer):
-    link = serializers.CharField(
-        source="address", allow_null=True, help_text="told once: a digest is kept; then null"
-    )
-
-
-class NewInvitationSerializer(Strict):
-    role = serializers.ChoiceField(User.Role.values, default=User.Role.ANNOTATOR)
-    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST_ID, required=False)
-    campaign_role = serializers.ChoiceField(
-        Membership.Role.values, default=Membership.Role.ANNOTATOR
-    )
-    note = serializers.CharField(max_length=150, allow_blank=True, default="")
-
-
-class MemberSerializer(serializers.Serializer[Membership]):
-    name = serializers.CharField(source="user.username")
-    role = serializers.ChoiceField(Membership.Role.values)
-
-
-class AnsweringSerializer(serializers.Serializer[CampaignRater]):
-    """Somebody with an answer or a place, by the name that exports have."""
-
-    id = serializers.IntegerField(source="rater")
-    name = serializers.CharField()
-    kind = serializers.ChoiceField(("human", "judge", "reference"))
-    done = serializers.IntegerField(help_text="items answered")
-    held = serializers.IntegerField(help_text="places held and not answered")
-    held_until = serializers.DateTimeField(allow_null=True, help_text="null: for good, or none")
-    excluded = serializers.CharField(
-        source="excluded.reason", default=None, allow_null=True, help_text="why it is left out"
-    )
-
-
-class CastSerializer(serializers.Serializer[Any]):
-    pool = serializers.ChoiceField(Campaign.Pool.values)
-    hold_minutes = serializers.IntegerField(allow_null=True, help_text="null: for good")
-    items_per_person = serializers.IntegerField(allow_null=True, help_text="null: no limit")
-    members = MemberSerializer(many=True)
-    raters = AnsweringSerializer(many=True)
-
-
-class CastChangeSerializer(Strict):
-    """What is left out stays as it is."""
-
-    pool = serializers.ChoiceField(Campaign.Pool.values, required=False)
-    hold_minutes = serializers.IntegerField(
-        min_value=5, max_value=MAX_LEASE, allow_null=True, required=False
-    )
-    items_per_person = serializers.IntegerField(
-        min_value=1, max_value=10**6, allow_null=True, required=False
-    )
-
-
-class MemberChangeSerializer(Strict):
-    name = serializers.CharField(max_length=150, help_text="of an account")
-    role = serializers.ChoiceField(
-        Membership.Role.values, allow_null=True, help_text="null puts the account out"
-    )
-
-
-class AdmissionSerializer(Strict):
-    reason = serializers.CharField(max_length=MAX_ADMISSION_REASON, help_text="why, for the record")
-
-
-class ExclusionSerializer(Strict):
-    reason = serializers.CharField(
-        max_length=MAX_REASON, allow_null=True, help_text="null counts the rater again"
-    )
-
 
 OWN = "this is your own account; let another admin do it"
 
@@ -204,10 +76,6 @@ class People(List):
     def get(self, request: Request) -> Response:
         rows = visible_accounts(get_account(request))
         return self.page(rows, lambda found: rendered(PersonSerializer, found))
-
-
-class ChangedPersonSerializer(ErrorSerializer):
-    current = PersonSerializer(help_text="as it stands")
 
 
 class OnePerson(Resource):
@@ -397,10 +265,6 @@ def _named(me: User, name: str) -> User:
         wrong = [problem("names no account; invite the person", "name")]
         raise RefusedBodyError("nobody is given a role", wrong)
     return found
-
-
-class ChangedCastSerializer(ErrorSerializer):
-    current = CastSerializer(help_text="as it stands")
 
 
 class Cast(Resource):

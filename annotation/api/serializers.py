@@ -1,4 +1,4 @@
-"""Serializers that several endpoints share, and examples for the API's description."""
+"""Serializers of a person's assignments and answers, with examples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from rest_framework import serializers
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import first_answer
-from annotation.progress.person import Progress
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
 from annotation.protocols.schema import schema_of
@@ -140,52 +139,6 @@ PRESENTED: dict[str, Any] = {
 
 
 STATUSES = ("open", "done")
-
-
-class CampaignParameters(PageParameters):
-    name = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only the campaign of exactly this name"
-    )
-    is_open = serializers.BooleanField(required=False, help_text="only open ones, or closed ones")
-
-
-class WorkSerializer(serializers.Serializer[Progress]):
-    """One's own work in a campaign."""
-
-    done = serializers.IntegerField(help_text="items that one has submitted")
-    begun = serializers.IntegerField(help_text="items that one has taken and not submitted")
-    left = serializers.IntegerField(help_text="items that are left for one, begun ones included")
-    waiting = serializers.IntegerField(help_text="items that one may take only later")
-
-
-class StudySerializer(serializers.Serializer[Any]):
-    """A campaign's design, and how far people and judges are; for researchers and admins."""
-
-    batch = serializers.CharField(source="batch.name")
-    protocol_version = serializers.CharField()
-    raters_per_item = serializers.IntegerField()
-    overlap = serializers.FloatField()
-    human_share = serializers.FloatField()
-    options = serializers.DictField()
-    created_at = serializers.DateTimeField()
-    items = serializers.IntegerField(source="items_total")
-    places = serializers.IntegerField(help_text="how many answers of people the design asks for")
-    people_done = serializers.IntegerField(help_text="how many answers people have submitted")
-    people = serializers.IntegerField(help_text="how many people have submitted one")
-    judges = serializers.IntegerField(help_text="how many judges have submitted one")
-
-
-class CampaignSerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField()
-    name = serializers.CharField()
-    protocol = serializers.CharField()
-    title = serializers.CharField(help_text="the task in words")
-    is_open = serializers.BooleanField(help_text="whether it was not closed by hand")
-    deadline = serializers.DateTimeField(allow_null=True, help_text="after it no answer counts")
-    takes_answers = serializers.BooleanField(help_text="open, and its deadline not past")
-    language = serializers.CharField(allow_blank=True, help_text="of its texts, if it is told")
-    work = WorkSerializer(allow_null=True, help_text="null for those who do not annotate")
-    study = StudySerializer(allow_null=True, help_text="null for annotators")
 
 
 class AssignmentParameters(PageParameters):

@@ -10,16 +10,19 @@ from annotation.api import (
     assignments,
     audit,
     campaigns,
+    dry_run,
     exports,
+    gold,
     imports,
     items,
     people,
     progress,
+    sample,
 )
 
 urlpatterns = [
     path("campaigns/", campaigns.Campaigns.as_view(), name="api-campaigns"),
-    path("campaigns/rehearsal/", campaigns.Rehearsals.as_view(), name="api-rehearsal"),
+    path("campaigns/rehearsal/", dry_run.DryRuns.as_view(), name="api-rehearsal"),
     path("campaigns/<int:pk>/", campaigns.OneCampaign.as_view(), name="api-campaign"),
     path("campaigns/<int:pk>/next/", assignments.NextAssignment.as_view(), name="api-next"),
     path("campaigns/<int:pk>/units/", exports.Units.as_view(), name="api-units"),
@@ -39,9 +42,9 @@ urlpatterns = [
         name="api-export",
     ),
     path("campaigns/<int:pk>/imports/", imports.Imports.as_view(), name="api-imports"),
-    path("campaigns/<int:pk>/terms/", campaigns.ChangedTerms.as_view(), name="api-terms"),
-    path("campaigns/<int:pk>/draws/", campaigns.Draws.as_view(), name="api-draws"),
-    path("campaigns/<int:pk>/known/", campaigns.KnownAnswers.as_view(), name="api-known"),
+    path("campaigns/<int:pk>/terms/", campaigns.ChangedSettings.as_view(), name="api-terms"),
+    path("campaigns/<int:pk>/draws/", sample.Sample.as_view(), name="api-draws"),
+    path("campaigns/<int:pk>/known/", gold.GoldAnswers.as_view(), name="api-known"),
     path("campaigns/<int:pk>/people/", people.Cast.as_view(), name="api-campaign-people"),
     path("campaigns/<int:pk>/members/", people.Member.as_view(), name="api-members"),
     path(

@@ -9,7 +9,6 @@ from typing import Any
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,16 +17,11 @@ from annotation.api.access import check_blind
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
-from annotation.presentation import schema
 from annotation.registry import STEPS
 from datasets.access import READERS
 from datasets.api.base import (
-    ErrorSerializer,
     List,
-    Number,
-    PageParameters,
     Resource,
-    Strict,
     checked,
     described,
     header,
@@ -35,13 +29,34 @@ from datasets.api.base import (
     page_serializer,
     rendered,
 )
-from datasets.api.batches import A_BATCH, BatchSerializer, visible_batch, visible_batches
+from datasets.api.batches import visible_batch, visible_batches
 from datasets.api.concurrency import check_etag, etag_of, once
 from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch
 from datasets.rows import InputError
 from judging.access import authored_responses, step_called, step_campaign, written_by
+from judging.api.preparation_serializers import (
+    A_REVIEW,
+    A_STEP,
+    ACCEPTED,
+    BUILT,
+    NEW_BATCH,
+    PREPARED,
+    REVIEWED,
+    WHOLE_PREPARED,
+    AcceptedSerializer,
+    AcceptSerializer,
+    BuiltSerializer,
+    NewBatchSerializer,
+    NewReviewSerializer,
+    PreparedParameters,
+    PreparedSerializer,
+    ReviewedMeanwhileSerializer,
+    StepSerializer,
+    StepsSerializer,
+    WholePreparedSerializer,
+)
 from judging.models import Review
 from judging.preparation.build import (
     MOST_QUERIES,
@@ -52,7 +67,6 @@ from judging.preparation.build import (
     numbers_of,
 )
 from judging.preparation.review import (
-    LONGEST_NOTE,
     ProblemsError,
     Written,
     accept_all,
@@ -60,222 +74,7 @@ from judging.preparation.review import (
     seen_of,
     written,
 )
-from judging.preparation.status import WAITING, Author, Work, authors_of, campaign_for, works_on
-
-VERDICTS = ", ".join(f"`{verdict}`" for verdict in Review.Verdict.values)
-
-
-class RunOfStepSerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField(help_text="of the run, as the list of runs has it")
-    state = serializers.CharField()
-
-
-class AuthorSerializer(serializers.Serializer[Author]):
-    """What one author wrote for a step."""
-
-    author = serializers.CharField(source="rater.name")
-    answers = serializers.DictField(
-        source="verdicts",
-        child=serializers.IntegerField(),
-        help_text=f"how many, by verdict: {VERDICTS}, and `{WAITING}` without one",
-    )
-    missing = serializers.DictField(
-        child=serializers.IntegerField(), help_text="how much has no answer, by reason"
-    )
-    is_ready = serializers.BooleanField(
-        help_text="whether a batch can be built of it that leaves nothing open"
-    )
-    runs = RunOfStepSerializer(many=True, help_text="the newest first")
-
-
-class StepSerializer(serializers.Serializer[Work]):
-    step = serializers.CharField(source="step.name")
-    title = serializers.CharField(source="step.title")
-    asks = serializers.SerializerMethodField(help_text="whether an author is asked, or by rule")
-    thresholds = serializers.DictField(
-        source="step.numbers", child=serializers.FloatField(), help_text="with their defaults"
-    )
-    campaign = serializers.IntegerField(
-        source="campaign.pk", allow_null=True, help_text="null where nobody has begun, or hidden"
-    )
-    hidden = serializers.BooleanField(help_text="whether it is another researcher's work")
-    authors = AuthorSerializer(many=True)
-
-    def get_asks(self, work: Work) -> bool:
-        return bool(work.step.protocol)
-
-
-class StepsSerializer(serializers.Serializer[Any]):
-    results = StepSerializer(many=True)
-
-
-class PreparedParameters(PageParameters):
-    state = serializers.ChoiceField(
-        (WAITING, *Review.Verdict.values), required=False, help_text="waiting, or with this verdict"
-    )
-    author = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only what exactly this author wrote"
-    )
-
-
-class PreparedSerializer(serializers.Serializer[Written]):
-    """An author's answer with its review, if there is one yet."""
-
-    id = serializers.UUIDField(source="assignment.uid")
-    item = serializers.CharField(source="assignment.item.key")
-    query = serializers.CharField(source="assignment.item.query.text")
-    author = serializers.CharField(source="assignment.rater.name")
-    verdict = serializers.CharField(
-        source="review.verdict", allow_null=True, help_text=f"{VERDICTS}; null while it waits"
-    )
-    note = serializers.SerializerMethodField(help_text="the reviewer's")
-    reviewed_by = serializers.CharField(
-        source="review.by.name", allow_null=True, help_text="the reviewer's pseudonym"
-    )
-    reviewed_at = serializers.DateTimeField(source="review.made_at", allow_null=True)
-
-    def get_note(self, each: Written) -> str:
-        return each.review.note if each.review else ""
-
-
-class ReadTextSerializer(serializers.Serializer[Any]):
-    field = serializers.CharField(help_text="what quotes of it call it")
-    heading = serializers.CharField(allow_blank=True)
-    text = serializers.CharField(allow_blank=True)
-
-
-class WholePreparedSerializer(PreparedSerializer):
-    step = serializers.CharField(source="step.name")
-    texts = ReadTextSerializer(source="spec.texts", many=True, help_text="what it was written from")
-    units = serializers.SerializerMethodField(help_text="the words of each unit, by its name")
-    answer = serializers.DictField(
-        source="standing", help_text="what holds, by unit: the reviewer's words where these differ"
-    )
-    written = serializers.DictField(source="own", help_text="what the author wrote, by unit")
-    problems = serializers.SerializerMethodField(
-        help_text="why `answer` cannot become a part of a batch; empty where it can"
-    )
-    answer_schema = serializers.SerializerMethodField(help_text="the JSON Schema of `answer`")
-
-    def get_units(self, each: Written) -> dict[str, str]:
-        return {name: unit.text for name, unit in each.units.items()}
-
-    def get_problems(self, each: Written) -> list[str]:
-        return each.problems(each.standing)
-
-    def get_answer_schema(self, each: Written) -> dict[str, Any]:
-        return schema(each.assignment.item.campaign).item_schema(each.units)
-
-
-class NewReviewSerializer(Strict):
-    verdict = serializers.ChoiceField(
-        Review.Verdict.values,
-        help_text="accepted: it holds as it stands, or as `answer` says; changed: as `answer` says;"
-        " rejected: it becomes no part of a batch",
-    )
-    answer = serializers.DictField(
-        required=False, help_text="all of it, as the `answer_schema` says; what stands if left out"
-    )
-    note = serializers.CharField(
-        required=False, default="", allow_blank=True, max_length=LONGEST_NOTE
-    )
-
-
-class ReviewedMeanwhileSerializer(ErrorSerializer):
-    current = WholePreparedSerializer(help_text="as it stands")
-
-
-class AcceptSerializer(Strict):
-    author = serializers.CharField(trim_whitespace=False, help_text="whose answers")
-
-
-class AcceptedSerializer(serializers.Serializer[Any]):
-    accepted = serializers.IntegerField()
-    left = serializers.IntegerField(help_text="not accepted, since they have a problem")
-    reviewed_before = serializers.IntegerField()
-
-
-class NewBatchSerializer(Strict):
-    name = serializers.CharField(max_length=200, help_text="of the new batch")
-    author = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="whose answers, if the step asks anybody"
-    )
-    partial = serializers.BooleanField(  # type: ignore[assignment]
-        default=False, help_text="even where answers are missing or wait for their review"
-    )
-    thresholds = serializers.DictField(
-        child=Number(), required=False, help_text="those of the step that are not the defaults"
-    )
-
-
-class BuiltSerializer(serializers.Serializer[Any]):
-    batch = BatchSerializer()
-    queries = serializers.IntegerField(help_text="how many it holds")
-    left_out = serializers.ListField(
-        child=serializers.CharField(), help_text="the ids of queries of which nothing was left"
-    )
-
-
-A_STEP: dict[str, Any] = {
-    "step": "key-points",
-    "title": "Key points from passages",
-    "asks": True,
-    "thresholds": {},
-    "campaign": 3,
-    "hidden": False,
-    "authors": [
-        {
-            "author": "author",
-            "answers": {"accepted": 5, "changed": 1, "rejected": 0, "waiting": 2},
-            "missing": {"unreadable": 1},
-            "is_ready": False,
-            "runs": [{"id": 7, "state": "done"}],
-        }
-    ],
-}
-PREPARED: dict[str, Any] = {
-    "id": "7d0c6d0e-3a5b-4a53-9d0f-0f2f6a4d1c11",
-    "item": "q1/p1",
-    "query": "How was the bridge built?",
-    "author": "author",
-    "verdict": None,
-    "note": "",
-    "reviewed_by": None,
-    "reviewed_at": None,
-}
-POINT = {
-    "text": "The bridge opened in 1901.",
-    "evidence": [{"quote": "opened in 1901", "start": None}],
-}
-ANSWER = {"q1/p1": {"holds_points": "yes", "points": [POINT]}}
-WHOLE_PREPARED: dict[str, Any] = {
-    **PREPARED,
-    "step": "key-points",
-    "texts": [
-        {"field": "passage", "heading": "The bridge", "text": "The bridge opened in 1901. …"}
-    ],
-    "units": {"q1/p1": "The bridge"},
-    "answer": ANSWER,
-    "written": ANSWER,
-    "problems": [],
-    "answer_schema": {"type": "object", "properties": {"q1/p1": {"type": "object"}}},
-}
-A_REVIEW = {"verdict": "accepted", "note": "one is enough"}
-REVIEWED = {
-    **WHOLE_PREPARED,
-    "verdict": "accepted",
-    "note": "one is enough",
-    "reviewed_by": "person-4f2a",
-    "reviewed_at": "2026-11-20T09:30:00Z",
-}
-ACCEPTED = {"accepted": 7, "left": 1, "reviewed_before": 0}
-NEW_BATCH: dict[str, Any] = {"name": "pointed", "author": "author"}
-BUILT: dict[str, Any] = {
-    "batch": {**A_BATCH, "id": 2, "name": "pointed"},
-    "queries": 2,
-    "left_out": [],
-}
-
+from judging.preparation.status import WAITING, authors_of, campaign_for, works_on
 
 STEP = OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(STEPS))
 HIDDEN = "this step is another researcher's work; ask one of its people, or an administrator"

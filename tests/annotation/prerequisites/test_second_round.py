@@ -12,7 +12,7 @@ from django.core.management import CommandError
 from annotation import prerequisites
 from annotation.answers.submission import submit
 from annotation.api.assignments import presented
-from annotation.api.campaigns import OptionsSerializer
+from annotation.api.campaign_serializers import OptionsSerializer
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError

@@ -1,0 +1,227 @@
+"""Serializers of campaigns and their settings, with examples, and the design that a body holds."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from rest_framework import serializers
+
+from annotation.campaign_setup.dry_run import Assumptions
+from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.settings import CampaignSettings, read_deadline
+from annotation.progress.person import Progress
+from annotation.protocols import PROTOCOLS
+from datasets.api.base import (
+    ErrorSerializer,
+    Number,
+    PageParameters,
+    Strict,
+)
+from datasets.api.errors import Problem, problem
+from datasets.option_fields import serializer_fields
+from datasets.options import options_of
+
+
+class CampaignParameters(PageParameters):
+    name = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="only the campaign of exactly this name"
+    )
+    is_open = serializers.BooleanField(required=False, help_text="only open ones, or closed ones")
+
+
+class WorkSerializer(serializers.Serializer[Progress]):
+    """One's own work in a campaign."""
+
+    done = serializers.IntegerField(help_text="items that one has submitted")
+    begun = serializers.IntegerField(help_text="items that one has taken and not submitted")
+    left = serializers.IntegerField(help_text="items that are left for one, begun ones included")
+    waiting = serializers.IntegerField(help_text="items that one may take only later")
+
+
+class StudySerializer(serializers.Serializer[Any]):
+    """A campaign's design, and how far people and judges are; for researchers and admins."""
+
+    batch = serializers.CharField(source="batch.name")
+    protocol_version = serializers.CharField()
+    raters_per_item = serializers.IntegerField()
+    overlap = serializers.FloatField()
+    human_share = serializers.FloatField()
+    options = serializers.DictField()
+    created_at = serializers.DateTimeField()
+    items = serializers.IntegerField(source="items_total")
+    places = serializers.IntegerField(help_text="how many answers of people the design asks for")
+    people_done = serializers.IntegerField(help_text="how many answers people have submitted")
+    people = serializers.IntegerField(help_text="how many people have submitted one")
+    judges = serializers.IntegerField(help_text="how many judges have submitted one")
+
+
+class CampaignSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    protocol = serializers.CharField()
+    title = serializers.CharField(help_text="the task in words")
+    is_open = serializers.BooleanField(help_text="whether it was not closed by hand")
+    deadline = serializers.DateTimeField(allow_null=True, help_text="after it no answer counts")
+    takes_answers = serializers.BooleanField(help_text="open, and its deadline not past")
+    language = serializers.CharField(allow_blank=True, help_text="of its texts, if it is told")
+    work = WorkSerializer(allow_null=True, help_text="null for those who do not annotate")
+    study = StudySerializer(allow_null=True, help_text="null for annotators")
+
+
+NOT_CREATED = "this campaign cannot be made"
+
+
+class Word(serializers.CharField):
+    """A word of one of a design's lists, which the command parts at commas."""
+
+    def to_internal_value(self, data: Any) -> str:
+        word = super().to_internal_value(data)
+        if "," in word:
+            raise serializers.ValidationError("holds a comma, which parts words; leave it out")
+        return word
+
+
+class SettingsSerializer(Strict):
+    """What may change while a campaign runs."""
+
+    deadline = serializers.CharField(
+        required=False,
+        max_length=40,
+        help_text="no answer counts after it: a moment, or a day, which counts to its end",
+    )
+    language = serializers.CharField(
+        required=False, max_length=35, help_text="of its texts, such as en or pt-BR"
+    )
+    guideline = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="Markdown instead of the protocol's guideline; empty takes that back",
+    )
+    gold_every = serializers.IntegerField(
+        required=False, min_value=0, max_value=999, help_text="one gold item in so many; 0 for none"
+    )
+    practice_of = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="the campaign whose practice people pass first, by name",
+    )
+    qualify = Number(
+        required=False, min_value=0, max_value=1, help_text="the share right that lets them in"
+    )
+
+
+class OptionsSerializer(Strict):
+    """The options of `create_campaign --option`."""
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = serializer_fields(options_of(Design), has_defaults=False)
+        for name in ("variables", "categories"):
+            words = serializers.ListField(
+                child=Word(), required=False, allow_empty=False, help_text=fields[name].help_text
+            )
+            fields[name] = words
+        return {**super().get_fields(), **fields}
+
+
+class NewCampaignSerializer(SettingsSerializer):
+    """The arguments of `create_campaign`."""
+
+    name = serializers.CharField(max_length=200, trim_whitespace=False)
+    protocol = serializers.ChoiceField(sorted(PROTOCOLS))
+    batch = serializers.CharField(trim_whitespace=False, help_text="the name of a loaded batch")
+    raters_per_item = serializers.IntegerField(min_value=1, max_value=1000, default=1)
+    overlap = Number(
+        min_value=0, max_value=1, default=1.0, help_text="the share of items with several people"
+    )
+    human_share = Number(
+        min_value=0, max_value=1, default=1.0, help_text="the share of queries people are asked"
+    )
+    options = OptionsSerializer(required=False)
+
+
+class ChangedSettingsSerializer(SettingsSerializer):
+    is_open = serializers.BooleanField(required=False, help_text="false closes it, true opens it")
+    no_deadline = serializers.BooleanField(required=False, help_text="takes the deadline away")
+    no_qualify = serializers.BooleanField(
+        required=False, help_text="lets people in once their practice is done"
+    )
+
+
+class ChangedSerializer(ErrorSerializer):
+    current = CampaignSerializer(help_text="as it stands")
+
+
+A_CAMPAIGN: dict[str, Any] = {
+    "id": 1,
+    "name": "pilot-coverage",
+    "protocol": "report-coverage",
+    "title": "Report coverage",
+    "is_open": True,
+    "deadline": "2026-12-31T23:59:59Z",
+    "takes_answers": True,
+    "language": "en",
+    "work": {"done": 3, "begun": 1, "left": 9, "waiting": 0},
+    "study": None,
+}
+A_STUDY = {
+    "batch": "pilot",
+    "protocol_version": "1",
+    "raters_per_item": 2,
+    "overlap": 1.0,
+    "human_share": 1.0,
+    "options": {"seed": 0, "passages": "all"},
+    "created_at": "2026-11-20T09:30:00Z",
+    "items": 20,
+    "places": 40,
+    "people_done": 3,
+    "people": 1,
+    "judges": 0,
+}
+NEW = {
+    "name": "pilot-coverage",
+    "protocol": "report-coverage",
+    "batch": "pilot",
+    "raters_per_item": 2,
+    "options": {"seed": 7},
+}
+
+
+def design_problem(error: DesignError) -> Problem:
+    """Return the error as a problem, with the path of its field in the body."""
+    field = error.field
+    if field in {option.name for option in options_of(Design)}:
+        field = f"options.{field}"
+    elif field in {each.name for each in fields(Assumptions)}:
+        field = f"assumptions.{field}"
+    return problem(str(error), field)
+
+
+def settings_from(wanted: dict[str, Any]) -> CampaignSettings:
+    """Read the settings of a body. Raises DesignError if the deadline is not a time."""
+    names = (
+        "language",
+        "guideline",
+        "gold_every",
+        "practice_of",
+        "qualify",
+        "no_deadline",
+        "no_qualify",
+    )
+    deadline = wanted.get("deadline")
+    return CampaignSettings(
+        deadline=read_deadline(deadline) if deadline else None,
+        **{name: wanted[name] for name in names if name in wanted},
+    )
+
+
+def design_from(wanted: dict[str, Any]) -> Design:
+    """Read the design of a body. Raises DesignError."""
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in wanted.get("options", {}).items()
+    }
+    shares = (wanted["raters_per_item"], wanted["overlap"], wanted["human_share"])
+    return Design(*shares, **options)

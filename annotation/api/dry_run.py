@@ -1,0 +1,154 @@
+"""API endpoint of dry runs: who would get what in a campaign, and how wide intervals would be."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import get_account
+from annotation.api.access import batch_named
+from annotation.api.campaign_serializers import (
+    NEW,
+    NOT_CREATED,
+    NewCampaignSerializer,
+    design_from,
+    design_problem,
+    settings_from,
+)
+from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions, simulate
+from annotation.campaigns.design import DesignError
+from datasets.access import READERS
+from datasets.api.base import (
+    Number,
+    Resource,
+    Strict,
+    checked,
+    described,
+)
+from datasets.api.errors import RefusedBodyError
+from datasets.api.permissions import MANAGE, READ
+from datasets.api.throttling import PerReport
+
+
+class AssumptionsSerializer(Strict):
+    """What nobody knows beforehand."""
+
+    kappa = Number(required=False, min_value=0, max_value=1, help_text="the true agreement")
+    prevalence = Number(required=False, min_value=0, max_value=1, help_text="the share of yes")
+    icc = Number(
+        required=False, min_value=0, max_value=1, help_text="how alike units of a query are"
+    )
+    correlation = Number(
+        required=False, min_value=0, max_value=1, help_text="of judge and people, over queries"
+    )
+
+
+class NewDryRunSerializer(NewCampaignSerializer):
+    """A campaign to be, how many people are expected, and what is assumed."""
+
+    people = serializers.IntegerField(required=False, min_value=1, max_value=MOST_PEOPLE)
+    assumptions = AssumptionsSerializer(required=False)
+
+
+class ExpectedSerializer(serializers.Serializer[Any]):
+    width = serializers.FloatField(allow_null=True, help_text="of the 95 % interval")
+    units = serializers.IntegerField()
+    queries = serializers.IntegerField()
+    effective = serializers.FloatField(help_text="what the units are worth, were they independent")
+    reason = serializers.CharField(allow_null=True, help_text="why there is no interval")
+
+
+class ShareSerializer(serializers.Serializer[Any]):
+    items = serializers.IntegerField()
+    units = serializers.IntegerField()
+
+
+class DryRunSerializer(serializers.Serializer[Any]):
+    queries = serializers.IntegerField()
+    asked_queries = serializers.IntegerField(help_text="queries that people are asked")
+    judge_only = serializers.IntegerField(help_text="queries for judges alone")
+    roles = serializers.DictField(child=serializers.IntegerField(), help_text="queries by role")
+    items = serializers.IntegerField()
+    units = serializers.IntegerField()
+    places = serializers.IntegerField(help_text="answers of people that the design asks for")
+    several = serializers.IntegerField(help_text="items with several people")
+    people = serializers.IntegerField()
+    unfilled = serializers.IntegerField(help_text="places for which so many people do not suffice")
+    shares = ShareSerializer(many=True, help_text="what each person gets, all at the same pace")
+    common = serializers.ListField(
+        child=serializers.IntegerField(),
+        allow_null=True,
+        help_text="the fewest and the most units that two people share",
+    )
+    kappa = ExpectedSerializer()
+    share = ExpectedSerializer(help_text="of a share such as coverage, by people alone")
+    powered = ExpectedSerializer(allow_null=True, help_text="the same with a judge on all queries")
+    assumptions = serializers.DictField(child=serializers.FloatField())
+
+
+MOST_ITEMS = 20_000
+AN_EXPECTED = {"width": 0.31, "units": 300, "queries": 20, "effective": 78.9, "reason": None}
+A_DRY_RUN: dict[str, Any] = {
+    "queries": 20,
+    "asked_queries": 20,
+    "judge_only": 0,
+    "roles": {"evaluation": 20},
+    "items": 60,
+    "units": 300,
+    "places": 120,
+    "several": 60,
+    "people": 3,
+    "unfilled": 0,
+    "shares": [{"items": 40, "units": 200}],
+    "common": [100, 100],
+    "kappa": AN_EXPECTED,
+    "share": AN_EXPECTED,
+    "powered": None,
+    "assumptions": asdict(Assumptions()),
+}
+
+
+class DryRuns(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (READ, MANAGE)}
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
+    @described(
+        "Try a campaign's design",
+        "A dry run of `POST /campaigns/`, with the same checks: who would get what, and how wide "
+        "the intervals of kappa and of a share such as coverage are to be expected. Nothing is "
+        f"stored. A design of more than {MOST_ITEMS} items is for the command.",
+        {200: DryRunSerializer},
+        tag="campaigns",
+        request=NewDryRunSerializer,
+        sent={**NEW, "people": 3},
+        example=A_DRY_RUN,
+        refuses=(422,),
+        operation_id="campaigns_rehearse",
+    )
+    def post(self, request: Request) -> Response:
+        wanted = checked(NewDryRunSerializer, request.data)
+        batch = batch_named(get_account(request), wanted["batch"])
+        try:
+            given = Assumptions(**wanted.get("assumptions", {}))
+            found = simulate(
+                wanted["name"],
+                wanted["protocol"],
+                batch,
+                design_from(wanted),
+                settings_from(wanted),
+                wanted.get("people"),
+                given,
+                most=MOST_ITEMS,
+                by=get_account(request),
+            )
+        except DesignError as error:
+            raise RefusedBodyError(NOT_CREATED, [design_problem(error)]) from error
+        shares = [share._asdict() for share in found.shares]
+        return Response(DryRunSerializer({**asdict(found), "shares": shares}).data)

@@ -1,0 +1,99 @@
+"""API endpoint of gold answers: store them, which makes their items gold or practice items."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import get_account, readable_campaign
+from annotation.api.access import check_blind
+from annotation.imports.gold import keep_known
+from annotation.label_rows import LabelRow
+from datasets.access import READERS
+from datasets.api.base import (
+    Resource,
+    Strict,
+    checked,
+    described,
+)
+from datasets.api.concurrency import once
+from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.permissions import MANAGE
+from datasets.rows import InputError, Place
+
+MAX_ANSWERS = 5_000
+
+
+class GoldAnswerSerializer(Strict):
+    item = serializers.CharField(max_length=600, trim_whitespace=False)
+    unit = serializers.CharField(max_length=600, trim_whitespace=False)
+    kind = serializers.CharField(max_length=20, required=False)
+    variable = serializers.CharField(max_length=40)
+    value = serializers.CharField(max_length=255)
+    reason = serializers.CharField(max_length=2000, required=False)
+
+
+class NewGoldAnswersSerializer(Strict):
+    use = serializers.ChoiceField(("gold", "practice"))
+    answers = serializers.ListField(
+        child=GoldAnswerSerializer(), allow_empty=False, max_length=MAX_ANSWERS
+    )
+
+
+class StoredGoldAnswersSerializer(serializers.Serializer[Any]):
+    answers = serializers.IntegerField()
+    items = serializers.IntegerField()
+    unchanged = serializers.BooleanField(help_text="whether all of it stood before")
+
+
+class GoldAnswers(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
+
+    @described(
+        "Set known answers",
+        "Makes items gold (mixed in, never told) or practice (first of all, with feedback), with "
+        "the answers that are known of them; they leave the study. All or nothing. They cannot "
+        "be read back.",
+        {200: StoredGoldAnswersSerializer},
+        tag="campaigns",
+        request=NewGoldAnswersSerializer,
+        sent={
+            "use": "gold",
+            "answers": [{"item": "r1", "unit": "q1:a", "variable": "answerable", "value": "no"}],
+        },
+        example={"answers": 1, "items": 1, "unchanged": False},
+        refuses=(422,),
+        operation_id="campaigns_known",
+    )
+    @once
+    def post(self, request: Request, pk: int) -> Response:
+        campaign = readable_campaign(request, pk)
+        # A refused or unchanged answer would reveal the gold items and their answers.
+        check_blind(get_account(request), campaign)
+        wanted = checked(NewGoldAnswersSerializer, request.data)
+        rows = [_row(each, n) for n, each in enumerate(wanted["answers"], start=1)]
+        try:
+            stored = keep_known(rows, campaign, wanted["use"])
+        except InputError as error:
+            sentence = "no known answer was taken"
+            raise RefusedBodyError(sentence, [problem(str(error))]) from error
+        return Response(asdict(stored))
+
+
+def _row(answer: dict[str, Any], number: int) -> LabelRow:
+    reason = answer.get("reason")
+    return LabelRow(
+        item=answer["item"],
+        unit=answer["unit"],
+        kind=answer.get("kind"),
+        variable=answer["variable"],
+        value=answer["value"],
+        rater="known",
+        meta={"reason": reason} if reason else None,
+        place=Place("answers", number),
+    )
