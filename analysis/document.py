@@ -170,11 +170,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """The whole report. `made` states the time and the version, and differs between runs."""
+    """The whole report. `origin` is the version and the time, which differs between runs."""
 
     title: str
     about: str
-    made: str
+    origin: str
     sections: tuple[Section, ...]
 
     def tables(self) -> Iterator[tuple[Section, Block, Table]]:

@@ -34,7 +34,7 @@ class OptionsForm(forms.Form):
 class ReportForm(OptionsForm):
     """A report's options from an address; `options` once the form is valid."""
 
-    def __init__(self, data: QueryDict, offered: AvailableValues) -> None:
+    def __init__(self, data: QueryDict, available: AvailableValues) -> None:
         filled = data.copy()
         for option in OPTIONS:
             has_value = option.kind not in ("flag", "several") and option.default is not None
@@ -42,21 +42,21 @@ class ReportForm(OptionsForm):
                 filled[option.name] = str(option.default)
         super().__init__(filled, auto_id="choose-%s")
         self.fields.update(form_fields(OPTIONS))
-        self.given = data
-        self.offered = offered
+        self.address = data
+        self.available = available
         self._offer()
 
     def _offer(self) -> None:
-        offered, judges = self.offered, self.offered.judges()
-        kinds = [kind for kind in KINDS if kind in offered.raters.values()]
+        available, judges = self.available, self.available.judges()
+        kinds = [kind for kind in KINDS if kind in available.raters.values()]
         options = {
-            "variable": [(name, name) for name in offered.variables],
+            "variable": [(name, name) for name in available.variables],
             "rater": [(kind, KIND_NAMES[kind]) for kind in kinds]
-            + [(name, name) for name in offered.raters if name not in judges],
+            + [(name, name) for name in available.raters if name not in judges],
             "judge": [(name, name) for name in judges],
             "stratum": [
                 (f"{name}:{value}", value)
-                for name, values in offered.strata.items()
+                for name, values in available.strata.items()
                 for value in values
             ],
         }
@@ -67,7 +67,7 @@ class ReportForm(OptionsForm):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        for name in self.given:
+        for name in self.address:
             if name not in self.fields:
                 known = ", ".join(self.fields)
                 self.add_error(None, f"There is no choice {name!r}; there are {known}.")
@@ -78,7 +78,7 @@ class ReportForm(OptionsForm):
     def _check(self, data: Mapping[str, Any]) -> None:
         self.options = ReportOptions.of_values(values_of(OPTIONS, data))
         try:
-            self.offered.check(self.options)
+            self.available.check(self.options)
         except UnknownOptionError as error:
             for name, problem in error.problems.items():
                 self.add_error(name, problem)
@@ -86,12 +86,12 @@ class ReportForm(OptionsForm):
     @property
     def has_references(self) -> bool:
         """Whether there is anything to choose but people's majority."""
-        return "reference" in self.offered.raters.values()
+        return "reference" in self.available.raters.values()
 
     @property
     def has_crowd(self) -> bool:
         """Whether there are so many people that pairs are told as a distribution."""
-        kinds = list(self.offered.raters.values())
+        kinds = list(self.available.raters.values())
         return kinds.count("human") > CROWD
 
     def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:

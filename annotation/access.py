@@ -31,7 +31,7 @@ from annotation.people.leases import EXPIRED
 from annotation.people.membership import readable, workable
 from annotation.progress.counts import with_counts
 from datasets.access import READERS
-from datasets.db.prepared import Given, PreparedModels
+from datasets.db.prepared import Parameter, PreparedModels
 
 ON_SHOW = (Assignment.Status.OPEN, Assignment.Status.DONE)
 TAKEABLE = (Item.Use.STUDY, Item.Use.PRACTICE)
@@ -122,11 +122,15 @@ def own(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
 
 
 def _my_assignment_query() -> QuerySet[Assignment]:
-    return own(Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField())))
+    return own(
+        Assignment.objects.filter(rater__user=Parameter("user"), uid=Parameter("uid", UUIDField()))
+    )
 
 
 def _my_returned_query() -> QuerySet[Assignment]:
-    mine = Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField()))
+    mine = Assignment.objects.filter(
+        rater__user=Parameter("user"), uid=Parameter("uid", UUIDField())
+    )
     return mine.filter(replicate=0, scope="")
 
 
@@ -198,7 +202,7 @@ COLUMNS = {
 }
 _one = PreparedModels(
     lambda: own(
-        Assignment.objects.filter(rater__user=Given("user"), uid=Given("uid", UUIDField()))
+        Assignment.objects.filter(rater__user=Parameter("user"), uid=Parameter("uid", UUIDField()))
     ),
     COLUMNS,
 )

@@ -32,7 +32,7 @@ from annotation.protocols.schema import Schema, schema_of
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.registry import DECLARED, declared
 from datasets import rows
-from datasets.db.prepared import Among, Given, Prepared
+from datasets.db.prepared import Among, Parameter, Prepared
 from datasets.material import as_row, as_rows
 from datasets.text import sentences
 
@@ -234,7 +234,9 @@ def _spec_in(query: rows.Query, item: Item) -> ItemSpec:
 
 
 def _unit_query() -> QuerySet[Unit, tuple[str, int]]:
-    return Unit.objects.filter(item=Given("item")).order_by("position").values_list("name", "pk")
+    return (
+        Unit.objects.filter(item=Parameter("item")).order_by("position").values_list("name", "pk")
+    )
 
 
 def _units_of_several_query() -> QuerySet[Unit, tuple[int, str, int]]:

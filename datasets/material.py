@@ -19,7 +19,7 @@ from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from datasets import models, rows
-from datasets.db.prepared import Given, Prepared
+from datasets.db.prepared import Parameter, Prepared
 
 Keys = Collection[int]
 Parts = dict[int, list[Any]]
@@ -78,7 +78,7 @@ def _of(model: type[Model], *columns: str | Cast) -> Callable[[Keys], Iterable[S
         of = model._default_manager.filter(**which).order_by("query_id", "position")
         return of.values_list("query_id", *columns)
 
-    one = Prepared(lambda: values(query=Given("query")))
+    one = Prepared(lambda: values(query=Parameter("query")))
 
     def read(queries: Keys) -> Iterable[Sequence[Any]]:
         if len(queries) == 1:

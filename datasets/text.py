@@ -130,7 +130,7 @@ Method: TypeAlias = Literal["exact", "folded", "joined", "fuzzy", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QuoteLocation:
     """The location of a quote: text[start:end] == quote.
 
     With method "none" it was not found: `start` and `end` are None, and `quote` is the one sought.
@@ -142,7 +142,7 @@ class Found:
     method: Method
 
 
-def find_quote(text: str, quote: str, start: int | None = None) -> list[Found]:
+def find_quote(text: str, quote: str, start: int | None = None) -> list[QuoteLocation]:
     """Return the locations of a quote in a text by the first of these methods that succeeds:
 
     1. exact: at `start` if the quote is there, else its first occurrence;
@@ -197,13 +197,13 @@ def codepoints_to_utf16(text: str, offset: int) -> int:
     return len(text[:offset].encode("utf-16-le")) // 2
 
 
-def _exact(text: str, quote: str, start: int | None) -> Found | None:
+def _exact(text: str, quote: str, start: int | None) -> QuoteLocation | None:
     given = start is not None and start >= 0 and text.startswith(quote, start)
     begin = start if given and start is not None else text.find(quote)
-    return Found(begin, begin + len(quote), quote, "exact") if begin >= 0 else None
+    return QuoteLocation(begin, begin + len(quote), quote, "exact") if begin >= 0 else None
 
 
-def _folded(text: str, quote: str) -> Found | None:
+def _folded(text: str, quote: str) -> QuoteLocation | None:
     for case in (False, True):
         there, wanted = fold(text, case), fold(quote, case).text.strip()
         place = there.find(wanted) if wanted else None
@@ -212,13 +212,13 @@ def _folded(text: str, quote: str) -> Found | None:
     return None
 
 
-def _at(text: str, place: tuple[int, int], method: Method) -> Found:
+def _at(text: str, place: tuple[int, int], method: Method) -> QuoteLocation:
     start, end = place
-    return Found(start, end, text[start:end], method)
+    return QuoteLocation(start, end, text[start:end], method)
 
 
-def _not_found(quote: str) -> Found:
-    return Found(None, None, quote, "none")
+def _not_found(quote: str) -> QuoteLocation:
+    return QuoteLocation(None, None, quote, "none")
 
 
 _VARIATION_SELECTORS = "\ufe0e\ufe0f"
@@ -236,13 +236,13 @@ class Gap:
     after: int | None
 
 
-def find_in_order(text: str, parts: Iterable[str]) -> list[Found]:
+def find_in_order(text: str, parts: Iterable[str]) -> list[QuoteLocation]:
     """Return the location of each part after the previous one, or method "none".
 
     Blanks around a part do not count. Invisible characters, such as marks of direction, belong to
     the adjacent part.
     """
-    found, at = list[Found](), 0
+    found, at = list[QuoteLocation](), 0
     for part in parts:
         each = _next(text, part.strip(), at)
         found.append(each)
@@ -250,7 +250,7 @@ def find_in_order(text: str, parts: Iterable[str]) -> list[Found]:
     return _with_hidden(text, found)
 
 
-def gaps(text: str, found: Sequence[Found]) -> Iterator[Gap]:
+def gaps(text: str, found: Sequence[QuoteLocation]) -> Iterator[Gap]:
     """Yield the visible words of a text that are in none of the parts found in order."""
     at, before = 0, None
     for number, each in enumerate(found, start=1):
@@ -265,16 +265,18 @@ def _gap(words: str, before: int | None, after: int | None) -> Iterator[Gap]:
         yield Gap(words.strip(), before, after)
 
 
-def _next(text: str, words: str, at: int) -> Found:
+def _next(text: str, words: str, at: int) -> QuoteLocation:
     """Return the nearest location from `at` on; of two equal ones, that of the stricter method."""
     exact = text.find(words, at) if words else -1
     if exact >= 0 and not text[at:exact].strip():
-        return Found(exact, exact + len(words), words, "exact")
+        return QuoteLocation(exact, exact + len(words), words, "exact")
     places = [_folded_in_order(text, words, at, case) for case in (False, True)]
-    near = [Found(*place, text[slice(*place)], "folded") for place in places if place]
+    near = [QuoteLocation(*place, text[slice(*place)], "folded") for place in places if place]
     if exact >= 0:
-        near.insert(0, Found(exact, exact + len(words), words, "exact"))
-    return min(near, key=lambda each: each.start or 0, default=Found(None, None, words, "none"))
+        near.insert(0, QuoteLocation(exact, exact + len(words), words, "exact"))
+    return min(
+        near, key=lambda each: each.start or 0, default=QuoteLocation(None, None, words, "none")
+    )
 
 
 def _folded_in_order(text: str, words: str, at: int, case: bool) -> tuple[int, int] | None:
@@ -283,11 +285,11 @@ def _folded_in_order(text: str, words: str, at: int, case: bool) -> tuple[int, i
     return there.span(*place) if place else None
 
 
-def _with_hidden(text: str, found: Sequence[Found]) -> list[Found]:
+def _with_hidden(text: str, found: Sequence[QuoteLocation]) -> list[QuoteLocation]:
     """Extend the parts by adjacent invisible characters, first by those after each part."""
     starts = [each.start for each in found if each.start is not None]
     bounds = iter([*starts[1:], len(text)])
-    made, at = list[Found](), 0
+    made, at = list[QuoteLocation](), 0
     for each in found:
         start, end = each.start, each.end
         if start is None or end is None:

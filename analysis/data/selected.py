@@ -41,6 +41,6 @@ def selected_frame(
     out: Mapping[str, str] | None = None,
 ) -> Frame:
     """Return the frame of the labels that the options select; its inputs count all of them."""
-    kept = options.kept(facts, strata)
+    kept = options.select(facts, strata)
     frame = make_frame(kept, scales, out, verdicts, options.assisted)
     return replace(frame, strata=strata, inputs=Inputs.from_facts(facts))

@@ -202,14 +202,14 @@ class ReportOptions:
             "bootstrap": self.bootstrap,
         }
 
-    def kept(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:
+    def select(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:
         """Yield the labels that the options select."""
         wanted = _by_name(self.strata)
         if not (wanted or self.variables or self.raters or self.judges):
             yield from facts
             return
         every = list(facts)
-        taken = self.taken({fact.rater: fact.rater_kind for fact in every})
+        taken = self.selected_raters({fact.rater: fact.rater_kind for fact in every})
         for fact in every:
             asked = not self.variables or fact.variable in self.variables
             if asked and fact.rater in taken:
@@ -217,7 +217,7 @@ class ReportOptions:
                 if all(said):
                     yield fact
 
-    def taken(self, kinds: Mapping[str, str]) -> set[str]:
+    def selected_raters(self, kinds: Mapping[str, str]) -> set[str]:
         """Return the selected ones of raters with their kinds. Selecting people drops no judge."""
         judges = {name for name, kind in kinds.items() if kind == "judge"}
         named = {n for n, kind in kinds.items() if n in self.raters or kind in self.raters}

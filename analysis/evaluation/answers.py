@@ -126,8 +126,8 @@ def rated_parts(
     needs no evidence, so their responses have no relevance-aware factuality.
     """
     row, reports, rows = report_rows(queries)
-    asked = reports if "support" in frame.variables else ()
-    sentences = np.array([*map(_sentences, asked)], dtype=np.int64)
+    with_sentences = reports if "support" in frame.variables else ()
+    sentences = np.array([*map(_sentences, with_sentences)], dtype=np.int64)
     by_rater = {name: _by_rater(of) for name, of in frame.variables.items()}
     kinds = {r: evaluator.kind for of in by_rater.values() for r, evaluator in of.items()}
     for rater, kind in kinds.items():
@@ -137,7 +137,7 @@ def rated_parts(
         if any(np.isfinite(values).any() for values in grades):
             yield Part("grades", rater, kind, Grades(*grades), rows)
         responses = _responses(frame, by_rater, rater, row, sentences)
-        if responses.asked.any():
+        if responses.applicable.any():
             yield Part("responses", rater, kind, responses, rows)
         if rater in by_rater.get("support", {}):
             if bare is None:
@@ -164,14 +164,14 @@ def _of_reports(
     return made
 
 
-def _was_asked(
+def _applicable_reports(
     frame: Frame, evaluator: EvaluatorLabels | None, name: str, row: Mapping[str, int]
 ) -> Bools:
     """Return the reports about which a rater was asked, (N,), whether answered or missing."""
     made = np.zeros(len(row), bool)
     if evaluator:
         places = [row[unit] for _, _, unit in frame.variables[name].units.names]
-        made[places] = evaluator.asked
+        made[places] = evaluator.applicable
     return made
 
 
@@ -184,11 +184,11 @@ def _responses(
     eligible = np.array(
         [ELIGIBILITY_CODES.get(value, MISSING) for value in grades.tolist()], np.int64
     )
-    asked = _was_asked(frame, issues, "eligibility", row)
+    applicable = _applicable_reports(frame, issues, "eligibility", row)
     if evaluator := by_rater.get("support", {}).get(rater):
         supported = _supported_sentences(frame.variables["support"], evaluator, row, sentences)
-        return Responses(eligible, asked, *supported)
-    return Responses(eligible, asked, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return Responses(eligible, applicable, *supported)
+    return Responses(eligible, applicable, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def _supported_sentences(
@@ -199,10 +199,10 @@ def _supported_sentences(
     A response with sentences that were not asked about, or on which people tie, has none: the
     remaining ones would make it pass too often.
     """
-    supported, asked = decided_codes(variable, evaluator, SUPPORT_CODES)
+    supported, applicable = decided_codes(variable, evaluator, SUPPORT_CODES)
     place = np.array([row[unit.rpartition("#")[0]] for _, _, unit in variable.units.names], int)
-    whole = np.bincount(place[asked], minlength=len(sentences)) == sentences
-    kept = asked & whole[place]
+    whole = np.bincount(place[applicable], minlength=len(sentences)) == sentences
+    kept = applicable & whole[place]
     return supported[kept], place[kept]
 
 
@@ -218,14 +218,14 @@ def _rated_deflections(
     pairs, rows = with_references(queries)
     row = {report.id: n for n, (_, report) in enumerate(pairs)}
     abstains, evaluator = frame.variables["abstains"], by_rater["abstains"][rater]
-    own, asked = np.full(len(pairs), MISSING, np.int64), np.zeros(len(pairs), bool)
+    own, applicable = np.full(len(pairs), MISSING, np.int64), np.zeros(len(pairs), bool)
     codes = label_codes(abstains, evaluator, YES_OR_NO)
     for n, (_, _, unit) in enumerate(abstains.units.names):
         if unit in row:
-            own[row[unit]], asked[row[unit]] = codes[n], evaluator.asked[n]
-    if asked.any():
-        given = Deflections(own, deflected_by_people(pairs), asked)
-        yield Part("deflections", rater, kind, given, rows)
+            own[row[unit]], applicable[row[unit]] = codes[n], evaluator.applicable[n]
+    if applicable.any():
+        deflections = Deflections(own, deflected_by_people(pairs), applicable)
+        yield Part("deflections", rater, kind, deflections, rows)
 
 
 def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
@@ -258,9 +258,9 @@ def _pairs(queries: Sequence[Query], row: Mapping[str, int]) -> dict[str, tuple[
     }
 
 
-def _preferences(sides: Ints, given: Sequence[Ints], rater: str, kind: str, rows: Rows) -> Part:
-    first, second = np.tile(sides, (len(given), 1)).T
-    of = Preferences(first, second, np.concatenate(given), len(rows.systems))
+def _preferences(sides: Ints, verdicts: Sequence[Ints], rater: str, kind: str, rows: Rows) -> Part:
+    first, second = np.tile(sides, (len(verdicts), 1)).T
+    of = Preferences(first, second, np.concatenate(verdicts), len(rows.systems))
     return Part("preferences", rater, kind, of, rows)
 
 
@@ -301,7 +301,8 @@ def deflecting_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     theirs = np.array([YES if deflecting[query.id] else NO for query in kept], np.int64)
     for evaluator in evaluator_labels(variable):
         if evaluator.kind not in (PEOPLE, HUMAN):
-            own, asked = label_codes(variable, evaluator, YES_OR_NO)[where], evaluator.asked[where]
-            if asked.any():
-                given = Deflections(own, theirs, asked)
-                yield Part("deflections", evaluator.rater, evaluator.kind, given, rows)
+            own = label_codes(variable, evaluator, YES_OR_NO)[where]
+            applicable = evaluator.applicable[where]
+            if applicable.any():
+                deflections = Deflections(own, theirs, applicable)
+                yield Part("deflections", evaluator.rater, evaluator.kind, deflections, rows)

@@ -27,7 +27,15 @@ from analysis.evaluation.people_mean import Persons
 from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
 from analysis.measures import of_family
 from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.base import Found, Measure, Options, Pooled, estimate, rows_of, tokenizer
+from analysis.measures.base import (
+    Measure,
+    MeasureValues,
+    Options,
+    Pooled,
+    estimate,
+    rows_of,
+    tokenizer,
+)
 from analysis.statistics import Bools, Estimate, resamples_of
 from analysis.types import JSON
 from annotation.models import Campaign
@@ -86,7 +94,7 @@ def measures_report(
         "strata": {each.name: each.as_json() for each in strata},
         "queries": len(queries),
         "raters": raters,
-        "evaluation_queries": tables.drawn.known(len(queries)),
+        "evaluation_queries": tables.sample.combined(len(queries)),
         "leaderboard": leaderboard(found, raters),
         "measures": found,
         "thresholds": {} if rated is None else rated.thresholds(frame, options, report_options),
@@ -142,7 +150,7 @@ def _add(
     options: Options,
     report_options: ReportOptions,
     strata: Sequence[Stratum],
-) -> tuple[str, Found]:
+) -> tuple[str, MeasureValues]:
     name = f"{measure.name}{part.suffix}"
     of = found.setdefault(
         name,
@@ -155,7 +163,7 @@ def _add(
             "slices": {},
         },
     )
-    values = part.found(measure, options)
+    values = part.compute(measure, options)
     _put_all(of, measure, values, part, report_options, strata)
     return name, values
 
@@ -163,7 +171,7 @@ def _add(
 def _put_all(
     of: JSON,
     measure: Measure,
-    values: Found,
+    values: MeasureValues,
     part: Part,
     report_options: ReportOptions,
     strata: Sequence[Stratum],
@@ -179,11 +187,11 @@ def _put_all(
 
 
 def _by_system(
-    measure: Measure, values: Found, rows: Rows, where: Bools, report_options: ReportOptions
+    measure: Measure, values: MeasureValues, rows: Rows, where: Bools, report_options: ReportOptions
 ) -> dict[str, Estimate]:
     numbers = rows.numbers
     made = {}
-    for column, system in enumerate(rows.named):
+    for column, system in enumerate(rows.system_names):
         kept = (rows.columns == column) & where
         if kept.any():
             own = rows_of(values, kept)

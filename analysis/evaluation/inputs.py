@@ -18,7 +18,15 @@ from analysis.data.metadata import MOST_VALUES, OF_META, length_strata, text_of
 from analysis.data.reference import HUMAN, decided
 from analysis.evaluation.relevance import RatedRankings
 from analysis.measures.agreement import Labelled
-from analysis.measures.base import MISSING, NO, YES, Found, Measure, Options, grounding_quality
+from analysis.measures.base import (
+    MISSING,
+    NO,
+    YES,
+    Measure,
+    MeasureValues,
+    Options,
+    grounding_quality,
+)
 from analysis.statistics import Bools, Floats, Ints, majority
 from annotation.campaigns.sampling import EVALUATION
 from annotation.models import Campaign, Item, QueryDraw, Response
@@ -49,7 +57,7 @@ class Rows:
         """Return the same rows for another system, keeping cached values that depend on queries."""
         other = Rows(self.queries, (system,) * len(self.queries), self.lengths)
         other.__dict__.update(ids=self.ids, numbers=self.numbers, strata=self.strata)
-        other.__dict__.update(named=(system,), columns=np.zeros(len(self.queries), np.int64))
+        other.__dict__.update(system_names=(system,), columns=np.zeros(len(self.queries), np.int64))
         return other
 
     @cached_property
@@ -64,14 +72,14 @@ class Rows:
         return np.array([place[query.id] for query in self.queries], dtype=np.int64)
 
     @cached_property
-    def named(self) -> tuple[str, ...]:
+    def system_names(self) -> tuple[str, ...]:
         """The systems, each once, in their order."""
         return tuple(dict.fromkeys(self.systems))
 
     @cached_property
     def columns(self) -> Ints:
         """The number of each row's system, (N,), in the order of `named`."""
-        place = {each: n for n, each in enumerate(self.named)}
+        place = {each: n for n, each in enumerate(self.system_names)}
         return np.array([place[each] for each in self.systems], dtype=np.int64)
 
     @cached_property
@@ -118,15 +126,15 @@ class Part:
     family: str
     rater: str
     kind: str
-    given: object
+    data: object
     rows: Rows
     suffix: str = ""
 
-    def found(self, measure: Measure, options: Options) -> Found:
+    def compute(self, measure: Measure, options: Options) -> MeasureValues:
         """Compute a measure of the family."""
-        if isinstance(self.given, RatedRankings):
-            return self.given.found(measure, options)
-        return measure.of(self.given, options)
+        if isinstance(self.data, RatedRankings):
+            return self.data.compute(measure, options)
+        return measure.of(self.data, options)
 
 
 def system_of(report: Report) -> str:
@@ -149,19 +157,19 @@ def all_reports(queries: Sequence[Query]) -> tuple[list[Report], Rows]:
 class QuerySample:
     """The stored sample of queries. `chances` are the probabilities of evaluation queries, by id.
 
-    `asked` are the sampled queries, and `unfinished` those of them that people have not answered
+    `sampled` are the sampled queries, and `unfinished` those of them that people have not answered
     yet.
     """
 
     chances: Mapping[str, float] = field(default_factory=dict)
-    asked: frozenset[str] = frozenset()
+    sampled: frozenset[str] = frozenset()
     unfinished: frozenset[str] = frozenset()
 
     def among(self, queries: Sequence[str]) -> Bools:
         """Return which queries (Q,) combine people and judges; all if no sample is stored."""
         return np.array([not self.chances or each in self.chances for each in queries], dtype=bool)
 
-    def known(self, queries: int) -> int:
+    def combined(self, queries: int) -> int:
         """Return how many of this many queries combine people and judges."""
         return len(self.chances) if self.chances else queries
 
@@ -169,15 +177,15 @@ class QuerySample:
         """Return scores (Q, S) of people and a judge on the queries that combine both."""
         kept = self.among(queries)
         names = [each for each, there in zip(queries, kept, strict=True) if there]
-        asked = np.array([each in self.asked for each in names], dtype=bool)
+        sampled = np.array([each in self.sampled for each in names], dtype=bool)
         chances = np.array([self.chances.get(each, np.nan) for each in names], dtype=float)
-        return Labelled(human[kept], judge[kept], asked, chances, self._reason())
+        return Labelled(human[kept], judge[kept], sampled, chances, self._reason())
 
     def _reason(self) -> str | None:
         if not self.chances:
             return NO_DRAW
         if self.unfinished:
-            of = f"{len(self.unfinished)} of the {len(self.asked)} queries"
+            of = f"{len(self.unfinished)} of the {len(self.sampled)} queries"
             return f"people have not finished {of} that were sampled for them"
         return None
 
@@ -191,11 +199,11 @@ def stored_sample(campaign: Campaign) -> QuerySample:
     )
     kept = {drawn: _kept([r for r in rows if r[2] is drawn]) for drawn in (True, False)}
     evaluated = [row for row in rows if row[3] == EVALUATION]
-    asked = frozenset(key for key, _, drawn, *_ in evaluated if drawn)
+    sampled = frozenset(key for key, _, drawn, *_ in evaluated if drawn)
     return QuerySample(
         {key: chance_given_split(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
-        asked,
-        frozenset(_unfinished(campaign)) & asked,
+        sampled,
+        frozenset(_unfinished(campaign)) & sampled,
     )
 
 
@@ -227,7 +235,7 @@ class EvaluatorLabels:
     """One evaluator's labels on the units of a variable.
 
     `values` (U,) are indices of the scale's categories, or their numbers if they are ordered; NaN =
-    none. `asked` (U,) marks the units that count at all: units not asked about, escapes and
+    none. `applicable` (U,) marks the units that count at all: units not asked about, escapes and
     people's ties are no missing judgements. People together fail if some of them were asked and
     none gave an answer.
     """
@@ -235,12 +243,12 @@ class EvaluatorLabels:
     rater: str
     kind: str
     values: Floats
-    asked: Bools
+    applicable: Bools
 
     @property
     def failed(self) -> Bools:
         """Return the units (U,) whose judgement failed."""
-        return self.asked & np.isnan(self.values)
+        return self.applicable & np.isnan(self.values)
 
     def rounded(self) -> EvaluatorLabels:
         """Return the same with values rounded to the nearest rank, halves up."""
@@ -269,9 +277,9 @@ def evaluator_labels(frame: VariableFrame) -> Iterator[EvaluatorLabels]:
             PEOPLE, PEOPLE, together, np.isfinite(together) | _nobody(frame, missing)
         )
     for column, rater in enumerate(frame.raters):
-        asked = np.isfinite(values[:, column]) | missing.get(rater.name, np.zeros(1, bool))
-        if rater.excluded is None and asked.any():
-            yield EvaluatorLabels(rater.name, rater.kind, values[:, column], asked)
+        applicable = np.isfinite(values[:, column]) | missing.get(rater.name, np.zeros(1, bool))
+        if rater.excluded is None and applicable.any():
+            yield EvaluatorLabels(rater.name, rater.kind, values[:, column], applicable)
 
 
 def _missing(frame: VariableFrame) -> dict[str, Bools]:
@@ -311,7 +319,7 @@ def decided_codes(
     the same meaning do not tie. A tie between meanings does not count.
     """
     if evaluator.kind != PEOPLE:
-        return label_codes(frame, evaluator, meaning), evaluator.asked
+        return label_codes(frame, evaluator, meaning), evaluator.applicable
     codes = np.array([meaning.get(c, MISSING) for c in (*frame.scale.categories, "")], np.int64)
     together, _ = majority(codes[frame.codes_of(HUMAN)])
     return together, (together != MISSING) | evaluator.failed

@@ -60,8 +60,8 @@ def point_parts(
         place = rows_of_units(entailed, row)
         held = _retrieved(entailed, [reports[n] for n in place], passages)
         for evaluator in evaluator_labels(entailed):
-            by_rater, asked = decided_codes(entailed, evaluator, {**YES_OR_NO, "neutral": NO})
-            of = Points(by_rater[asked], held[asked], place[asked], len(reports))
+            by_rater, applicable = decided_codes(entailed, evaluator, {**YES_OR_NO, "neutral": NO})
+            of = Points(by_rater[applicable], held[applicable], place[applicable], len(reports))
             own = supported.get(evaluator.rater, nothing)
             yield Part("points", evaluator.rater, evaluator.kind, of, rows)
             yield Part("answer-points", evaluator.rater, evaluator.kind, own, rows)
@@ -92,8 +92,11 @@ def _supported(
     place = rows_of_units(grounded, row)
     silent = np.array([report.key_points == () for report in reports], dtype=bool)
     for evaluator in evaluator_labels(grounded):
-        by_rater, asked = decided_codes(grounded, evaluator, YES_OR_NO)
-        yield evaluator.rater, AnswerPoints(by_rater[asked], place[asked], len(reports), silent)
+        by_rater, applicable = decided_codes(grounded, evaluator, YES_OR_NO)
+        yield (
+            evaluator.rater,
+            AnswerPoints(by_rater[applicable], place[applicable], len(reports), silent),
+        )
 
 
 def _sources(point: KeyPoint) -> frozenset[str]:
@@ -132,14 +135,14 @@ def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     ranks = {0.0: 0, 1.0: 1, 2.0: 2}
     for evaluator in evaluator_labels(grounded):
         second = np.full(len(row), MISSING, np.int64)
-        asked = np.zeros(len(row), bool)
+        applicable = np.zeros(len(row), bool)
         if key is not None and evaluator.rater in judged:
             own = judged[evaluator.rater]
             second = _aligned(grounded, key, own.rounded().codes(ranks))
-            asked = _aligned(grounded, key, own.asked.astype(np.int64)) == 1
+            applicable = _aligned(grounded, key, own.applicable.astype(np.int64)) == 1
         by_rater = label_codes(grounded, evaluator, YES_OR_NO)
-        kept: Bools = evaluator.asked
-        of = Verified(by_rater[kept], second[kept], row[kept], len(queries), asked[kept])
+        kept: Bools = evaluator.applicable
+        of = Verified(by_rater[kept], second[kept], row[kept], len(queries), applicable[kept])
         rows = Rows(tuple(queries), ("",) * len(queries))
         yield Part("verified", evaluator.rater, evaluator.kind, of, rows)
 
@@ -213,10 +216,10 @@ def _verdicts(
     for part, evaluator in zip(
         verified_parts(queries, frame), evaluator_labels(grounded), strict=True
     ):
-        assert isinstance(part.given, Verified)
+        assert isinstance(part.data, Verified)
         verdicts = np.full(len(place), UNKNOWN, np.int64)
         # Points that were not asked about, or on which people tie, are not among the verified ones.
-        verdicts[units[evaluator.asked]] = kept(part.given, options)
+        verdicts[units[evaluator.applicable]] = kept(part.data, options)
         yield part.rater, verdicts
 
 

@@ -29,7 +29,7 @@ from analysis.measures.agreement import (
     settings,
     settings_by_mean,
 )
-from analysis.measures.base import Bounds, Found, Measure, reason_of, rows_of, values_of
+from analysis.measures.base import Bounds, Measure, MeasureValues, reason_of, rows_of, values_of
 from analysis.statistics import Estimate, Floats, PairedTest, correlation_estimates, undefined
 from analysis.types import JSON
 
@@ -180,12 +180,12 @@ def p_values(of: Setting) -> JSON:
 class Tables:
     """The table (Q, S) of each measure and rater, in `values`; `systems` names its columns.
 
-    `queries` are the ids of its rows, and `drawn` says which of them combine people and judges.
+    `queries` are the ids of its rows, and `sample` says which of them combine people and judges.
     `oracles` are the systems by which the others are measured, and are ranked separately. `unknown`
     gives by measure, rater and system the reason for a missing figure, whose rows do not count.
     """
 
-    drawn: QuerySample
+    sample: QuerySample
     oracles: frozenset[str] = frozenset()
     values: dict[str, dict[str, Floats]] = field(default_factory=dict)
     systems: dict[str, dict[str, list[str]]] = field(default_factory=dict)
@@ -197,14 +197,14 @@ class Tables:
     _by_oracle: set[str] = field(default_factory=set)
     _forms: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, name: str, measure: Measure, part: Part, found: Found) -> None:
+    def add(self, name: str, measure: Measure, part: Part, found: MeasureValues) -> None:
         """Add a part's values (N,). Contexts come one system at a time, all others at once.
 
         A part that is not a cut of rankings is a form of the measure.
         """
         tables, named = self.values.setdefault(name, {}), self.systems.setdefault(name, {})
         made = table_of(values_of(found), part.rows)
-        for column, system in enumerate(part.rows.named):
+        for column, system in enumerate(part.rows.system_names):
             if reason := reason_of(rows_of(found, part.rows.columns == column)):
                 self.unknown[name, part.rater, system] = reason
                 made[:, column] = np.nan
@@ -215,7 +215,7 @@ class Tables:
         self.kinds[part.rater] = part.kind
         self.queries[name] = part.rows.ids
         self.bounds[name] = measure.bounds
-        named.setdefault(part.rater, []).extend(part.rows.named)
+        named.setdefault(part.rater, []).extend(part.rows.system_names)
         if part.family in RANKED and part.suffix:
             self.cuts.add(name)
         elif name not in (forms := self._forms.setdefault(measure.name, [])):
@@ -234,7 +234,7 @@ class Tables:
         tables = {rater: of for rater, of in self.values.get(name, {}).items() if rater != TEXTS}
         if len({tuple(named[rater]) for rater in tables}) != 1:
             return []
-        kept = self.drawn.among(self.queries[name])
+        kept = self.sample.among(self.queries[name])
         held = {rater: self._without_oracle(name, rater)[kept] for rater in tables}
         why = {rater: self._why(name, rater) for rater in tables}
         found = orderings(
@@ -283,7 +283,7 @@ class Tables:
             return []
         # By number, since a rater may have any name.
         held = {
-            str(n): self._without_oracle(form, rater)[self.drawn.among(self.queries[form])]
+            str(n): self._without_oracle(form, rater)[self.sample.among(self.queries[form])]
             for n, (form, rater) in enumerate(places)
         }
         why = {str(n): self._why(form, rater) for n, (form, rater) in enumerate(places)}
@@ -353,7 +353,7 @@ class Tables:
             of[rater][:, [self.systems[name][rater].index(each) for each in both]]
             for rater in (PEOPLE, judge)
         )
-        labelled = self.drawn.labelled(self.queries[name], human, machine)
+        labelled = self.sample.labelled(self.queries[name], human, machine)
         bounds, raters = self.bounds[name], (PEOPLE, judge)
         means = {
             system: powered_mean(
@@ -412,7 +412,7 @@ class Tables:
 def table_of(values: Floats, rows: Rows) -> Floats:
     """Return the mean value of each query and system, (Q, S), NaN = none."""
     numbers = rows.numbers
-    shape = (int(numbers.max(initial=-1)) + 1, len(rows.named))
+    shape = (int(numbers.max(initial=-1)) + 1, len(rows.system_names))
     known = np.isfinite(values)
     cells = numbers[known] * shape[1] + rows.columns[known]
     sums, sizes = (

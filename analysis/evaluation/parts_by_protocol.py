@@ -67,7 +67,7 @@ def _reports(
     passages: PassageRatings | None,
     *_: object,
 ) -> Iterable[Part]:
-    counted = passages.counted(options) if passages and options.filtered else None
+    counted = passages.counted_questions(options) if passages and options.filtered else None
     return report_parts(queries, frame, options, counted)
 
 

@@ -28,8 +28,8 @@ from analysis.measures import of_family
 from analysis.measures.agreement import orderings
 from analysis.measures.base import (
     CONDENSED,
-    Found,
     Measure,
+    MeasureValues,
     Options,
     Tokenizer,
     estimate,
@@ -262,7 +262,7 @@ def ranking_parts(layout: Layout, options: Options) -> Iterator[Part]:
         relevance = members(contexts.oracle, passages.shape[1]).astype(float)
         rows = layout.rows.of_another(system)
         for suffix, cut in _cuts(contexts, options):
-            ranked = Ranked(relevance, cut.ranked, cut.depth, cut.there)
+            ranked = Ranked(relevance, cut.ranked, cut.depth, cut.present)
             yield Part("rankings", TEXTS, TEXTS, ranked, rows, suffix)
 
 
@@ -310,7 +310,9 @@ def reference_contexts(
     return {"required": required, "reference_contexts": measured}
 
 
-def _measured(whole: Contexts, options: Options, required: bool) -> Iterator[tuple[Measure, Found]]:
+def _measured(
+    whole: Contexts, options: Options, required: bool
+) -> Iterator[tuple[Measure, MeasureValues]]:
     """Yield the measures of the oracle context, or of its required subset, which depends on it."""
     for measure in of_family("contexts"):
         if not required:
@@ -326,7 +328,7 @@ def _measured(whole: Contexts, options: Options, required: bool) -> Iterator[tup
 def _required(whole: Contexts) -> Contexts:
     """Return the contexts with the required subset in place of the oracle context."""
     ranked = as_context(_kept(whole))
-    return replace(whole, ranked=ranked, depth=sizes_of(ranked), whole=None)
+    return replace(whole, ranked=ranked, depth=sizes_of(ranked), full_ranking=None)
 
 
 def _kept(whole: Contexts) -> Bools:
@@ -337,17 +339,19 @@ def _kept(whole: Contexts) -> Bools:
     return required_subset(replace(found, yes=found.yes & counted), inside)
 
 
-def _estimate(layout: Layout, measure: Measure, of: Found, report_options: ReportOptions) -> JSON:
+def _estimate(
+    layout: Layout, measure: Measure, of: MeasureValues, report_options: ReportOptions
+) -> JSON:
     numbers = layout.rows.numbers
     return estimate(measure, of, numbers, report_options.resamples, report_options.seed).as_json()
 
 
 def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, list[str] | None]:
     """Return the required subset of each query; None if some cell of its oracle was unasked."""
-    known = whole.answers.drawn
+    known = whole.answers.sampled
     if options.unrated == CONDENSED:
         whole = whole.condensed(options)
-        known = known & whole.there
+        known = known & whole.present
     known = known & ~(in_oracles(whole) & whole.answers.open).any(axis=(1, 2))
     return {
         query.id: [names[place] for place in np.flatnonzero(row)] if known_row else None
@@ -364,7 +368,7 @@ class PassageRatings:
     layout: Layout
     ratings: Ratings
 
-    def counted(self, options: Options) -> Counted:
+    def counted_questions(self, options: Options) -> CountedQuestions:
         """Return the sub-questions that an oracle passage answers by these ratings.
 
         A query is `unsure` if unrated cells of oracle passages hide whether another one is
@@ -377,7 +381,7 @@ class PassageRatings:
         kept = answerable(found, oracle, options)
         hidden = (found.open & oracle[:, :, None]).any(axis=1) & ~kept
         queries = self.layout.queries
-        return Counted(
+        return CountedQuestions(
             frozenset(
                 question.id
                 for query, of in zip(queries, kept, strict=True)
@@ -431,7 +435,7 @@ class PassageRatings:
                 if unit is not None:
                     made[row, column], asked[row, column] = (
                         evaluator.values[unit],
-                        evaluator.asked[unit],
+                        evaluator.applicable[unit],
                     )
         return RatedReports(made, asked)
 
@@ -512,7 +516,7 @@ def _tables(
         suffix = "" if cut is None else f"@{cut}"
         measured = [
             *((m, [m.of(each, options) for each in contexts]) for m in of_family("contexts")),
-            *((m, [each.found(m, options) for each in ranked]) for m in of_family("rankings")),
+            *((m, [each.compute(m, options) for each in ranked]) for m in of_family("rankings")),
         ]
         for measure, of in measured:
             name = f"{measure.name}{suffix}"
@@ -523,7 +527,7 @@ def _tables(
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedQuestions:
     """The sub-questions of the denominator, and the queries for which they are unknown."""
 
     questions: frozenset[str]
@@ -531,7 +535,10 @@ class Counted:
 
 
 def report_parts(
-    queries: Sequence[Query], frame: Frame, options: Options, counted: Counted | None = None
+    queries: Sequence[Query],
+    frame: Frame,
+    options: Options,
+    counted: CountedQuestions | None = None,
 ) -> Iterator[Part]:
     """Yield the coverage of reports by yes and no, and by ratings cut at eta.
 
@@ -553,6 +560,6 @@ def report_parts(
                 if suffix
                 else label_codes(variable, evaluator, YES_OR_NO)
             )
-            place, within = rows_of_units(variable, row), evaluator.asked & inside
+            place, within = rows_of_units(variable, row), evaluator.applicable & inside
             of = ReportQuestions(answered, place, len(reports), within, unsure)
             yield Part("reports", evaluator.rater, evaluator.kind, of, rows, suffix)

@@ -14,7 +14,7 @@ import numpy as np
 from analysis.data.reference import HUMAN
 from analysis.data.resampling import mean_of
 from analysis.evaluation.inputs import MEAN_OF_PEOPLE, Part
-from analysis.measures.base import Found, Judged, Measure, Pooled, reason_of, values_of
+from analysis.measures.base import Judged, Measure, MeasureValues, Pooled, reason_of, values_of
 from analysis.statistics import Floats, macro
 
 
@@ -22,16 +22,18 @@ from analysis.statistics import Floats, macro
 class Persons:
     """The values of measures from each person's labels, by name and systems of the rows."""
 
-    by_name: dict[tuple[str, tuple[str, ...]], list[tuple[Measure, Part, Found]]] = field(
+    by_name: dict[tuple[str, tuple[str, ...]], list[tuple[Measure, Part, MeasureValues]]] = field(
         default_factory=dict
     )
 
-    def add(self, name: str, measure: Measure, part: Part, found: Found) -> None:
+    def add(self, name: str, measure: Measure, part: Part, found: MeasureValues) -> None:
         """Add a part's values, if they are a person's."""
         if part.kind == HUMAN:
-            self.by_name.setdefault((name, part.rows.named), []).append((measure, part, found))
+            self.by_name.setdefault((name, part.rows.system_names), []).append(
+                (measure, part, found)
+            )
 
-    def together(self) -> Iterator[tuple[str, Measure, Part, Found]]:
+    def together(self) -> Iterator[tuple[str, Measure, Part, MeasureValues]]:
         """Yield by measure the mean over people, if there are several."""
         for (name, _), of in self.by_name.items():
             measure, part, _ = of[0]
@@ -40,7 +42,7 @@ class Persons:
                 yield name, measure, mean, mean_found([found for *_, found in of])
 
 
-def mean_found(found: Sequence[Found]) -> Found:
+def mean_found(found: Sequence[MeasureValues]) -> MeasureValues:
     """Return the mean over people of values of the same rows (N,), over those with a value.
 
     For sums it is the mean of people's own figures. If one person's value is unknown, so is the

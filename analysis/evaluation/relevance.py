@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.measures.base import Found, Measure, Options, values_of
+from analysis.measures.base import Measure, MeasureValues, Options, values_of
 from analysis.measures.contexts import (
     Contexts,
     in_oracles,
@@ -30,12 +30,14 @@ class RatedRankings:
     ratings: Ratings
     contexts: Contexts
 
-    def found(self, measure: Measure, options: Options) -> Found:
+    def compute(self, measure: Measure, options: Options) -> MeasureValues:
         """Compute a measure of rankings, which depends on all cells that decide relevance."""
 
         def value(of: Contexts) -> Floats:
             relevance = relevance_of(self.ratings, of, options)
-            return values_of(measure.of(Ranked(relevance, of.ranked, of.depth, of.there), options))
+            return values_of(
+                measure.of(Ranked(relevance, of.ranked, of.depth, of.present), options)
+            )
 
         if options.relevance == BY_ORACLE:
             return value(self.contexts)

@@ -455,7 +455,7 @@ class MeasuresForm(OptionsForm):
     def __init__(self, data: QueryDict, user: User, campaign: Campaign) -> None:
         super().__init__(data, auto_id="choose-%s")
         self.fields.update(form_fields((*CHOSEN, *SHOWN)))
-        self.user, self.campaign, self.given = user, campaign, data
+        self.user, self.campaign, self.address = user, campaign, data
         preset = data.get("preset", "")
         own = PRESETS.get(preset, PRESETS["tandem"])
         for each in fields(Options):
@@ -478,7 +478,7 @@ class MeasuresForm(OptionsForm):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        for name in self.given:
+        for name in self.address:
             if name not in self.fields:
                 self.add_error(
                     None, f"There is no choice {name!r}; there are {', '.join(self.fields)}."
@@ -502,7 +502,7 @@ class MeasuresForm(OptionsForm):
 
     def changed(self) -> bool:
         """Whether an option differs from the preset."""
-        return any(self.given.get(name) for name in NAMES)
+        return any(self.address.get(name) for name in NAMES)
 
 
 def _field(name: str, own: Any, metadata: Any) -> forms.Field:

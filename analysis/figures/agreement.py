@@ -34,10 +34,10 @@ def draw(subject: Subject) -> Drawing:
     names = base.gutter(grid.rows, NAMES)
     left = names + 16
     width = max(left + grid.width + 8, 320)
-    end = notes.drawn(8, TOP + grid.height, width - 16)
-    drawn = grid.drawn(left, TOP, names)
+    end = notes.draw(8, TOP + grid.height, width - 16)
+    drawn = grid.draw(left, TOP, names)
     title = f"Agreement of raters on {subject.name}: Cohen's kappa"
-    return Drawing(title, width, end.bottom + 8, (drawn, end.drawn))
+    return Drawing(title, width, end.bottom + 8, (drawn, end.markup))
 
 
 def _of_crowd(subject: Subject, bars: list[JSON]) -> Drawing:

@@ -161,7 +161,7 @@ def key(entries: Sequence[tuple[Mark, str]], left: float, top: float, width: flo
 class Key:
     """A drawn key, and the position of its lower edge."""
 
-    drawn: str
+    markup: str
     bottom: float
 
 
@@ -176,7 +176,7 @@ class Notes:
             self.reasons.append(reason)
         return _letter(self.reasons.index(reason))
 
-    def drawn(self, left: float, top: float, width: float) -> Key:
+    def draw(self, left: float, top: float, width: float) -> Key:
         """Draw the reasons with their letters, as a key."""
         parts, y = [], top
         for reason in self.reasons:
@@ -275,7 +275,7 @@ class Grid:
     def height(self) -> float:
         return 24 + CELL * len(self.rows)
 
-    def drawn(self, left: float, top: float, names: float) -> str:
+    def draw(self, left: float, top: float, names: float) -> str:
         """Draw the grid with its cells from `left` on; `names` is the room for its rows' names."""
         wide = self.cell_width
         parts = [

@@ -36,7 +36,7 @@ def _panel(judge: str, grid: Grid, x: float, y: float, names: float, wide: float
         svg.square("judge", left + 5, y + 8)
         + svg.name("group", left + 16, y + 12, judge, x + wide - left - 16)
         + svg.text("note", left, y + 30, "people in rows, judge in columns")
-        + grid.drawn(left, y + HEAD, names)
+        + grid.draw(left, y + HEAD, names)
     )
 
 

@@ -65,7 +65,7 @@ def draw(subject: Subject) -> Drawing:
     parts += [_people(row, y, placed) for row, y in placed.rows]
     parts += [_lacking(row, y, judges, placed) for row, y in placed.rows]
     title = f"{subject.name.capitalize()} of {len(rows)} reports by people and judges"
-    return Drawing(title, left + WIDTH + RIGHT, key.bottom + 8, (*parts, key.drawn))
+    return Drawing(title, left + WIDTH + RIGHT, key.bottom + 8, (*parts, key.markup))
 
 
 def data(subject: Subject) -> Table:

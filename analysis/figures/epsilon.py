@@ -33,9 +33,9 @@ def draw(subject: Subject) -> Drawing:
     entries = [(judge_mark(n), _named(j, test)) for n, (j, test) in enumerate(drawn.items())]
     key = base.key(entries, LEFT, TOP + HEIGHT + 40, WIDTH)
     notes = base.Notes([f"{j}, {t['reason']}" for j, t in tests.items() if "reason" in t])
-    under = notes.drawn(LEFT, key.bottom, WIDTH)
+    under = notes.draw(LEFT, key.bottom, WIDTH)
     title = f"Winning rate of judges on {subject.name} over epsilon"
-    return Drawing(title, LEFT + WIDTH + 60, under.bottom + 8, (*parts, key.drawn, under.drawn))
+    return Drawing(title, LEFT + WIDTH + 60, under.bottom + 8, (*parts, key.markup, under.markup))
 
 
 def data(subject: Subject) -> Table:

@@ -20,7 +20,7 @@ def draw(subject: Subject) -> Drawing:
     ]
     key = base.key(entries, base.LEFT, bottom + 4, width - base.LEFT)
     title = f"Reliability of the probabilities of judges on {subject.name}"
-    return Drawing(title, width, key.bottom + 8, (*parts, key.drawn))
+    return Drawing(title, width, key.bottom + 8, (*parts, key.markup))
 
 
 def data(subject: Subject) -> Table:

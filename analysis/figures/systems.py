@@ -52,14 +52,14 @@ def draw(subject: Subject) -> Drawing:
     notes, parts, y = base.Notes(), [], 8.0
     for judge, systems in scores.items():
         drawn = _panel(judge, systems, scale, y, notes)
-        parts.append(drawn.drawn)
+        parts.append(drawn.markup)
         y = drawn.bottom
     used = _used(scores)
     key = base.key([(s.mark, s.label) for s in used], left, y, WIDTH)
-    under = notes.drawn(left, key.bottom, WIDTH)
+    under = notes.draw(left, key.bottom, WIDTH)
     title = f"{subject.name.capitalize()} of systems under people and judges"
     width = left + WIDTH + RIGHT
-    return Drawing(title, width, under.bottom + 8, (*parts, key.drawn, under.drawn))
+    return Drawing(title, width, under.bottom + 8, (*parts, key.markup, under.markup))
 
 
 def data(subject: Subject) -> Table:

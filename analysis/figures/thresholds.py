@@ -59,9 +59,9 @@ def draw(subject: Subject) -> Drawing:
     ]
     entries = [(_sample(series), series.label) for series in drawn]
     key = base.key(entries, base.LEFT, bottom, width - base.LEFT)
-    under = notes.drawn(base.LEFT, key.bottom, width - base.LEFT - 8)
+    under = notes.draw(base.LEFT, key.bottom, width - base.LEFT - 8)
     title = f"Judges on {subject.name} cut at each threshold: kappa, precision, recall"
-    return Drawing(title, width, under.bottom + 8, (*parts, key.drawn, under.drawn))
+    return Drawing(title, width, under.bottom + 8, (*parts, key.markup, under.markup))
 
 
 def data(subject: Subject) -> Table:

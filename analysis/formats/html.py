@@ -125,11 +125,11 @@ def without_links(figure: Figure, subject: Subject, section: Section) -> str:
 
 def document_html(shown: Document, report: JSON, links: Links = without_links) -> str:
     """Render a document with the figures of the report that it was created from."""
-    made = f" · {escape(shown.made)}" if shown.made else ""
+    origin = f" · {escape(shown.origin)}" if shown.origin else ""
     sections = (
         _section(n, section, report, links) for n, section in enumerate(shown.sections, start=1)
     )
-    return f'<p class="about">{escape(shown.about)}{made}</p>\n{"".join(sections)}\n'
+    return f'<p class="about">{escape(shown.about)}{origin}</p>\n{"".join(sections)}\n'
 
 
 def _section(n: int, section: Section, report: JSON, links: Links) -> str:

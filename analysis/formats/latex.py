@@ -91,7 +91,7 @@ def _head(whole: Document, what: str) -> list[str]:
     return [
         f"% {what}: {_comment(whole.title)}",
         f"% {_comment(whole.about)}",
-        f"% {_comment(whole.made)}",
+        f"% {_comment(whole.origin)}",
         f"% Read it with \\input. In the preamble: \\usepackage{{{packages}}}",
         "% \\tandemci{value}{low}{high} sets a number with its interval; define it first to",
         "% format it differently.",

@@ -205,7 +205,7 @@ def selected_positions(labels: Labels, options: ReportOptions, strata: Strata) -
         kept &= _among(labels, "variable", lambda text: text in options.variables)
     if options.raters or options.judges:
         kinds = labels.kinds()
-        taken = options.taken(kinds)
+        taken = options.selected_raters(kinds)
         kept &= _among(labels, "rater", lambda text: text in taken)
     wanted: dict[str, list[str]] = defaultdict(list)
     for name, value in options.strata:

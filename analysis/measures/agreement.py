@@ -213,13 +213,13 @@ def _compared(
 class Labelled:
     """Scores of S systems on Q queries by people and by a judge, (Q, S) each, NaN = none.
 
-    `asked` (Q,) are the queries sampled for people: their scores on other queries do not count.
+    `sampled` (Q,) are the queries sampled for people: their scores on other queries do not count.
     `chances` (Q,) are the sampling probabilities, and `reason` says why they cannot be relied on.
     """
 
     human: Floats
     judge: Floats
-    asked: Bools
+    sampled: Bools
     chances: Floats
     reason: str | None = None
 
@@ -259,8 +259,8 @@ def powered_pairs(data: Labelled, systems: Sequence[str]) -> list[Setting]:
 
 
 def _powered(data: Labelled, human: Floats, judge: Floats) -> tuple[Estimate, float | None]:
-    labelled = data.asked & np.isfinite(human)
-    only = judge[~data.asked & np.isfinite(judge)]
+    labelled = data.sampled & np.isfinite(human)
+    only = judge[~data.sampled & np.isfinite(judge)]
     n = int(labelled.sum())
     people, machine, chances = human[labelled], judge[labelled], data.chances[labelled]
     if data.reason:

@@ -289,16 +289,16 @@ class Cells:
     In the remaining cells a judgement was asked for but failed.
     """
 
-    there: Floats
+    total: Floats
     rated: Floats
     open: Floats
 
     def select(self, kept: Bools) -> Cells:
-        return Cells(self.there[kept], self.rated[kept], self.open[kept])
+        return Cells(self.total[kept], self.rated[kept], self.open[kept])
 
     def share(self, which: Floats) -> float | None:
         """Return the share of these cells among all; None without cells."""
-        total = float(self.there.sum())
+        total = float(self.total.sum())
         return float(which.sum()) / total if total else None
 
 
@@ -360,23 +360,23 @@ def percent(share: float | None) -> str:
     return "more than 99 %" if 99 < whole < 100 else f"{whole:.0f} %"
 
 
-Found = Floats | Pooled | Judged
+MeasureValues = Floats | Pooled | Judged
 """A value of each row (N,), NaN = undefined, whose mean is the system's; or sums over rows."""
 
 
-def values_of(found: Found) -> Floats:
+def values_of(found: MeasureValues) -> Floats:
     """Return the values of the rows (N,), NaN = none. Raises ValueError for sums."""
     if isinstance(found, Pooled):
         raise ValueError("sums over rows have no value of each row")
     return found.values if isinstance(found, Judged) else found
 
 
-def reason_of(found: Found) -> str | None:
+def reason_of(found: MeasureValues) -> str | None:
     """Explain why a mean is unknown that depends on unrated cells; None if it is known."""
     return found.reason if isinstance(found, Judged) else None
 
 
-def rows_of(found: Found, kept: Bools) -> Found:
+def rows_of(found: MeasureValues, kept: Bools) -> MeasureValues:
     """Return the same for some rows (N,)."""
     if isinstance(found, Pooled):
         return Pooled(found.sums[kept], found.of)
@@ -413,7 +413,7 @@ class Measure:
     family: str
     summary: str
     citation: str
-    of: Callable[[Any, Options], Found]
+    of: Callable[[Any, Options], MeasureValues]
     undefined: str
     options: tuple[str, ...] = ()
     bounds: Bounds = SHARE
@@ -421,7 +421,7 @@ class Measure:
 
 
 def estimate(
-    measure: Measure, found: Found, queries: Ints, draws: Draws = None, seed: int = 0
+    measure: Measure, found: MeasureValues, queries: Ints, draws: Draws = None, seed: int = 0
 ) -> Estimate:
     """Estimate a system's value over its rows (N,), which belong to `queries`, at 95 %.
 

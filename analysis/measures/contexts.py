@@ -27,8 +27,8 @@ class Contexts:
     `ranked` (Q, K) holds the positions of passages in rank order, -1 = none, and `oracle` (Q, O)
     those of the oracle context. `counted` (Q, M) are the sub-questions of the denominator, `tokens`
     (Q, P) the length of each passage, NaN = unknown, and `depth` (Q,) the number of ranks that
-    count. `there` (Q,) are the queries that the system answered, whose context may still be empty.
-    `whole` (Q, W) is the ranking before a cut, None without one.
+    count. `present` (Q,) are the queries that the system answered; their context may be empty.
+    `full_ranking` (Q, W) is the ranking before a cut, None without one.
     """
 
     answers: Answers
@@ -37,22 +37,22 @@ class Contexts:
     counted: Bools
     tokens: Floats
     depth: Ints
-    there: Bools
-    whole: Ints | None = None
+    present: Bools
+    full_ranking: Ints | None = None
 
     def cut(self, depth: int | None) -> Contexts:
         """Return the first `depth` passages; None: as many as the query's oracle context has."""
         sizes = sizes_of(self.oracle) if depth is None else np.full(len(self.ranked), depth)
-        whole = self.ranked if self.whole is None else self.whole
-        return replace(self, ranked=_down_to(whole, sizes), depth=sizes, whole=whole)
+        full = self.ranked if self.full_ranking is None else self.full_ranking
+        return replace(self, ranked=_down_to(full, sizes), depth=sizes, full_ranking=full)
 
     def as_oracle(self) -> Contexts:
         """Return the oracle context in place of the system's."""
         every = np.ones(len(self.ranked), bool)
         sizes = sizes_of(self.oracle)
-        return replace(self, ranked=self.oracle, depth=sizes, there=every, whole=None)
+        return replace(self, ranked=self.oracle, depth=sizes, present=every, full_ranking=None)
 
-    def read(self, found: Answers, options: Options) -> Contexts:
+    def with_answers(self, found: Answers, options: Options) -> Contexts:
         """Return the same contexts with other answers, by which other questions may count."""
         inside = members(self.oracle, found.passages.shape[1])
         return replace(self, answers=found, counted=answerable(found, inside, options))
@@ -64,19 +64,19 @@ class Contexts:
         query without any remaining passage has no context.
         """
         found = self.answers.condensed
-        whole = self.ranked if self.whole is None else self.whole
-        ranked, oracle = (_without(data, found.passages) for data in (whole, self.oracle))
-        depth = sizes_of(ranked) if self.whole is None else self.depth
-        left = (sizes_of(ranked) > 0) | (sizes_of(whole) == 0)
-        made = replace(
+        full = self.ranked if self.full_ranking is None else self.full_ranking
+        ranked, oracle = (_without(data, found.passages) for data in (full, self.oracle))
+        depth = sizes_of(ranked) if self.full_ranking is None else self.depth
+        left = (sizes_of(ranked) > 0) | (sizes_of(full) == 0)
+        condensed = replace(
             self,
             ranked=_down_to(ranked, depth),
             oracle=oracle,
             depth=depth,
-            there=self.there & left,
-            whole=None,
+            present=self.present & left,
+            full_ranking=None,
         )
-        return made.read(found, options)
+        return condensed.with_answers(found, options)
 
     @cached_property
     def unsettled(self) -> Bools:
@@ -90,25 +90,25 @@ class Contexts:
         return hidden & ~self.counted
 
     @cached_property
-    def asked(self) -> Bools:
-        """The questions that count or may count, (Q, M), whatever `unrated` makes of them."""
+    def candidates(self) -> Bools:
+        """The questions that count or may count, (Q, M), whatever the option `unrated`."""
         if not self.answers.lacks:
             return self.counted
         return self.counted | self.hidden(self.answers.never)
 
     @cached_property
     def cells(self) -> Cells:
-        """The cells of these questions and of the contexts, in the sampled queries."""
+        """The cells of the candidate questions and of the contexts, in the sampled queries."""
         found = self.answers
-        key = "cells", self.asked.tobytes()
+        key = "cells", self.candidates.tobytes()
         if key not in found.bests:
             counted = (found.scope, found.rated, found.never)
-            data = self.asked[:, None, :]
+            data = self.candidates[:, None, :]
             found.bests[key] = np.stack(
                 [(each & data).sum(axis=2, dtype=float) for each in counted]
             )
         there, rated, never = found.bests[key]
-        within = self.there & found.drawn
+        within = self.present & found.sampled
         every = np.where(within, gathered(there, self.ranked).sum(axis=1), 0.0)
         if found.complete:
             return Cells(every, every, np.zeros(len(every)))
@@ -251,24 +251,24 @@ def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -
         left = contexts.condensed(options)
         return Judged(_in_sample(left, value(left)), within)
     open_cells = needs(contexts) & found.open
-    refused = contexts.there & (open_cells.any(axis=(1, 2)) | contexts.unsettled.any(axis=1))
-    no = _in_sample(contexts, value(contexts.read(found.all_no, options)))
+    refused = contexts.present & (open_cells.any(axis=(1, 2)) | contexts.unsettled.any(axis=1))
+    no = _in_sample(contexts, value(contexts.with_answers(found.all_no, options)))
     data = Judged(np.where(refused, np.nan, no), within, refused, _needed(contexts, needs))
     if options.unrated != BOUNDS:
         return data
-    yes = _in_sample(contexts, value(contexts.read(found.all_yes, options)))
+    yes = _in_sample(contexts, value(contexts.with_answers(found.all_yes, options)))
     return replace(data, no=no, yes=yes)
 
 
 def in_contexts(contexts: Contexts) -> Bools:
     """Return the cells (Q, P, M) of questions that may count and passages of the contexts."""
     inside = members(contexts.ranked, contexts.answers.passages.shape[1])
-    return inside[:, :, None] & contexts.asked[:, None, :]
+    return inside[:, :, None] & contexts.candidates[:, None, :]
 
 
 def in_pools(contexts: Contexts) -> Bools:
     """Return the cells (Q, P, M) of questions that may count, in all passages."""
-    cells: Bools = contexts.answers.passages[:, :, None] & contexts.asked[:, None, :]
+    cells: Bools = contexts.answers.passages[:, :, None] & contexts.candidates[:, None, :]
     return cells
 
 
@@ -287,7 +287,7 @@ def without_failed(contexts: Contexts) -> Bools:
 
 
 def _in_sample(contexts: Contexts, values: Floats) -> Floats:
-    return np.where(contexts.answers.drawn, values, np.nan)
+    return np.where(contexts.answers.sampled, values, np.nan)
 
 
 def _needed(contexts: Contexts, needs: Needs) -> Cells:
@@ -298,4 +298,4 @@ def _needed(contexts: Contexts, needs: Needs) -> Cells:
         (which & each).sum(axis=(1, 2)).astype(float)
         for each in (found.scope, found.rated, found.never)
     ]
-    return Cells(*(np.where(contexts.there & found.drawn, each, 0.0) for each in counts))
+    return Cells(*(np.where(contexts.present & found.sampled, each, 0.0) for each in counts))

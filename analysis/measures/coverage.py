@@ -8,7 +8,18 @@ import numpy as np
 
 from ..statistics import Bools, Floats, Ints
 from ..statistics.arrays import ratio
-from .base import AMOUNT, IR_MEASURES, MISSING, NO, YES, Found, Judged, Measure, Options, share
+from .base import (
+    AMOUNT,
+    IR_MEASURES,
+    MISSING,
+    NO,
+    YES,
+    Judged,
+    Measure,
+    MeasureValues,
+    Options,
+    share,
+)
 from .contexts import Contexts, in_contexts, in_pools, of_cells, without_failed
 from .ir_measures import alpha_ndcg_by_ir_measures, checked
 from .retrieval import discounts, gathered
@@ -34,7 +45,7 @@ class ReportQuestions:
     unsure: Bools | None = None
 
 
-def coverage_of_reports(data: ReportQuestions, options: Options) -> Found:
+def coverage_of_reports(data: ReportQuestions, options: Options) -> MeasureValues:
     """Return Cov(y) = sub-questions that the report answers / sub-questions that count, (N,).
 
     After Ju and others 2025, section 3. Null questions do not count. Escapes are left out like
@@ -93,7 +104,7 @@ def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
     if options.alpha_ndcg != IR_MEASURES:
         return ours
     theirs = alpha_ndcg_by_ir_measures(contexts, options.alpha)
-    return checked(ours, np.where(contexts.there, theirs, np.nan))
+    return checked(ours, np.where(contexts.present, theirs, np.nan))
 
 
 def _by_us(contexts: Contexts, options: Options) -> Floats:
@@ -102,7 +113,7 @@ def _by_us(contexts: Contexts, options: Options) -> Floats:
     # The best order has a first passage even if the context has none.
     depth = np.maximum(contexts.depth, 1)
     values = ratio(_sum(gains, depth), _sum(_ideal(contexts, options.alpha), depth))
-    return np.where(contexts.there, values, np.nan)
+    return np.where(contexts.present, values, np.nan)
 
 
 def _ideal(contexts: Contexts, alpha: float) -> Floats:
@@ -180,7 +191,7 @@ def cov(contexts: Contexts) -> Floats:
         settled = settled & ~contexts.at_its_ranks(contexts.answers.failed).any(axis=1)
     covered = contexts.answered.any(axis=1) & settled
     values = ratio(covered.sum(axis=1), settled.sum(axis=1))
-    return np.where(contexts.there, values, np.nan)
+    return np.where(contexts.present, values, np.nan)
 
 
 COV = Measure(
@@ -237,7 +248,7 @@ def tokens(contexts: Contexts, options: Options) -> Floats:
 
     NaN if the length of one of its passages is unknown.
     """
-    return np.where(contexts.there, _tokens(contexts), np.nan)
+    return np.where(contexts.present, _tokens(contexts), np.nan)
 
 
 DENSITIES = (

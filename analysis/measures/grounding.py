@@ -111,12 +111,12 @@ class Deflections:
     """N responses: `deflected` and `deflecting` (N,) are 1, 0 or -1 = unknown.
 
     `deflected` is the response's own, and `deflecting` whether people deflected the question.
-    `asked` (N,) marks the responses about which raters were asked whether they deflect.
+    `applicable` (N,) marks the responses about which raters were asked whether they deflect.
     """
 
     deflected: Ints
     deflecting: Ints
-    asked: Bools
+    applicable: Bools
 
 
 def deflection_rate(data: Deflections, options: Options, where: int) -> Floats:
@@ -126,7 +126,7 @@ def deflection_rate(data: Deflections, options: Options, where: int) -> Floats:
     (Sorodoc and others 2025). Under `missing` zero a failed judgement is an attempt to answer,
     which lowers both rates and so flatters the false positive rate.
     """
-    values = known_labels(data.deflected, data.asked, options.missing)
+    values = known_labels(data.deflected, data.applicable, options.missing)
     return np.where(data.deflecting == where, values, np.nan)
 
 
@@ -156,14 +156,14 @@ DEFLECTION = (
 class Responses:
     """N responses: `eligible` (N,) is 1 with no or minor issues, 0 with major ones, -1 if missing.
 
-    `asked` (N,) marks the responses about whose eligibility raters were asked. `borne` (U,) are
-    their sentences: 1 = supported or without need of evidence, 0 = unsupported or contradictory, -1
-    = missing. `row` (U,) is the response of each.
+    `applicable` (N,) marks the responses about whose eligibility raters were asked. `supported`
+    (U,) is 1 for a sentence that is supported or needs no evidence, 0 for an unsupported or
+    contradictory one, and -1 = missing. `row` (U,) is the response of each sentence.
     """
 
     eligible: Ints
-    asked: Bools
-    borne: Ints
+    applicable: Bools
+    supported: Ints
     row: Ints
 
     @property
@@ -173,7 +173,7 @@ class Responses:
     def only(self, held: Bools) -> Responses:
         """Return the same with only the sentences of the responses `held` (N,)."""
         kept = held[self.row]
-        return replace(self, borne=self.borne[kept], row=self.row[kept])
+        return replace(self, supported=self.supported[kept], row=self.row[kept])
 
 
 def eligibility(data: Responses, options: Options) -> Floats:
@@ -182,7 +182,7 @@ def eligibility(data: Responses, options: Options) -> Floats:
     NaN if no rater was asked, and, unless `missing` is zero, if the judgement failed. The paper
     says nothing about failures, and `zero` counts them as major issues.
     """
-    return known_labels(data.eligible, data.asked, options.missing)
+    return known_labels(data.eligible, data.applicable, options.missing)
 
 
 ELIGIBILITY = Measure(
@@ -202,7 +202,7 @@ def unadjusted_factuality(data: Responses, options: Options) -> Floats:
     After Sorodoc and others 2025. NaN for a response without sentences and, unless `missing` is
     zero, for one with an unlabelled sentence.
     """
-    return every(data.borne, data.row, data.rows, options.missing)
+    return every(data.supported, data.row, data.rows, options.missing)
 
 
 def factuality(data: Responses, options: Options) -> Floats:

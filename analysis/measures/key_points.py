@@ -102,7 +102,7 @@ class Verified:
     """The key points (U,) of N queries as people verified them.
 
     `grounded` is 1, 0 or -1 = missing. `key` is agree, neutral or disagree (0, 1, 2), or -1 if it
-    was not asked or is missing. `row` is the query. `asked` (U,) marks the points about which
+    was not asked or is missing. `row` is the query. `applicable` (U,) marks the points about which
     raters were asked whether they are key; None stands for all grounded ones.
     """
 
@@ -110,14 +110,14 @@ class Verified:
     key: Ints
     row: Ints
     rows: int
-    asked: Bools | None = None
+    applicable: Bools | None = None
 
     @property
     def counted(self) -> Bools:
         """Return the points (U,) that count: all but grounded ones without the second question."""
-        if self.asked is None:
+        if self.applicable is None:
             return np.ones(len(self.grounded), bool)
-        counted: Bools = self.asked | (self.grounded != YES)
+        counted: Bools = self.applicable | (self.grounded != YES)
         return counted
 
 

@@ -56,30 +56,30 @@ class Ratings:
 class Answers:
     """The answers of passages to sub-questions, cell by cell, (Q, P, M) each.
 
-    `yes` marks an answer, and `known` a settled cell (a yes is one). An unsettled cell's judgement
+    `yes` marks an answer, and `settled` a cell with a yes or a no. An unsettled cell's judgement
     failed, or the cell is `open`: no rater was asked, and the option `unrated` is yet to be
     applied. `rated` are the cells with a rating, `scope` those that the batch alone does not
-    settle, and `never` those that no rater was asked about, settled or not, in the `drawn` queries
-    (Q,), which are those with any question asked. `bests` caches the best contexts and orders that
-    measures find, by everything they depend on.
+    settle, and `never` those that no rater was asked about, settled or not, in the `sampled`
+    queries (Q,), which are those with any question asked. `bests` caches the best contexts and
+    orders that measures find, by everything that these depend on.
     """
 
     yes: Bools
-    known: Bools
+    settled: Bools
     passages: Bools
     questions: Bools
     open: Bools
     rated: Bools
     scope: Bools
     never: Bools
-    drawn: Bools
+    sampled: Bools
     bests: dict[tuple[object, ...], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
     def failed(self) -> Bools:
         """The cells whose judgement failed, (Q, P, M)."""
         there = self.passages[:, :, None] & self.questions[:, None, :]
-        return there & ~self.known & ~self.open
+        return there & ~self.settled & ~self.open
 
     @cached_property
     def gaps(self) -> bool:
@@ -119,7 +119,7 @@ class Answers:
         return replace(
             self,
             yes=self.yes & left,
-            known=self.known & left,
+            settled=self.settled & left,
             passages=kept,
             open=np.zeros(self.open.shape, bool),
             bests={},
@@ -127,7 +127,7 @@ class Answers:
 
     def _settled(self, yes: Bools) -> Answers:
         nothing = np.zeros(self.open.shape, bool)
-        return replace(self, yes=yes, known=self.known | self.open, open=nothing, bests={})
+        return replace(self, yes=yes, settled=self.settled | self.open, open=nothing, bests={})
 
 
 def answers(ratings: Ratings, options: Options) -> Answers:

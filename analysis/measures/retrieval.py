@@ -21,12 +21,12 @@ OPTIONS = ("relevance", "oracle", "cuts")
 
 @dataclass(frozen=True)
 class Ranked:
-    """One system's rankings for Q queries; `there` (Q,) marks the queries that it ranked."""
+    """One system's rankings for Q queries; `present` (Q,) marks the queries that it ranked."""
 
     relevance: Floats
     ranked: Ints
     depth: Ints
-    there: Bools
+    present: Bools
 
 
 def cut(ranked: Ints, depth: Ints) -> Ints:
@@ -76,7 +76,7 @@ def ndcg(data: Ranked, options: Options | None = None) -> Floats:
 
 
 def _where(data: Ranked, values: Floats) -> Floats:
-    return np.where(data.there, values, np.nan)
+    return np.where(data.present, values, np.nan)
 
 
 MEASURES = (

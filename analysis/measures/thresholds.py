@@ -29,13 +29,13 @@ NOTHING = "no sub-question counts, or none of them was rated"
 
 @dataclass(frozen=True)
 class RatedReports:
-    """One system's report ratings (Q, M), NaN = none; `asked` (Q, M) marks those asked for.
+    """One system's report ratings (Q, M), NaN = none; `expected` (Q, M) marks those asked for.
 
     A query without a report was not asked for, which is no missing judgement.
     """
 
     ratings: Floats
-    asked: Bools
+    expected: Bools
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _at(
     seed: int,
 ) -> AtThreshold:
     found = answers(ratings, options)
-    read = [each.read(found, options) for each in contexts]
+    read = [each.with_answers(found, options) for each in contexts]
     rated = [coverage(each, options) for each in read]
     kept, hidden = found.questions, False
     if read:
@@ -113,7 +113,7 @@ def _mean(values: Floats, queries: Ints, name: str, unknown: str | None) -> Esti
 
 def _of_report(data: RatedReports, kept: Bools, options: Options) -> Floats:
     answered = cut_ratings(data.ratings, options.eta)
-    counted = kept & data.asked
+    counted = kept & data.expected
     if options.missing != ZERO:
         counted &= answered != MISSING
     return ratio(((answered == 1) & counted).sum(axis=1), counted.sum(axis=1))

@@ -40,7 +40,7 @@ ALIKE = "all labels are the same category"
 class Pairs:
     """The pairs of columns (P, 2) in use, and the number of other pairs that share a unit."""
 
-    kept: Ints
+    columns: Ints
     left_out: int
 
     def method(self, name: str) -> str:
@@ -77,7 +77,7 @@ def ceiling_estimates(
     pairs. A pair whose kappa is undefined is left out. `names` selects the coefficients.
     """
     pairs = ceiling_pairs(codes)
-    who = np.unique(pairs.kept)
+    who = np.unique(pairs.columns)
     people = codes[:, who]
     enter = (people >= 0).sum(axis=1) >= 2
     n, queries = int(enter.sum()), len(distinct(clusters[enter])[0])
@@ -85,7 +85,7 @@ def ceiling_estimates(
     if not n:
         return {name: undefined(NO_PAIR, n, method) for name, method in methods.items()}
     rows, kinds = kinds_of(people)
-    mean = PairMean(rows, np.searchsorted(who, pairs.kept).astype(np.int64), k)
+    mean = PairMean(rows, np.searchsorted(who, pairs.columns).astype(np.int64), k)
     tally = Tally.of(kinds, len(rows), clusters)
     informative = informative_among(tally, paired_counts(counts_of(rows, k)))
     bootstrap = Bootstrap(tally, draws, seed, interval, informative)

@@ -300,7 +300,7 @@ class Tally:
             draws = generator.multinomial(drawn, shares, size=min(step, resamples - start))
             yield self._weighted(draws.astype(float))
 
-    def drawn(self, resamples: Resamples) -> Iterator[Floats]:
+    def weigh(self, resamples: Resamples) -> Iterator[Floats]:
         """Yield the same for existing draws (B, C) with the clusters in the same order."""
         if resamples.draws.shape[1] != self.table.shape[0]:
             raise ValueError("the draws are of other clusters than those of the tally")
@@ -432,7 +432,7 @@ class Bootstrap:
 
     def _blocks(self) -> Iterator[Floats]:
         if isinstance(self.draws, Resamples):
-            return self.tally.drawn(self.draws)
+            return self.tally.weigh(self.draws)
         return self.tally.resampled(self.resamples, self.seed)
 
     @property

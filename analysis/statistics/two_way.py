@@ -45,7 +45,7 @@ def drawn_together(
     Blocks are small enough to keep b times `size` small. Queries are those that the bootstrap of
     queries alone draws.
     """
-    both = tally.drawn(draws) if isinstance(draws, Resamples) else tally.resampled(draws, seed)
+    both = tally.weigh(draws) if isinstance(draws, Resamples) else tally.resampled(draws, seed)
     number = len(draws.draws) if isinstance(draws, Resamples) else draws
     people, start = drawn_raters(raters, number, seed), 0
     step = max(1, AT_ONCE // max(1, size))

@@ -27,7 +27,7 @@ from annotation.protocols.validation import (
     draft_list_problem,
     is_storable,
 )
-from datasets.db.prepared import Given, PreparedModels, columns_of
+from datasets.db.prepared import Parameter, PreparedModels, columns_of
 
 MAX_FIELD = Span._meta.get_field("field").max_length or 0
 
@@ -160,11 +160,11 @@ def _texts(value: Any) -> list[str]:
 
 
 def _current_or_sent() -> QuerySet[Response]:
-    sent = Q(key=Given("key", Response._meta.get_field("key")))
-    return Response.objects.filter(Q(current=True) | sent, assignment=Given("assignment"))
+    sent = Q(key=Parameter("key", Response._meta.get_field("key")))
+    return Response.objects.filter(Q(current=True) | sent, assignment=Parameter("assignment"))
 
 
 _draft = PreparedModels(
-    lambda: Draft.objects.filter(assignment=Given("assignment")), {"": columns_of(Draft)}
+    lambda: Draft.objects.filter(assignment=Parameter("assignment")), {"": columns_of(Draft)}
 )
 _responses = PreparedModels(_current_or_sent, {"": columns_of(Response)})

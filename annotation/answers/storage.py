@@ -36,7 +36,7 @@ from audit.recording import write as write_events
 from datasets.db.prepared import (
     DATABASE,
     Among,
-    Given,
+    Parameter,
     Picked,
     Prepared,
     PreparedInsert,
@@ -374,8 +374,8 @@ _finish = PreparedUpdate(
 )
 _fail = PreparedUpdate(
     lambda: Assignment.objects.filter(Among("pk", "pks")),
-    status=Given("status", Assignment._meta.get_field("status")),
-    reason=Given("reason", Assignment._meta.get_field("reason")),
+    status=Parameter("status", Assignment._meta.get_field("status")),
+    reason=Parameter("reason", Assignment._meta.get_field("reason")),
     missing={},
     lease=None,
 )

@@ -20,7 +20,7 @@ from annotation.presentation import design, present, stored_units
 from annotation.protocols.base import name_units
 from annotation.registry import declared
 from datasets.db.prepared import (
-    Given,
+    Parameter,
     Prepared,
     PreparedInsert,
     PreparedModels,
@@ -151,29 +151,31 @@ def _has_assignment(rater: Any, which: Q) -> Exists:
 
 
 def _waiting_query() -> QuerySet[Assignment]:
-    mine = Assignment.objects.filter(item__campaign=Given("campaign"), rater=Given("rater"))
+    mine = Assignment.objects.filter(item__campaign=Parameter("campaign"), rater=Parameter("rater"))
     return mine.filter(slot__isnull=False, status="open").order_by("item__position")[:1]
 
 
 def _free_query() -> QuerySet[Item]:
-    had = _has_assignment(Given("rater"), ~Q(**EXPIRED))
-    free = Item.objects.filter(~had, campaign=Given("campaign"), taken__lt=F("quota"))
+    had = _has_assignment(Parameter("rater"), ~Q(**EXPIRED))
+    free = Item.objects.filter(~had, campaign=Parameter("campaign"), taken__lt=F("quota"))
     free = free.filter(use=Item.Use.STUDY.value)
-    free = free.filter(may_take(Given("campaign"), Given("rater"))).order_by("position")
-    return free.annotate(is_expired=_has_assignment(Given("rater"), Q(**EXPIRED)))[:1]
+    free = free.filter(may_take(Parameter("campaign"), Parameter("rater"))).order_by("position")
+    return free.annotate(is_expired=_has_assignment(Parameter("rater"), Q(**EXPIRED)))[:1]
 
 
 _lock = Prepared(
-    lambda: Rater.objects.select_for_update().filter(pk=Given("rater")).values_list("pk")
+    lambda: Rater.objects.select_for_update().filter(pk=Parameter("rater")).values_list("pk")
 )
 _waiting = PreparedModels(_waiting_query, {"": columns_of(Assignment)})
 _free = PreparedModels(_free_query, {"": columns_of(Item)}, ("is_expired",))
 _claim = PreparedUpdate(
-    lambda: Item.objects.filter(pk=Given("item"), taken__lt=F("quota")), taken=F("taken") + 1
+    lambda: Item.objects.filter(pk=Parameter("item"), taken__lt=F("quota")), taken=F("taken") + 1
 )
 _assign = PreparedInsert(Assignment)
 _slots = Prepared(
-    lambda: Assignment.objects.filter(item=Given("item"), slot__isnull=False).values_list("slot")
+    lambda: Assignment.objects.filter(item=Parameter("item"), slot__isnull=False).values_list(
+        "slot"
+    )
 )
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Item, User
 from audit.recording import record
-from datasets.db.prepared import Given, Prepared
+from datasets.db.prepared import Parameter, Prepared
 
 Status = Assignment.Status
 MAX_LEASE = 366 * 24 * 60
@@ -122,8 +122,8 @@ def _is_reserved() -> Q:
 
 
 def _expired_query() -> QuerySet[Assignment, tuple[int, int]]:
-    over = Q(held_until__lt=Given("now", DateTimeField()))
-    rows = Assignment.objects.filter(_is_reserved(), over, item__campaign=Given("campaign"))
+    over = Q(held_until__lt=Parameter("now", DateTimeField()))
+    rows = Assignment.objects.filter(_is_reserved(), over, item__campaign=Parameter("campaign"))
     return rows.order_by("pk").values_list("pk", "item")
 
 

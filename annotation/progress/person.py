@@ -12,7 +12,7 @@ from annotation.assignments.queue import free_items
 from annotation.gold.scoring import count_remaining_gold, is_ready
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
-from datasets.db.prepared import Given, Prepared
+from datasets.db.prepared import Parameter, Prepared
 
 FREE = f"free/{Item.Use.STUDY.value}"
 
@@ -143,5 +143,7 @@ def _free(**which: object) -> QuerySet[Tally, tuple[int, ...]]:
     return rows.values_list("campaign").annotate(free=Sum("number"))
 
 
-_mine_in_one = Prepared(lambda: _mine(rater__user=Given("user"), item__campaign=Given("campaign")))
-_free_in_one = Prepared(lambda: _free(campaign=Given("campaign")))
+_mine_in_one = Prepared(
+    lambda: _mine(rater__user=Parameter("user"), item__campaign=Parameter("campaign"))
+)
+_free_in_one = Prepared(lambda: _free(campaign=Parameter("campaign")))

@@ -35,7 +35,7 @@ def bulk_write(model: type[models.Model], columns: Sequence[str], rows: Iterable
     """
     fields = [_field(model, name) for name in columns]
     # Rows are prepared first, since a database query during the COPY would wait for the COPY.
-    ready = list(as_taken(fields, rows))
+    ready = list(converted_values(fields, rows))
     names = ", ".join(connection.ops.quote_name(field.column or "") for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
     if connection.vendor == "postgresql":
@@ -109,21 +109,23 @@ def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
     return next(f for f in model._meta.concrete_fields if name in (f.attname, f.name))
 
 
-def as_taken(fields: Sequence[models.Field[Any, Any]], rows: Iterable[Row]) -> Iterable[Row]:
-    """Return rows with the values that the driver takes; unchanged if all fields are plain."""
-    ways = [(place, way) for place, f in enumerate(fields) if (way := _way(f)) is not None]
-    return (_made(row, ways) for row in rows) if ways else rows
+def converted_values(
+    fields: Sequence[models.Field[Any, Any]], rows: Iterable[Row]
+) -> Iterable[Row]:
+    """Return rows with values for the database driver; the same rows if no field needs it."""
+    converters = [(n, each) for n, f in enumerate(fields) if (each := _converter(f))]
+    return (_convert(row, converters) for row in rows) if converters else rows
 
 
-def _made(row: Row, ways: Sequence[tuple[int, Callable[[Any], Any]]]) -> Row:
-    made = list(row)
-    for place, way in ways:
-        if made[place] is not None:
-            made[place] = way(made[place])
-    return made
+def _convert(row: Row, converters: Sequence[tuple[int, Callable[[Any], Any]]]) -> Row:
+    values = list(row)
+    for position, converter in converters:
+        if values[position] is not None:
+            values[position] = converter(values[position])
+    return values
 
 
-def _way(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
+def _converter(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
     if isinstance(field, models.JSONField):
         return _json
     if isinstance(field, (*_AS_IT_IS, models.ForeignKey)):

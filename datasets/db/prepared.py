@@ -17,10 +17,10 @@ from django.db.models.expressions import Expression, F, Func
 from django.db.models.sql import Query, UpdateQuery
 from django.utils.functional import cached_property
 
-from datasets.db.bulk import as_taken
+from datasets.db.bulk import converted_values
 
 
-class Given(Expression):
+class Parameter(Expression):
     """A placeholder for a value that is passed, by name, when a prepared query runs."""
 
     def __init__(self, name: str, output_field: models.Field[Any, Any] | None = None) -> None:
@@ -36,7 +36,7 @@ class Given(Expression):
 
 
 class Among(Func):
-    """Whether a column has one of the values of a `Given` list of numbers or texts.
+    """Whether a column has one of the values of a `Parameter` list of numbers or texts.
 
     The list is a single parameter of any length, so that the SQL stays the same.
     """
@@ -45,7 +45,7 @@ class Among(Func):
     arity = 2
 
     def __init__(self, column: str, name: str) -> None:
-        super().__init__(F(column), _GivenList(name))
+        super().__init__(F(column), _ListParameter(name))
 
     def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
         form = {"template": "%(expressions)s))", "arg_joiner": " IN (SELECT value FROM json_each("}
@@ -56,18 +56,18 @@ class Among(Func):
         return self.as_sql(compiler, connection, **form, **extra)
 
 
-class _GivenList(Given):
+class _ListParameter(Parameter):
     def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
         return list(value) if connection.vendor == "postgresql" else json.dumps(list(value))
 
 
 class Picked(Func):
-    """The value in a `Given` mapping for each row's primary key: a number, a text or JSON."""
+    """The value in a `Parameter` mapping for each row's primary key: a number, a text or JSON."""
 
     arity = 2
 
     def __init__(self, name: str, output_field: models.Field[Any, Any]) -> None:
-        super().__init__(_GivenMapping(name), F("pk"), output_field=output_field)
+        super().__init__(_MappingParameter(name), F("pk"), output_field=output_field)
 
     def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
         template = "json_extract(%(expressions)s || '\"')"
@@ -82,33 +82,33 @@ class Picked(Func):
         return self.as_sql(compiler, connection, template=template, arg_joiner=joiner, **extra)
 
 
-class _GivenMapping(Given):
+class _MappingParameter(Parameter):
     def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
         return json.dumps(value)
 
 
 Row = list[Any]
-Found = TypeVar("Found", bound=models.Model)
+ModelT = TypeVar("ModelT", bound=models.Model)
 Columns = Mapping[str, tuple[str, ...]]
 DATABASE = "default"
 
 
 class Prepared:
-    """The rows of a queryset of `values_list` with `Given` placeholders."""
+    """The rows of a queryset of `values_list` with `Parameter` placeholders."""
 
     def __init__(self, make: Callable[[], models.QuerySet[Any, Any]]) -> None:
         self._make = make
 
-    def rows(self, **given: object) -> list[Row]:
+    def rows(self, **parameters: object) -> list[Row]:
         connection = connections[DATABASE]
-        made = _kept(self, connection, lambda: self._make().query)
+        query = _compiled_query(self, connection, lambda: self._make().query)
         with _cursor(connection) as cursor:
-            cursor.execute(made.sql, made.parameters(given))
-            return [made.converted(row) for row in cursor.fetchall()]
+            cursor.execute(query.sql, query.parameters(parameters))
+            return [query.converted(row) for row in cursor.fetchall()]
 
-    def first(self, **given: object) -> Row | None:
+    def first(self, **parameters: object) -> Row | None:
         """Return the first row. A queryset that may have more rows should be limited to one."""
-        return next(iter(self.rows(**given)), None)
+        return next(iter(self.rows(**parameters)), None)
 
 
 def _cursor(connection: Any) -> Any:
@@ -141,16 +141,18 @@ def _cursor_for_rows(connection: Any) -> Any:
     return connection._prepare_cursor(cursor)
 
 
-def _kept(owner: object, connection: BaseDatabaseWrapper, make: Callable[[], Query]) -> _Made:
+def _compiled_query(
+    owner: object, connection: BaseDatabaseWrapper, make: Callable[[], Query]
+) -> _CompiledQuery:
     """Return a compiled query, cached on its connection, which some of its converters need."""
-    kept: dict[object, _Made] = vars(connection).setdefault("prepared_queries", {})
-    made = kept.get(owner)
-    if made is None:
-        made = kept[owner] = _Made(make(), connection)
-    return made
+    cache: dict[object, _CompiledQuery] = vars(connection).setdefault("prepared_queries", {})
+    query = cache.get(owner)
+    if query is None:
+        query = cache[owner] = _CompiledQuery(make(), connection)
+    return query
 
 
-class _Made:
+class _CompiledQuery:
     """A query's SQL for one connection, with the converters of its columns."""
 
     def __init__(self, query: Query, connection: BaseDatabaseWrapper) -> None:
@@ -164,10 +166,10 @@ class _Made:
             for converter in found
         ]
 
-    def parameters(self, given: Mapping[str, object]) -> list[Any]:
+    def parameters(self, values: Mapping[str, object]) -> list[Any]:
         return [
-            each.as_parameter(given[each.name], self.connection)
-            if isinstance(each, Given)
+            each.as_parameter(values[each.name], self.connection)
+            if isinstance(each, Parameter)
             else each
             for each in self._parameters
         ]
@@ -179,7 +181,7 @@ class _Made:
         return row
 
 
-class PreparedModels(Generic[Found]):
+class PreparedModels(Generic[ModelT]):
     """The rows of a queryset as objects of a model and related models, with the named columns.
 
     `columns` are by the path to the model, "" for the first. Other columns are read on access, as
@@ -188,18 +190,18 @@ class PreparedModels(Generic[Found]):
 
     def __init__(
         self,
-        make: Callable[[], models.QuerySet[Found, Any]],
+        make: Callable[[], models.QuerySet[ModelT, Any]],
         columns: Columns,
         more: tuple[str, ...] = (),
     ) -> None:
         self._make, self._columns, self._more = make, columns, more
         self._prepared = Prepared(self._select)
 
-    def all(self, **given: object) -> list[tuple[Found, Row]]:
-        return [self._object(row) for row in self._prepared.rows(**given)]
+    def all(self, **parameters: object) -> list[tuple[ModelT, Row]]:
+        return [self._object(row) for row in self._prepared.rows(**parameters)]
 
-    def first(self, **given: object) -> tuple[Found, Row] | None:
-        row = self._prepared.first(**given)
+    def first(self, **parameters: object) -> tuple[ModelT, Row] | None:
+        row = self._prepared.first(**parameters)
         return None if row is None else self._object(row)
 
     @cached_property
@@ -220,17 +222,17 @@ class PreparedModels(Generic[Found]):
         ]
         return self._make().values_list(*names, *self._more)
 
-    def _object(self, row: Row) -> tuple[Found, Row]:
-        made: dict[str, Any] = {}
+    def _object(self, row: Row) -> tuple[ModelT, Row]:
+        objects: dict[str, Any] = {}
         start = 0
         for path, model, columns in self._parts:
             values = row[start : (start := start + len(columns))]
             # The primary key comes first; it is None if a nullable path has no object.
-            made[path] = None if values[0] is None else model.from_db(DATABASE, columns, values)
+            objects[path] = None if values[0] is None else model.from_db(DATABASE, columns, values)
             if path:
                 parent, _, name = path.rpartition("__")
-                made[parent]._state.fields_cache[name] = made[path]
-        return made[""], row[start:]
+                objects[parent]._state.fields_cache[name] = objects[path]
+        return objects[""], row[start:]
 
 
 def columns_of(model: type[models.Model]) -> tuple[str, ...]:
@@ -246,26 +248,26 @@ def _led_to(model: type[models.Model], path: str) -> type[models.Model]:
 
 
 class PreparedUpdate:
-    """An update of a queryset with `Given` placeholders in its filters and values."""
+    """An update of a queryset with `Parameter` placeholders in its filters and values."""
 
     def __init__(self, make: Callable[[], models.QuerySet[Any, Any]], **values: object) -> None:
         self._make, self._values = make, values
 
-    def run(self, **given: object) -> int:
+    def run(self, **parameters: object) -> int:
         """Run the update; return the number of rows changed."""
         connection = connections[DATABASE]
-        made = _kept(self, connection, self._compiled)
+        query = _compiled_query(self, connection, self._query)
         with _cursor(connection) as cursor:
-            cursor.execute(made.sql, made.parameters(given))
+            cursor.execute(query.sql, query.parameters(parameters))
             return int(cursor.rowcount)
 
-    def _compiled(self) -> Any:
+    def _query(self) -> Any:
         query: Any = self._make().query.chain(UpdateQuery)
         query.add_update_values(self._values)
         return query
 
 
-class PreparedInsert(Generic[Found]):
+class PreparedInsert(Generic[ModelT]):
     """An insert of new rows of a model, from objects, which get their primary keys, or from values.
 
     `columns` are attribute names such as `batch_id`, by default all but the primary key. With
@@ -273,13 +275,13 @@ class PreparedInsert(Generic[Found]):
     """
 
     def __init__(
-        self, model: type[Found], columns: Sequence[str] = (), new_only: bool = False
+        self, model: type[ModelT], columns: Sequence[str] = (), new_only: bool = False
     ) -> None:
         self._model, self._columns = model, columns
         self._or = " ON CONFLICT DO NOTHING" if new_only else ""
         self._sql: dict[tuple[str, int], str] = {}
 
-    def run(self, *objects: Found) -> None:
+    def run(self, *objects: ModelT) -> None:
         keys = self.rows([[f.pre_save(each, add=True) for f in self._fields] for each in objects])
         for each, key in zip(objects, keys, strict=True):
             each.pk, each._state.adding, each._state.db = key, False, DATABASE
@@ -287,7 +289,7 @@ class PreparedInsert(Generic[Found]):
     def rows(self, rows: Sequence[Sequence[Any]]) -> list[int]:
         """Write rows of values in the order of the columns; return the rows' primary keys."""
         connection = connections[DATABASE]
-        ready = list(chain.from_iterable(as_taken(self._fields, rows)))
+        ready = list(chain.from_iterable(converted_values(self._fields, rows)))
         with _cursor_for_rows(connection) as cursor:
             cursor.execute(self._sql_of(len(rows), connection), ready)
             # Both databases return the keys in the order of the rows.

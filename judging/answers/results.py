@@ -23,7 +23,7 @@ from annotation.models import Assignment
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import RefusedError
-from datasets.db.prepared import Among, Given, PreparedModels, PreparedUpdate
+from datasets.db.prepared import Among, Parameter, PreparedModels, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.scoring import score_answer, select_logprobs
@@ -232,13 +232,13 @@ _struck = PreparedQuery(
     lambda: Strike.objects.filter(Among("assignment", "rows")).values_list("pk")
 )
 _locked = PreparedModels(
-    lambda: JudgeRun.objects.select_for_update().filter(pk=Given("pk")),
+    lambda: JudgeRun.objects.select_for_update().filter(pk=Parameter("pk")),
     {"": ("id", "lease", "failures", *SUMS)},
 )
 _count = PreparedUpdate(
-    lambda: JudgeRun.objects.filter(pk=Given("pk")),
+    lambda: JudgeRun.objects.filter(pk=Parameter("pk")),
     **{
-        field.name: Given(field.name, field)
+        field.name: Parameter(field.name, field)
         for field in JudgeRun._meta.concrete_fields
         if field.name in ("failures", *SUMS)
     },

@@ -17,7 +17,7 @@ from django.utils.datastructures import MultiValueDict
 
 from annotation.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from datasets.text import Found, find_in_order, find_quote
+from datasets.text import QuoteLocation, find_in_order, find_quote
 
 SPARE_POINTS = 1
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")
@@ -234,7 +234,7 @@ def marked_texts(
 
 def _quotes_found(
     schema: Schema, text: Text, unit: UnitSpec, own: Mapping[str, Any]
-) -> Iterator[Found]:
+) -> Iterator[QuoteLocation]:
     for quote in _quotes(schema, text.field, unit, own):
         yield from find_quote(text.text, quote)
     listed = schema.listed(unit.kind)
@@ -251,7 +251,7 @@ def _quotes(schema: Schema, field: str, unit: UnitSpec, own: Mapping[str, Any]) 
         yield from (each["quote"] for point in points for each in point[EVIDENCE_KEY])
 
 
-def pieces(text: str, found: Iterable[Found]) -> Pieces:
+def pieces(text: str, found: Iterable[QuoteLocation]) -> Pieces:
     """Split a text where its quotes begin and end. Overlapping quotes form one piece."""
     spans = sorted((f.start, f.end) for f in found if f.start is not None and f.end is not None)
     made, at = Pieces(), 0

@@ -33,7 +33,7 @@ from annotation.presentation import design
 from annotation.registry import declared
 from datasets.db.prepared import (
     Among,
-    Given,
+    Parameter,
     PreparedInsert,
     PreparedModels,
     PreparedUpdate,
@@ -90,12 +90,12 @@ def _open_query(count: int) -> PreparedModels[Assignment]:
 
     def build() -> QuerySet[Assignment]:
         open_ones = Assignment.objects.filter(
-            item__campaign=Given("campaign"),
-            rater=Given("rater"),
+            item__campaign=Parameter("campaign"),
+            rater=Parameter("rater"),
             status=Status.OPEN,
-            id__gt=Given("after"),
+            id__gt=Parameter("after"),
         )
-        return open_ones.exclude(strike__count__gte=Given("struck")).order_by("id")[:count]
+        return open_ones.exclude(strike__count__gte=Parameter("struck")).order_by("id")[:count]
 
     return PreparedModels(build, {"": _COLUMNS})
 
@@ -103,7 +103,7 @@ def _open_query(count: int) -> PreparedModels[Assignment]:
 _lease = PreparedUpdate(
     lambda: Assignment.objects.filter(Among("pk", "rows"), status=Status.OPEN),
     status=Status.LEASED,
-    lease=Given("lease", Assignment._meta.get_field("lease")),
+    lease=Parameter("lease", Assignment._meta.get_field("lease")),
 )
 _items = PreparedModels(
     lambda: Item.objects.filter(Among("pk", "items")),

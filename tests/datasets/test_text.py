@@ -9,7 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from datasets.text import Found, codepoints_to_utf16, find_quote, sentences, utf16_to_codepoints
+from datasets.text import (
+    QuoteLocation,
+    codepoints_to_utf16,
+    find_quote,
+    sentences,
+    utf16_to_codepoints,
+)
 from tests.datasets.helpers import data_lines, needs_data
 
 TEXT = (
@@ -27,13 +33,13 @@ ANY_TEXT = st.text(
 )
 
 
-def only(text: str, quote: str, start: int | None = None) -> Found:
+def only(text: str, quote: str, start: int | None = None) -> QuoteLocation:
     (found,) = find_quote(text, quote, start)
     return found
 
 
 def test_an_exact_quote_is_found_where_it_stands() -> None:
-    assert only(TEXT, "lazy dog") == Found(35, 43, "lazy dog", "exact")
+    assert only(TEXT, "lazy dog") == QuoteLocation(35, 43, "lazy dog", "exact")
 
 
 def test_a_right_start_tells_occurrences_apart() -> None:
@@ -44,7 +50,7 @@ def test_a_right_start_tells_occurrences_apart() -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("start", [-8, 0, 36, 10**9])
 def test_a_wrong_start_falls_back_on_the_first_occurrence(start: int) -> None:
-    assert only(TEXT, "lazy dog", start) == Found(35, 43, "lazy dog", "exact")
+    assert only(TEXT, "lazy dog", start) == QuoteLocation(35, 43, "lazy dog", "exact")
 
 
 @pytest.mark.every_case
@@ -108,13 +114,13 @@ def test_the_same_case_is_preferred() -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("quote", ["", " ", "\n\t", "\u00a0"])
 def test_a_blank_quote_stands_nowhere(quote: str) -> None:
-    assert only(TEXT, quote) == Found(None, None, quote, "none")
+    assert only(TEXT, quote) == QuoteLocation(None, None, quote, "none")
 
 
 @pytest.mark.parametrize("quote", ["cat", "\u200b", "A slow green cat"])
 def test_what_stands_nowhere_comes_back_as_it_was_asked(quote: str) -> None:
-    assert find_quote(TEXT, quote) == [Found(None, None, quote, "none")]
-    assert find_quote("", quote) == [Found(None, None, quote, "none")]
+    assert find_quote(TEXT, quote) == [QuoteLocation(None, None, quote, "none")]
+    assert find_quote("", quote) == [QuoteLocation(None, None, quote, "none")]
 
 
 FIRST, SECOND = "The quick brown fox jumps", "The lazy dog slept through all of it"
@@ -233,7 +239,7 @@ def test_every_place_holds_its_own_quote(text: str, quote: str) -> None:
 def test_a_part_of_the_text_is_always_found_exactly(text: str, start: int, length: int) -> None:
     quote = text[start : start + length]
     if quote.strip():
-        assert only(text, quote, start) == Found(start, start + len(quote), quote, "exact")
+        assert only(text, quote, start) == QuoteLocation(start, start + len(quote), quote, "exact")
 
 
 @given(st.text(st.sampled_from("abéßﬁ한😀מעש مرح.,\n"), min_size=1, max_size=40))

@@ -61,5 +61,5 @@ def context_of(
         counted=answerable(found, np.ones((1, PASSAGES), bool), chosen),
         tokens=np.array([WORDS], float),
         depth=np.array([len(passages)]),
-        there=np.ones(1, bool),
+        present=np.ones(1, bool),
     )

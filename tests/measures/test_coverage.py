@@ -72,7 +72,7 @@ class TestCoverage:
         assert np.isnan(cov(context_of(P1, ratings=nothing)))
 
     def test_it_is_undefined_where_the_system_answered_nothing(self) -> None:
-        assert np.isnan(cov(replace(context_of(P1), there=np.zeros(1, bool))))
+        assert np.isnan(cov(replace(context_of(P1), present=np.zeros(1, bool))))
 
     def test_a_missing_rating_takes_its_question_out(self) -> None:
         # q4 of p3 is not rated: of p3 and p1, q0 q1 q2 q3 q7 of seven are covered.
@@ -234,14 +234,14 @@ def many(of: Contexts, times: int) -> Contexts:
             name: np.repeat(getattr(of.answers, name), times, axis=0)
             for name in (
                 "yes",
-                "known",
+                "settled",
                 "passages",
                 "questions",
                 "open",
                 "rated",
                 "scope",
                 "never",
-                "drawn",
+                "sampled",
             )
         },
         bests={},
@@ -303,12 +303,12 @@ def test_a_missing_rating_is_one_of_nought_and_not_of_one() -> None:
     )
     as_zero = answers(ratings, Options(missing="zero", eta=1))
     assert as_zero.yes.tolist() == [[[False, True, False]]]
-    assert as_zero.known.tolist() == [[[True, True, True]]]
+    assert as_zero.settled.tolist() == [[[True, True, True]]]
     assert not as_zero.gaps
     none_needed = answers(ratings, Options(missing="zero", eta=0))
     assert none_needed.yes.all()
     left_out = answers(ratings, Options(eta=1))
-    assert left_out.known.tolist() == [[[False, True, True]]]
+    assert left_out.settled.tolist() == [[[False, True, True]]]
     assert left_out.gaps
 
 

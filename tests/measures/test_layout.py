@@ -54,7 +54,7 @@ def test_a_query_whose_passages_are_all_irrelevant_counts_for_no_ranking() -> No
               rankings=(Ranking("bm25", ("b1",)),)),
     )  # fmt: skip
     (whole, *_) = ranking_parts(Layout.from_queries(queries), BY_MARKS)
-    assert whole.given.relevance.tolist() == [[1.0], [0.0]]  # type: ignore[attr-defined]
+    assert whole.data.relevance.tolist() == [[1.0], [0.0]]  # type: ignore[attr-defined]
 
 
 def test_a_passage_without_a_text_in_the_batch_has_no_length() -> None:

@@ -48,8 +48,8 @@ def test_two_labelled_queries_and_two_judged_only_by_hand() -> None:
 def test_equal_chances_give_the_prediction_powered_mean() -> None:
     of = study()
     found, worth = powered_mean(of, 1)
-    human, judge = of.human[of.asked, 1], of.judge[of.asked, 1]
-    assert found == prediction_powered_mean(human, judge, of.judge[~of.asked, 1])
+    human, judge = of.human[of.sampled, 1], of.judge[of.sampled, 1]
+    assert found == prediction_powered_mean(human, judge, of.judge[~of.sampled, 1])
     assert worth is not None
     assert worth > 12
 
@@ -57,9 +57,9 @@ def test_equal_chances_give_the_prediction_powered_mean() -> None:
 def test_unequal_chances_weigh_by_their_inverse() -> None:
     of = study()
     of = replace(of, chances=np.where(np.arange(30) % 2, 0.6, 0.3))
-    human, judge = of.human[of.asked, 0], of.judge[of.asked, 0]
+    human, judge = of.human[of.sampled, 0], of.judge[of.sampled, 0]
     expected = prediction_powered_mean_unequal(
-        human, judge, of.chances[of.asked], of.judge[~of.asked, 0]
+        human, judge, of.chances[of.sampled], of.judge[~of.sampled, 0]
     )
     assert powered_mean(of, 0) == (expected, None)
 

@@ -77,7 +77,7 @@ class TestRefuse:
         chosen = Options()
         ratings = example_ratings(unrated=[(P3, 8)])
         whole = context_of(P3, P1, ratings=ratings)
-        contexts = replace(whole, oracle=np.array([[P1, P2]])).read(
+        contexts = replace(whole, oracle=np.array([[P1, P2]])).with_answers(
             answers(ratings, chosen), chosen
         )
         assert measured("Cov", contexts, chosen).value == pytest.approx(6 / 8)

@@ -68,13 +68,13 @@ def test_resampled_kinds_are_those_of_resampled_units(monkeypatch, block):
     of_units = resamples.weights() @ (kinds[:, None] == np.arange(4))
     tally = Tally.of(kinds, 4, QUERIES)
     assert (stacked(tally.resampled(40, 9)) == of_units).all()
-    assert (stacked(tally.drawn(resamples)) == of_units).all()
+    assert (stacked(tally.weigh(resamples)) == of_units).all()
 
 
 def test_draws_of_other_queries_are_refused():
     tally = Tally.of(np.zeros(12, int), 1, QUERIES)
     with pytest.raises(ValueError, match="other clusters"):
-        list(tally.drawn(Resamples.draw(np.arange(4), 5, 0)))
+        list(tally.weigh(Resamples.draw(np.arange(4), 5, 0)))
 
 
 def test_single_units_are_drawn_by_kind_as_often_as_one_by_one():
@@ -128,7 +128,7 @@ def test_no_more_weights_are_made_at_once_than_a_block_holds(monkeypatch, block,
     tally = Tally.of(np.array([0, 0, 1, 2, 1, 1, 1, -1, 2, 2, 2, 2]), 3, QUERIES)
     drawn = Resamples.draw(QUERIES, 7, 0)
     assert [len(each) for each in tally.resampled(7, 0)] == sizes
-    assert [len(each) for each in tally.drawn(drawn)] == sizes
+    assert [len(each) for each in tally.weigh(drawn)] == sizes
     one_less = [len(each) for each, _ in tally.without_one()]
     assert one_less == {9: [3], 6: [2, 1], 2: [1, 1, 1]}[block]
 
@@ -137,14 +137,14 @@ def test_a_block_is_of_kinds_where_these_are_more_than_the_queries(monkeypatch):
     monkeypatch.setattr("analysis.statistics.resampling.BLOCK", 10)
     tally = Tally.of(np.arange(12) % 5, 5, QUERIES)
     assert [len(each) for each in tally.resampled(5, 0)] == [2, 2, 1]
-    assert [len(each) for each in tally.drawn(Resamples.draw(QUERIES, 5, 0))] == [2, 2, 1]
+    assert [len(each) for each in tally.weigh(Resamples.draw(QUERIES, 5, 0))] == [2, 2, 1]
     assert [len(each) for each, _ in tally.without_one()] == [2, 1]
 
 
 def test_a_tally_of_no_kinds_has_no_block_of_nothing():
     tally = Tally.of(np.full(12, -1), 0, QUERIES)
     assert [each.shape for each in tally.resampled(2, 0)] == [(2, 0)]
-    assert [each.shape for each in tally.drawn(Resamples.draw(QUERIES, 2, 0))] == [(2, 0)]
+    assert [each.shape for each in tally.weigh(Resamples.draw(QUERIES, 2, 0))] == [(2, 0)]
     assert [each.shape for each, _ in tally.without_one()] == [(3, 0)]
 
 

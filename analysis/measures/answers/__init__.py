@@ -12,7 +12,7 @@ import numpy as np
 from ...statistics import Bools, Floats, Ints, Value, rouge_l
 from ...statistics.arrays import ratio, unbatch
 from ...statistics.rouge import words
-from ..base import AMOUNT, Found, Measure, Options, Pooled
+from ..base import AMOUNT, Measure, MeasureValues, Options, Pooled
 from .refusals import refusal_list
 
 CITATION = "Rosenthal and others, CLAPnq, 2025"
@@ -47,7 +47,7 @@ def grade(data: Grades, options: Options, name: str) -> Floats:
     return grades
 
 
-def faithful_and_appropriate(data: Grades, options: Options) -> Found:
+def faithful_and_appropriate(data: Grades, options: Options) -> MeasureValues:
     """Return F+A = 2 F A / (F + A): the mean over answers, (N,), or that of the two means.
 
     Rosenthal and others 2025 do not say which. Their printed 3.0 for the means 3.0 and 3.5 fits

@@ -33,7 +33,7 @@ OFFERED = available_values(FACTS, DOMAINS)
 
 
 def kept(**chosen: Any) -> list[tuple[str, str, str]]:
-    facts = ReportOptions(**chosen).kept(FACTS, DOMAINS)
+    facts = ReportOptions(**chosen).select(FACTS, DOMAINS)
     return [(f.variable, f.rater, f.system or "") for f in facts]
 
 
@@ -52,7 +52,7 @@ def test_to_choose_people_drops_no_judge() -> None:
     assert {r for _, r, _ in kept(raters=("ada",))} == {"ada", JUDGE}
     assert {r for _, r, _ in kept(raters=("human",))} == {"ada", "bram", "nemo", JUDGE}
     another = fact("r0", "q0", "another", "yes", rater_kind="judge")
-    taken = ReportOptions(raters=("ada", "another")).kept([*FACTS, another], DOMAINS)
+    taken = ReportOptions(raters=("ada", "another")).select([*FACTS, another], DOMAINS)
     assert {f.rater for f in taken} == {"ada", "another"}
 
 

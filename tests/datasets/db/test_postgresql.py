@@ -148,7 +148,7 @@ def test_the_planner_hears_of_new_rows_once_they_stand(
 
 
 def way(model: type[db.Model], name: str) -> Any:
-    return bulk._way(bulk._field(model, name))
+    return bulk._converter(bulk._field(model, name))
 
 
 @pytest.mark.every_case
@@ -165,7 +165,7 @@ def test_plain_values_go_to_any_driver_as_they_are(
     server.vendor = vendor
     assert way(model, name) is None
     rows: list[Any] = []
-    assert bulk.as_taken([bulk._field(model, name)], rows) is rows
+    assert bulk.converted_values([bulk._field(model, name)], rows) is rows
 
 
 MOMENT = datetime(2026, 3, 1, 12, 0, 0, 5, UTC)

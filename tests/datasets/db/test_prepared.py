@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Assignment, Draft, Item, Label, Rater, Response
 from datasets.db.prepared import (
     Among,
-    Given,
+    Parameter,
     Picked,
     Prepared,
     PreparedInsert,
@@ -34,7 +34,7 @@ def study() -> Study:
 def of_item() -> Prepared:
     return Prepared(
         lambda: (
-            Assignment.objects.filter(item=Given("item"))
+            Assignment.objects.filter(item=Parameter("item"))
             .order_by("pk")
             .values_list("uid", "asked", "created_at", "seconds", "item__campaign__is_open")
         )
@@ -66,13 +66,15 @@ class TestRows:
     def test_a_value_is_never_a_part_of_the_sql(self, name: str) -> None:
         rater = Rater.objects.create(name=name)
         text = Rater._meta.get_field("name")
-        query = Prepared(lambda: Rater.objects.filter(name=Given("x", text)).values_list("pk"))
+        query = Prepared(lambda: Rater.objects.filter(name=Parameter("x", text)).values_list("pk"))
         assert query.rows(x=name) == [[rater.pk]]
         assert query.rows(x=name + "'") == []
 
     def test_no_value_equals_nothing(self, study: Study) -> None:
         key = Response._meta.get_field("key")
-        query = Prepared(lambda: Response.objects.filter(key=Given("key", key)).values_list("pk"))
+        query = Prepared(
+            lambda: Response.objects.filter(key=Parameter("key", key)).values_list("pk")
+        )
         Response.objects.create(assignment=study.assignment(study.ada), payload={}, door="page")
         assert query.rows(key=None) == []
 
@@ -87,7 +89,7 @@ class TestModels:
 
     def query(self) -> PreparedModels[Assignment]:
         def make() -> object:
-            mine = Assignment.objects.filter(uid=Given("uid", UUIDField()))
+            mine = Assignment.objects.filter(uid=Parameter("uid", UUIDField()))
             return mine.annotate(place=F("item__position"))
 
         return PreparedModels(make, self.COLUMNS, ("place",))  # type: ignore[arg-type]
@@ -117,7 +119,7 @@ class TestModels:
     def test_a_path_that_leads_nowhere_holds_nothing(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         columns = {"": columns_of(Assignment), "draft": columns_of(Draft)}
-        query = PreparedModels(lambda: Assignment.objects.filter(pk=Given("pk")), columns)
+        query = PreparedModels(lambda: Assignment.objects.filter(pk=Parameter("pk")), columns)
         ((read, _),) = query.all(pk=mine.pk)
         assert getattr(read, "draft", None) is None
         Draft.objects.create(assignment=mine, payload={"a": "ä"})
@@ -129,7 +131,7 @@ class TestWriting:
     def test_an_update_says_how_many_rows_it_changed(self, study: Study) -> None:
         free = Q(taken__lt=F("quota"))
         claim = PreparedUpdate(
-            lambda: Item.objects.filter(free, pk=Given("item")), taken=F("taken") + 1
+            lambda: Item.objects.filter(free, pk=Parameter("item")), taken=F("taken") + 1
         )
         item = study.campaign.items.first()
         assert item is not None
@@ -143,8 +145,8 @@ class TestWriting:
     ) -> None:
         mine = study.assignment(study.ada)
         update = PreparedUpdate(
-            lambda: Assignment.objects.filter(pk=Given("pk")),
-            missing=Given("missing", MISSING),
+            lambda: Assignment.objects.filter(pk=Parameter("pk")),
+            missing=Parameter("missing", MISSING),
             lease=None,
         )
         assert update.run(pk=mine.pk, missing=missing) == 1
