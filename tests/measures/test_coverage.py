@@ -246,7 +246,7 @@ def many(of: Contexts, times: int) -> Contexts:
         },
         bests={},
     )
-    arrays = ("ranked", "oracle", "counted", "tokens", "depth", "there")
+    arrays = ("ranked", "oracle", "counted", "tokens", "depth", "present")
     rest = {name: np.repeat(getattr(of, name), times, axis=0) for name in arrays}
     return Contexts(found, **rest)
 
