@@ -21,8 +21,8 @@ from datasets.access import READERS
 from datasets.models import Batch
 from judging.display import with_clock
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.preparation.review import Written, with_all
-from judging.preparation.status import name_of
+from judging.preparation.review import AuthoredAnswer, with_related
+from judging.preparation.status import campaign_name
 
 BLIND = "You have an open item in this campaign; answer it before you read a judge's labels."
 
@@ -69,7 +69,7 @@ def step_of(campaign: Campaign) -> Step:
     """Return the preparation step of a campaign. Raises Http404 for other campaigns."""
     for step in STEPS.values():
         asked = step.protocol == campaign.protocol
-        if asked and name_of(campaign.batch, step) == campaign.name:
+        if asked and campaign_name(campaign.batch, step) == campaign.name:
             return step
     raise Http404
 
@@ -77,7 +77,7 @@ def step_of(campaign: Campaign) -> Step:
 def step_campaign(request: HttpRequest | Request, batch: Batch, step: Step) -> Campaign:
     """Return the campaign of a step. Raises Http404 if it is not begun or not readable."""
     rows = readable(get_account(request)).filter(batch=batch, protocol=step.protocol)
-    return get_object_or_404(rows.select_related("batch"), name=name_of(batch, step))
+    return get_object_or_404(rows.select_related("batch"), name=campaign_name(batch, step))
 
 
 def authored_responses(user: User) -> QuerySet[Response]:
@@ -89,7 +89,7 @@ def authored_responses(user: User) -> QuerySet[Response]:
     )
 
 
-def written_by(user: User, uid: uuid.UUID) -> Written:
+def find_authored_answer(user: User, uid: uuid.UUID) -> AuthoredAnswer:
     """Return the current answer to an assignment in a campaign that the account may read."""
-    response = get_object_or_404(with_all(authored_responses(user).filter(assignment__uid=uid)))
-    return Written(step_of(response.assignment.item.campaign), response)
+    response = get_object_or_404(with_related(authored_responses(user).filter(assignment__uid=uid)))
+    return AuthoredAnswer(step_of(response.assignment.item.campaign), response)

@@ -49,7 +49,7 @@ from judging.prompts.template import PromptError
 from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
 from judging.servers import PUBLIC_KEY, Server, known_servers
 
-NOT_MADE = "no judge is made"
+NOT_CREATED = "the judge was not created"
 
 
 class Judges(List):
@@ -59,7 +59,7 @@ class Judges(List):
 
     @described(
         "List judges",
-        "The judges of the site, by name; those with a `base` are trials of another.",
+        "The judges of the site, by name. A judge with a `base` is a trial of that judge.",
         {200: page_serializer(JudgeSerializer)},
         tag="judges",
         example=page_example(examples.A_JUDGE),
@@ -76,9 +76,9 @@ class Judges(List):
 
     @described(
         "Define a judge",
-        "A model with its prompt and parameters, which never change after; checked as on the page. "
-        "Nothing is asked of the server yet. A judge whose server Tandem starts itself (vLLM) is "
-        "made by `create_judge`.",
+        "Creates a model with its prompt and parameters, which never change afterwards, after "
+        "the same checks as on the page. No request is sent to its server. `create_judge` "
+        "creates judges whose server Tandem starts itself (vLLM).",
         {201: WholeJudgeSerializer},
         tag="judges",
         request=NewJudgeSerializer,
@@ -90,8 +90,8 @@ class Judges(List):
     )
     @once
     def post(self, request: Request) -> Response:
-        made = _defined(get_account(request), checked(NewJudgeSerializer, request.data))
-        return Response(WholeJudgeSerializer(made).data, status=201)
+        judge = _create(get_account(request), checked(NewJudgeSerializer, request.data))
+        return Response(WholeJudgeSerializer(judge).data, status=201)
 
 
 class OneJudge(Resource):
@@ -100,7 +100,7 @@ class OneJudge(Resource):
 
     @described(
         "Read a judge",
-        "How it asks, its own prompt included.",
+        "The judge with its parameters and its own prompt.",
         {200: WholeJudgeSerializer},
         tag="judges",
         example=examples.WHOLE_JUDGE,
@@ -110,42 +110,42 @@ class OneJudge(Resource):
         return Response(WholeJudgeSerializer(visible_judge(request, pk)).data)
 
 
-def _defined(user: User, wanted: dict[str, Any]) -> Judge:
+def _create(user: User, wanted: dict[str, Any]) -> Judge:
     form = JudgeForm(_as_form(user, wanted), user=user)
     if not form.is_valid():
-        raise RefusedBodyError(NOT_MADE, list(_problems(form)))
+        raise RefusedBodyError(NOT_CREATED, list(_problems(form)))
     try:
-        judge, made = define(form.definition())
+        judge, created = define(form.definition())
     except JudgeError as error:
-        raise RefusedBodyError(NOT_MADE, [problem(str(error))]) from error
-    if not made:
+        raise RefusedBodyError(NOT_CREATED, [problem(str(error))]) from error
+    if not created:
         wrong = problem("a judge has this name already; choose another", "name")
-        raise RefusedBodyError(NOT_MADE, [wrong])
+        raise RefusedBodyError(NOT_CREATED, [wrong])
     return judge
 
 
 def _as_form(user: User, wanted: dict[str, Any]) -> dict[str, Any]:
-    """What was sent, as the page's form sends it. Raises RefusedBodyError."""
+    """Return the body as the page's form sends it. Raises RefusedBodyError."""
     params = wanted.get("params", {})
     if unknown := sorted(set(params) - set(PARAM_HELP)):
         wrong = problem(f"is not one of {', '.join(PARAM_HELP)}; leave it out", unknown[0][:200])
-        raise RefusedBodyError(NOT_MADE, [wrong])
+        raise RefusedBodyError(NOT_CREATED, [wrong])
     plain = {name: wanted.get(name, "") for name in ("name", "backend", "model", "prompt")}
     return {**plain, "granularity": wanted["granularity"], **params, **_server(user, wanted)}
 
 
 def _server(user: User, wanted: dict[str, Any]) -> dict[str, str]:
-    """A server that judges ask already, with its key; else a new address."""
+    """Return the form fields of the server: a known one with its key, or a new address."""
     key = wanted.get("api_key_env", "" if "base_url" in wanted else PUBLIC_KEY)
     try:
         named = Server(parse_base_url(wanted.get("base_url", PUBLIC_URL)), key).name
     except SetupError as error:
-        raise RefusedBodyError(NOT_MADE, [problem(str(error), "base_url")]) from error
+        raise RefusedBodyError(NOT_CREATED, [problem(str(error), "base_url")]) from error
     if named in {server.name for server in known_servers()}:
         return {"server": named}
     if key and user.role != User.Role.ADMIN:
-        words = "only an admin brings a new address and a key together; leave the key out"
-        raise RefusedBodyError(NOT_MADE, [problem(words, "api_key_env")])
+        words = "only an admin may combine a new address with a key; leave the key out"
+        raise RefusedBodyError(NOT_CREATED, [problem(words, "api_key_env")])
     return {"server": NEW, "base_url": wanted.get("base_url", ""), "api_key_env": key}
 
 
@@ -156,7 +156,7 @@ def _problems(form: JudgeForm) -> Iterator[Problem]:
             yield problem(str(each), field)
 
 
-BUSY = "others are trying judges right now, as many as may at once; try again in a moment"
+BUSY = "too many people are trying judges at the moment; try again soon"
 
 
 class EstimateParameters(Strict):
@@ -164,62 +164,69 @@ class EstimateParameters(Strict):
         required=False,
         min_value=1,
         max_value=LARGEST,
-        help_text="the campaign that the run is to go over; it has to be named",
+        help_text="the campaign of the run, which is required",
     )
     limit = serializers.IntegerField(
         required=False, min_value=1, max_value=LARGEST, help_text="most requests"
     )
     concurrency = serializers.IntegerField(
-        required=False, min_value=1, max_value=MOST_TRIED, help_text="most requests at once"
+        required=False,
+        min_value=1,
+        max_value=MOST_TRIED,
+        help_text="maximum number of requests at once",
     )
     reuse = serializers.ChoiceField(
         JudgeRun.Reuse.values,
         default=JudgeRun.Reuse.NEVER,
-        help_text="whose equal requests count as answered",
+        help_text="which earlier answers to the same request are used again",
     )
 
 
 class EstimateSerializer(serializers.Serializer[Any]):
-    rows = serializers.IntegerField(help_text="all that the judge is to answer")
-    missing = serializers.IntegerField(help_text="of them without a result")
+    rows = serializers.IntegerField(help_text="requests over the whole campaign")
+    missing = serializers.IntegerField(help_text="requests without a result")
     reused = serializers.IntegerField()
-    calls = serializers.IntegerField(help_text="what will be asked")
+    calls = serializers.IntegerField(help_text="requests that the run would send")
     prompt_tokens = serializers.IntegerField()
     cached_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     concurrency = serializers.IntegerField()
     cost = serializers.CharField(allow_null=True, help_text="in US dollars; null where unknown")
     seconds = serializers.FloatField(allow_null=True)
-    cost_unknown = serializers.CharField(help_text="why there is no cost")
-    time_unknown = serializers.CharField(help_text="why there is no time")
-    notes = serializers.ListField(child=serializers.CharField(), help_text="what is guessed")
-    sentence = serializers.CharField(help_text="all of it in words")
+    cost_unknown = serializers.CharField(help_text="why the cost is null")
+    time_unknown = serializers.CharField(help_text="why the time is null")
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="assumptions of the estimate"
+    )
+    sentence = serializers.CharField(help_text="the estimate as text")
 
 
 class TrySerializer(Strict):
     campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
     item = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="its key; one by chance where left out"
+        required=False, trim_whitespace=False, help_text="its key; a random item if left out"
     )
 
 
 class TriedSerializer(serializers.Serializer[Any]):
     item = serializers.CharField()
-    asked = serializers.IntegerField(help_text="how many units judges are asked of it")
+    asked = serializers.IntegerField(help_text="number of its units that judges are asked")
     seconds = serializers.FloatField()
     messages = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
     completion = serializers.CharField(allow_null=True)
     usage = serializers.DictField()
     cost = serializers.CharField(allow_null=True)
-    labels = serializers.ListField(child=serializers.DictField(), help_text="that it would make")
-    problems = serializers.ListField(
-        child=serializers.CharField(), help_text="why a label would be missing, as unreadable"
+    labels = serializers.ListField(
+        child=serializers.DictField(), help_text="labels that the answer would give"
     )
-    state = serializers.CharField(help_text="answered, or what went wrong on the way")
+    problems = serializers.ListField(
+        child=serializers.CharField(), help_text="why a label would be missing, such as unreadable"
+    )
+    state = serializers.CharField(help_text="answered, or what failed")
     detail = serializers.CharField()
 
 
-class Estimated(Resource):
+class RunEstimate(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, JUDGE)}
     takes = EstimateParameters
@@ -229,7 +236,8 @@ class Estimated(Resource):
 
     @described(
         "Estimate a run",
-        "What a run of the judge over a campaign will ask, cost and take. Nothing is asked.",
+        "The requests, cost and time that a run of the judge over a campaign would take. No "
+        "request is sent.",
         {200: EstimateSerializer},
         tag="judges",
         example=examples.AN_ESTIMATE,
@@ -238,12 +246,14 @@ class Estimated(Resource):
         operation_id="judges_estimate",
     )
     def get(self, request: Request, pk: int) -> Response:
-        judge, given = visible_judge(request, pk), dict(self.parameters)
-        if "campaign" not in given:
-            raise serializers.ValidationError({"campaign": "is not there; name one"})
-        campaign = campaign_named(get_account(request), given.pop("campaign"), "nothing is asked")
+        judge, options = visible_judge(request, pk), dict(self.parameters)
+        if "campaign" not in options:
+            raise serializers.ValidationError({"campaign": "is missing; name one"})
+        campaign = campaign_named(
+            get_account(request), options.pop("campaign"), "no request was sent"
+        )
         try:
-            found = estimate(judge, campaign, **given)
+            found = estimate(judge, campaign, **options)
         except (SetupError, PromptError) as error:
             raise RefusedBodyError(str(error)) from error
         cost = None if found.cost is None else str(found.cost)
@@ -251,15 +261,15 @@ class Estimated(Resource):
         return Response(EstimateSerializer(shown).data)
 
 
-class Tried(Resource):
+class JudgeTrial(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (JUDGE,)}
 
     @described(
         "Try a judge",
-        "Asks it about one item and tells what came. Nothing is stored, and nobody's labels are "
-        "looked at; it may cost. Ten times a minute, one at a time. Where queries are drawn for "
-        "development, only their items may be tried.",
+        "Asks the judge about one item and returns its answer. Nothing is stored, and no "
+        "labels are read. The request may cost money. At most ten a minute, one at a time. If "
+        "the campaign has development queries, only their items may be tried.",
         {200: TriedSerializer},
         tag="judges",
         request=TrySerializer,
@@ -270,34 +280,34 @@ class Tried(Resource):
     )
     def post(self, request: Request, pk: int) -> Response:
         judge, wanted = visible_judge(request, pk), checked(TrySerializer, request.data)
-        campaign = campaign_named(get_account(request), wanted["campaign"], "nothing is asked")
+        campaign = campaign_named(get_account(request), wanted["campaign"], "no request was sent")
         check_blind(get_account(request), campaign)
         number = _number(campaign, wanted.get("item"))
         try:
             with one_try(get_account(request).pk):
-                found = try_judge(judge, campaign, number)
+                trial = try_judge(judge, campaign, number)
         except TooOftenError as error:
             raise TooManyRequestsError(str(error), error.seconds) from error
         except BusyError as error:
             raise TooManyRequestsError(BUSY, 5) from error
         except (NothingToTryError, SetupError, PromptError, ForgottenItemError) as error:
             raise RefusedBodyError(str(error)) from error
-        return Response(TriedSerializer(_shown(found)).data)
+        return Response(TriedSerializer(_describe(trial)).data)
 
 
 def _number(campaign: Campaign, key: str | None) -> int | None:
-    """An item's number in its campaign, from 1. Raises RefusedBodyError."""
+    """Return an item's number in its campaign, from 1. Raises RefusedBodyError."""
     if key is None:
         return None
     found = campaign.items.filter(key=key).values_list("position", flat=True).first()
     if found is None:
-        wrong = [problem("names no item of the campaign; see its items", "item")]
-        raise RefusedBodyError("nothing is asked", wrong)
+        wrong = [problem("is not an item of the campaign; see its items", "item")]
+        raise RefusedBodyError("no request was sent", wrong)
     return found + 1
 
 
-def _shown(trial: Trial) -> dict[str, Any]:
-    told, answer = trial.error, trial.answer
+def _describe(trial: Trial) -> dict[str, Any]:
+    error, answer = trial.error, trial.answer
     messages = trial.prepared.request.messages
     readable = [
         {"unit": each.unit, "values": each.values, "quotes": each.quotes} for each in trial.entries
@@ -312,6 +322,6 @@ def _shown(trial: Trial) -> dict[str, Any]:
         "cost": None if trial.cost is None else str(trial.cost),
         "labels": readable,
         "problems": [str(each) for each in trial.problems],
-        "state": told.state if told else "unreadable" if trial.problems else "answered",
-        "detail": told.message if told else "",
+        "state": error.state if error else "unreadable" if trial.problems else "answered",
+        "detail": error.message if error else "",
     }

@@ -1,4 +1,4 @@
-"""API endpoints of preparing a batch: steps, authored answers, reviews, the new batch."""
+"""API endpoints of preparation: steps, authored answers, their reviews, and the new batch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, 
 from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch
 from datasets.rows import InputError
-from judging.access import authored_responses, step_called, step_campaign, written_by
+from judging.access import authored_responses, find_authored_answer, step_called, step_campaign
 from judging.api.preparation_serializers import (
     A_REVIEW,
     A_STEP,
@@ -62,29 +62,29 @@ from judging.preparation.build import (
     MOST_QUERIES,
     NothingLeftError,
     UnreviewedError,
-    accepted,
+    accepted_results,
     build,
-    numbers_of,
+    read_thresholds,
 )
 from judging.preparation.review import (
-    ProblemsError,
-    Written,
+    AuthoredAnswer,
+    InvalidReviewError,
     accept_all,
-    judge_one,
-    seen_of,
-    written,
+    authored_answers,
+    review_version,
+    store_review,
 )
-from judging.preparation.status import WAITING, authors_of, campaign_for, works_on
+from judging.preparation.status import WAITING, author_statuses, campaign_for, step_statuses
 
 STEP = OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(STEPS))
 HIDDEN = "this step is another researcher's work; ask one of its people, or an administrator"
-NOT_BUILT = "no batch is made"
+NOT_BUILT = "no batch was created"
 TAKEN = "a batch has this name already; choose another"
 TOO_MANY = f"this batch has more than {MOST_QUERIES} queries; build it with build_batch"
 
 
 class HiddenError(ApiError):
-    """The step is there, and not for this account."""
+    """The step exists, but the account may not read it."""
 
     status_code = 403
 
@@ -95,15 +95,14 @@ class Steps(Resource):
 
     @described(
         "List the steps of a batch's preparation",
-        "All steps, each with its authors, their runs, and how much of what they wrote is "
-        "reviewed and how.",
+        "All steps, each with its authors, their runs, and the numbers of their answers by review.",
         {200: StepsSerializer},
         tag="batches",
         example={"results": [A_STEP]},
         operation_id="preparation_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        works = works_on(visible_batch(request.user, pk), get_account(request))
+        works = step_statuses(visible_batch(request.user, pk), get_account(request))
         return Response(StepsSerializer({"results": works}).data)
 
 
@@ -113,7 +112,7 @@ class OneStep(Resource):
 
     @described(
         "Read a step of a batch's preparation",
-        "Its authors, their runs, and how much is reviewed.",
+        "The step with its authors, their runs, and the numbers of their answers by review.",
         {200: StepSerializer},
         tag="batches",
         example=A_STEP,
@@ -121,13 +120,13 @@ class OneStep(Resource):
         operation_id="preparation_read",
     )
     def get(self, request: Request, pk: int, step: str) -> Response:
-        return _told(request, visible_batch(request.user, pk), step_called(step))
+        return _step_response(request, visible_batch(request.user, pk), step_called(step))
 
     @described(
         "Begin a step of a batch's preparation",
-        "Makes the campaign in which judges write for the step; start their runs over it. A step "
-        "that is begun is answered as it stands (200). 422 where the batch holds nothing for it, "
-        "or where it asks nobody.",
+        "Creates the campaign in which judges write for the step. Then start their runs over "
+        "it. A step that has begun is returned unchanged (200). 422 if the batch has nothing "
+        "for the step, or if the step asks nobody.",
         {201: StepSerializer, 200: StepSerializer},
         tag="batches",
         example={**A_STEP, "authors": []},
@@ -139,14 +138,14 @@ class OneStep(Resource):
     @once
     def post(self, request: Request, pk: int, step: str) -> Response:
         batch, chosen = visible_batch(request.user, pk), step_called(step)
-        (work,) = works_on(batch, get_account(request), (chosen,))
+        (work,) = step_statuses(batch, get_account(request), (chosen,))
         if work.hidden:
             raise HiddenError(HIDDEN)
         try:
             campaign_for(batch, chosen, get_account(request))
         except DesignError as error:
             raise RefusedBodyError(str(error)) from error
-        return _told(request, batch, chosen, 200 if work.campaign else 201)
+        return _step_response(request, batch, chosen, 200 if work.campaign else 201)
 
 
 class AcceptAll(Resource):
@@ -154,9 +153,9 @@ class AcceptAll(Resource):
     scopes = {"POST": (MANAGE,)}
 
     @described(
-        "Accept all that has no problem",
-        "Accepts what an author wrote for a step and nobody has reviewed yet, but for what has a "
-        "problem; not while one has an open item in its campaign.",
+        "Accept all answers without a problem",
+        "Accepts an author's answers that have no review and no problem. 403 while you have an "
+        "open item in the campaign.",
         {200: AcceptedSerializer},
         tag="batches",
         request=AcceptSerializer,
@@ -172,13 +171,13 @@ class AcceptAll(Resource):
         campaign = step_campaign(request, batch, chosen)
         check_blind(get_account(request), campaign)
         author = _author(campaign, checked(AcceptSerializer, request.data)["author"])
-        told = accept_all(
-            campaign, written(chosen, campaign, author), rater_of(get_account(request))
+        outcomes = accept_all(
+            campaign, authored_answers(chosen, campaign, author), rater_of(get_account(request))
         )
         counts = {
-            "accepted": told["accepted"],
-            "left": told["left, with a problem"],
-            "reviewed_before": told["reviewed before"],
+            "accepted": outcomes["accepted"],
+            "left": outcomes["left, with a problem"],
+            "reviewed_before": outcomes["reviewed before"],
         }
         return Response(AcceptedSerializer(counts).data)
 
@@ -189,9 +188,9 @@ class BuildBatch(Resource):
 
     @described(
         "Build a batch from a step",
-        "Makes a new batch of what was accepted of an author; the batch that the step began with "
-        f"stays as it is. For up to {MOST_QUERIES:,} queries. 409 where answers are missing or "
-        "wait for their review, unless a partial batch is wanted.",
+        "Creates a new batch from an author's accepted answers; the step's own batch does not "
+        f"change. For at most {MOST_QUERIES:,} queries. 409 if answers or reviews are missing, "
+        "unless a partial batch is wanted.",
         {201: BuiltSerializer},
         tag="batches",
         request=NewBatchSerializer,
@@ -214,69 +213,74 @@ class BuildBatch(Resource):
             raise RefusedBodyError(NOT_BUILT, [problem(TAKEN, "name")])
         if batch.counts.get("queries", 0) > MOST_QUERIES:
             raise RefusedBodyError(TOO_MANY)
-        return _built(request, batch, chosen, campaign, wanted)
+        return _build(request, batch, chosen, campaign, wanted)
 
 
-def _told(request: Request, batch: Batch, step: Step, status: int = 200) -> Response:
-    (work,) = works_on(batch, get_account(request), (step,))
+def _step_response(request: Request, batch: Batch, step: Step, status: int = 200) -> Response:
+    (work,) = step_statuses(batch, get_account(request), (step,))
     return Response(StepSerializer(work).data, status=status)
 
 
 def _author(campaign: Campaign, name: str) -> Rater:
-    """The author of exactly this name. Raises RefusedBodyError."""
-    found = [each.rater for each in authors_of(campaign) if each.rater.name == name]
+    """Return the author of exactly this name. Raises RefusedBodyError."""
+    found = [each.rater for each in author_statuses(campaign) if each.rater.name == name]
     if not found:
-        wrong = problem("names nobody who wrote for this step; see its authors", "author")
-        raise RefusedBodyError("nothing is done", [wrong])
+        wrong = problem("is not an author of this step; see its authors", "author")
+        raise RefusedBodyError("nothing was changed", [wrong])
     return found[0]
 
 
-def _built(
+def _build(
     request: Request, batch: Batch, step: Step, campaign: Campaign | None, wanted: dict[str, Any]
 ) -> Response:
-    """The new batch with what became of the queries. Raises ApiError."""
-    author = _author_of(campaign, wanted.get("author"))
+    """Build the new batch and return it with its counts. Raises ApiError."""
+    author = _batch_author(campaign, wanted.get("author"))
     try:
-        numbers = numbers_of(step, wanted.get("thresholds", {}))
+        numbers = read_thresholds(step, wanted.get("thresholds", {}))
     except ValueError as error:
         raise RefusedBodyError(NOT_BUILT, [problem(str(error), "thresholds")]) from error
     try:
-        results = accepted(step, campaign, author, wanted["partial"]) if campaign and author else {}
+        results = (
+            accepted_results(step, campaign, author, wanted["partial"])
+            if campaign and author
+            else {}
+        )
         built, _ = build(step, batch, results, numbers, wanted["name"])
     except UnreviewedError as error:
         raise StateConflictError(str(error)) from error
     except NothingLeftError as error:
         raise RefusedBodyError(str(error)) from error
     except InputError as error:
-        # Its place is a file that nobody but the server has seen.
+        # The place of the error is in a temporary file of the server.
         raise RefusedBodyError(NOT_BUILT, [problem(f"{error.wrong}; {error.mend}")]) from error
-    made = visible_batches(request.user).get(name=wanted["name"])
-    told = {"batch": made, "queries": built.queries, "left_out": built.left_out}
-    return Response(BuiltSerializer(told).data, status=201)
+    new = visible_batches(request.user).get(name=wanted["name"])
+    facts = {"batch": new, "queries": built.queries, "left_out": built.left_out}
+    return Response(BuiltSerializer(facts).data, status=201)
 
 
-def _author_of(campaign: Campaign | None, name: str | None) -> Rater | None:
-    """Whose answers a batch is to be made of; nobody's where the step asks nobody."""
+def _batch_author(campaign: Campaign | None, name: str | None) -> Rater | None:
+    """Return the author whose answers form the batch, or None if the step asks nobody."""
     if campaign is None and name is not None:
         wrong = problem("this step asks nobody; leave it out", "author")
         raise RefusedBodyError(NOT_BUILT, [wrong])
     if campaign is None:
         return None
     if name is None:
-        raise RefusedBodyError(NOT_BUILT, [problem("say whose answers", "author")])
+        raise RefusedBodyError(NOT_BUILT, [problem("name the author", "author")])
     return _author(campaign, name)
 
 
 IN_ORDER = ("assignment__item__position", "assignment__scope", "pk")
-BESIDE = ("assignment__item__query", "assignment__rater", "review__by")
-NOT_KEPT = "the review is not kept"
+RELATED = ("assignment__item__query", "assignment__rater", "review__by")
+NOT_KEPT = "the review was not stored"
 MEANWHILE = (
-    "somebody has reviewed this answer already; look at `current`, and send again with its ETag"
+    "the answer was reviewed in the meantime; read `current`, and send the review again with "
+    "its ETag"
 )
 SEEN = header(
     "If-Match",
-    "The ETag of the answer as one had read it: 409 where it was reviewed since. Without it, 409 "
-    "where it was reviewed at all.",
+    "The ETag of the answer that you read: 409 if it was reviewed since then. Without this "
+    "header, 409 if it has any review.",
 )
 
 
@@ -286,9 +290,9 @@ class Prepared(List):
     takes = PreparedParameters
 
     @described(
-        "List what was written for a step",
-        "The answers of its authors with their reviews, in the order of the items; not while one "
-        "has an open item in its campaign.",
+        "List the authored answers of a step",
+        "The answers of its authors with their reviews, in the order of the items. 403 while "
+        "you have an open item in the campaign.",
         {200: page_serializer(PreparedSerializer)},
         tag="batches",
         example=page_example(PREPARED),
@@ -307,9 +311,9 @@ class Prepared(List):
             rows = rows.filter(review__verdict=None if state == WAITING else state)
 
         def as_results(found: Sequence[Any]) -> list[Any]:
-            return rendered(PreparedSerializer, [Written(chosen, each) for each in found])
+            return rendered(PreparedSerializer, [AuthoredAnswer(chosen, each) for each in found])
 
-        return self.page(rows.select_related(*BESIDE).order_by(*IN_ORDER), as_results)
+        return self.page(rows.select_related(*RELATED).order_by(*IN_ORDER), as_results)
 
 
 class OnePrepared(Resource):
@@ -317,18 +321,18 @@ class OnePrepared(Resource):
     scopes = {"GET": (READ, MANAGE)}
 
     @described(
-        "Read what was written",
-        "An author's answer with the texts that it was given to, its problems and its review; not "
-        "while one has an open item in its campaign.",
+        "Read an authored answer",
+        "An author's answer with its texts, problems and review. 403 while you have an open "
+        "item in the campaign.",
         {200: WholePreparedSerializer},
         tag="batches",
         example=WHOLE_PREPARED,
         operation_id="prepared_read",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
-        each = written_by(get_account(request), uid)
+        each = find_authored_answer(get_account(request), uid)
         check_blind(get_account(request), each.assignment.item.campaign)
-        return _whole(each)
+        return _answer_response(each)
 
 
 class Reviewed(Resource):
@@ -336,10 +340,10 @@ class Reviewed(Resource):
     scopes = {"POST": (MANAGE,)}
 
     @described(
-        "Review what was written",
-        "Accepts an answer, as it stands or changed, or rejects it; what the author wrote is kept. "
-        "409 where a review stands that one had not seen. 422 names what is wrong with an answer "
-        "that is to be accepted.",
+        "Review an authored answer",
+        "Accepts an answer, unchanged or changed, or rejects it. The author's own answer is "
+        "kept. 409 if there is a review that you had not read. 422 names every problem of an "
+        "answer that cannot be accepted.",
         {200: WholePreparedSerializer, 409: ReviewedMeanwhileSerializer},
         tag="batches",
         request=NewReviewSerializer,
@@ -355,16 +359,16 @@ class Reviewed(Resource):
         with transaction.atomic():
             rows = authored_responses(user).select_for_update(of=("self",))
             get_object_or_404(rows, assignment__uid=uid)
-            each = written_by(user, uid)
+            each = find_authored_answer(user, uid)
             check_blind(user, each.assignment.item.campaign)
             wanted = checked(NewReviewSerializer, request.data)
-            _check_seen(request, each)
+            _check_read(request, each)
             _review(each, wanted, request)
-        return _whole(written_by(user, uid))
+        return _answer_response(find_authored_answer(user, uid))
 
 
-def _check_seen(request: Request, each: Written) -> None:
-    """Raises StateConflictError for whoever has not seen the review that stands."""
+def _check_read(request: Request, each: AuthoredAnswer) -> None:
+    """Raise StateConflictError if the client had not read the current review."""
 
     def current() -> Any:
         return WholePreparedSerializer(each).data
@@ -375,22 +379,22 @@ def _check_seen(request: Request, each: Written) -> None:
         raise StateConflictError(MEANWHILE, more={"current": current()})
 
 
-def _review(each: Written, wanted: dict[str, Any], request: Request) -> None:
-    """Keeps a review. Raises RefusedBodyError."""
+def _review(each: AuthoredAnswer, wanted: dict[str, Any], request: Request) -> None:
+    """Store a review. Raises RefusedBodyError."""
     verdict = wanted["verdict"]
     if verdict == Review.Verdict.CHANGED and "answer" not in wanted:
-        raise RefusedBodyError(NOT_KEPT, [problem("say what it is to be", "answer")])
-    answer = wanted.get("answer", each.standing)
+        raise RefusedBodyError(NOT_KEPT, [problem("send the changed answer", "answer")])
+    answer = wanted.get("answer", each.final)
     try:
-        judge_one(each, verdict, answer, wanted["note"], rater_of(get_account(request)))
-    except ProblemsError as error:
-        found = [problem(told, "answer") for told in error.problems or (str(error),)]
+        store_review(each, verdict, answer, wanted["note"], rater_of(get_account(request)))
+    except InvalidReviewError as error:
+        found = [problem(message, "answer") for message in error.problems or (str(error),)]
         raise RefusedBodyError(f"{NOT_KEPT}; {error.mend}", found) from error
 
 
-def _tag(each: Written) -> str:
-    return etag_of(each.response.pk, seen_of(each))
+def _tag(each: AuthoredAnswer) -> str:
+    return etag_of(each.response.pk, review_version(each))
 
 
-def _whole(each: Written) -> Response:
+def _answer_response(each: AuthoredAnswer) -> Response:
     return Response(WholePreparedSerializer(each).data, headers={"ETag": _tag(each)})

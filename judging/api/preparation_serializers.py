@@ -17,20 +17,20 @@ from datasets.api.batches import A_BATCH, BatchSerializer
 from judging.models import Review
 from judging.preparation.review import (
     LONGEST_NOTE,
-    Written,
+    AuthoredAnswer,
 )
-from judging.preparation.status import WAITING, Author, Work
+from judging.preparation.status import WAITING, AuthorStatus, StepStatus
 
 VERDICTS = ", ".join(f"`{verdict}`" for verdict in Review.Verdict.values)
 
 
 class RunOfStepSerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField(help_text="of the run, as the list of runs has it")
+    id = serializers.IntegerField(help_text="the run, as in the list of runs")
     state = serializers.CharField()
 
 
-class AuthorSerializer(serializers.Serializer[Author]):
-    """What one author wrote for a step."""
+class AuthorSerializer(serializers.Serializer[AuthorStatus]):
+    """How far one author of a step is."""
 
     author = serializers.CharField(source="rater.name")
     answers = serializers.DictField(
@@ -39,28 +39,32 @@ class AuthorSerializer(serializers.Serializer[Author]):
         help_text=f"how many, by verdict: {VERDICTS}, and `{WAITING}` without one",
     )
     missing = serializers.DictField(
-        child=serializers.IntegerField(), help_text="how much has no answer, by reason"
+        child=serializers.IntegerField(), help_text="how many answers are missing, by reason"
     )
-    is_ready = serializers.BooleanField(
-        help_text="whether a batch can be built of it that leaves nothing open"
-    )
+    is_ready = serializers.BooleanField(help_text="whether a complete batch can be built")
     runs = RunOfStepSerializer(many=True, help_text="the newest first")
 
 
-class StepSerializer(serializers.Serializer[Work]):
+class StepSerializer(serializers.Serializer[StepStatus]):
     step = serializers.CharField(source="step.name")
     title = serializers.CharField(source="step.title")
-    asks = serializers.SerializerMethodField(help_text="whether an author is asked, or by rule")
+    asks = serializers.SerializerMethodField(
+        help_text="whether an author is asked; a step without one follows a rule"
+    )
     thresholds = serializers.DictField(
-        source="step.numbers", child=serializers.FloatField(), help_text="with their defaults"
+        source="step.numbers",
+        child=serializers.FloatField(),
+        help_text="with their default values",
     )
     campaign = serializers.IntegerField(
-        source="campaign.pk", allow_null=True, help_text="null where nobody has begun, or hidden"
+        source="campaign.pk",
+        allow_null=True,
+        help_text="null if the step has not begun or is hidden",
     )
-    hidden = serializers.BooleanField(help_text="whether it is another researcher's work")
+    hidden = serializers.BooleanField(help_text="whether the step is another researcher's work")
     authors = AuthorSerializer(many=True)
 
-    def get_asks(self, work: Work) -> bool:
+    def get_asks(self, work: StepStatus) -> bool:
         return bool(work.step.protocol)
 
 
@@ -70,15 +74,19 @@ class StepsSerializer(serializers.Serializer[Any]):
 
 class PreparedParameters(PageParameters):
     state = serializers.ChoiceField(
-        (WAITING, *Review.Verdict.values), required=False, help_text="waiting, or with this verdict"
+        (WAITING, *Review.Verdict.values),
+        required=False,
+        help_text="only answers without a review, or with this verdict",
     )
     author = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only what exactly this author wrote"
+        required=False,
+        trim_whitespace=False,
+        help_text="only answers from the author of exactly this name",
     )
 
 
-class PreparedSerializer(serializers.Serializer[Written]):
-    """An author's answer with its review, if there is one yet."""
+class PreparedSerializer(serializers.Serializer[AuthoredAnswer]):
+    """An author's answer, with its review if there is one."""
 
     id = serializers.UUIDField(source="assignment.uid")
     item = serializers.CharField(source="assignment.item.key")
@@ -93,47 +101,53 @@ class PreparedSerializer(serializers.Serializer[Written]):
     )
     reviewed_at = serializers.DateTimeField(source="review.made_at", allow_null=True)
 
-    def get_note(self, each: Written) -> str:
+    def get_note(self, each: AuthoredAnswer) -> str:
         return each.review.note if each.review else ""
 
 
 class ReadTextSerializer(serializers.Serializer[Any]):
-    field = serializers.CharField(help_text="what quotes of it call it")
+    field = serializers.CharField(help_text="its name in quotes")
     heading = serializers.CharField(allow_blank=True)
     text = serializers.CharField(allow_blank=True)
 
 
 class WholePreparedSerializer(PreparedSerializer):
     step = serializers.CharField(source="step.name")
-    texts = ReadTextSerializer(source="spec.texts", many=True, help_text="what it was written from")
-    units = serializers.SerializerMethodField(help_text="the words of each unit, by its name")
-    answer = serializers.DictField(
-        source="standing", help_text="what holds, by unit: the reviewer's words where these differ"
+    texts = ReadTextSerializer(
+        source="spec.texts", many=True, help_text="the texts that the author was shown"
     )
-    written = serializers.DictField(source="own", help_text="what the author wrote, by unit")
+    units = serializers.SerializerMethodField(help_text="the text of each unit by name")
+    answer = serializers.DictField(
+        source="final",
+        help_text="the answer that counts, by unit: the reviewer's version if it differs",
+    )
+    written = serializers.DictField(source="original", help_text="the author's own answer, by unit")
     problems = serializers.SerializerMethodField(
-        help_text="why `answer` cannot become a part of a batch; empty where it can"
+        help_text="why `answer` cannot be part of a batch; empty if it can"
     )
     answer_schema = serializers.SerializerMethodField(help_text="the JSON Schema of `answer`")
 
-    def get_units(self, each: Written) -> dict[str, str]:
+    def get_units(self, each: AuthoredAnswer) -> dict[str, str]:
         return {name: unit.text for name, unit in each.units.items()}
 
-    def get_problems(self, each: Written) -> list[str]:
-        return each.problems(each.standing)
+    def get_problems(self, each: AuthoredAnswer) -> list[str]:
+        return each.problems(each.final)
 
-    def get_answer_schema(self, each: Written) -> dict[str, Any]:
+    def get_answer_schema(self, each: AuthoredAnswer) -> dict[str, Any]:
         return schema(each.assignment.item.campaign).item_schema(each.units)
 
 
 class NewReviewSerializer(Strict):
     verdict = serializers.ChoiceField(
         Review.Verdict.values,
-        help_text="accepted: it holds as it stands, or as `answer` says; changed: as `answer` says;"
-        " rejected: it becomes no part of a batch",
+        help_text=(
+            "accepted: the answer counts, or the one in `answer`; changed: the one in `answer` "
+            "counts; rejected: none counts"
+        ),
     )
     answer = serializers.DictField(
-        required=False, help_text="all of it, as the `answer_schema` says; what stands if left out"
+        required=False,
+        help_text="the whole answer, by the `answer_schema`; the current one if left out",
     )
     note = serializers.CharField(
         required=False, default="", allow_blank=True, max_length=LONGEST_NOTE
@@ -141,7 +155,7 @@ class NewReviewSerializer(Strict):
 
 
 class ReviewedMeanwhileSerializer(ErrorSerializer):
-    current = WholePreparedSerializer(help_text="as it stands")
+    current = WholePreparedSerializer(help_text="the current state")
 
 
 class AcceptSerializer(Strict):
@@ -150,28 +164,30 @@ class AcceptSerializer(Strict):
 
 class AcceptedSerializer(serializers.Serializer[Any]):
     accepted = serializers.IntegerField()
-    left = serializers.IntegerField(help_text="not accepted, since they have a problem")
+    left = serializers.IntegerField(help_text="not accepted because of a problem")
     reviewed_before = serializers.IntegerField()
 
 
 class NewBatchSerializer(Strict):
-    name = serializers.CharField(max_length=200, help_text="of the new batch")
+    name = serializers.CharField(max_length=200, help_text="the name of the new batch")
     author = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="whose answers, if the step asks anybody"
+        required=False,
+        trim_whitespace=False,
+        help_text="the author of the answers, if the step has authors",
     )
     partial = serializers.BooleanField(  # type: ignore[assignment]
-        default=False, help_text="even where answers are missing or wait for their review"
+        default=False, help_text="build a batch although answers or reviews are missing"
     )
     thresholds = serializers.DictField(
-        child=Number(), required=False, help_text="those of the step that are not the defaults"
+        child=Number(), required=False, help_text="thresholds that differ from the defaults"
     )
 
 
 class BuiltSerializer(serializers.Serializer[Any]):
     batch = BatchSerializer()
-    queries = serializers.IntegerField(help_text="how many it holds")
+    queries = serializers.IntegerField(help_text="number of its queries")
     left_out = serializers.ListField(
-        child=serializers.CharField(), help_text="the ids of queries of which nothing was left"
+        child=serializers.CharField(), help_text="the ids of queries that were left out"
     )
 
 

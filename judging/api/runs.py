@@ -1,4 +1,4 @@
-"""API endpoints of runs: start, watch, pause, stop; their calls, manifests and comparison."""
+"""API endpoints of runs: start and control them, read their calls and manifests, compare judges."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ from judging.runs import lifecycle
 from judging.runs.comparison import compare_judges
 from judging.tasks import NothingOpenError, begin, resume
 
-ENDED = "the run has ended; start another to go on"
+ENDED = "the run has ended; start another one"
 
 
 class ManifestSerializer(serializers.Serializer[Any]):
     run = serializers.IntegerField(required=False)
-    sha256 = serializers.CharField(required=False, help_text="over all the rest")
+    sha256 = serializers.CharField(required=False, help_text="digest of everything else")
 
 
 class Runs(List):
@@ -62,7 +62,7 @@ class Runs(List):
 
     @described(
         "List runs",
-        "The runs of judges over campaigns that one may read, the newest first.",
+        "The runs over campaigns that you may read, the newest first.",
         {200: page_serializer(RunSerializer)},
         tag="judges",
         example=page_example(examples.A_RUN),
@@ -77,9 +77,9 @@ class Runs(List):
 
     @described(
         "Start a run",
-        "Sets a judge to work on all of a campaign that it has no result for; a worker takes it "
-        "up. A run that is under way is answered as it stands (200). 409 where nothing is open, or "
-        "its prompt has changed since.",
+        "Starts a run of a judge over everything in a campaign that it has no result for. A "
+        "worker carries it out. A run that is active already is returned unchanged (200). 409 "
+        "if nothing is open, or if the prompt has changed since an earlier run.",
         {201: WholeRunSerializer, 200: WholeRunSerializer},
         tag="judges",
         request=NewRunSerializer,
@@ -92,7 +92,9 @@ class Runs(List):
     @once
     def post(self, request: Request) -> Response:
         wanted = checked(NewRunSerializer, request.data)
-        campaign = campaign_named(get_account(request), wanted.pop("campaign"), "nothing is asked")
+        campaign = campaign_named(
+            get_account(request), wanted.pop("campaign"), "no request was sent"
+        )
         judge = _judge_named(request, wanted.pop("judge"))
         before = lifecycle.active(campaign, judge).values_list("pk", flat=True).first()
         try:
@@ -106,7 +108,7 @@ class Runs(List):
             raise StateConflictError(str(error)) from error
         except (SetupError, PromptError) as error:
             raise RefusedBodyError(str(error)) from error
-        return _whole(request, begun.pk, 200 if begun.pk == before else 201)
+        return _run_response(request, begun.pk, 200 if begun.pk == before else 201)
 
 
 class OneRun(Resource):
@@ -115,24 +117,24 @@ class OneRun(Resource):
 
     @described(
         "Read a run",
-        "Its counts and costs, and under `progress` where it stands now and how long it will take.",
+        "The run with its counts and costs. `progress` has its current status and the time left.",
         {200: WholeRunSerializer},
         tag="judges",
         example=examples.WHOLE_RUN,
         operation_id="runs_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return _whole(request, pk)
+        return _run_response(request, pk)
 
 
-class RunOrder(Resource):
+class RunControl(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (JUDGE,)}
 
     @described(
-        "Tell a run what to do",
-        "Stop it, cancel it, have its paused server asked again, or change the number of requests "
-        "at once. Calls that are under way end first. 409 where it has ended.",
+        "Control a run",
+        "Stops or cancels a run, resumes its paused server, or changes the number of requests "
+        "at once. Calls in progress are finished first. 409 if the run has ended.",
         {200: WholeRunSerializer},
         tag="judges",
         request=OrderSerializer,
@@ -144,9 +146,9 @@ class RunOrder(Resource):
     @once
     def post(self, request: Request, pk: int) -> Response:
         run, wanted = visible_run(request, pk), checked(OrderSerializer, request.data)
-        if not _told(run, wanted):
+        if not _control(run, wanted):
             raise StateConflictError(ENDED)
-        return _whole(request, pk)
+        return _run_response(request, pk)
 
 
 class Manifest(Resource):
@@ -155,8 +157,8 @@ class Manifest(Resource):
 
     @described(
         "Read a run's manifest",
-        "All that the run was made with and what it came to, with a hash over it: the same object "
-        "as `judge_manifest`.",
+        "Everything that defines the run, its results in numbers, and a digest: the same "
+        "object as `judge_manifest` prints.",
         {200: ManifestSerializer},
         tag="judges",
         example={"form": 2, "run": 1, "judge": {"name": "small-judge"}, "sha256": "9f2c…"},
@@ -172,18 +174,18 @@ class Manifest(Resource):
 def _judge_named(request: Request, pk: int) -> Judge:
     found = visible_judges(get_account(request)).filter(pk=pk).first()
     if found is None:
-        wrong = [problem("names no judge; see the list of judges", "judge")]
-        raise RefusedBodyError("no run is started", wrong)
+        wrong = [problem("is not a judge; see the list of judges", "judge")]
+        raise RefusedBodyError("no run was started", wrong)
     return found
 
 
-def _told(run: JudgeRun, wanted: dict[str, Any]) -> bool:
-    """Whether the run could still be told. Raises RefusedBodyError."""
+def _control(run: JudgeRun, wanted: dict[str, Any]) -> bool:
+    """Pass an order to the run. Return False if it has ended. Raises RefusedBodyError."""
     order = wanted["order"]
     if order == "concurrency":
         if "concurrency" not in wanted:
-            wrong = [problem("say how many requests at once", "concurrency")]
-            raise RefusedBodyError("the run goes on as it did", wrong)
+            wrong = [problem("give the number of requests at once", "concurrency")]
+            raise RefusedBodyError("the run was not changed", wrong)
         return lifecycle.set_concurrency(run, wanted["concurrency"])
     if order == "stop":
         return lifecycle.ask_to_stop(run)
@@ -192,7 +194,7 @@ def _told(run: JudgeRun, wanted: dict[str, Any]) -> bool:
     return resume(run)
 
 
-def _whole(request: Request, pk: int, status: int = 200) -> Response:
+def _run_response(request: Request, pk: int, status: int = 200) -> Response:
     run: Any = visible_run(request, pk)
     run.progress = progress_of(run)
     run.warnings = [str(each) for each in run.manifest.get("warnings") or ()]
@@ -206,7 +208,7 @@ class Calls(List):
 
     @described(
         "List the calls of a run",
-        "Every attempt with what became of it, the newest first; not while one has an open item in "
+        "Every attempt with its outcome, the newest first. 403 while you have an open item in "
         "the campaign.",
         {200: page_serializer(CallSerializer)},
         tag="judges",
@@ -230,7 +232,7 @@ class OneCall(Resource):
 
     @described(
         "Read a call",
-        "One attempt with the model's answer word for word; not while one has an open item in the "
+        "One attempt with the model's complete answer. 403 while you have an open item in the "
         "campaign.",
         {200: WholeCallSerializer},
         tag="judges",
@@ -265,13 +267,13 @@ class ComparedSerializer(serializers.Serializer[Any]):
     judge = serializers.IntegerField(source="judge.pk")
     name = serializers.CharField(source="judge.rater.name")
     base = serializers.IntegerField(
-        source="judge.base_id", allow_null=True, help_text="the judge that it is a trial of"
+        source="judge.base_id", allow_null=True, help_text="the judge of which this is a trial"
     )
-    prompt_sha256 = serializers.CharField(source="prompt", help_text="its first twelve digits")
-    done = serializers.IntegerField(help_text="requests that labels came of")
-    missing = serializers.IntegerField(help_text="requests that none came of")
-    reasons = serializers.SerializerMethodField(help_text="why, by reason")
-    open = serializers.IntegerField(help_text="requests that are still to be made")
+    prompt_sha256 = serializers.CharField(source="prompt", help_text="the first twelve digits")
+    done = serializers.IntegerField(help_text="requests that gave labels")
+    missing = serializers.IntegerField(help_text="requests that gave none")
+    reasons = serializers.SerializerMethodField(help_text="the missing ones by reason")
+    open = serializers.IntegerField(help_text="requests not yet sent")
     calls = serializers.IntegerField(source="spent.calls")
     reused = serializers.IntegerField(source="spent.reused")
     prompt_tokens = serializers.IntegerField(source="spent.prompt_tokens")
@@ -290,14 +292,14 @@ class ComparedListSerializer(serializers.Serializer[Any]):
     results = ComparedSerializer(many=True)
 
 
-class Compared(Resource):
+class Comparison(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, JUDGE)}
 
     @described(
         "Compare the judges of a campaign",
-        "One entry for each judge and each trial that ran over it. How well they agree with people "
-        "is in the report.",
+        "One entry for each judge and trial with a run over the campaign. Their agreement with "
+        "people is in the report.",
         {200: ComparedListSerializer},
         tag="judges",
         example={"results": [A_ROW]},

@@ -1,4 +1,4 @@
-"""Serializers of judges, runs and calls, and examples for the API's description."""
+"""Serializers of judges, runs and calls, with examples."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ PARAMS = ", ".join(f"`{name}`" for name in PARAM_HELP)
 
 class JudgeParameters(PageParameters):
     name = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only the judge of exactly this name"
+        required=False, trim_whitespace=False, help_text="only the judge with exactly this name"
     )
     backend = serializers.CharField(required=False, help_text="only judges of this backend")
 
 
 class JudgeSerializer(serializers.Serializer[Judge]):
     id = serializers.IntegerField()
-    name = serializers.CharField(source="rater.name", help_text="its labels stand under it")
+    name = serializers.CharField(
+        source="rater.name", help_text="the name of the rater of its labels"
+    )
     backend = serializers.CharField()
     model = serializers.CharField()
     base_url = serializers.CharField()
     api_key_env = serializers.CharField(
-        help_text="the variable that holds the server's key, which stands nowhere"
+        help_text="the variable with the server's key, which is never shown"
     )
     granularity = serializers.ChoiceField(Judge.Granularity.values)
-    prompt_sha256 = serializers.CharField(help_text="empty where it takes the protocol's prompt")
+    prompt_sha256 = serializers.CharField(help_text="empty if the judge uses the protocol's prompt")
     params = serializers.SerializerMethodField()
     base = serializers.IntegerField(
-        source="base_id", allow_null=True, help_text="the judge that it is a trial of"
+        source="base_id", allow_null=True, help_text="the judge of which this is a trial"
     )
     created_at = serializers.DateTimeField()
 
@@ -48,8 +50,8 @@ class JudgeSerializer(serializers.Serializer[Judge]):
 
 
 class WholeJudgeSerializer(JudgeSerializer):
-    prompt = serializers.CharField(help_text="its own prompt; empty: that of the protocol")
-    variation = serializers.DictField(help_text="of a trial: what is changed")
+    prompt = serializers.CharField(help_text="its own prompt; empty for the protocol's")
+    variation = serializers.DictField(help_text="the perturbation, if this is a trial")
 
 
 class NewJudgeSerializer(Strict):
@@ -57,12 +59,12 @@ class NewJudgeSerializer(Strict):
     backend = serializers.ChoiceField([name for name, _ in BACKENDS])
     model = serializers.CharField(max_length=200, required=False)
     base_url = serializers.CharField(
-        max_length=500, required=False, help_text="where left out, the public server of OpenAI"
+        max_length=500, required=False, help_text="OpenAI's public server if left out"
     )
     api_key_env = serializers.CharField(
         max_length=100,
         required=False,
-        help_text="of a new address for admins only: the name of a variable TANDEM_KEY_…",
+        help_text="the name of a variable TANDEM_KEY_…; with a new address for admins only",
     )
     prompt = serializers.CharField(
         max_length=MAX_PROMPT_LENGTH, required=False, allow_blank=True, trim_whitespace=False
@@ -92,12 +94,18 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
     judge_name = serializers.CharField(source="judge.rater.name")
     state = serializers.ChoiceField(JudgeRun.State.values)
     wish = serializers.ChoiceField(
-        JudgeRun.Wish.values, allow_blank=True, help_text="what it was told and has not done yet"
+        JudgeRun.Wish.values,
+        allow_blank=True,
+        help_text="an order that the run has not followed yet",
     )
-    limit = serializers.IntegerField(allow_null=True, help_text="most requests; null for no limit")
+    limit = serializers.IntegerField(
+        allow_null=True, help_text="maximum number of requests; null for no limit"
+    )
     most_tokens = serializers.IntegerField(allow_null=True)
     most_cost = serializers.DecimalField(12, 6, allow_null=True, help_text="in US dollars")
-    concurrency = serializers.IntegerField(allow_null=True, help_text="most requests at once")
+    concurrency = serializers.IntegerField(
+        allow_null=True, help_text="maximum number of requests at once"
+    )
     reuse = serializers.ChoiceField(JudgeRun.Reuse.values)
     done = serializers.IntegerField()
     failed = serializers.IntegerField()
@@ -108,7 +116,7 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
     cached_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
     cost = serializers.SerializerMethodField(help_text="in US dollars; null where unknown")
-    error = serializers.CharField(help_text="what is wrong, or was at its end")
+    error = serializers.CharField(help_text="the current error, or the one that ended the run")
     started_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
 
@@ -118,14 +126,14 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
 
 
 class RunProgressSerializer(serializers.Serializer[Any]):
-    """A run as it stands now; `open` counts what the judge has no result for in its campaign."""
+    """The current status of a run. `open` counts requests of the campaign without a result."""
 
-    word = serializers.CharField(source="standing.word", help_text="where it stands, in a word")
-    note = serializers.CharField(source="standing.note", help_text="what to know or do about it")
+    word = serializers.CharField(source="standing.word", help_text="the status in a word")
+    note = serializers.CharField(source="standing.note", help_text="an explanation, or what to do")
     open = serializers.IntegerField()
     closed = serializers.IntegerField()
     cancelled = serializers.IntegerField()
-    rate = serializers.FloatField(allow_null=True, help_text="requests a second; null if unknown")
+    rate = serializers.FloatField(allow_null=True, help_text="requests per second; null if unknown")
     seconds_left = serializers.FloatField(source="left", allow_null=True)
 
 
@@ -149,7 +157,7 @@ class NewRunSerializer(Strict):
         required=False,
         allow_null=True,
         min_value=Decimal("0.000001"),
-        help_text="US dollars; counts only where a price of the model is known",
+        help_text="US dollars; applies only if the model's price is known",
     )
     concurrency = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MOST_TRIED
@@ -157,15 +165,18 @@ class NewRunSerializer(Strict):
     reuse = serializers.ChoiceField(
         JudgeRun.Reuse.values,
         default=JudgeRun.Reuse.NEVER,
-        help_text="whose equal requests count as answered",
+        help_text="which earlier answers to the same request are used again",
     )
 
 
 class OrderSerializer(Strict):
     order = serializers.ChoiceField(
         ("stop", "cancel", "resume", "concurrency"),
-        help_text="stop: end, to go on later; cancel: end and close what is open; resume: ask a "
-        "paused server again; concurrency: another number of requests at once",
+        help_text=(
+            "stop: end the run, which may be resumed; cancel: end the run and close what is "
+            "open; resume: use a paused server again; concurrency: change the number of "
+            "requests at once"
+        ),
     )
     concurrency = serializers.IntegerField(required=False, min_value=1, max_value=MOST_TRIED)
 
@@ -181,20 +192,24 @@ class CallSerializer(serializers.Serializer[JudgeCall]):
     run = serializers.IntegerField(source="run_id")
     item = serializers.CharField(source="assignment.item.key")
     unit = serializers.CharField(
-        source="assignment.scope", help_text="where it was asked unit by unit, else empty"
+        source="assignment.scope",
+        help_text="the unit, if units are asked one by one; otherwise empty",
     )
     replicate = serializers.IntegerField(source="assignment.replicate")
     attempt = serializers.IntegerField()
-    state = serializers.CharField(help_text="answered, or what went wrong on the way")
+    state = serializers.CharField(help_text="answered, or what failed")
     missing = serializers.SerializerMethodField(
-        help_text="why what was asked has no answer, such as unreadable; null where it has one, or "
-        "may have yet"
+        help_text=(
+            "why there is no label, such as unreadable; null if there is one, or may still be one"
+        )
     )
     detail = serializers.CharField()
     http_status = serializers.IntegerField(allow_null=True)
-    usage = serializers.DictField(help_text="tokens as the server counted them")
+    usage = serializers.DictField(help_text="tokens as counted by the server")
     cost = serializers.DecimalField(12, 6, allow_null=True, help_text="in US dollars")
-    repair = serializers.BooleanField(help_text="whether it asked for the form of an answer again")
+    repair = serializers.BooleanField(
+        help_text="whether the call asked to repair an unreadable answer"
+    )
     reused_from = serializers.IntegerField(source="reused_from_id", allow_null=True)
     sent_at = serializers.DateTimeField()
     seconds = serializers.FloatField()
@@ -205,10 +220,8 @@ class CallSerializer(serializers.Serializer[JudgeCall]):
 
 class WholeCallSerializer(CallSerializer):
     request_hash = serializers.CharField()
-    completion = serializers.CharField(
-        allow_null=True, help_text="what the model wrote, word for word"
-    )
-    body = serializers.CharField(help_text="what the server sent in place of an answer")
+    completion = serializers.CharField(allow_null=True, help_text="the model's complete answer")
+    body = serializers.CharField(help_text="what the server sent instead of an answer")
     finish_reason = serializers.CharField()
     model_returned = serializers.CharField()
 

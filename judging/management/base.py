@@ -9,8 +9,8 @@ from annotation.preparation.base import Step
 from datasets.access import READERS
 from datasets.console import no_such
 from datasets.models import Batch
-from judging.preparation.review import AuthorError, author_of
-from judging.preparation.status import name_of
+from judging.preparation.review import AuthorError, find_author
+from judging.preparation.status import campaign_name
 
 
 def batch_called(name: str) -> Batch:
@@ -23,11 +23,11 @@ def batch_called(name: str) -> Batch:
 
 def work_called(step: Step, batch: Batch, judge: str) -> tuple[Campaign, Rater]:
     """Return the campaign of a step over a batch, and its author."""
-    campaign = Campaign.objects.filter(name=name_of(batch, step)).first()
+    campaign = Campaign.objects.filter(name=campaign_name(batch, step)).first()
     if campaign is None:
         raise CommandError(f"{step.name} of {batch} has not started; run prepare_batch first.")
     try:
-        return campaign, author_of(campaign, judge)
+        return campaign, find_author(campaign, judge)
     except AuthorError as error:
         raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
 

@@ -30,8 +30,8 @@ class AuthorError(ValueError):
 
 
 @dataclass(frozen=True)
-class Written:
-    """A current answer with its review, if it has one."""
+class AuthoredAnswer:
+    """An author's current answer, with its review if there is one."""
 
     step: Step
     response: Response
@@ -53,16 +53,16 @@ class Written:
         return asked_units(self.assignment, self.spec)
 
     @property
-    def own(self) -> Units:
+    def original(self) -> Units:
         """The author's answer by unit name."""
         units: Units = self.response.payload["units"]
         return units
 
     @property
-    def standing(self) -> Units:
-        """The answer that counts: the reviewer's version if the review changed it."""
+    def final(self) -> Units:
+        """The answer that counts: the reviewer's version if the review changed the answer."""
         review = self.review
-        return review.answer if review is not None and review.answer else self.own
+        return review.answer if review is not None and review.answer else self.original
 
     def problems(self, units: Units, channel: Channel = "judge") -> list[str]:
         """Return the problems of an answer that keep it out of a batch."""
@@ -74,33 +74,33 @@ class Written:
 
     def result(self, units: Units | None = None) -> Result:
         """Return the answer for the step. Scores are kept only for unchanged units."""
-        given = self.standing if units is None else units
+        answers = self.final if units is None else units
         passage = self.assignment.item.passage
         return Result(
             item=self.assignment.item.key,
-            answers={(self.units[n].kind, self.units[n].key): given[n] for n in given},
-            scores=dict(self._scores(given)),
+            answers={(self.units[n].kind, self.units[n].key): answers[n] for n in answers},
+            scores=dict(self._scores(answers)),
             provenance=self.provenance,
             passage=passage.key if passage else None,
             texts=shown_texts(self.spec),
         )
 
-    def _scores(self, given: Units) -> Iterator[tuple[tuple[str, str], float]]:
+    def _scores(self, answers: Units) -> Iterator[tuple[tuple[str, str], float]]:
         for label in self.response.labels.all():
             name = label.unit.name
-            if label.score is not None and given.get(name) == self.own[name]:
+            if label.score is not None and answers.get(name) == self.original[name]:
                 yield (label.unit.key, label.variable), label.score
 
     @property
     def provenance(self) -> dict[str, Any]:
         """The author, the run and the reviewer of the answer."""
-        told: dict[str, Any] = {"author": self.assignment.rater.name, **self._of_run}
+        facts: dict[str, Any] = {"author": self.assignment.rater.name, **self._run_facts}
         if (review := self.review) is not None:
-            told |= {"verdict": review.verdict, "by": review.by.name}
-        return told
+            facts |= {"verdict": review.verdict, "by": review.by.name}
+        return facts
 
     @property
-    def _of_run(self) -> dict[str, Any]:
+    def _run_facts(self) -> dict[str, Any]:
         calls: list[JudgeCall] = [
             call for call in self.assignment.judge_calls.all() if call.state == "answered"
         ]
@@ -115,7 +115,7 @@ class Written:
         }
 
 
-def author_of(campaign: Campaign, name: str = "") -> Rater:
+def find_author(campaign: Campaign, name: str = "") -> Rater:
     """Return the named author, or the only one. Raises AuthorError."""
     raters = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
     found = list(raters.filter(name=name) if name else raters)
@@ -124,14 +124,14 @@ def author_of(campaign: Campaign, name: str = "") -> Rater:
     if name:
         raise AuthorError(f"{name} has written nothing for {campaign}; name another")
     if not found:
-        raise AuthorError(f"nobody has written anything for {campaign}; run prepare_batch first")
+        raise AuthorError(f"no answers for {campaign} yet; run prepare_batch first")
     names = ", ".join(rater.name for rater in found)
-    raise AuthorError(f"several wrote for {campaign}: {names}; name one with --judge")
+    raise AuthorError(f"{campaign} has several authors: {names}; name one with --judge")
 
 
-def written(step: Step, campaign: Campaign, author: Rater) -> Iterator[Written]:
+def authored_answers(step: Step, campaign: Campaign, author: Rater) -> Iterator[AuthoredAnswer]:
     """Yield the current answers of an author, in the order of the items."""
-    responses = with_all(
+    responses = with_related(
         Response.objects.filter(
             current=True,
             assignment__item__campaign=campaign,
@@ -140,11 +140,11 @@ def written(step: Step, campaign: Campaign, author: Rater) -> Iterator[Written]:
         )
     ).order_by("assignment__item__position", "assignment__scope", "id")
     for response in responses.iterator(chunk_size=200):
-        yield Written(step, response)
+        yield AuthoredAnswer(step, response)
 
 
-def with_all(responses: QuerySet[Response]) -> QuerySet[Response]:
-    """Load responses with their related rows."""
+def with_related(responses: QuerySet[Response]) -> QuerySet[Response]:
+    """Load the related rows of responses with them."""
     return responses.select_related(
         "assignment__item__campaign__batch",
         "assignment__item__query",
@@ -154,7 +154,7 @@ def with_all(responses: QuerySet[Response]) -> QuerySet[Response]:
     ).prefetch_related("labels__unit", "assignment__judge_calls__run__judge__rater")
 
 
-def unanswered(campaign: Campaign, author: Rater) -> dict[str, int]:
+def count_unanswered(campaign: Campaign, author: Rater) -> dict[str, int]:
     """Count the assignments and items without an answer, by reason."""
     found: dict[str, int] = {}
     rows = Assignment.objects.filter(item__campaign=campaign, rater=author, replicate=0)
@@ -170,15 +170,15 @@ Line = dict[str, Any]
 VERDICTS = tuple(Review.Verdict.values)
 
 
-class ProblemsError(ValueError):
+class InvalidReviewError(ValueError):
     """A review is invalid: what is wrong, how to correct it, and the answer's problems."""
 
-    def __init__(self, wrong: str, mend: str = "mend it", problems: Sequence[str] = ()) -> None:
+    def __init__(self, wrong: str, mend: str = "correct it", problems: Sequence[str] = ()) -> None:
         super().__init__(wrong)
         self.mend, self.problems = mend, tuple(problems)
 
 
-def review_line(each: Written) -> Line:
+def review_line(each: AuthoredAnswer) -> Line:
     """Return an answer as a line for review: its texts, the answer, and its problems."""
     review = each.review
     return {
@@ -189,30 +189,32 @@ def review_line(each: Written) -> Line:
         "author": each.assignment.rater.name,
         "texts": [{"heading": t.heading, "text": t.text} for t in each.spec.texts],
         "units": {name: unit.text for name, unit in each.units.items()},
-        "answer": each.standing,
-        "problems": each.problems(each.standing),
+        "answer": each.final,
+        "problems": each.problems(each.final),
         "verdict": review.verdict if review else None,
         "note": review.note if review else "",
     }
 
 
-def accept_all(campaign: Campaign, found: Iterable[Written], by: Rater) -> Counter[str]:
+def accept_all(campaign: Campaign, found: Iterable[AuthoredAnswer], by: Rater) -> Counter[str]:
     """Accept all answers without a review or a problem. Return the counts by outcome."""
     counts: Counter[str] = Counter()
     with transaction.atomic():
         for each in found:
             if each.review is not None:
                 counts["reviewed before"] += 1
-            elif each.problems(each.own):
+            elif each.problems(each.original):
                 counts["left, with a problem"] += 1
             else:
-                _keep(each, Review.Verdict.ACCEPTED, None, "", by)
+                _store(each, Review.Verdict.ACCEPTED, None, "", by)
                 counts["accepted"] += 1
-        _tell(campaign, counts, by)
+        _record_reviews(campaign, counts, by)
     return counts
 
 
-def take_in(campaign: Campaign, path: Path, found: Iterable[Written], by: Rater) -> Counter[str]:
+def import_reviews(
+    campaign: Campaign, path: Path, found: Iterable[AuthoredAnswer], by: Rater
+) -> Counter[str]:
     """Load a reviewed file, all or nothing. Return the counts by outcome. Raises InputError.
 
     A line without a verdict is skipped. An accepted line whose answer differs from the author's
@@ -224,54 +226,56 @@ def take_in(campaign: Campaign, path: Path, found: Iterable[Written], by: Rater)
         for place, line in _lines(path):
             each = known.get(str(line.get("id")))
             if each is None:
-                raise InputError(place, "its id is of no answer", "export the reviews anew")
-            counts[_take(place, line, each, by)] += 1
-        _tell(campaign, counts, by)
+                raise InputError(place, "has the id of no answer", "export the reviews again")
+            counts[_import_line(place, line, each, by)] += 1
+        _record_reviews(campaign, counts, by)
     return counts
 
 
-def judge_one(
-    each: Written, verdict: str, answer: Units | None, note: str, by: Rater
+def store_review(
+    each: AuthoredAnswer, verdict: str, answer: Units | None, note: str, by: Rater
 ) -> Counter[str]:
-    """Store a review of one answer. Return the count by outcome. Raises ProblemsError.
+    """Store a review of one answer. Return the count by outcome. Raises InvalidReviewError.
 
     An accepted answer that differs from the author's counts as changed.
     """
     with transaction.atomic():
-        counts = Counter({_judged(each, verdict, answer, note, by): 1})
-        _tell(each.assignment.item.campaign, counts, by)
+        counts = Counter({_store_verdict(each, verdict, answer, note, by): 1})
+        _record_reviews(each.assignment.item.campaign, counts, by)
     return counts
 
 
-def _take(place: Place, line: Line, each: Written, by: Rater) -> str:
+def _import_line(place: Place, line: Line, each: AuthoredAnswer, by: Rater) -> str:
     verdict, answer, note = line.get("verdict"), line.get("answer"), line.get("note") or ""
     if verdict is None:
         return "left without a verdict"
     try:
-        return _judged(each, verdict, answer, note, by)
-    except ProblemsError as error:
+        return _store_verdict(each, verdict, answer, note, by)
+    except InvalidReviewError as error:
         raise InputError(place, str(error), error.mend) from error
 
 
-def _judged(each: Written, verdict: object, answer: Any, note: object, by: Rater) -> str:
+def _store_verdict(
+    each: AuthoredAnswer, verdict: object, answer: Any, note: object, by: Rater
+) -> str:
     if verdict not in VERDICTS:
-        raise ProblemsError(f"verdict {str(verdict)[:40]!r} is none of {', '.join(VERDICTS)}")
+        raise InvalidReviewError(f"verdict {str(verdict)[:40]!r} is none of {', '.join(VERDICTS)}")
     if not isinstance(note, str) or "\0" in note:
-        raise ProblemsError("its note is no text")
+        raise InvalidReviewError("the note is not a text")
     if verdict == Review.Verdict.REJECTED:
-        return _keep(each, Review.Verdict.REJECTED, None, note, by)
-    changed = answer != each.own
+        return _store(each, Review.Verdict.REJECTED, None, note, by)
+    changed = answer != each.original
     problems = each.problems(answer or {}, "page" if changed else "judge")
     if problems:
-        told = f"cannot be accepted: {'; '.join(problems)}"
-        raise ProblemsError(told, "mend the answer, or reject it", problems)
+        message = f"cannot be accepted: {'; '.join(problems)}"
+        raise InvalidReviewError(message, "correct the answer, or reject it", problems)
     if changed:
-        return _keep(each, Review.Verdict.CHANGED, answer, note, by)
-    return _keep(each, Review.Verdict.ACCEPTED, None, note, by)
+        return _store(each, Review.Verdict.CHANGED, answer, note, by)
+    return _store(each, Review.Verdict.ACCEPTED, None, note, by)
 
 
-def _keep(
-    each: Written, verdict: Review.Verdict, answer: Units | None, note: str, by: Rater
+def _store(
+    each: AuthoredAnswer, verdict: Review.Verdict, answer: Units | None, note: str, by: Rater
 ) -> str:
     before = each.review
     if before and (before.verdict, before.answer, before.note) == (verdict, answer, note):
@@ -289,17 +293,19 @@ def _keep(
     return verdict.value
 
 
-def _tell(campaign: Campaign, counts: Counter[str], by: Rater) -> None:
-    made = {verdict: counts[verdict] for verdict in VERDICTS}
-    if any(made.values()):
-        record("preparation.reviewed", campaign.pk, campaign, by=by.user_id, **made)
+def _record_reviews(campaign: Campaign, counts: Counter[str], by: Rater) -> None:
+    numbers = {verdict: counts[verdict] for verdict in VERDICTS}
+    if any(numbers.values()):
+        record("preparation.reviewed", campaign.pk, campaign, by=by.user_id, **numbers)
 
 
 def _lines(path: Path) -> Iterator[tuple[Place, Line]]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(Place(str(path)), f"cannot be read ({error})", "give another") from error
+        raise InputError(
+            Place(str(path)), f"cannot be read ({error})", "name another file"
+        ) from error
     for number, row in enumerate(text.split("\n"), start=1):
         if row.strip():
             yield Place(str(path), number), _line(Place(str(path), number), row)
@@ -309,15 +315,15 @@ def _line(place: Place, row: str) -> Line:
     try:
         line = json.loads(row)
     except (ValueError, RecursionError) as error:
-        raise InputError(place, "is no JSON", "mend it, one object a line") from error
+        raise InputError(place, "is not JSON", "correct it; each line is one object") from error
     if not isinstance(line, dict):
-        raise InputError(place, "is no JSON object", "mend it")
+        raise InputError(place, "is not a JSON object", "correct it")
     return line
 
 
 LONGEST_NOTE = 2000
 
 
-def seen_of(each: Written) -> str:
-    """Identify the current review of an answer, so that a later change is noticed."""
+def review_version(each: AuthoredAnswer) -> str:
+    """Return what changes with each review of an answer, to notice a review made meanwhile."""
     return each.review.made_at.isoformat() if each.review else ""

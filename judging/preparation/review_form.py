@@ -67,7 +67,7 @@ class UnitFields:
                 yield f"{point.name}.quote", list(point.quotes)
 
 
-def fields_of(
+def form_fields(
     schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Mapping[str, Any]
 ) -> list[UnitFields]:
     """Return the fields of an answer, with quotes as they are in the texts if they were found."""
@@ -119,17 +119,17 @@ def _words(spec: ItemSpec, rule: PointList, points: Sequence[Mapping[str, Any]])
 
 def _quoted(spec: ItemSpec, where: str, name: str, own: Mapping[str, Any]) -> Point:
     text = _text(spec, where)
-    return Point(name, "", tuple(_as_it_stands(text, own.get(EVIDENCE_KEY) or ())))
+    return Point(name, "", tuple(_quotes_in_text(text, own.get(EVIDENCE_KEY) or ())))
 
 
-def _as_it_stands(text: str, evidence: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _quotes_in_text(text: str, evidence: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for each in evidence:
         found = find_quote(text, each["quote"], each.get("start"))
         whole = all(part.start is not None for part in found)
         yield from (part.quote for part in found) if whole else (each["quote"],)
 
 
-def answer_in(
+def read_answer(
     form: Form,
     schema: Schema,
     spec: ItemSpec,
@@ -146,23 +146,23 @@ def answer_in(
 def _answer(
     form: Form, schema: Schema, spec: ItemSpec, unit: UnitSpec, place: str, own: Mapping[str, Any]
 ) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
     if evidence := schema.evidence(unit.kind):
         quotes = form.getlist(f"{place}.evidence.quote")
-        given[EVIDENCE_KEY] = _evidence(spec, evidence.field, quotes)
+        answer[EVIDENCE_KEY] = _evidence(spec, evidence.field, quotes)
     for variable in schema.variables_of(unit.kind):
-        asked = schema.holds(variable.asked_if, given)
-        given[variable.name] = _of(form, f"{place}.{variable.name}") or None if asked else None
+        asked = schema.holds(variable.asked_if, answer)
+        answer[variable.name] = _value(form, f"{place}.{variable.name}") or None if asked else None
     if written := schema.written(unit.kind):
-        text = _lines(_of(form, f"{place}.written"))
+        text = _unix_lines(_value(form, f"{place}.written"))
         prose = {"text": text, "citations": (own.get(written.name) or {}).get("citations", [])}
-        given[written.name] = prose if schema.holds(written.asked_if, given) else None
+        answer[written.name] = prose if schema.holds(written.asked_if, answer) else None
     if listed := schema.listed(unit.kind):
         points = list(_points_in(form, spec, listed, place))
-        given[listed.name] = points if schema.holds(listed.asked_if, given) else None
+        answer[listed.name] = points if schema.holds(listed.asked_if, answer) else None
     if matching := schema.matching(unit.kind):
-        given[matching.matches] = _numbers(_of(form, f"{place}.matches"))
-    return given
+        answer[matching.matches] = _numbers(_value(form, f"{place}.matches"))
+    return answer
 
 
 def _points_in(form: Form, spec: ItemSpec, rule: PointList, place: str) -> Iterator[dict[str, Any]]:
@@ -170,16 +170,16 @@ def _points_in(form: Form, spec: ItemSpec, rule: PointList, place: str) -> Itera
     while (name := f"{place}.point.{number}") in form:
         number += 1
         quotes = form.getlist(f"{name}.quote") if rule.quoted else []
-        for text in _texts_in(_of(form, name), spec, rule):
+        for text in _texts_in(_value(form, name), spec, rule):
             yield {"text": text, EVIDENCE_KEY: _evidence(spec, rule.field, quotes)}
 
 
-def _texts_in(given: str, spec: ItemSpec, rule: PointList) -> list[str]:
+def _texts_in(field: str, spec: ItemSpec, rule: PointList) -> list[str]:
     """Return the point in a field, or the verbatim points separated by empty lines."""
     if not rule.verbatim:
-        return [text] if (text := _lines(given).strip()) else []
-    text, words = _text(spec, rule.field), given.strip()
-    several = [words] if _found(text, words) in text else _EMPTY_LINES.split(_lines(words))
+        return [text] if (text := _unix_lines(field).strip()) else []
+    text, words = _text(spec, rule.field), field.strip()
+    several = [words] if _found(text, words) in text else _EMPTY_LINES.split(_unix_lines(words))
     return [_found(text, part) for each in several if (part := each.strip())]
 
 
@@ -194,15 +194,15 @@ def _text(spec: ItemSpec, where: str) -> str:
 
 def _found(text: str, quote: str) -> str:
     """Return a quote with the line ends of its text, since browsers send CRLF for all."""
-    forms = (quote, _lines(quote), quote.replace("\r\n", "\r"))
-    return next((each for each in forms if each in text), _lines(quote))
+    forms = (quote, _unix_lines(quote), quote.replace("\r\n", "\r"))
+    return next((each for each in forms if each in text), _unix_lines(quote))
 
 
-def _of(form: Form, name: str) -> str:
+def _value(form: Form, name: str) -> str:
     return str(form.get(name) or "")
 
 
-def _lines(text: str) -> str:
+def _unix_lines(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
@@ -222,11 +222,13 @@ def marked_texts(
     answer: Mapping[str, Any],
 ) -> list[tuple[Text, Pieces]]:
     """Split each text into pieces, with True for those covered by a quote or verbatim point."""
-    told = [(unit, answer.get(name) or {}) for name, unit in units.items()]
+    answers = [(unit, answer.get(name) or {}) for name, unit in units.items()]
     return [
         (
             text,
-            pieces(text.text, (f for u, own in told for f in _quotes_found(schema, text, u, own))),
+            pieces(
+                text.text, (f for u, own in answers for f in _quotes_found(schema, text, u, own))
+            ),
         )
         for text in texts
     ]
@@ -254,12 +256,12 @@ def _quotes(schema: Schema, field: str, unit: UnitSpec, own: Mapping[str, Any]) 
 def pieces(text: str, found: Iterable[QuoteLocation]) -> Pieces:
     """Split a text where its quotes begin and end. Overlapping quotes form one piece."""
     spans = sorted((f.start, f.end) for f in found if f.start is not None and f.end is not None)
-    made, at = Pieces(), 0
+    parts, at = Pieces(), 0
     for start, end in spans:
         if end <= at:
             continue
         if start > at:
-            made.append((text[at:start], False))
-        made.append((text[max(start, at) : end], True))
+            parts.append((text[at:start], False))
+        parts.append((text[max(start, at) : end], True))
         at = end
-    return [*made, (text[at:], False)] if at < len(text) else made
+    return [*parts, (text[at:], False)] if at < len(text) else parts

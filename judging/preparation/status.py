@@ -18,10 +18,10 @@ from annotation.preparation.base import Step
 from annotation.registry import STEPS
 from datasets.models import Batch
 from judging.models import JudgeRun, Review
-from judging.preparation.review import unanswered
+from judging.preparation.review import count_unanswered
 
 
-def name_of(batch: Batch, step: Step) -> str:
+def campaign_name(batch: Batch, step: Step) -> str:
     return f"{batch.name}: {step.name}"
 
 
@@ -35,16 +35,16 @@ def campaign_for(batch: Batch, step: Step, by: User | None = None) -> Campaign:
         raise DesignError(f"step {step.name} asks nobody; build the batch with build_batch")
     with transaction.atomic():
         design = design_of(1, 1.0, 1.0, step.options)
-        made = create_campaign(name_of(batch, step), step.protocol, batch, design)
-        if not made.unchanged:
-            _only_for_judges(made.campaign)
+        created = create_campaign(campaign_name(batch, step), step.protocol, batch, design)
+        if not created.unchanged:
+            _close_to_annotators(created.campaign)
             if by is not None and by.role == User.Role.RESEARCHER:
-                add_member(made.campaign, by, Membership.Role.RESEARCHER, by)
-    return made.campaign
+                add_member(created.campaign, by, Membership.Role.RESEARCHER, by)
+    return created.campaign
 
 
-def _only_for_judges(campaign: Campaign) -> None:
-    """Close the campaign to annotators, since it would appear among their work."""
+def _close_to_annotators(campaign: Campaign) -> None:
+    """Keep the campaign off the annotators' list of work."""
     campaign.pool, campaign.is_open = Campaign.Pool.NAMED, False
     campaign.save(update_fields=["pool", "is_open"])
 
@@ -53,8 +53,8 @@ WAITING = "waiting"
 
 
 @dataclass(frozen=True)
-class Author:
-    """One author's work: answers by verdict, `waiting` without one, and missing answers."""
+class AuthorStatus:
+    """How far one author is: the answers by verdict (`waiting` without one), the missing ones."""
 
     rater: Rater
     verdicts: dict[str, int]
@@ -76,44 +76,50 @@ class Author:
 
 
 @dataclass(frozen=True)
-class Work:
-    """One step over one batch. It has no campaign before it starts, or if that is `hidden`."""
+class StepStatus:
+    """How far one step of a batch is. `campaign` is None before it exists, or if it is `hidden`."""
 
     step: Step
     campaign: Campaign | None
     hidden: bool
-    authors: list[Author]
+    authors: list[AuthorStatus]
 
 
-def works_on(batch: Batch, user: User, steps: Iterable[Step] = STEPS.values()) -> list[Work]:
-    """Return all steps over a batch, or the given ones, with campaigns that the user may read."""
+def step_statuses(
+    batch: Batch, user: User, steps: Iterable[Step] = STEPS.values()
+) -> list[StepStatus]:
+    """Return the status of these steps over a batch, as far as the user may read it."""
     steps = list(steps)
-    names = [name_of(batch, step) for step in steps if step.protocol]
+    names = [campaign_name(batch, step) for step in steps if step.protocol]
     found = {c.name: c for c in Campaign.objects.filter(batch=batch, name__in=names)}
-    mine = set(
+    may_read = set(
         readable(user).filter(pk__in=[c.pk for c in found.values()]).values_list("pk", flat=True)
     )
-    return [_work(batch, step, found.get(name_of(batch, step)), mine) for step in steps]
+    return [
+        _step_status(batch, step, found.get(campaign_name(batch, step)), may_read) for step in steps
+    ]
 
 
-def _work(batch: Batch, step: Step, campaign: Campaign | None, mine: set[int]) -> Work:
-    if campaign is None or campaign.pk not in mine:
-        return Work(step, None, campaign is not None, [])
-    return Work(step, campaign, False, authors_of(campaign))
+def _step_status(
+    batch: Batch, step: Step, campaign: Campaign | None, may_read: set[int]
+) -> StepStatus:
+    if campaign is None or campaign.pk not in may_read:
+        return StepStatus(step, None, campaign is not None, [])
+    return StepStatus(step, campaign, False, author_statuses(campaign))
 
 
-def authors_of(campaign: Campaign) -> list[Author]:
+def author_statuses(campaign: Campaign) -> list[AuthorStatus]:
     raters = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
-    return [_author(campaign, rater) for rater in raters.order_by("name")]
+    return [_author_status(campaign, rater) for rater in raters.order_by("name")]
 
 
-def _author(campaign: Campaign, rater: Rater) -> Author:
+def _author_status(campaign: Campaign, rater: Rater) -> AuthorStatus:
     counted = answers(campaign, rater).order_by().values("review__verdict").annotate(n=Count("pk"))
     by_verdict = dict(counted.values_list("review__verdict", "n"))
     found = Counter({verdict or WAITING: n for verdict, n in by_verdict.items()})
     verdicts = {name: found[name] for name in (*Review.Verdict.values, WAITING)}
     runs = JudgeRun.objects.filter(campaign=campaign, judge__rater=rater).order_by("-pk")
-    return Author(rater, verdicts, unanswered(campaign, rater), list(runs))
+    return AuthorStatus(rater, verdicts, count_unanswered(campaign, rater), list(runs))
 
 
 def answers(campaign: Campaign, rater: Rater) -> QuerySet[Response]:
@@ -138,7 +144,7 @@ class Queue:
     next_waiting: uuid.UUID | None
 
 
-def queue_of(campaign: Campaign, rater: Rater, uid: uuid.UUID | None = None) -> Queue:
+def get_queue(campaign: Campaign, rater: Rater, uid: uuid.UUID | None = None) -> Queue:
     """Return the queue at an answer, or at the beginning without one."""
     rows = list(answers(campaign, rater).values_list("assignment__uid", "review__verdict"))
     uids = [each for each, _ in rows]

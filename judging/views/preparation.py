@@ -22,20 +22,27 @@ from annotation.presentation import schema
 from datasets.access import READERS, role_required
 from datasets.models import Batch
 from datasets.rows import InputError
-from judging.access import blind_page, step_called, step_campaign, written_by
+from judging.access import blind_page, find_authored_answer, step_called, step_campaign
 from judging.models import Judge, Review
-from judging.preparation.build import MOST_QUERIES, accepted, build
+from judging.preparation.build import MOST_QUERIES, accepted_results, build
 from judging.preparation.review import (
     LONGEST_NOTE,
-    ProblemsError,
-    Written,
+    AuthoredAnswer,
+    InvalidReviewError,
     accept_all,
-    judge_one,
-    seen_of,
-    written,
+    authored_answers,
+    review_version,
+    store_review,
 )
-from judging.preparation.review_form import answer_in, fields_of, marked_texts
-from judging.preparation.status import Author, authors_of, campaign_for, name_of, queue_of, works_on
+from judging.preparation.review_form import form_fields, marked_texts, read_answer
+from judging.preparation.status import (
+    AuthorStatus,
+    author_statuses,
+    campaign_for,
+    campaign_name,
+    get_queue,
+    step_statuses,
+)
 from judging.prompts.repair import Units
 
 HIDDEN = (
@@ -62,7 +69,7 @@ def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     judge = Judge.objects.filter(pk=int(given)).first() if _is_key(given) else None
     if judge is None:
         return _page(request, batch, NO_JUDGE, 422)
-    there = Campaign.objects.filter(name=name_of(batch, chosen))
+    there = Campaign.objects.filter(name=campaign_name(batch, chosen))
     if there.exists() and not readable(get_account(request)).filter(pk__in=there).exists():
         return _page(request, batch, HIDDEN, 403)
     try:
@@ -83,8 +90,8 @@ def accept(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     author = _author(request, campaign)
     if blind := blind_page(request, campaign):
         return blind
-    accept_all(campaign, written(chosen, campaign, author), rater_of(get_account(request)))
-    left = queue_of(campaign, author).next_waiting
+    accept_all(campaign, authored_answers(chosen, campaign, author), rater_of(get_account(request)))
+    left = get_queue(campaign, author).next_waiting
     return redirect("review", left) if left else redirect("preparation", pk)
 
 
@@ -92,11 +99,11 @@ def _page(request: HttpRequest, batch: Batch, wrong: str = "", status: int = 200
     rows = [
         {
             "work": work,
-            "authors": [(a, queue_of(work.campaign, a.rater)) for a in work.authors]
+            "authors": [(a, get_queue(work.campaign, a.rater)) for a in work.authors]
             if work.campaign
             else [],
         }
-        for work in works_on(batch, get_account(request))
+        for work in step_statuses(batch, get_account(request))
     ]
     judges = Judge.objects.filter(base=None).select_related("rater").order_by("rater__name")
     context = {"batch": batch, "rows": rows, "judges": judges, "wrong": wrong}
@@ -127,14 +134,14 @@ LONG_NOTE = f"The note is longer than {LONGEST_NOTE} characters; shorten it."
 @role_required(*READERS)
 def review(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Review one answer. A verdict leads to the next waiting answer, or back to the overview."""
-    each = written_by(get_account(request), uid)
+    each = find_authored_answer(get_account(request), uid)
     campaign = each.assignment.item.campaign
     if blind := blind_page(request, campaign):
         return blind
     if request.method != "POST":
-        return _review_page(request, each, each.standing)
-    if request.POST.get("seen", "") != seen_of(each):
-        return _review_page(request, each, each.standing, [MEANWHILE], status=409)
+        return _review_page(request, each, each.final)
+    if request.POST.get("seen", "") != review_version(each):
+        return _review_page(request, each, each.final, [MEANWHILE], status=409)
     given = _given(request, each)
     verdict, note = request.POST.get("verdict", ""), request.POST.get("note", "").strip()
     if verdict not in (Review.Verdict.ACCEPTED, Review.Verdict.REJECTED):
@@ -142,38 +149,38 @@ def review(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     if len(note) > LONGEST_NOTE:
         return _review_page(request, each, given, [LONG_NOTE], note, 422)
     try:
-        judge_one(each, verdict, given, note, rater_of(get_account(request)))
-    except ProblemsError as error:
+        store_review(each, verdict, given, note, rater_of(get_account(request)))
+    except InvalidReviewError as error:
         return _review_page(request, each, given, list(error.problems) or [str(error)], note, 422)
-    after = queue_of(campaign, each.assignment.rater, uid).next_waiting
+    after = get_queue(campaign, each.assignment.rater, uid).next_waiting
     return redirect("review", after) if after else redirect("preparation", campaign.batch_id)
 
 
-def _given(request: HttpRequest, each: Written) -> Units:
+def _given(request: HttpRequest, each: AuthoredAnswer) -> Units:
     """Read the answer from the form, or return the stored one if the form is unchanged.
 
     A form cannot return every answer exactly, such as a quote in the model's own spelling.
     """
     asked = schema(each.assignment.item.campaign)
-    given = answer_in(request.POST, asked, each.spec, each.units, each.own)
-    for known in (each.own, each.standing):
+    given = read_answer(request.POST, asked, each.spec, each.units, each.original)
+    for known in (each.original, each.final):
         if given == _as_sent(each, known):
             return known
     return given
 
 
-def _as_sent(each: Written, answer: Units) -> Units:
+def _as_sent(each: AuthoredAnswer, answer: Units) -> Units:
     asked = schema(each.assignment.item.campaign)
     form = MultiValueDict[str, str]()
-    for unit in fields_of(asked, each.spec, each.units, answer):
+    for unit in form_fields(asked, each.spec, each.units, answer):
         for name, values in unit.sent():
             form.setlist(name, values)
-    return answer_in(form, asked, each.spec, each.units, each.own)
+    return read_answer(form, asked, each.spec, each.units, each.original)
 
 
 def _review_page(
     request: HttpRequest,
-    each: Written,
+    each: AuthoredAnswer,
     answer: Units,
     wrong: list[str] | None = None,
     note: str | None = None,
@@ -186,13 +193,13 @@ def _review_page(
         "batch": campaign.batch,
         "query": each.assignment.item.query,
         "texts": marked_texts(asked, each.spec.texts, each.units, answer),
-        "units": fields_of(asked, each.spec, each.units, answer),
+        "units": form_fields(asked, each.spec, each.units, answer),
         "problems": [] if wrong else each.problems(answer),
         "wrong": wrong,
-        "queue": queue_of(campaign, each.assignment.rater, each.assignment.uid),
+        "queue": get_queue(campaign, each.assignment.rater, each.assignment.uid),
         "verdict": WORDS[Review.Verdict(made.verdict)] if made else None,
         "note": note if note is not None else (made.note if made else ""),
-        "seen": seen_of(each),
+        "seen": review_version(each),
         "longest": LONGEST_NOTE,
     }
     return render(request, "preparation/review.html", context, status=status)
@@ -212,7 +219,7 @@ class BuildForm(forms.Form):
         help_text="Even where answers are missing or wait for their review.",
     )
 
-    def __init__(self, *args: Any, step: Step, authors: list[Author], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, step: Step, authors: list[AuthorStatus], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.step = step
         if step.protocol:
@@ -241,7 +248,7 @@ def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     campaign = step_campaign(request, batch, chosen) if chosen.protocol else None
     if campaign and (blind := blind_page(request, campaign)):
         return blind
-    authors = authors_of(campaign) if campaign else []
+    authors = author_statuses(campaign) if campaign else []
     posted = request.method == "POST"
     initial = {"name": f"{batch.name}, {chosen.name}"[:200]}
     form = BuildForm(
@@ -263,20 +270,20 @@ def _made(batch: Batch, campaign: Campaign | None, form: BuildForm) -> Batch:
     results = {}
     if campaign is not None:
         told = form.cleaned_data
-        results = accepted(form.step, campaign, told["author"], told["partial"])
+        results = accepted_results(form.step, campaign, told["author"], told["partial"])
     build(form.step, batch, results, form.numbers(), form.cleaned_data["name"])
     return Batch.objects.get(name=form.cleaned_data["name"])
 
 
 def _refused(
-    request: HttpRequest, batch: Batch, form: BuildForm, authors: list[Author], told: str
+    request: HttpRequest, batch: Batch, form: BuildForm, authors: list[AuthorStatus], told: str
 ) -> HttpResponse:
     form.add_error(None, told)
     return _build_page(request, batch, form, authors, 409)
 
 
 def _build_page(
-    request: HttpRequest, batch: Batch, form: BuildForm, authors: list[Author], status: int
+    request: HttpRequest, batch: Batch, form: BuildForm, authors: list[AuthorStatus], status: int
 ) -> HttpResponse:
     context = {"batch": batch, "step": form.step, "form": form, "authors": authors}
     return render(request, "preparation/build.html", context, status=status)

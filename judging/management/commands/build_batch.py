@@ -14,12 +14,12 @@ from annotation.registry import STEPS
 from datasets.console import Command as BaseCommand
 from judging.management.base import batch_called, work_called
 from judging.preparation.build import (
-    Built,
+    BuildCounts,
     NothingLeftError,
     UnreviewedError,
-    accepted,
+    accepted_results,
     build,
-    numbers_of,
+    read_thresholds,
 )
 
 
@@ -43,11 +43,11 @@ class Command(BaseCommand):
     def run(self, **options: Any) -> None:
         step, batch = STEPS[options["step"]], batch_called(options["batch"])
         try:
-            numbers = numbers_of(step, read_numbers(options["set"]))
+            numbers = read_thresholds(step, read_numbers(options["set"]))
             results = {}
             if step.protocol:
                 work = work_called(step, batch, options["judge"])
-                results = accepted(step, *work, options["partial"])
+                results = accepted_results(step, *work, options["partial"])
         except (UnreviewedError, ValueError) as error:
             raise CommandError(f"Step {step.name}: {error}.") from error
         try:
@@ -58,7 +58,7 @@ class Command(BaseCommand):
             raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
         self.tell(step, options["name"], built, unchanged)
 
-    def tell(self, step: Step, name: str, built: Built, unchanged: bool) -> None:
+    def tell(self, step: Step, name: str, built: BuildCounts, unchanged: bool) -> None:
         what = "Nothing to do: it is there already" if unchanged else "Made"
         self.say(f"{what}: batch {name!r} with {built.queries} queries, by {step.name}.")
         if built.left_out:

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from annotation.registry import STEPS
 from datasets.console import Command as BaseCommand
 from judging.management.base import batch_called, reviewer_called, work_called
-from judging.preparation.review import accept_all, review_line, take_in, written
+from judging.preparation.review import accept_all, authored_answers, import_reviews, review_line
 
 
 class Command(BaseCommand):
@@ -37,7 +37,7 @@ class Command(BaseCommand):
     def run(self, **options: Any) -> None:
         step, batch = STEPS[options["step"]], batch_called(options["batch"])
         campaign, author = work_called(step, batch, options["judge"])
-        found = list(written(step, campaign, author))
+        found = list(authored_answers(step, campaign, author))
         if path := options["export"]:
             lines = (json.dumps(review_line(each), ensure_ascii=False) + "\n" for each in found)
             path.write_text("".join(lines), "utf-8")
@@ -47,7 +47,9 @@ class Command(BaseCommand):
             raise CommandError("Nobody is named who reviews; give --by NAME.")
         by = reviewer_called(options["by"])
         path = options["import"]
-        counts = take_in(campaign, path, found, by) if path else accept_all(campaign, found, by)
+        counts = (
+            import_reviews(campaign, path, found, by) if path else accept_all(campaign, found, by)
+        )
         self.tell(counts)
 
     def tell(self, counts: Counter[str]) -> None:

@@ -236,7 +236,7 @@ class TestReviews:
     @pytest.mark.parametrize(
         ("mend", "message"),
         [
-            ({"id": "x"}, r"line 2: its id is of no answer; export the reviews anew"),
+            ({"id": "x"}, r"line 2: has the id of no answer; export the reviews again"),
             ({"verdict": "fine"}, r"line 2: verdict 'fine' is none of accepted, changed, rejected"),
             ({"answer": {}}, r"line 2: cannot be accepted: .*has no answer"),
             ({"answer": "t"}, r"line 2: cannot be accepted"),
@@ -306,13 +306,13 @@ class TestABatch:
     def test_of_two_authors_one_is_named(self, tmp_path: Path) -> None:
         extracted(tmp_path)
         prepare("key-points", "documents", author("other"), WROTE)
-        with pytest.raises(CommandError, match=r"Several wrote for .*: author, other; name one"):
+        with pytest.raises(CommandError, match=r"has several authors: author, other; name one"):
             build("--name", "points", "--partial")
         build("--name", "points", "--partial", "--judge", "other")
 
     def test_an_unknown_threshold_is_refused(self, tmp_path: Path) -> None:
         load(tmp_path, TOPIC)
-        with pytest.raises(CommandError, match="sentences has no threshold 'eta', but none"):
+        with pytest.raises(CommandError, match="sentences has no threshold 'eta'; it has none"):
             build("--name", "n", "--set", "eta=3", step="sentences")
         with pytest.raises(CommandError, match="threshold 'eta=nan' is not K=V with V a number"):
             build("--name", "n", "--set", "eta=nan", step="ratings")
