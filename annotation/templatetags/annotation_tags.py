@@ -11,6 +11,7 @@ from django.template import Context
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation.campaigns.rendering import format_date
 from annotation.item_context import Row
 from annotation.models import Campaign
 from annotation.presentation import schema
@@ -59,6 +60,11 @@ def duration_of_hours(hours: float) -> str:
 @register.filter
 def relative_change(change: float | None) -> str:
     return format_change(change)
+
+
+@register.filter
+def long_date(written: str) -> str:
+    return format_date(written)
 
 
 @register.filter

@@ -240,11 +240,12 @@ class CampaignForm(SettingsForm):
         help_text="Agreement needs at least two.",
     )
     overlap = forms.FloatField(
-        label="Share of items with all these people",
+        label="Overlap",
         initial=1,
         min_value=0,
         max_value=1,
-        help_text="Other items get one person. 0.1 measures agreement cheaply.",
+        help_text="Share of items that get all these people. The other items get one person. "
+        "0.1 measures agreement cheaply.",
     )
     human_share = forms.FloatField(
         label="Share of queries for people",

@@ -21,9 +21,10 @@ READ, LABEL, MANAGE, JUDGE, PEOPLE = "read", "label", "manage", "judge", "people
 SCOPES: Mapping[str, str] = {
     READ: "read batches, campaigns, items, labels, reports and exports",
     LABEL: "take one's own items and answer them",
-    MANAGE: "send and prepare batches, make and change campaigns, load labels, freeze reports",
+    MANAGE: "upload and prepare batches, create and change campaigns, import labels, "
+    "create snapshots",
     JUDGE: "define judges, try them, and start and stop their runs",
-    PEOPLE: "read and change accounts, invitations and who takes part",
+    PEOPLE: "read and change accounts, invitations and members of campaigns",
 }
 ANY = tuple(SCOPES)
 LEAST: Mapping[str, tuple[str, ...]] = {

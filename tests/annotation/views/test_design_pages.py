@@ -158,7 +158,7 @@ class TestNew:
 class TestPage:
     def test_it_shows_design_and_draw(self, rita: Client, study: Study) -> None:
         told = html(rita, at(study))
-        assert "1 of 1 queries are sampled for people, who are asked 6 of 6 units" in told
+        assert "1 of 1 queries are sampled for people, who are asked 6 of 6 questions" in told
         assert "The batch&#x27;s order" in told
 
     def test_the_draw_is_there_to_download(self, rita: Client, study: Study) -> None:

@@ -41,7 +41,7 @@ def test_each_sentence_is_a_tick_and_a_passage_without_sentences_is_one(study: S
 
 def test_passages_say_source_date_and_age(study: Study) -> None:
     html = shown(study, study.assignment(study.ada))
-    for fact in ("web", "2024-04-30", "3 days", "private"):
+    for fact in ("web", "30 April 2024", "3 days", "private"):
         assert f"</i> {fact}</span>" in html
 
 
