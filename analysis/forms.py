@@ -70,7 +70,7 @@ class ReportForm(OptionsForm):
         for name in self.address:
             if name not in self.fields:
                 known = ", ".join(self.fields)
-                self.add_error(None, f"There is no choice {name!r}; there are {known}.")
+                self.add_error(None, f"There is no option {name!r}; there are {known}.")
         if not self.errors:
             self._check(data)
         return data

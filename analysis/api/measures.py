@@ -53,16 +53,18 @@ class MeasuresSerializer(serializers.Serializer[Any]):
     seed = serializers.IntegerField()
     resamples = serializers.IntegerField()
     preset = serializers.CharField()
-    options = serializers.DictField(help_text="by name the value and the default's reason")
+    options = serializers.DictField(help_text="by name: the value, and the reason for the default")
     passages = serializers.CharField(allow_null=True)
     points = serializers.CharField(allow_null=True)
-    strata = serializers.DictField(help_text="by name where slices by labels come from")
+    strata = serializers.DictField(
+        help_text="by name: the campaign that slices by labels come from"
+    )
     queries = serializers.IntegerField()
     evaluation_queries = serializers.IntegerField()
     raters = serializers.ListField(child=serializers.DictField())
-    leaderboard = serializers.DictField(help_text="systems by measures, a board an evaluator")
+    leaderboard = serializers.DictField(help_text="systems by measures, a ranking per evaluator")
     measures = serializers.DictField(
-        child=serializers.DictField(), help_text="by name what it is, and what each rater gives"
+        child=serializers.DictField(), help_text="by name: its definition, and values by each rater"
     )
     thresholds = serializers.DictField()
     metrics = serializers.DictField()
@@ -81,10 +83,10 @@ class CampaignMeasures(Resource):
 
     @described(
         "Read the papers' measures of a campaign",
-        "What CRUX, Long2RAG, GaRAGe and CLAPnq report, of each system by people, by each judge "
-        "and by both together, with leaderboards: the same object as `measures --campaign`. Every "
-        "estimate is `{value, low, high, n, method}` with a 95 % interval, or a null `value` with "
-        "a `reason`. The parameters are the choices in the address of the page.",
+        "The measures of CRUX, Long2RAG, GaRAGe and CLAPnq for each system, by people, by each "
+        "judge and by both together, with system rankings: the same object as `measures "
+        "--campaign`. Every estimate is `{value, low, high, n, method}` with a 95 % interval, or a "
+        "null `value` with a `reason`. The parameters are the options in the address of the page.",
         {200: MeasuresSerializer},
         tag="studies",
         example={
@@ -118,21 +120,21 @@ class CampaignMeasures(Resource):
         user = get_account(request)
         campaign = readable_campaign(request, pk)
         check_blind(user, campaign)
-        asked = _asked(user, campaign, self.parameters)
+        options = _options(user, campaign, self.parameters)
         try:
             shown = Shown(**values_of(SHOWN, self.parameters))
-            found = select_shown(computed_measures(campaign, asked), shown)
+            report = select_shown(computed_measures(campaign, options), shown)
         except ValueError as error:
             raise serializers.ValidationError({"measure": str(error)}) from error
         record_export(request, pk, "measures", "json")
-        return Response(found)
+        return Response(report)
 
 
-def _asked(user: User, campaign: Campaign, chosen: Mapping[str, Any]) -> ResolvedOptions:
-    """Raises ValidationError for an option, and for campaigns that are not offered."""
-    given = MeasuresOptions(**values_of(CHOSEN, chosen))
+def _options(user: User, campaign: Campaign, parameters: Mapping[str, Any]) -> ResolvedOptions:
+    """Return the options. Raises ValidationError if one is invalid or names another campaign."""
+    options = MeasuresOptions(**values_of(CHOSEN, parameters))
     try:
-        return resolve_options(user, campaign, given, read_pairs(given.option))
+        return resolve_options(user, campaign, options, read_pairs(options.option))
     except MeasuresOptionError as error:
         raise serializers.ValidationError({error.name: str(error)}) from error
     except ValueError as error:

@@ -48,30 +48,30 @@ A_RATER: dict[str, Any] = {
 
 
 class AgreementSerializer(serializers.Serializer[Any]):
-    units = serializers.IntegerField(help_text="that the person and somebody else labelled")
-    percent = serializers.DictField(help_text="estimate: the share of the others' equal labels")
-    kappa = serializers.DictField(help_text="estimate: Cohen's, over pairs with each other person")
-    others = serializers.DictField(help_text="estimate: the same of the others with each other")
+    units = serializers.IntegerField(help_text="units that the person and others labelled")
+    percent = serializers.DictField(help_text="estimate: the share of equal labels from others")
+    kappa = serializers.DictField(help_text="estimate: Cohen's kappa, mean over the other people")
+    others = serializers.DictField(help_text="estimate: the kappa of the others with each other")
 
 
 class FlagSerializer(serializers.Serializer[Any]):
     code = serializers.ChoiceField(tuple(TITLES))
     variable = serializers.CharField(allow_null=True)
-    text = serializers.CharField(help_text="the evidence in words; a hint is no verdict")
-    labels = serializers.URLField(help_text="the page with these very labels")
+    text = serializers.CharField(help_text="the evidence; a flag is not a verdict")
+    labels = serializers.URLField(help_text="the page with the labels that the flag is about")
 
 
 class RaterQualitySerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
-    name = serializers.CharField(help_text="the pseudonym, as exports have it")
-    excluded = serializers.CharField(allow_null=True, help_text="why the person is left out")
+    name = serializers.CharField(help_text="the pseudonym, as in exports")
+    excluded = serializers.CharField(allow_null=True, help_text="why the person is excluded")
     agreement = serializers.DictField(child=AgreementSerializer(), help_text="by variable")
     hints = FlagSerializer(many=True)
 
 
 class QualitySerializer(serializers.Serializer[Any]):
-    labels = serializers.IntegerField(help_text="of people, that were looked at")
-    is_part = serializers.BooleanField(help_text="there are more; these are the newest")
+    labels = serializers.IntegerField(help_text="the number of people's labels examined")
+    is_part = serializers.BooleanField(help_text="whether only the newest labels were examined")
     people = RaterQualitySerializer(many=True)
 
 
@@ -82,10 +82,10 @@ class CampaignQuality(Resource):
         return [*super().get_throttles(), PerReport()]
 
     @described(
-        "Read what stands out in people's work",
-        "How each person agrees with the others, by variable, and hints with their evidence: none "
-        "of them is a verdict. Estimates are `{value, low, high, n, method}`, or a null `value` "
-        "with a `reason`. Of many labels the newest are looked at; the report is of all.",
+        "Read the quality flags on people's work",
+        "How each person agrees with the others, by variable, and flags with their evidence, which "
+        "are not verdicts. Estimates are `{value, low, high, n, method}`, or a null `value` with a "
+        "`reason`. Of very many labels only the newest are examined.",
         {200: QualitySerializer},
         tag="studies",
         example={"labels": 522, "is_part": False, "people": [A_RATER]},

@@ -71,16 +71,16 @@ class ReportSerializer(serializers.Serializer[Any]):
     version = serializers.CharField()
     seed = serializers.IntegerField()
     resamples = serializers.IntegerField()
-    choices = serializers.DictField(help_text="epsilon, and what of the labels was taken")
-    inputs = serializers.DictField(help_text="how many labels there are, and their digest")
+    choices = serializers.DictField(help_text="the options, such as epsilon and the labels counted")
+    inputs = serializers.DictField(help_text="the number of labels, and their digest")
     queries = serializers.IntegerField()
     assisted_labels = serializers.IntegerField()
     assisted = serializers.DictField(
-        help_text="how labels made with a judge's verdict in view stand to it"
+        help_text="labels from people who saw a judge's label, compared with it"
     )
     raters = RaterSerializer(many=True)
     warnings = serializers.ListField(
-        child=serializers.DictField(), help_text="what to know before a number is believed"
+        child=serializers.DictField(), help_text="reasons to read numbers with care"
     )
     variables = serializers.DictField(
         child=serializers.DictField(),
@@ -101,10 +101,10 @@ class CampaignReport(Resource):
 
     @described(
         "Read the report of a campaign",
-        "Agreement among people, judges against people, and the scores of systems: the same object "
-        "as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a 95 % "
-        "interval, or a null `value` with a `reason`. It is computed anew for each request. The "
-        "parameters are the choices in the address of the report's page.",
+        "Agreement among people, judges compared with people, and scores of systems: the same "
+        "object as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a "
+        "95 % interval, or a null `value` with a `reason`. Each request computes the report again. "
+        "The parameters are the options in the address of the report's page.",
         {200: ReportSerializer},
         tag="studies",
         example={
@@ -149,26 +149,26 @@ class CampaignReport(Resource):
     def get(self, request: Request, pk: int) -> Response:
         campaign = readable_campaign(request, pk)
         check_blind(get_account(request), campaign)
-        choices = _choices(self.parameters)
-        offered_check(campaign, choices)
-        found = campaign_report(campaign, choices)
+        options = _options(self.parameters)
+        check_available(campaign, options)
+        report = campaign_report(campaign, options)
         record_export(request, pk, "report", "json")
-        return Response(found)
+        return Response(report)
 
 
-def offered_check(campaign: Campaign, choices: ReportOptions) -> None:
-    """Raises ValidationError where something is chosen that the campaign does not have."""
+def check_available(campaign: Campaign, options: ReportOptions) -> None:
+    """Raise ValidationError if an option names something that the campaign does not have."""
     try:
-        available_options(campaign, campaign_strata(campaign)).check(choices)
+        available_options(campaign, campaign_strata(campaign)).check(options)
     except UnknownOptionError as error:
         raise serializers.ValidationError(dict(error.problems)) from error
 
 
-def _choices(chosen: Mapping[str, Any]) -> ReportOptions:
-    return ReportOptions.of_values(values_of(OPTIONS, chosen))
+def _options(parameters: Mapping[str, Any]) -> ReportOptions:
+    return ReportOptions.of_values(values_of(OPTIONS, parameters))
 
 
-CHANGED = "labels came since you read this report; read it again, and freeze that"
+CHANGED = "the labels have changed since you read this report; read it again before the snapshot"
 KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)
 A_FROZEN: dict[str, Any] = {
     "key": "9b74c9897bac770f",
@@ -184,16 +184,16 @@ A_FROZEN: dict[str, Any] = {
 
 class FrozenParameters(PageParameters):
     campaign = serializers.IntegerField(
-        required=False, min_value=1, max_value=LARGEST, help_text="only those of this campaign"
+        required=False, min_value=1, max_value=LARGEST, help_text="only snapshots of this campaign"
     )
 
 
 class FrozenSerializer(serializers.Serializer[FrozenReport]):
-    key = serializers.CharField(help_text="the beginning of `sha256`; the address holds it")
+    key = serializers.CharField(help_text="the beginning of `sha256`, used in the address")
     campaign = serializers.IntegerField(source="campaign_id")
-    sha256 = serializers.CharField(help_text="of the report's JSON as it is downloaded")
+    sha256 = serializers.CharField(help_text="the digest of the report's JSON as downloaded")
     inputs = serializers.CharField(source="inputs_sha256", help_text="the digest of the labels")
-    choices = serializers.CharField(help_text="as in the address of the report's page")
+    choices = serializers.CharField(help_text="the options, as in the address of the report's page")
     version = serializers.CharField()
     by = serializers.CharField(source="by_name")
     created_at = serializers.DateTimeField()
@@ -202,12 +202,12 @@ class FrozenSerializer(serializers.Serializer[FrozenReport]):
 class NewFrozenSerializer(ReportParameters):
     campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
     inputs = serializers.RegexField(
-        r"^[0-9a-f]{64}\Z", help_text="`inputs.sha256` of the report that one has read"
+        r"^[0-9a-f]{64}\Z", help_text="`inputs.sha256` of the report that the client read"
     )
 
 
 def visible_frozen(user: User) -> QuerySet[FrozenReport]:
-    """The frozen reports of campaigns that an account may read."""
+    """Return the snapshots of campaigns that an account may read."""
     return FrozenReport.objects.filter(campaign__in=readable(user)).select_related("campaign")
 
 
@@ -221,8 +221,8 @@ class FrozenReports(List):
         return [*super().get_throttles(), *own]
 
     @described(
-        "List frozen reports",
-        "Those of the campaigns that one may read, the newest first, without what they say.",
+        "List snapshots of reports",
+        "Snapshots from campaigns that the account may read, newest first, without their content.",
         {200: page_serializer(FrozenSerializer)},
         tag="studies",
         example=page_example(A_FROZEN),
@@ -236,10 +236,10 @@ class FrozenReports(List):
         return self.page(rows, partial(rendered, FrozenSerializer))
 
     @described(
-        "Freeze a report",
-        "Keeps the report that one has read, with its choices, word for word and for ever. "
-        "`inputs` says which labels it was of: 409 where others count by now. The same report is "
-        "frozen once.",
+        "Create a snapshot of a report",
+        "Stores a report with its options under an address of its own; it never changes. `inputs` "
+        "identifies the labels of the report: 409 if they have changed. The same report has only "
+        "one snapshot.",
         {201: FrozenSerializer},
         tag="studies",
         request=NewFrozenSerializer,
@@ -251,18 +251,16 @@ class FrozenReports(List):
     )
     @keyed
     def post(self, request: Request) -> Response:
-        wanted = checked(NewFrozenSerializer, request.data)
-        campaign = campaign_named(
-            get_account(request), wanted.pop("campaign"), "no report is frozen"
-        )
+        data = checked(NewFrozenSerializer, request.data)
+        campaign = campaign_named(get_account(request), data.pop("campaign"), "no report is frozen")
         check_blind(get_account(request), campaign)
-        inputs, choices = wanted.pop("inputs"), as_frozen(_choices(wanted))
-        offered_check(campaign, choices)
+        inputs, options = data.pop("inputs"), as_frozen(_options(data))
+        check_available(campaign, options)
         if not was_answered(request):
-            # Before the transaction of the key, since it may take seconds; then it is at hand.
-            computed_report(campaign, choices)
-        query, user = _query(wanted), get_account(request)
-        return run_once(request, lambda: _frozen(campaign, choices, inputs, query, user))
+            # Fills the cache before the transaction of the key, since this may take seconds.
+            computed_report(campaign, options)
+        query, user = _query(data), get_account(request)
+        return run_once(request, lambda: _create(campaign, options, inputs, query, user))
 
 
 class OneFrozenReport(Resource):
@@ -270,9 +268,9 @@ class OneFrozenReport(Resource):
     scopes = {"GET": (READ,)}
 
     @described(
-        "Read a frozen report",
-        "The very text that was frozen, whose digest is its `sha256`; not while one has an open "
-        "item in the campaign.",
+        "Read a snapshot of a report",
+        "The stored text, whose digest is its `sha256`. Refused while the account has an open item "
+        "in the campaign.",
         {200: ReportSerializer},
         tag="studies",
         example={"campaign": "pilot-coverage", "protocol": "report-coverage", "batch": "pilot"},
@@ -280,31 +278,31 @@ class OneFrozenReport(Resource):
         operation_id="frozen_read",
     )
     def get(self, request: Request, key: str) -> HttpResponse:
-        found = get_object_or_404(visible_frozen(get_account(request)), key=key)
-        check_blind(get_account(request), found.campaign)
-        record_export(request, found.campaign_id, "report", "json", ("frozenreport", found.key))
-        return HttpResponse(found.content, content_type="application/json")
+        frozen = get_object_or_404(visible_frozen(get_account(request)), key=key)
+        check_blind(get_account(request), frozen.campaign)
+        record_export(request, frozen.campaign_id, "report", "json", ("frozenreport", frozen.key))
+        return HttpResponse(frozen.content, content_type="application/json")
 
 
-def _frozen(
-    campaign: Campaign, choices: ReportOptions, inputs: str, query: str, user: User
+def _create(
+    campaign: Campaign, options: ReportOptions, inputs: str, query: str, user: User
 ) -> Response:
-    report = computed_report(campaign, choices).report
+    report = computed_report(campaign, options).report
     if report["inputs"]["sha256"] != inputs:
         raise StateConflictError(CHANGED, more={"current": report["inputs"]})
     try:
-        made = freeze(campaign, report, query, user)
+        frozen = freeze(campaign, report, query, user)
     except UnequalError as error:
         raise StateConflictError(str(error)) from error
-    return Response(FrozenSerializer(made).data, status=201)
+    return Response(FrozenSerializer(frozen).data, status=201)
 
 
-def _query(wanted: dict[str, Any]) -> str:
-    """The choices as the page's address has them, without what is as it is anyway."""
-    usual = checked(ReportParameters, {})
+def _query(parameters: dict[str, Any]) -> str:
+    """Return the options that differ from the defaults, as in the address of the page."""
+    defaults = checked(ReportParameters, {})
     query = QueryDict(mutable=True)
-    for name, value in wanted.items():
-        if value != usual.get(name):
-            told = value if isinstance(value, list) else [json.dumps(value).strip('"')]
-            query.setlist(name, told)
+    for name, value in parameters.items():
+        if value != defaults.get(name):
+            values = value if isinstance(value, list) else [json.dumps(value).strip('"')]
+            query.setlist(name, values)
     return query.urlencode()

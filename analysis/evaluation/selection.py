@@ -262,16 +262,16 @@ def _check_blind(user: User, campaign: Campaign) -> None:
         raise ValueError(f"You have an open item in {campaign.name}; answer it first.")
 
 
-def computed_measures(campaign: Campaign, asked: ResolvedOptions) -> JSON:
+def computed_measures(campaign: Campaign, resolved: ResolvedOptions) -> JSON:
     """Return the current measures, from the cache if nothing has changed."""
-    beside = asked.passages and (asked.passages[0], state_of(asked.passages[1]))
-    dividing = [(each.name, state_of(each)) for each in asked.slices]
-    points = asked.points and state_of(asked.points)
+    beside = resolved.passages and (resolved.passages[0], state_of(resolved.passages[1]))
+    dividing = [(each.name, state_of(each)) for each in resolved.slices]
+    points = resolved.points and state_of(resolved.points)
     said = (
         "measures",
-        asked.preset,
-        asdict(asked.options),
-        asdict(asked.report_options),
+        resolved.preset,
+        asdict(resolved.options),
+        asdict(resolved.report_options),
         beside,
         dividing,
         points,
@@ -281,12 +281,12 @@ def computed_measures(campaign: Campaign, asked: ResolvedOptions) -> JSON:
     if found is None:
         found = measures_report(
             campaign,
-            asked.options,
-            asked.preset,
-            asked.report_options,
-            asked.passages,
-            asked.slices,
-            asked.points,
+            resolved.options,
+            resolved.preset,
+            resolved.report_options,
+            resolved.passages,
+            resolved.slices,
+            resolved.points,
         )
         cache.set(key, found)
     return found
@@ -450,7 +450,7 @@ def _ordered(rows: JSON, order: str, board: JSON) -> JSON:
 
 
 class MeasuresForm(OptionsForm):
-    """The options of the measures from an address; `asked` and `shown` once the form is valid."""
+    """The measures' options from an address; `resolved` and `shown` once the form is valid."""
 
     def __init__(self, data: QueryDict, user: User, campaign: Campaign) -> None:
         super().__init__(data, auto_id="choose-%s")
@@ -481,7 +481,7 @@ class MeasuresForm(OptionsForm):
         for name in self.address:
             if name not in self.fields:
                 self.add_error(
-                    None, f"There is no choice {name!r}; there are {', '.join(self.fields)}."
+                    None, f"There is no option {name!r}; there are {', '.join(self.fields)}."
                 )
         if not self.errors:
             self._check(data)
@@ -490,8 +490,8 @@ class MeasuresForm(OptionsForm):
     def _check(self, data: dict[str, Any]) -> None:
         changes = {name: data[name] for name in NAMES if data[name]}
         try:
-            given = MeasuresOptions(**values_of(CHOSEN, data))
-            self.asked = resolve_options(self.user, self.campaign, given, changes)
+            options = MeasuresOptions(**values_of(CHOSEN, data))
+            self.resolved = resolve_options(self.user, self.campaign, options, changes)
         except MeasuresOptionError as error:
             self.add_error(None, _as_sentence(str(error)))
             return

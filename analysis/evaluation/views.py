@@ -181,7 +181,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
         return _refused("\n".join(form.problems()))
     if is_blind(get_account(request), campaign):
         return render(request, "reports/_blind.html", {"campaign": campaign})
-    whole = computed_measures(campaign, form.asked)
+    whole = computed_measures(campaign, form.resolved)
     context = {"campaign": campaign, "moment": moment(whole), "whole": whole}
     context |= {"filters": filters(AvailableParts.from_report(whole), form.shown, request.GET)}
     try:
@@ -193,7 +193,7 @@ def body(request: HttpRequest, pk: int) -> HttpResponse:
         "boards": board_views(report, form.shown, request.GET),
         "document": rest_of(report),
         "slices": slice_views(report),
-        "sliced": sliced_by(report, [each.name for each in form.asked.slices]),
+        "sliced": sliced_by(report, [each.name for each in form.resolved.slices]),
     }
     return render(request, "measures/body.html", context)
 
@@ -210,7 +210,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
         return _refused("\n".join(form.problems()))
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
     try:
-        report = select_shown(computed_measures(campaign, form.asked), form.shown)
+        report = select_shown(computed_measures(campaign, form.resolved), form.shown)
     except ValueError as error:
         return _refused(str(error))
     record_export(request, pk, "measures", suffix)
@@ -227,7 +227,7 @@ def runs(request: HttpRequest, pk: int) -> HttpResponse:
     form = MeasuresForm(request.GET, get_account(request), campaign)
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
-    archive = trec_archive(campaign, form.asked.options, form.asked.report_options)
+    archive = trec_archive(campaign, form.resolved.options, form.resolved.report_options)
     record_export(request, pk, "measures", "zip")
     return attached(archive, ARCHIVE, f"measures-{pk}.zip")
 

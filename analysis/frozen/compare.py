@@ -111,19 +111,19 @@ def _inputs(before: JSON, after: JSON) -> Section:
     rows = tuple(_rater(name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
     header = ("Rater", "Before", "After", "Difference")
     tables = [Table("Labels by rater", header, rows)] if rows else []
-    if chosen := tuple(_option_rows(before, after)):
-        tables.append(Table("Choices", ("Choice", "Before", "After"), chosen))
+    if options := tuple(_option_rows(before, after)):
+        tables.append(Table("Options", ("Option", "Before", "After"), options))
     return Section("Labels and options of the reports", (Block("", tuple(tables)),), words)
 
 
 def _rater(name: str, before: JSON | None, after: JSON | None) -> tuple[Cell, ...]:
     kind = (before or after or {})["kind"]
     old, new = (of["labels"] if of else 0 for of in (before, after))
-    told = [f"{new - old:+d}" if new != old else "", _counted(before, after)]
-    return RaterName(name, kind), old, new, "; ".join(filter(None, told)) or "none"
+    changes = [f"{new - old:+d}" if new != old else "", _describe_exclusion(before, after)]
+    return RaterName(name, kind), old, new, "; ".join(filter(None, changes)) or "none"
 
 
-def _counted(before: JSON | None, after: JSON | None) -> str:
+def _describe_exclusion(before: JSON | None, after: JSON | None) -> str:
     """Describe whether a rater counts in one report and is excluded in the other, and why."""
     if not before or not after or bool(before["excluded"]) == bool(after["excluded"]):
         return ""

@@ -125,7 +125,7 @@ def test_an_address_says_every_choice() -> None:
         ("width=0", "Interval to plan for must be a number from 0.001 to 1."),
         ("threshold=high", "Cut ratings at must be a number."),
         ("rater=zoe", "There is no rater 'zoe'"),
-        ("varaible=rating", "There is no choice 'varaible'"),
+        ("varaible=rating", "There is no option 'varaible'"),
     ],
 )
 def test_a_wrong_address_is_told_in_a_sentence(query: str, says: str) -> None:

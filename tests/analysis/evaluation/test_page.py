@@ -109,14 +109,14 @@ def test_the_board_is_ordered_and_filtered_by_the_address(campaign: Campaign) ->
     [
         ("eta=nan", "finite number"),
         ("eta=x", "cannot be"),
-        ("tokenizer=file:secret.json", "no choice"),
+        ("tokenizer=file:secret.json", "no option"),
         ("refusals=file:secret.toml", "secret.toml"),
         ("preset=mine", "Preset must be tandem or"),
         ("samples=100000", "at most 200"),
         ("cuts=1,2,3,4,5,6,7", "at most 6 numbers"),
         ("passages=ada@elsewhere", "ada@elsewhere"),
         ("resamples=99999", "10000"),
-        ("nothing=1", "no choice"),
+        ("nothing=1", "no option"),
     ],
 )
 def test_a_wrong_choice_is_told_and_nothing_is_computed(
