@@ -21,7 +21,7 @@ from datasets.api.batches import visible_batches
 from datasets.api.errors import BlindError, RefusedBodyError, problem
 from datasets.models import Batch
 
-GONE = "the time for this item ran out and somebody else has it now; take the next one"
+GONE = "the time for this item ran out, and another person has it now; take the next one"
 RELATED = ("item__campaign", "item__query", "rater")
 
 
@@ -32,7 +32,9 @@ def campaign_named(user: User, pk: int, refused: str) -> Campaign:
     """
     found = readable(user).select_related("batch").filter(pk=pk).first()
     if found is None:
-        wrong = [problem("names no campaign of yours; see the list of campaigns", "campaign")]
+        wrong = [
+            problem("is not a campaign that you may read; see the list of campaigns", "campaign")
+        ]
         raise RefusedBodyError(refused, wrong)
     return found
 
@@ -41,7 +43,7 @@ def check_blind(user: User, campaign: Campaign) -> None:
     """Raise BlindError if the user has an open item, and so may not see others' answers yet."""
     if is_blind(user, campaign):
         raise BlindError(
-            "you have an open item in this campaign; answer it before you read what others said"
+            "you have an open item in this campaign; answer it before you read others' answers"
         )
 
 
@@ -66,5 +68,5 @@ def my_assignment_to_answer(request: Request, uid: uuid.UUID) -> Assignment:
 def batch_named(user: User, name: str) -> Batch:
     batch = visible_batches(user).filter(name=name).first()
     if batch is None:
-        raise ValidationError({"batch": "names no loaded batch; see the list of batches"})
+        raise ValidationError({"batch": "is not a loaded batch; see the list of batches"})
     return batch

@@ -36,7 +36,7 @@ from annotation.adjudication.disputes import (
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.answers.types import LONGEST_SECONDS
-from annotation.api.answers import HEADERS, KEY
+from annotation.api.answers import HEADERS
 from annotation.api.assignments import describe_text, describe_variable
 from annotation.api.serializers import (
     PRESENTED,
@@ -67,6 +67,7 @@ from datasets.api.base import (
     page_serializer,
     rendered,
 )
+from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
 
@@ -116,37 +117,40 @@ class DisputesParameters(PageParameters):
     of = serializers.ChoiceField(
         list(DISPUTES_AMONG),
         default="all",
-        help_text="where people disagree, or a judge with most of them",
+        help_text="disputes among people, or between a judge and most people",
     )
-    state = serializers.ChoiceField(list(STATES), default="open", help_text="to decide, or decided")
+    state = serializers.ChoiceField(
+        list(STATES), default="open", help_text="disputes to decide, or decided ones"
+    )
     variable = serializers.CharField(
-        required=False, default="", allow_blank=True, help_text="only disputes of this variable"
+        required=False, default="", allow_blank=True, help_text="only disputes about this variable"
     )
 
 
 class SplitSerializer(serializers.Serializer[Any]):
     variable = serializers.CharField()
     raters = serializers.ListField(
-        child=serializers.IntegerField(), help_text="how many raters gave each value, most first"
+        child=serializers.IntegerField(),
+        help_text="number of raters by value, the most frequent first",
     )
 
 
 class DisputeSerializer(serializers.Serializer[Any]):
-    unit = serializers.IntegerField(help_text="what addresses call it")
+    unit = serializers.IntegerField(help_text="the unit's id in addresses")
     query = serializers.CharField()
-    text = serializers.CharField(help_text="the words of the unit")
+    text = serializers.CharField(help_text="the unit's text")
     splits = SplitSerializer(many=True)
 
 
 class SaidSpanSerializer(serializers.Serializer[Any]):
-    field = serializers.CharField(allow_blank=True, help_text="empty where there is no such text")
+    field = serializers.CharField(allow_blank=True, help_text="empty if there is no such text")
     start = serializers.IntegerField(allow_null=True)
     end = serializers.IntegerField(allow_null=True)
     text = serializers.CharField()
 
 
 class RaterAnswerSerializer(serializers.Serializer[Any]):
-    """What one rater said, a person or a judge, under a letter that is drawn for this unit."""
+    """The answer from a person or a judge, under a letter chosen at random for this unit."""
 
     name = serializers.CharField()
     values = serializers.DictField(child=serializers.CharField())
@@ -156,42 +160,43 @@ class RaterAnswerSerializer(serializers.Serializer[Any]):
 
 class DecisionSerializer(serializers.Serializer[Any]):
     revision = serializers.IntegerField(help_text="from 1")
-    current = serializers.BooleanField(help_text="false where a newer one has taken its place")
-    answer = serializers.DictField(help_text="as the `answer_schema` says")
+    current = serializers.BooleanField(help_text="false if there is a newer decision")
+    answer = serializers.DictField(help_text="by the `answer_schema`")
     reason = serializers.CharField()
     decided_at = serializers.DateTimeField()
     own = serializers.BooleanField(
-        allow_null=True, help_text="whether one decided it oneself; null where a file brought it"
+        allow_null=True, help_text="whether the decision is your own; null if it was imported"
     )
 
 
 class CaseSerializer(serializers.Serializer[Any]):
-    """A dispute as its page shows it: nothing tells who said what, or which system wrote what."""
+    """A dispute as on its page, without the names of raters and systems."""
 
     unit = serializers.IntegerField()
     query = serializers.CharField()
     texts = TextSerializer(many=True)
     at_issue = serializers.CharField(
-        allow_null=True, help_text="the field of the one among several texts that it is about"
+        allow_null=True,
+        help_text="the field of the text that the unit is about, if there are several",
     )
     beside = serializers.CharField(
-        allow_null=True, help_text="the field of the passage that is judged beside that answer"
+        allow_null=True, help_text="the field of the passage that is judged with that answer"
     )
     kind = serializers.CharField()
-    text = serializers.CharField(help_text="the words of the unit")
+    text = serializers.CharField(help_text="the unit's text")
     variables = AskedSerializer(many=True)
     evidence = EvidenceSerializer(allow_null=True)
-    answer_schema = serializers.DictField(help_text="the JSON Schema of `answer` in a decision")
+    answer_schema = serializers.DictField(help_text="the JSON Schema of a decision's `answer`")
     raters = RaterAnswerSerializer(many=True)
-    revision = serializers.IntegerField(help_text="of the decision that stands, 0 for none")
+    revision = serializers.IntegerField(help_text="of the current decision, 0 for none")
     decisions = DecisionSerializer(many=True, help_text="the newest first")
 
 
 class NewDecisionSerializer(Strict):
-    answer = serializers.DictField(help_text="as the `answer_schema` says")
+    answer = serializers.DictField(help_text="by the `answer_schema`")
     reason = serializers.CharField(trim_whitespace=False)
     revision = serializers.IntegerField(
-        min_value=0, max_value=2**31 - 1, help_text="of the decision that one had seen, 0 for none"
+        min_value=0, max_value=2**31 - 1, help_text="of the decision that you read, 0 for none"
     )
     seconds = Number(
         required=False,
@@ -212,10 +217,10 @@ class Disputes(List):
     takes = DisputesParameters
 
     @described(
-        "List what is to be decided",
-        "The units of a campaign on which raters disagree, for its adjudicators: ties first, then "
-        "small majorities, then what judges alone dispute, the units of an item together. 404 for "
-        "everybody else.",
+        "List disputes",
+        "The units of a campaign on which raters disagree, for its adjudicators: ties first, "
+        "then small majorities, then disputes by judges alone, with the units of an item "
+        "together. 404 for others.",
         {200: page_serializer(DisputeSerializer)},
         tag="adjudication",
         example=page_example(DISPUTE),
@@ -226,7 +231,7 @@ class Disputes(List):
         campaign = get_object_or_404(adjudicable(user), pk=pk)
         names = [variable.name for variable in schema(campaign).variables]
         if self.parameters["variable"] not in ("", *names):
-            raise ParseError(f"there is no such variable; there are {', '.join(names)}")
+            raise ParseError(f"there is no such variable; the variables are {', '.join(names)}")
         wanted = QueuePart(*(self.parameters[name] for name in ("of", "variable", "state")))
 
         def as_results(found: list[Dispute]) -> Sequence[Any]:
@@ -241,8 +246,8 @@ class OneDispute(Resource):
 
     @described(
         "Read a dispute",
-        "A unit as its page shows it: the texts, what each rater said with spans, and the "
-        "decisions so far. 404 where raters agree, or where one labelled it oneself.",
+        "A unit as on its page: the texts, each rater's answer with spans, and the decisions "
+        "so far. 404 if raters agree, or if you labelled it yourself.",
         {200: CaseSerializer},
         tag="adjudication",
         example=CASE,
@@ -250,13 +255,13 @@ class OneDispute(Resource):
     )
     def get(self, request: Request, pk: int, unit: int) -> Response:
         user, case = self._case(request, pk, unit)
-        return Response(CaseSerializer(as_told(case, user)).data)
+        return Response(CaseSerializer(describe_case(case, user)).data)
 
     @described(
         "Decide",
-        "Makes an answer the Reference's label of the unit. 201 where it is new, 200 where it "
-        "stood already. 409 where a decision stands that one had not seen: read `current`, and "
-        "send again with its `revision`. 422 names every problem.",
+        "Stores an answer as the Reference's label of the unit. 201 if it is new, 200 if it is "
+        "unchanged. 409 if there is a decision that you had not read: read `current`, and send "
+        "yours again with its `revision`. 422 names every problem.",
         {201: DecisionSerializer, 200: DecisionSerializer, 409: DecisionConflictSerializer},
         tag="adjudication",
         request=NewDecisionSerializer,
@@ -271,7 +276,7 @@ class OneDispute(Resource):
         user, case = self._case(request, pk, unit)
         body = checked(NewDecisionSerializer, request.data)
         circumstances = Circumstances(
-            key=_key(request), seen=body["revision"], seconds=body.get("seconds")
+            key=key_of(request), seen=body["revision"], seconds=body.get("seconds")
         )
         (name,) = case.blinding.units
         try:
@@ -279,13 +284,13 @@ class OneDispute(Resource):
             outcome = decide(case, user, case.blinding.for_storage(payload), circumstances, "api")
         except RefusedError as error:
             problems = [_as_problem(each) for each in error.problems]
-            raise RefusedBodyError("the decision cannot be taken", problems) from error
+            raise RefusedBodyError("the decision was not stored", problems) from error
         except ConflictError as error:
             raise _conflict(self._case(request, pk, unit)[1], user) from error
         except NotYoursError as error:
             raise Http404 from error
-        told = DecisionSerializer(_decision(case, outcome.response, user)).data
-        return Response(told, status=201 if outcome.created else 200)
+        decision = DecisionSerializer(_decision(case, outcome.response, user)).data
+        return Response(decision, status=201 if outcome.created else 200)
 
     def _case(self, request: Request, pk: int, unit: int) -> tuple[User, Case]:
         user = get_account(request)
@@ -296,7 +301,7 @@ class OneDispute(Resource):
         return user, case
 
 
-def as_told(case: Case, user: User) -> dict[str, Any]:
+def describe_case(case: Case, user: User) -> dict[str, Any]:
     sheet = sheet_of(case.schema, case.spec, case.blinding.units, None, case.texts)
     (row,) = sheet.rows
     return {
@@ -310,27 +315,27 @@ def as_told(case: Case, user: User) -> dict[str, Any]:
         "variables": [describe_variable(each) for each in row.variables],
         "evidence": row.rule,
         "answer_schema": case.schema.unit_schema(case.asked.kind, with_field=True),
-        "raters": [_opinion(each) for each in rater_answers(case)],
+        "raters": [_rater_answer(each) for each in rater_answers(case)],
         "revision": case.revision,
         "decisions": [_decision(case, each, user) for each in case.history],
     }
 
 
-def _opinion(said: RaterAnswer) -> dict[str, Any]:
+def _rater_answer(answer: RaterAnswer) -> dict[str, Any]:
     return {
-        "name": said.name,
-        "values": said.values,
-        "spans": [asdict(quote) for quote in said.quotes],
-        "comment": said.comment or None,
+        "name": answer.name,
+        "values": answer.values,
+        "spans": [asdict(quote) for quote in answer.quotes],
+        "comment": answer.comment or None,
     }
 
 
 def _decision(case: Case, response: Answer, user: User) -> dict[str, Any]:
-    hidden = case.blinding.for_page(response.payload) or {}
+    shown = case.blinding.for_page(response.payload) or {}
     return {
         "revision": response.revision,
         "current": response.current,
-        "answer": next(iter(hidden["units"].values())),
+        "answer": next(iter(shown["units"].values())),
         "reason": response.comment,
         "decided_at": response.created_at,
         "own": is_by(response, user),
@@ -347,19 +352,12 @@ def _split(split: Split) -> dict[str, Any]:
     return {"variable": split.variable, "raters": split.raters}
 
 
-def _key(request: Request) -> str | None:
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not KEY.fullmatch(key):
-        raise ParseError("Idempotency-Key is not 1 to 64 printable ASCII characters; mend it")
-    return key
-
-
 def _conflict(case: Case, user: User) -> StateConflictError:
     assert case.current is not None
     current = DecisionSerializer(_decision(case, case.current, user)).data
-    sentence = f"revision {case.revision} stands, which you had not seen; read it, and send again"
+    sentence = f"there is a newer revision, {case.revision}; read it, and send your decision again"
     return StateConflictError(sentence, more={"current": current})
 
 
-def _as_problem(found: Problem) -> dict[str, str | None]:
-    return problem(found.message, "reason" if found.key == "comment" else found.key)
+def _as_problem(each: Problem) -> dict[str, str | None]:
+    return problem(each.message, "reason" if each.key == "comment" else each.key)

@@ -1,6 +1,7 @@
-"""API endpoints: reading, giving and revising one's own answers, through the same `submit`.
+"""API endpoints of a person's own answers: read, submit and revise them.
 
-Units have the names that the page uses, because a stored name may tell whose text it is.
+Answers pass the `submit` of all channels. Units have the aliases of the page, because a stored name
+may reveal whose text it is.
 """
 
 from __future__ import annotations
@@ -47,49 +48,49 @@ from datasets.api.base import (
     described,
     header,
 )
+from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
 
-PLAIN = Blinding({}, {})
+NO_ALIASES = Blinding({}, {})
 
 
-def blinding(assignment: Assignment) -> Blinding:
-    """How an assignment's units are called; its texts are looked up only where they hide any."""
+def get_blinding(assignment: Assignment) -> Blinding:
+    """Return the aliases of an assignment's units. Texts are loaded only if there are any."""
     if not aliases_for(assignment):
-        return PLAIN
+        return NO_ALIASES
     return blinding_of(assignment, present(assignment.item))
 
 
-def stored_names(assignment: Assignment, payload: Payload) -> Payload:
-    """An answer that was sent, under the stored names. Raises RefusedError."""
-    known = blinding(assignment)
-    known.check_names(payload["units"])
-    return known.for_storage(payload)
+def with_stored_names(assignment: Assignment, payload: Payload) -> Payload:
+    """Return a sent answer under the stored names. Raises RefusedError."""
+    aliases = get_blinding(assignment)
+    aliases.check_names(payload["units"])
+    return aliases.for_storage(payload)
 
 
-def shown_names(assignment: Assignment, payload: Payload) -> Payload:
-    """A stored answer or draft as the page names its units and codes."""
-    return blinding(assignment).for_page(payload) or payload
+def with_aliases(assignment: Assignment, payload: Payload) -> Payload:
+    """Return a stored answer or draft under the aliases of the page."""
+    return get_blinding(assignment).for_page(payload) or payload
 
 
-KEY = re.compile(r"[!-~]{1,64}")
-SEEN = re.compile(r'(?:W/)?"([0-9]{1,9})"')
+REVISION = re.compile(r'(?:W/)?"([0-9]{1,9})"')
 PAST = "the campaign's deadline is past; ask its researcher for more time"
 CLOSED = "the campaign is closed; ask its researcher to open it again"
-PUT_OUT = "you take part in this campaign no more; ask its researcher"
-REUSED = "this Idempotency-Key came with another answer before; make a new key for each answer"
+NO_MEMBER = "you no longer take part in this campaign; ask its researcher"
+REUSED = "this Idempotency-Key was used for another answer; use a new key for each answer"
 HEADERS = [
     header(
         "Idempotency-Key",
-        "A key of the client's own for this save, 1 to 64 printable ASCII characters. The same "
-        "save under the same key is stored once, however often it is sent.",
+        "The client's key for this save, 1 to 64 printable ASCII characters. The same save "
+        "with the same key is stored once, however often it is sent.",
     ),
-    header("If-Match", 'The revision that one had seen, as its ETag says it: `"2"`.'),
+    header("If-Match", 'The revision that you read, as in its ETag: `"2"`.'),
 ]
 SUBMITTING = (
-    "Checks the whole answer as the page does and makes it one's current one. 201 where it is new, "
-    "200 where it stood already. 409 where something newer stands that one had not seen: read "
-    "`current`, and send again with its `revision` and `draft`. 422 names every problem."
+    "Stores an answer as your current one, after the same checks as on the page. 201 if it is "
+    "new, 200 if it is unchanged. 409 if there is something newer that you had not read: read "
+    "`current`, and send yours again with its `revision` and `draft`. 422 names every problem."
 )
 
 
@@ -114,9 +115,8 @@ class OneAnswer(Resource):
     scopes = {"GET": (READ, LABEL), "POST": (LABEL,), "PUT": (LABEL,)}
 
     @described(
-        "Read one's own answer",
-        "The current answer to one's own assignment; 404 before the first. Its ETag is its "
-        "revision.",
+        "Read your own answer",
+        "Your current answer to an assignment; 404 before the first. Its ETag is its revision.",
         {200: AnswerSerializer},
         tag="work",
         example=serializers.SAVED,
@@ -140,25 +140,27 @@ class OneAnswer(Resource):
         assignment = my_assignment_to_answer(request, uid)
         body = checked(NewAnswerSerializer, request.data)
         circumstances = Circumstances(
-            key=_key(request), seen=_seen(request, body), seconds=body.get("seconds")
+            key=key_of(request),
+            seen=_read_revision(request, body),
+            seconds=body.get("seconds"),
         )
         try:
-            outcome = _stored(assignment, body, circumstances)
+            outcome = _store(assignment, body, circumstances)
         except RefusedError as error:
-            problems = _told(assignment, error.problems)
-            raise RefusedBodyError("the answer cannot be taken", problems) from error
+            problems = _problems(assignment, error.problems)
+            raise RefusedBodyError("the answer was not stored", problems) from error
         except (StaleDraftError, ConflictError) as error:
             raise _conflict(assignment) from error
         except LostLeaseError as error:
             raise RefusedBodyError(GONE) from error
         answer = outcome.response
-        warnings = _told(assignment, outcome.warnings)
+        warnings = _problems(assignment, outcome.warnings)
         saved = SavedSerializer({**answer_of(answer), "warnings": warnings}).data
         return Response(saved, status=201 if outcome.created else 200, headers=_etag(answer))
 
 
 def answer_of(answer: Answer) -> dict[str, Any]:
-    units = shown_names(answer.assignment, answer.payload)["units"]
+    units = with_aliases(answer.assignment, answer.payload)["units"]
     return {
         "revision": answer.revision,
         "current": answer.current,
@@ -169,20 +171,20 @@ def answer_of(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _stored(assignment: Assignment, body: dict[str, Any], circumstances: Circumstances) -> Outcome:
-    """The answer stored, unless something newer is there that its writer never saw."""
+def _store(assignment: Assignment, body: dict[str, Any], circumstances: Circumstances) -> Outcome:
+    """Store the answer, unless there is something newer that its writer had not read."""
     sent = from_api({name: body[name] for name in ("units", "comment") if name in body})
-    payload = stored_names(assignment, sent)
+    payload = with_stored_names(assignment, sent)
     with transaction.atomic():
         Assignment.objects.select_for_update().get(pk=assignment.pk)
         key = circumstances.key
-        # An answer that was stored before the campaign closed is acknowledged after it, too.
+        # An answer stored before the campaign closed is confirmed afterwards, too.
         if not (key and assignment.responses.filter(key=key).exists()):
             campaign = Campaign.objects.get(pk=assignment.item.campaign_id)
             if not campaign.takes_answers:
                 raise RefusedError([Problem("", "", PAST if campaign.is_open else CLOSED)])
             if has_lost_access(assignment):
-                raise RefusedError([Problem("", "", PUT_OUT)])
+                raise RefusedError([Problem("", "", NO_MEMBER)])
             check_fresh(assignment, body.get("draft", 0), circumstances.seen or 0, payload)
         outcome = submit(assignment, payload, "api", circumstances)
     _check_replay(outcome, payload)
@@ -190,50 +192,43 @@ def _stored(assignment: Assignment, body: dict[str, Any], circumstances: Circums
 
 
 def _check_replay(outcome: Outcome, payload: Payload) -> None:
-    """A key that stands for another answer would swallow this one and say that it is stored."""
+    """Refuse a key of another answer, under which this one would get lost."""
     if not outcome.created and outcome.response.payload != payload:
         raise RefusedError([Problem("", "Idempotency-Key", REUSED)])
 
 
-def _key(request: Request) -> str | None:
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not KEY.fullmatch(key):
-        raise ParseError("Idempotency-Key is not 1 to 64 printable ASCII characters; mend it")
-    return key
-
-
-def _seen(request: Request, body: dict[str, Any]) -> int:
-    """The revision that the client had seen, by header or body; 0 where it says neither."""
+def _read_revision(request: Request, body: dict[str, Any]) -> int:
+    """Return the revision that the client had read, from header or body; 0 without either."""
     match = request.headers.get("If-Match")
     if match is None:
         return int(body.get("revision", 0))
-    found = SEEN.fullmatch(match.strip())
+    found = REVISION.fullmatch(match.strip())
     if found is None:
-        raise ParseError('If-Match is not a revision in quotes, such as "2"; mend it')
+        raise ParseError('If-Match is not a revision in quotes, such as "2"; correct it')
     seen = int(found[1])
     if body.get("revision", seen) != seen:
-        raise ParseError("If-Match and `revision` say two things; leave one out")
+        raise ParseError("If-Match and `revision` differ; leave one out")
     return seen
 
 
 def _conflict(assignment: Assignment) -> StateConflictError:
-    there = read_draft_state(assignment)
-    payload = shown_names(assignment, there.payload or {"units": {}, "comment": None})
+    state = read_draft_state(assignment)
+    payload = with_aliases(assignment, state.payload or {"units": {}, "comment": None})
     current = {
-        "revision": there.revision,
-        "draft": there.version,
-        "saved_at": there.saved_at,
+        "revision": state.revision,
+        "draft": state.version,
+        "saved_at": state.saved_at,
         "units": payload["units"],
         "comment": payload.get("comment"),
     }
-    what = f"draft {there.version}" if there.version else f"revision {there.revision}"
-    sentence = f"{what} of your answer stands, which you had not seen; read it, and send again"
+    what = f"draft {state.version}" if state.version else f"revision {state.revision}"
+    sentence = f"there is a newer {what} of your answer; read it, and send yours again"
     return StateConflictError(sentence, more={"current": CurrentSerializer(current).data})
 
 
-def _told(assignment: Assignment, found: Iterable[Problem]) -> list[dict[str, str | None]]:
-    named = problems_for_page(assignment, list(found))
-    return [problem(each.message, each.key, each.unit) for each in named]
+def _problems(assignment: Assignment, found: Iterable[Problem]) -> list[dict[str, str | None]]:
+    aliased = problems_for_page(assignment, list(found))
+    return [problem(each.message, each.key, each.unit) for each in aliased]
 
 
 def _etag(answer: Answer) -> dict[str, str]:

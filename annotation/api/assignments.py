@@ -20,7 +20,7 @@ from annotation.access import get_account, my_assignments, open_campaigns
 from annotation.answers.drafts import read_draft_state
 from annotation.api import serializers as examples
 from annotation.api.access import RELATED, my_assignment
-from annotation.api.answers import answer_of, shown_names
+from annotation.api.answers import answer_of, with_aliases
 from annotation.api.progress import ScoreSerializer
 from annotation.api.serializers import (
     AssignmentParameters,
@@ -63,8 +63,8 @@ class Assignments(List):
     takes = AssignmentParameters
 
     @described(
-        "List one's own assignments",
-        "The items that one has taken, by campaign and as one took them; nobody else's.",
+        "List your own assignments",
+        "The items that you have taken, by campaign, in the order in which you took them.",
         {200: page_serializer(AssignmentSerializer)},
         tag="work",
         example=page_example(examples.LISTED),
@@ -87,8 +87,9 @@ class NextAssignment(Resource):
 
     @described(
         "Take the next item",
-        "One's open assignment in an open campaign, or a new one on the next item with a place; "
-        "204 where nothing is left. Asking again gives the same one until it is submitted.",
+        "Your open assignment in an open campaign, or a new one for the next item with a free "
+        "slot; 204 if nothing is left. Repeating the request returns the same assignment until "
+        "it is submitted.",
         {200: PresentedSerializer, 204: None},
         tag="work",
         example=examples.PRESENTED,
@@ -109,9 +110,9 @@ class OneAssignment(Resource):
     scopes = {"GET": (READ, LABEL)}
 
     @described(
-        "Read one's own assignment",
-        "The item as its page shows it: the texts, the units that are asked in their order, the "
-        "JSON Schema of an answer, and one's own answer and draft.",
+        "Read your own assignment",
+        "The item as on its page: the texts, the units in the order of the page, the JSON "
+        "Schema of an answer, and your own answer and draft.",
         {200: PresentedSerializer},
         tag="work",
         example=examples.PRESENTED,
@@ -127,7 +128,7 @@ class Guideline(Resource):
 
     @described(
         "Read the guideline",
-        "How an item of this campaign is to be answered, as Markdown.",
+        "The campaign's guideline as Markdown.",
         {200: GuidelineSerializer},
         tag="work",
         example={"markdown": "# Report coverage\n…"},
@@ -148,8 +149,9 @@ def _with_answers(rows: QuerySet[Assignment]) -> QuerySet[Any]:
 
 
 def presented(assignment: Assignment) -> Mapping[str, Any]:
-    """An assignment as its page shows it, with the same names and order where these would tell
-    whose text is whose. What is matched to one's own list has no words before that is complete.
+    """Return an assignment as its page shows it, with the aliases and the order of the page.
+
+    A unit that is matched to the person's own list has no text before that list is complete.
     """
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
@@ -158,7 +160,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
     sheet = sheet_of(
         asked, spec, units, blinding.for_page(read_draft_state(assignment).payload), texts
     )
-    verdicts = judge_answers_for(assignment, spec, blinding)
+    judge_labels = judge_answers_for(assignment, spec, blinding)
     draft = Draft.objects.filter(assignment=assignment).first()
     answer = assignment.responses.filter(current=True).first()
     return PresentedSerializer(
@@ -179,7 +181,7 @@ def presented(assignment: Assignment) -> Mapping[str, Any]:
                 {
                     **_unit(asked, row, units[row.name].kind),
                     "text": "" if row.matching and not sheet.list_is_complete else row.text,
-                    "verdict": verdicts.get(row.name),
+                    "verdict": judge_labels.get(row.name),
                 }
                 for row in sheet.rows
             ],
@@ -251,7 +253,7 @@ def _conditions(text: str) -> dict[str, list[str]]:
 
 
 def _draft(assignment: Assignment, draft: Draft) -> dict[str, Any]:
-    payload = shown_names(assignment, draft.payload)
+    payload = with_aliases(assignment, draft.payload)
     return {
         "version": draft.version,
         "saved_at": draft.saved_at,
@@ -277,11 +279,13 @@ A_FEEDBACK: dict[str, Any] = {
 
 
 class CheckedSerializer(serializers.Serializer[GoldComparison]):
-    """One known answer beside one's own first one."""
+    """A gold answer with your own first answer."""
 
-    unit = serializers.CharField(help_text="as the assignment names it")
+    unit = serializers.CharField(help_text="as in the assignment")
     variable = serializers.CharField()
-    said = serializers.CharField(allow_null=True, help_text="one's own; null: nothing")
+    said = serializers.CharField(
+        allow_null=True, help_text="your own answer; null if there is none"
+    )
     known = serializers.CharField()
     reason = serializers.CharField(allow_blank=True)
     is_right = serializers.BooleanField()
@@ -290,8 +294,8 @@ class CheckedSerializer(serializers.Serializer[GoldComparison]):
 class FeedbackSerializer(serializers.Serializer[Any]):
     answers = CheckedSerializer(many=True)
     score = ScoreSerializer(help_text="over the campaign's practice so far")
-    qualify = serializers.FloatField(allow_null=True, help_text="the share right that is wanted")
-    passed = serializers.BooleanField(help_text="whether it lets one go on")
+    qualify = serializers.FloatField(allow_null=True, help_text="the pass mark")
+    passed = serializers.BooleanField(help_text="whether the pass mark is reached")
 
 
 class Feedback(Resource):
@@ -300,8 +304,8 @@ class Feedback(Resource):
 
     @described(
         "Read the feedback on a practice item",
-        "One's own first answers beside what is right, and why; 404 where the item is no practice, "
-        "and before it is answered.",
+        "Your own first answers with the gold answers and their reasons. 404 if the item is no "
+        "practice item, and before you answer it.",
         {200: FeedbackSerializer},
         tag="work",
         example=A_FEEDBACK,
@@ -312,18 +316,18 @@ class Feedback(Resource):
         if not shows_feedback(assignment) or assignment.status != Assignment.Status.DONE:
             raise Http404
         campaign = assignment.item.campaign
-        found = score(campaign, assignment.rater, Item.Use.PRACTICE)
-        told = {
+        total = score(campaign, assignment.rater, Item.Use.PRACTICE)
+        facts = {
             "answers": list(_answers(assignment)),
-            "score": found,
+            "score": total,
             "qualify": campaign.qualify,
-            "passed": passes(campaign, found),
+            "passed": passes(campaign, total),
         }
-        return Response(FeedbackSerializer(told).data)
+        return Response(FeedbackSerializer(facts).data)
 
 
 def _answers(assignment: Assignment) -> Iterator[dict[str, Any]]:
-    """Under the names and sides of the page, where stored ones would tell whose text is whose."""
+    """Yield the gold answers under the aliases and sides of the page."""
     blinding = blinding_of(assignment, present(assignment.item))
     codes = SWAPPED_CODES if blinding.swapped else {}
     for each in compare_with_gold(assignment):

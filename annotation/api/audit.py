@@ -42,15 +42,15 @@ PAGE_OF_EVENTS = {"next": None, "results": [AN_EVENT]}
 class TrailParameters(Strict):
     event = serializers.ChoiceField(tuple(EVENTS), required=False, help_text="only these")
     person = serializers.CharField(
-        max_length=150, required=False, help_text="by whom, as `who` tells it"
+        max_length=150, required=False, help_text="only events by this person, as in `who`"
     )
-    since = serializers.DateTimeField(required=False, help_text="from this moment on")
-    until = serializers.DateTimeField(required=False, help_text="up to this moment")
+    since = serializers.DateTimeField(required=False, help_text="only events from this time on")
+    until = serializers.DateTimeField(required=False, help_text="only events up to this time")
     before = serializers.IntegerField(
-        min_value=0, max_value=2**63 - 1, required=False, help_text="those with a lower id"
+        min_value=0, max_value=2**63 - 1, required=False, help_text="only events with a lower id"
     )
     page_size = serializers.IntegerField(
-        min_value=1, max_value=LARGEST_PAGE, default=PAGE, help_text="how many on a page"
+        min_value=1, max_value=LARGEST_PAGE, default=PAGE, help_text="number of events on a page"
     )
 
 
@@ -61,12 +61,12 @@ class EventSerializer(serializers.Serializer[Any]):
     who = serializers.CharField()
     object = serializers.CharField(allow_blank=True)
     campaign = serializers.IntegerField(allow_null=True)
-    facts = serializers.DictField(help_text="numbers and words of Tandem's own")
+    facts = serializers.DictField(help_text="further facts, as numbers and codes")
     before = serializers.CharField(allow_null=True, help_text="a keyed digest of the state")
     after = serializers.CharField(allow_null=True)
     request = serializers.CharField(allow_null=True)
     address = serializers.CharField(allow_null=True, help_text="loopback, private, public …")
-    seal = serializers.IntegerField(allow_null=True, help_text="null: not sealed yet")
+    seal = serializers.IntegerField(allow_null=True, help_text="null if not sealed yet")
 
 
 class EventsPage(serializers.Serializer[Any]):
@@ -74,16 +74,16 @@ class EventsPage(serializers.Serializer[Any]):
     results = EventSerializer(many=True)
 
 
-class _Trail(Resource):
+class _AuditTrail(Resource):
     takes = TrailParameters
 
     def page(self, rows: QuerySet[Event], whole: bool) -> Response:
-        chosen = dict(self.parameters)
-        size = chosen.pop("page_size")
-        page = list(filter_events(rows, EventFilter(**chosen), whole)[: size + 1])
+        wanted = dict(self.parameters)
+        size = wanted.pop("page_size")
+        page = list(filter_events(rows, EventFilter(**wanted), whole)[: size + 1])
         results = [each.as_json() for each in describe_events(page[:size], whole)]
-        following = self._address(page[size - 1].pk) if len(page) > size else None
-        return Response({"next": following, "results": results})
+        next_page = self._address(page[size - 1].pk) if len(page) > size else None
+        return Response({"next": next_page, "results": results})
 
     def _address(self, before: int) -> str:
         parameters = self.request.query_params.copy()
@@ -91,12 +91,12 @@ class _Trail(Resource):
         return self.request.build_absolute_uri(f"{self.request.path}?{parameters.urlencode()}")
 
 
-class Trail(_Trail):
+class AuditTrail(_AuditTrail):
     roles = {"GET": (ADMIN,)}
 
     @described(
         "Read the audit trail",
-        "What happened on the site and in all campaigns, the newest first; for admins.",
+        "Events of the site and of all campaigns, the newest first, for admins.",
         {200: EventsPage},
         tag="people",
         example=PAGE_OF_EVENTS,
@@ -107,12 +107,12 @@ class Trail(_Trail):
         return self.page(visible_events(get_account(request)), whole=True)
 
 
-class CampaignTrail(_Trail):
+class CampaignAuditTrail(_AuditTrail):
     roles = {"GET": READERS}
 
     @described(
         "Read a campaign's audit trail",
-        "What happened in a campaign, the newest first. Raters stand under their pseudonyms.",
+        "Events of a campaign, the newest first. Raters appear under their pseudonyms.",
         {200: EventsPage},
         tag="studies",
         example=PAGE_OF_EVENTS,

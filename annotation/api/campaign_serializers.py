@@ -25,22 +25,22 @@ from datasets.options import options_of
 
 class CampaignParameters(PageParameters):
     name = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only the campaign of exactly this name"
+        required=False, trim_whitespace=False, help_text="only the campaign with exactly this name"
     )
     is_open = serializers.BooleanField(required=False, help_text="only open ones, or closed ones")
 
 
 class WorkSerializer(serializers.Serializer[Progress]):
-    """One's own work in a campaign."""
+    """Your own work in a campaign."""
 
-    done = serializers.IntegerField(help_text="items that one has submitted")
-    begun = serializers.IntegerField(help_text="items that one has taken and not submitted")
-    left = serializers.IntegerField(help_text="items that are left for one, begun ones included")
-    waiting = serializers.IntegerField(help_text="items that one may take only later")
+    done = serializers.IntegerField(help_text="items that you have submitted")
+    begun = serializers.IntegerField(help_text="items that you have taken and not submitted")
+    left = serializers.IntegerField(help_text="items left for you, including begun ones")
+    waiting = serializers.IntegerField(help_text="items that you may take only later")
 
 
 class StudySerializer(serializers.Serializer[Any]):
-    """A campaign's design, and how far people and judges are; for researchers and admins."""
+    """A campaign's design, and the numbers of answers so far; for researchers and admins."""
 
     batch = serializers.CharField(source="batch.name")
     protocol_version = serializers.CharField()
@@ -50,66 +50,80 @@ class StudySerializer(serializers.Serializer[Any]):
     options = serializers.DictField()
     created_at = serializers.DateTimeField()
     items = serializers.IntegerField(source="items_total")
-    places = serializers.IntegerField(help_text="how many answers of people the design asks for")
-    people_done = serializers.IntegerField(help_text="how many answers people have submitted")
-    people = serializers.IntegerField(help_text="how many people have submitted one")
-    judges = serializers.IntegerField(help_text="how many judges have submitted one")
+    places = serializers.IntegerField(
+        help_text="number of people's answers that the design asks for"
+    )
+    people_done = serializers.IntegerField(help_text="number of people's answers so far")
+    people = serializers.IntegerField(help_text="number of people who have submitted one")
+    judges = serializers.IntegerField(help_text="number of judges who have submitted one")
 
 
 class CampaignSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField()
     protocol = serializers.CharField()
-    title = serializers.CharField(help_text="the task in words")
-    is_open = serializers.BooleanField(help_text="whether it was not closed by hand")
-    deadline = serializers.DateTimeField(allow_null=True, help_text="after it no answer counts")
-    takes_answers = serializers.BooleanField(help_text="open, and its deadline not past")
-    language = serializers.CharField(allow_blank=True, help_text="of its texts, if it is told")
-    work = WorkSerializer(allow_null=True, help_text="null for those who do not annotate")
+    title = serializers.CharField(help_text="the title of the task")
+    is_open = serializers.BooleanField(help_text="false if a researcher has closed it")
+    deadline = serializers.DateTimeField(
+        allow_null=True, help_text="no answer counts after this time"
+    )
+    takes_answers = serializers.BooleanField(
+        help_text="whether it is open and its deadline is not past"
+    )
+    language = serializers.CharField(allow_blank=True, help_text="language of its texts, if known")
+    work = WorkSerializer(allow_null=True, help_text="null for accounts that do not annotate")
     study = StudySerializer(allow_null=True, help_text="null for annotators")
 
 
-NOT_CREATED = "this campaign cannot be made"
+NOT_CREATED = "the campaign cannot be created"
 
 
 class Word(serializers.CharField):
-    """A word of one of a design's lists, which the command parts at commas."""
+    """A word in a list of the design. The command separates words by commas."""
 
     def to_internal_value(self, data: Any) -> str:
         word = super().to_internal_value(data)
         if "," in word:
-            raise serializers.ValidationError("holds a comma, which parts words; leave it out")
+            raise serializers.ValidationError(
+                "contains a comma, which separates words; leave it out"
+            )
         return word
 
 
 class SettingsSerializer(Strict):
-    """What may change while a campaign runs."""
+    """The settings that may change while a campaign runs."""
 
     deadline = serializers.CharField(
         required=False,
         max_length=40,
-        help_text="no answer counts after it: a moment, or a day, which counts to its end",
+        help_text="no answer counts after this time; a day counts to its end",
     )
     language = serializers.CharField(
-        required=False, max_length=35, help_text="of its texts, such as en or pt-BR"
+        required=False, max_length=35, help_text="language of its texts, such as en or pt-BR"
     )
     guideline = serializers.CharField(
         required=False,
         allow_blank=True,
         trim_whitespace=False,
-        help_text="Markdown instead of the protocol's guideline; empty takes that back",
+        help_text="Markdown instead of the protocol's guideline; empty restores the protocol's",
     )
     gold_every = serializers.IntegerField(
-        required=False, min_value=0, max_value=999, help_text="one gold item in so many; 0 for none"
+        required=False,
+        min_value=0,
+        max_value=999,
+        help_text="one gold item every so many items; 0 for none",
     )
     practice_of = serializers.CharField(
         required=False,
         allow_blank=True,
         trim_whitespace=False,
-        help_text="the campaign whose practice people pass first, by name",
+        help_text="name of the campaign whose practice comes first",
     )
     qualify = Number(
-        required=False, min_value=0, max_value=1, help_text="the share right that lets them in"
+        required=False,
+        min_value=0,
+        max_value=1,
+        help_text="the pass mark: the share of correct practice answers",
     )
 
 
@@ -134,24 +148,24 @@ class NewCampaignSerializer(SettingsSerializer):
     batch = serializers.CharField(trim_whitespace=False, help_text="the name of a loaded batch")
     raters_per_item = serializers.IntegerField(min_value=1, max_value=1000, default=1)
     overlap = Number(
-        min_value=0, max_value=1, default=1.0, help_text="the share of items with several people"
+        min_value=0, max_value=1, default=1.0, help_text="share of items with several people"
     )
     human_share = Number(
-        min_value=0, max_value=1, default=1.0, help_text="the share of queries people are asked"
+        min_value=0, max_value=1, default=1.0, help_text="share of queries for people"
     )
     options = OptionsSerializer(required=False)
 
 
 class ChangedSettingsSerializer(SettingsSerializer):
-    is_open = serializers.BooleanField(required=False, help_text="false closes it, true opens it")
-    no_deadline = serializers.BooleanField(required=False, help_text="takes the deadline away")
-    no_qualify = serializers.BooleanField(
-        required=False, help_text="lets people in once their practice is done"
+    is_open = serializers.BooleanField(
+        required=False, help_text="true opens the campaign, and false closes it"
     )
+    no_deadline = serializers.BooleanField(required=False, help_text="removes the deadline")
+    no_qualify = serializers.BooleanField(required=False, help_text="removes the pass mark")
 
 
 class ChangedSerializer(ErrorSerializer):
-    current = CampaignSerializer(help_text="as it stands")
+    current = CampaignSerializer(help_text="the current state")
 
 
 A_CAMPAIGN: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""API endpoints of campaigns: list, create, read, change their settings."""
+"""API endpoints of campaigns: list, create and read them, and change their settings."""
 
 from __future__ import annotations
 
@@ -92,8 +92,9 @@ class Campaigns(List):
 
     @described(
         "List campaigns",
-        "For an annotator the campaigns with an item of theirs or one that they may take; for "
-        "researchers those that they may read and for admins all, with their designs and counts.",
+        "For annotators, the campaigns in which they have an item or may take one. For "
+        "researchers, the campaigns that they may read, and for admins all, with designs and "
+        "counts.",
         {200: page_serializer(CampaignSerializer)},
         tag="campaigns",
         example=page_example(A_CAMPAIGN),
@@ -110,9 +111,9 @@ class Campaigns(List):
 
     @described(
         "Create a campaign",
-        "Makes a campaign's items from a batch, all or nothing: what `create_campaign` does, with "
-        "the same checks. The same campaign again changes nothing (200); another design under a "
-        "name that is taken is refused (422).",
+        "Creates a campaign and its items from a batch, all or nothing, with the checks of "
+        "`create_campaign`. Creating the same campaign again changes nothing (200). Another "
+        "design under an existing name is refused (422).",
         {201: CampaignSerializer, 200: CampaignSerializer},
         tag="campaigns",
         request=NewCampaignSerializer,
@@ -136,8 +137,8 @@ class OneCampaign(Resource):
 
     @described(
         "Read a campaign",
-        "One campaign, as the list shows it. For those who may change it the ETag is that of its "
-        "terms.",
+        "One campaign, as in the list. For accounts that may change it, the ETag is that of "
+        "its settings.",
         {200: CampaignSerializer},
         tag="campaigns",
         example={**A_CAMPAIGN, "study": A_STUDY},
@@ -171,8 +172,8 @@ class ChangedSettings(Resource):
 
     @described(
         "Change, close or open a campaign",
-        "What may change while a campaign runs: deadline, language, guideline (which makes a new "
-        "version), gold, practice, and whether it is open. What is left out stays.",
+        "Changes settings: deadline, language, guideline (each change is a new version), gold, "
+        "practice, and whether the campaign is open. Fields that are left out stay unchanged.",
         {200: CampaignSerializer, 409: ChangedSerializer},
         tag="campaigns",
         request=ChangedSettingsSerializer,
@@ -190,7 +191,7 @@ class ChangedSettings(Resource):
             try:
                 change(campaign, settings_from(wanted), wanted.get("is_open"), user)
             except DesignError as error:
-                sentence = "the campaign stays as it was"
+                sentence = "the campaign was not changed"
                 raise RefusedBodyError(sentence, [design_problem(error)]) from error
         return Response(_shown(user, pk), headers={"ETag": settings_tag(campaign)})
 

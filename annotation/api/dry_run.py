@@ -35,30 +35,33 @@ from datasets.api.throttling import PerReport
 
 
 class AssumptionsSerializer(Strict):
-    """What nobody knows beforehand."""
+    """Assumptions about quantities that are unknown before the study."""
 
-    kappa = Number(required=False, min_value=0, max_value=1, help_text="the true agreement")
-    prevalence = Number(required=False, min_value=0, max_value=1, help_text="the share of yes")
-    icc = Number(
-        required=False, min_value=0, max_value=1, help_text="how alike units of a query are"
-    )
+    kappa = Number(required=False, min_value=0, max_value=1, help_text="true agreement")
+    prevalence = Number(required=False, min_value=0, max_value=1, help_text="share of yes")
+    icc = Number(required=False, min_value=0, max_value=1, help_text="correlation within a query")
     correlation = Number(
-        required=False, min_value=0, max_value=1, help_text="of judge and people, over queries"
+        required=False,
+        min_value=0,
+        max_value=1,
+        help_text="correlation of judge and people over queries",
     )
 
 
 class NewDryRunSerializer(NewCampaignSerializer):
-    """A campaign to be, how many people are expected, and what is assumed."""
+    """A new campaign, the number of people expected, and assumptions."""
 
     people = serializers.IntegerField(required=False, min_value=1, max_value=MOST_PEOPLE)
     assumptions = AssumptionsSerializer(required=False)
 
 
 class ExpectedSerializer(serializers.Serializer[Any]):
-    width = serializers.FloatField(allow_null=True, help_text="of the 95 % interval")
+    width = serializers.FloatField(allow_null=True, help_text="width of the 95 % interval")
     units = serializers.IntegerField()
     queries = serializers.IntegerField()
-    effective = serializers.FloatField(help_text="what the units are worth, were they independent")
+    effective = serializers.FloatField(
+        help_text="number of independent units that the units are worth"
+    )
     reason = serializers.CharField(allow_null=True, help_text="why there is no interval")
 
 
@@ -74,19 +77,23 @@ class DryRunSerializer(serializers.Serializer[Any]):
     roles = serializers.DictField(child=serializers.IntegerField(), help_text="queries by role")
     items = serializers.IntegerField()
     units = serializers.IntegerField()
-    places = serializers.IntegerField(help_text="answers of people that the design asks for")
+    places = serializers.IntegerField(help_text="people's answers that the design asks for")
     several = serializers.IntegerField(help_text="items with several people")
     people = serializers.IntegerField()
-    unfilled = serializers.IntegerField(help_text="places for which so many people do not suffice")
-    shares = ShareSerializer(many=True, help_text="what each person gets, all at the same pace")
+    unfilled = serializers.IntegerField(help_text="slots that remain free with so many people")
+    shares = ShareSerializer(
+        many=True, help_text="what each person gets if all work at the same pace"
+    )
     common = serializers.ListField(
         child=serializers.IntegerField(),
         allow_null=True,
-        help_text="the fewest and the most units that two people share",
+        help_text="smallest and largest number of units that two people share",
     )
     kappa = ExpectedSerializer()
-    share = ExpectedSerializer(help_text="of a share such as coverage, by people alone")
-    powered = ExpectedSerializer(allow_null=True, help_text="the same with a judge on all queries")
+    share = ExpectedSerializer(help_text="a share such as coverage, estimated from people alone")
+    powered = ExpectedSerializer(
+        allow_null=True, help_text="the same share, with a judge on all queries"
+    )
     assumptions = serializers.DictField(child=serializers.FloatField())
 
 
@@ -120,7 +127,7 @@ class DryRuns(Resource):
         return [*super().get_throttles(), PerReport()]
 
     @described(
-        "Try a campaign's design",
+        "Carry out a dry run of a campaign's design",
         "A dry run of `POST /campaigns/`, with the same checks: who would get what, and how wide "
         "the intervals of kappa and of a share such as coverage are to be expected. Nothing is "
         f"stored. A design of more than {MOST_ITEMS} items is for the command.",

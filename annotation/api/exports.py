@@ -84,9 +84,9 @@ A_RESPONSE = {
     "units": {"q1:1": {"evidence": [{"quote": "opened in 1901", "start": 3}], "answerable": "yes"}},
 }
 WHOLE = (
-    " By default a page of lines as JSON; `next` leads on. All lines at once, as a stream of JSON "
-    "Lines, with `Accept: application/x-ndjson` or `?format=jsonl`, twelve times an hour for a "
-    "campaign."
+    " By default one page of lines as JSON, with the address of the `next` one. With `Accept: "
+    "application/x-ndjson` or `?format=jsonl`, all lines as a stream of JSON Lines, at most "
+    "twelve times an hour for a campaign."
 )
 
 
@@ -108,7 +108,7 @@ class SpanSerializer(serializers.Serializer[Any]):
 
 
 class LabelLineSerializer(serializers.Serializer[Any]):
-    """A label, or with `missing` the reason why there is none; what is absent is left out."""
+    """A label, or a missing one with its reason (`missing`). Keys without a value are left out."""
 
     campaign = serializers.CharField()
     protocol = serializers.CharField()
@@ -167,13 +167,13 @@ class CampaignLines(Lines):
     scopes = {"GET": (READ,)}
     export: ClassVar[Callable[[Campaign, int], Iterator[Line]]]
 
-    def found(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
+    def respond(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
         campaign = readable_campaign(request, pk)
         check_blind(get_account(request), campaign)
         what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
-        # A page after the first belongs to what was begun with it, if anything was.
-        goes_on = not self.streamed and "cursor" in self.parameters
-        if not (goes_on and was_exported(request, pk, what, form)):
+        # Later pages belong to the export whose first page is recorded.
+        continues = not self.streamed and "cursor" in self.parameters
+        if not (continues and was_exported(request, pk, what, form)):
             record_export(request, pk, what, form)
         return self.answer(CampaignLineSource(campaign, type(self).export))
 
@@ -183,8 +183,8 @@ class Units(CampaignLines):
 
     @described(
         "List the units of a campaign",
-        "What is asked, with the systems: the same lines as `export --what units`. Not while one "
-        "has an open item in the campaign." + WHOLE,
+        "The units that are asked, with their systems: the same lines as `export --what "
+        "units`. 403 while you have an open item in the campaign." + WHOLE,
         lines_serializer(UnitLineSerializer),
         tag="studies",
         example={"next": None, "results": [A_UNIT]},
@@ -192,7 +192,7 @@ class Units(CampaignLines):
         operation_id="units_list",
     )
     def get(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
-        return self.found(request, pk)
+        return self.respond(request, pk)
 
 
 class Labels(CampaignLines):
@@ -200,8 +200,8 @@ class Labels(CampaignLines):
 
     @described(
         "List the labels of a campaign",
-        "Every current label, and every missing one with its reason: the same lines as "
-        "`export --what labels`." + WHOLE,
+        "All current labels, and missing ones with their reasons: the same lines as `export "
+        "--what labels`." + WHOLE,
         lines_serializer(LabelLineSerializer),
         tag="studies",
         example={"next": None, "results": [A_LABEL]},
@@ -209,7 +209,7 @@ class Labels(CampaignLines):
         operation_id="labels_list",
     )
     def get(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
-        return self.found(request, pk)
+        return self.respond(request, pk)
 
 
 class Responses(CampaignLines):
@@ -217,7 +217,7 @@ class Responses(CampaignLines):
 
     @described(
         "List the responses of a campaign",
-        "Every current answer as it was given: the same lines as `export --what responses`."
+        "All current answers as they were given: the same lines as `export --what responses`."
         + WHOLE,
         lines_serializer(ResponseLineSerializer),
         tag="studies",
@@ -226,12 +226,12 @@ class Responses(CampaignLines):
         operation_id="responses_list",
     )
     def get(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
-        return self.found(request, pk)
+        return self.respond(request, pk)
 
 
-AN_OFFER: dict[str, Any] = {
+AN_OPTION: dict[str, Any] = {
     "what": "label-studio",
-    "row": "one unit as a task of Label Studio, with what all raters said of it",
+    "row": "one unit as a task of Label Studio, with the labels from all raters",
     "tells_answers": True,
     "files": {"json": "https://tandem.example/api/v1/campaigns/1/exports/label-studio/json/"},
 }
@@ -246,25 +246,27 @@ WHAT = OpenApiParameter(
     "what", str, OpenApiParameter.PATH, enum=[*EXPORTS, *BUNDLES], description="which export"
 )
 FORM = OpenApiParameter(
-    "form", str, OpenApiParameter.PATH, enum=list(FORMS), description="in which form"
+    "form", str, OpenApiParameter.PATH, enum=list(FORMS), description="file format"
 )
 
 
 class ExportOptionSerializer(serializers.Serializer[Any]):
     what = serializers.CharField()
-    row = serializers.CharField(help_text="what a line of it is, in words")
+    row = serializers.CharField(help_text="what one line contains")
     tells_answers = serializers.BooleanField(
-        help_text="whether it waits until one has answered one's open item"
+        help_text="whether it is refused while you have an open item"
     )
-    files = serializers.DictField(child=serializers.URLField(), help_text="addresses, by form")
+    files = serializers.DictField(
+        child=serializers.URLField(), help_text="addresses by file format"
+    )
 
 
 class ExportOptionsSerializer(serializers.Serializer[Any]):
     results = ExportOptionSerializer(many=True)
 
 
-class AsItComes(BaseContentNegotiation):
-    """A file has the form that its address names, whatever the client says that it accepts."""
+class FormatOfAddress(BaseContentNegotiation):
+    """Ignore the Accept header: the address of a file names its format."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         return parsers[0]
@@ -279,45 +281,44 @@ class Exports(Resource):
 
     @described(
         "List the exports of a campaign",
-        "All that can be taken along of it, with the forms that each comes in: the same as "
-        "`export --what`.",
+        "All exports of a campaign with their file formats, the same as for `export --what`.",
         {200: ExportOptionsSerializer},
         tag="studies",
-        example={"results": [AN_OFFER]},
+        example={"results": [AN_OPTION]},
         operation_id="exports_list",
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = readable_campaign(request, pk)
-        rows = [self._shown(campaign, offer) for offer in export_options(campaign)]
+        rows = [self._describe(campaign, option) for option in export_options(campaign)]
         return Response(ExportOptionsSerializer({"results": rows}).data)
 
-    def _shown(self, campaign: Campaign, offer: ExportOption) -> dict[str, Any]:
+    def _describe(self, campaign: Campaign, option: ExportOption) -> dict[str, Any]:
         def address(form: str) -> str:
-            path = reverse("api-export", args=[campaign.pk, offer.what, form])
+            path = reverse("api-export", args=[campaign.pk, option.what, form])
             return self.request.build_absolute_uri(path)
 
         return {
-            "what": offer.what,
-            "row": offer.row,
-            "tells_answers": tells_answers(offer.what),
-            "files": {form: address(form) for form in offer.forms},
+            "what": option.what,
+            "row": option.row,
+            "tells_answers": tells_answers(option.what),
+            "files": {form: address(form) for form in option.forms},
         }
 
 
 class OneExport(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
-    content_negotiation_class = AsItComes
+    content_negotiation_class = FormatOfAddress
 
     def get_throttles(self) -> list[Any]:
         own = [PerExport()] if self.request.method in SAFE else []
         return [*super().get_throttles(), *own]
 
     @described(
-        "Take an export along",
-        "The whole file, streamed; several files come as a ZIP archive, with a manifest. Twelve "
-        "exports of a campaign an hour. 403 for what tells answers while one has an open item in "
-        "the campaign, 422 where an id does not fit into TREC's form.",
+        "Download an export",
+        "The whole file as a stream; several files as a ZIP archive with a manifest. At most "
+        "twelve exports of a campaign an hour. 403 for exports with answers while you have an "
+        "open item in the campaign, and 422 if an id does not fit into TREC's format.",
         KINDS,
         tag="studies",
         example=[{"id": 1, "data": {"report": "It opened in 1901."}, "annotations": []}],
@@ -327,17 +328,17 @@ class OneExport(Resource):
     )
     def get(self, request: Request, pk: int, what: str, form: str) -> StreamingHttpResponse:
         campaign = readable_campaign(request, pk)
-        if what not in {offer.what for offer in export_options(campaign)}:
+        if what not in {option.what for option in export_options(campaign)}:
             raise Http404
         if tells_answers(what):
             check_blind(get_account(request), campaign)
         try:
-            found = download(campaign, what, form)
+            file = download(campaign, what, form)
         except KeyError as error:
             raise Http404 from error
         except BlankError as error:
             raise RefusedBodyError(str(error)) from error
         record_export(request, pk, what, form)
-        response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
-        response["Content-Disposition"] = f'attachment; filename="{found.name}"'
+        response = StreamingHttpResponse(file.pieces, content_type=file.media_type)
+        response["Content-Disposition"] = f'attachment; filename="{file.name}"'
         return response

@@ -47,7 +47,7 @@ class NewGoldAnswersSerializer(Strict):
 class StoredGoldAnswersSerializer(serializers.Serializer[Any]):
     answers = serializers.IntegerField()
     items = serializers.IntegerField()
-    unchanged = serializers.BooleanField(help_text="whether all of it stood before")
+    unchanged = serializers.BooleanField(help_text="whether all of it was stored before")
 
 
 class GoldAnswers(Resource):
@@ -55,10 +55,10 @@ class GoldAnswers(Resource):
     scopes = {"POST": (MANAGE,)}
 
     @described(
-        "Set known answers",
-        "Makes items gold (mixed in, never told) or practice (first of all, with feedback), with "
-        "the answers that are known of them; they leave the study. All or nothing. They cannot "
-        "be read back.",
+        "Set gold answers",
+        "Stores gold answers, all or nothing. Their items become gold items (mixed in, never "
+        "revealed) or practice items (first, with feedback), and leave the study. Gold answers "
+        "cannot be read back.",
         {200: StoredGoldAnswersSerializer},
         tag="campaigns",
         request=NewGoldAnswersSerializer,
@@ -80,7 +80,7 @@ class GoldAnswers(Resource):
         try:
             stored = keep_known(rows, campaign, wanted["use"])
         except InputError as error:
-            sentence = "no known answer was taken"
+            sentence = "no gold answer was stored"
             raise RefusedBodyError(sentence, [problem(str(error))]) from error
         return Response(asdict(stored))
 

@@ -40,19 +40,19 @@ class NewLabelsSerializer(Strict):
     labels = serializers.ListField(
         child=serializers.DictField(),
         min_length=1,
-        help_text="lines of the labels format, 2.5 MB at most; errors name them from 1",
+        help_text="lines of the labels format, at most 2.5 MB; errors number them from 1",
     )
     rater = serializers.CharField(
-        required=False, max_length=150, help_text="who labelled, where a line does not say"
+        required=False, max_length=150, help_text="the rater of lines that name none"
     )
 
 
 class ImportSerializer(serializers.Serializer[Any]):
     labels = serializers.DictField(
-        child=serializers.IntegerField(), help_text="how many were taken, by rater"
+        child=serializers.IntegerField(), help_text="number of imported labels by rater"
     )
-    missing = serializers.IntegerField(help_text="missing labels that were taken")
-    unchanged = serializers.IntegerField(help_text="labels that were there already")
+    missing = serializers.IntegerField(help_text="imported missing labels")
+    unchanged = serializers.IntegerField(help_text="labels that were stored before")
     warnings = serializers.ListField(child=serializers.CharField())
     skipped = serializers.DictField(child=serializers.IntegerField())
 
@@ -66,10 +66,11 @@ class Imports(Resource):
         return [*super().get_throttles(), *own]
 
     @described(
-        "Load labels made elsewhere",
-        "What `import_labels` does, all or nothing, with the same warnings; the raters that are "
-        "named are made. The same labels again change nothing. Nobody who answers on this site can "
-        "be named: 422 with the line. More than 2.5 MB is for the command. Sixty times an hour.",
+        "Import labels",
+        "Imports labels as `import_labels` does, all or nothing, with the same warnings. New "
+        "raters are created. Importing the same labels again changes nothing. 422 with the "
+        "line if a rater is a person or judge who answers on this site. At most sixty times an "
+        "hour; for more than 2.5 MB, use the command.",
         {200: ImportSerializer},
         tag="studies",
         request=NewLabelsSerializer,
@@ -87,5 +88,5 @@ class Imports(Resource):
             report = import_rows(wanted["labels"], campaign, wanted.get("rater"))
         except InputError as error:
             found = problem(str(error), f"labels.{(error.place.line or 1) - 1}")
-            raise RefusedBodyError("no label was taken", [found]) from error
+            raise RefusedBodyError("no label was imported", [found]) from error
         return Response(ImportSerializer(asdict(report)).data)

@@ -1,4 +1,4 @@
-"""API endpoints of items, and of who was asked what; without anybody's answers."""
+"""API endpoints of a campaign's items and assignments, without answers."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ WHOLE_ITEM: dict[str, Any] = {
 }
 
 
-TELLING = {"item", "system"}
-"""Filters from which somebody could learn whose text is whose."""
+REVEALING = {"item", "system"}
+"Filters that would reveal whose text is whose."
 
 
 class ItemParameters(PageParameters):
     item = serializers.CharField(
         required=False,
         trim_whitespace=False,
-        help_text="only the item of exactly this key; not while one has an open item",
+        help_text="only the item with exactly this key; refused while you have an open item",
     )
     query = serializers.CharField(
         required=False, trim_whitespace=False, help_text="only items of the query with this id"
@@ -66,28 +66,32 @@ class ItemParameters(PageParameters):
     system = serializers.CharField(
         required=False,
         trim_whitespace=False,
-        help_text="only items that this system wrote; not while one has an open item",
+        help_text="only items from this system; refused while you have an open item",
     )
 
 
 class ItemSerializer(serializers.Serializer[Any]):
-    position = serializers.IntegerField(help_text="its place in the campaign, from 0")
+    position = serializers.IntegerField(help_text="its position in the campaign, from 0")
     item = serializers.SerializerMethodField(
-        help_text="its key, as in exports, which may be a report's id; null like `use`"
+        help_text="its key as in exports, which may be a report's id; null like `use`"
     )
     query = serializers.CharField(source="query.key")
     system = serializers.SerializerMethodField(
-        help_text="null where no system wrote it, and like `use`"
+        help_text="null if no system wrote it, and like `use`"
     )
     use = serializers.SerializerMethodField(
-        help_text="study, gold or practice; null while one has an open item in the campaign"
+        help_text="study, gold or practice; null while you have an open item in the campaign"
     )
-    probability = serializers.FloatField(help_text="with which people were drawn to be asked it")
+    probability = serializers.FloatField(
+        help_text="probability with which the item was sampled for people"
+    )
     quota = serializers.SerializerMethodField(
-        help_text="how many people it wants; null like `use`, since all may have a gold item"
+        help_text="number of people that it needs; null like `use`, since a gold item has no limit"
     )
-    taken = serializers.SerializerMethodField(help_text="how many have taken it; null like `use`")
-    units = serializers.IntegerField(source="units_total", help_text="how many units it asks")
+    taken = serializers.SerializerMethodField(
+        help_text="number of people who have taken it; null like `use`"
+    )
+    units = serializers.IntegerField(source="units_total", help_text="number of its units")
 
     def get_item(self, item: Item) -> str | None:
         return None if self.context["is_blind"] else str(item.key)
@@ -115,7 +119,7 @@ class AskedUnitSerializer(serializers.Serializer[Any]):
 
 class WholeItemSerializer(ItemSerializer):
     texts = serializers.DictField(
-        child=serializers.CharField(), help_text="what spans may refer to, by field"
+        child=serializers.CharField(), help_text="the texts that spans may refer to, by field"
     )
     asked = AskedUnitSerializer(many=True)
 
@@ -127,7 +131,7 @@ class Items(List):
 
     @described(
         "List the items of a campaign",
-        "What each is and how many people it wants; nothing of what anybody answered.",
+        "The items with the numbers of people that they need, without any answers.",
         {200: page_serializer(ItemSerializer)},
         tag="campaigns",
         example=page_example(AN_ITEM),
@@ -143,7 +147,7 @@ class Items(List):
         }
         rows = visible_items(campaign).filter(**exact)
         context = {"is_blind": is_blind(user, campaign)}
-        if self.parameters.keys() & TELLING:
+        if self.parameters.keys() & REVEALING:
             check_blind(user, campaign)
         return self.page(rows, partial(rendered, partial(ItemSerializer, context=context)))
 
@@ -154,8 +158,8 @@ class OneItem(Resource):
 
     @described(
         "Read an item",
-        "The item with its texts and what is asked of it, under the stored names: not while one "
-        "has an open item in the campaign. One's own is at `assignments/`.",
+        "The item with its texts and units, under their stored names. 403 while you have an "
+        "open item in the campaign. Your own items are at `assignments/`.",
         {200: WholeItemSerializer},
         tag="campaigns",
         example=WHOLE_ITEM,
@@ -190,28 +194,34 @@ ASKED: dict[str, Any] = {
 
 class AskedParameters(PageParameters):
     item = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only of the item of exactly this key"
+        required=False,
+        trim_whitespace=False,
+        help_text="only assignments of the item with exactly this key",
     )
     rater = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only of the rater of exactly this name"
+        required=False,
+        trim_whitespace=False,
+        help_text="only assignments of the rater with exactly this name",
     )
-    rater_kind = serializers.ChoiceField(KINDS, required=False, help_text="only of such raters")
+    rater_kind = serializers.ChoiceField(
+        KINDS, required=False, help_text="only assignments of raters of this kind"
+    )
     status = serializers.ChoiceField(
-        Assignment.Status.values, required=False, help_text="only those that stand so"
+        Assignment.Status.values, required=False, help_text="only assignments with this status"
     )
 
 
 class AskedOfSerializer(serializers.Serializer[Assignment]):
     item = serializers.CharField(source="item.key")
-    rater = serializers.CharField(source="rater.name", help_text="as exports have it")
+    rater = serializers.CharField(source="rater.name", help_text="as in exports")
     rater_kind = serializers.ChoiceField(KINDS, source="rater.kind")
     replicate = serializers.IntegerField()
-    scope = serializers.CharField(help_text="the unit, where a judge is asked unit by unit")
-    units = serializers.SerializerMethodField(help_text="how many units were asked")
+    scope = serializers.CharField(help_text="the unit, if a judge is asked unit by unit")
+    units = serializers.SerializerMethodField(help_text="number of units asked")
     status = serializers.ChoiceField(Assignment.Status.values)
     reason = serializers.SerializerMethodField(help_text="why there is no answer")
     seconds = serializers.FloatField(allow_null=True, help_text="time on task")
-    assisted_by = serializers.SerializerMethodField(help_text="whose verdict was in view")
+    assisted_by = serializers.SerializerMethodField(help_text="the judge whose labels were shown")
     held_until = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
 
@@ -232,8 +242,8 @@ class AskedInCampaign(List):
 
     @described(
         "List the assignments of a campaign",
-        "Who was asked what, people and judges alike, and how it stands; not while one has an open "
-        "item in the campaign. One's own work is at `assignments/`.",
+        "The assignments of people and judges with their status. 403 while you have an open "
+        "item in the campaign. Your own assignments are at `assignments/`.",
         {200: page_serializer(AskedOfSerializer)},
         tag="studies",
         example=page_example(ASKED),

@@ -36,7 +36,6 @@ from annotation.api.people_serializers import (
 from annotation.gold.scoring import admissible, admit
 from annotation.models import Campaign, User
 from annotation.people import accounts, membership
-from annotation.people import membership as members
 from annotation.people.accounts import campaign_raters, invitations_of
 from annotation.people.invitations import invite, revoke
 from annotation.people.leases import free, set_lease
@@ -57,7 +56,7 @@ from datasets.api.errors import RefusedBodyError, TooManyRequestsError, problem
 from datasets.api.permissions import PEOPLE
 from datasets.api.throttling import seconds_to_wait
 
-OWN = "this is your own account; let another admin do it"
+OWN = "you cannot change your own account; ask another admin"
 
 
 class People(List):
@@ -66,7 +65,7 @@ class People(List):
 
     @described(
         "List people",
-        "Accounts and guests with the pseudonyms that their labels stand under; for admins.",
+        "Accounts and guests with the pseudonyms of their labels, for admins.",
         {200: page_serializer(PersonSerializer)},
         tag="people",
         example=page_example(A_PERSON),
@@ -91,12 +90,12 @@ class OnePerson(Resource):
         operation_id="people_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return _told(get_object_or_404(visible_accounts(get_account(request)), pk=pk))
+        return _account_response(get_object_or_404(visible_accounts(get_account(request)), pk=pk))
 
     @described(
         "Change a person",
-        "Another role, switched off or on, or another pseudonym. Log-ins and tokens of the account "
-        "end with its role, or when it is switched off; labels stay.",
+        "Changes the role or the pseudonym of an account, or disables or enables it. A new "
+        "role, or being disabled, ends the account's sessions and tokens. Labels stay.",
         {200: PersonSerializer, 409: ChangedPersonSerializer},
         tag="people",
         request=PersonChangeSerializer,
@@ -116,16 +115,16 @@ class OnePerson(Resource):
                 _change(me, found, wanted)
             except PeopleError as error:
                 raise refused(error) from error
-        return _told(visible_accounts(me).get(pk=pk))
+        return _account_response(visible_accounts(me).get(pk=pk))
 
 
-class Forgotten(Resource):
+class AccountDeletion(Resource):
     roles = {"POST": (ADMIN,)}
     scopes = {"POST": (PEOPLE,)}
 
     @described(
         "Delete an account",
-        "With all that tells who the person was. Answers stay, under the pseudonym.",
+        "Deletes everything that identifies the person. Answers stay under the pseudonym.",
         {200: ForgottenSerializer},
         tag="people",
         request=ForgetSerializer,
@@ -141,7 +140,7 @@ class Forgotten(Resource):
         wanted = checked(ForgetSerializer, request.data)
         if wanted["name"] != found.username:
             wrong = [problem("is not the name of this account", "name")]
-            raise RefusedBodyError("nobody is deleted", wrong)
+            raise RefusedBodyError("no account was deleted", wrong)
         try:
             if found == me:
                 raise PeopleError(OWN)
@@ -150,7 +149,7 @@ class Forgotten(Resource):
             raise refused(error) from error
 
 
-def _told(found: User) -> Response:
+def _account_response(found: User) -> Response:
     return Response(PersonSerializer(found).data, headers={"ETag": _tag(found)})
 
 
@@ -178,7 +177,8 @@ class Invitations(List):
 
     @described(
         "List invitations",
-        "The newest first: all for an admin, those to one's campaigns for a researcher.",
+        "The newest first: all for admins, and for researchers those to campaigns that they "
+        "may read.",
         {200: page_serializer(InvitationSerializer)},
         tag="people",
         example=page_example(AN_INVITATION),
@@ -190,10 +190,10 @@ class Invitations(List):
         return self.page(rows, lambda found: rendered(InvitationSerializer, found))
 
     @described(
-        "Invite somebody",
-        "Makes a link that works once, for seven days. A researcher invites annotators to a "
-        "campaign of theirs, an admin whomever. The link is told once: in an answer that is "
-        "repeated for an Idempotency-Key it is null.",
+        "Invite a person",
+        "Creates a link that works once, within seven days. Researchers invite annotators to "
+        "their campaigns, and admins invite anyone. The link is returned only once: it is null "
+        "in a response that is repeated for an Idempotency-Key.",
         {201: MadeInvitationSerializer},
         tag="people",
         request=NewInvitationSerializer,
@@ -206,35 +206,35 @@ class Invitations(List):
     @keyed
     def post(self, request: Request) -> Response:
         wanted = checked(NewInvitationSerializer, request.data)
-        return run_once(request, lambda: _invited(request, wanted), hidden=("link",))
+        return run_once(request, lambda: _invite(request, wanted), hidden=("link",))
 
 
-def _invited(request: Request, wanted: dict[str, Any]) -> Response:
+def _invite(request: Request, wanted: dict[str, Any]) -> Response:
     me = get_account(request)
     if pk := wanted.pop("campaign", None):
         wanted["campaign"] = readable(me).select_related("batch").filter(pk=pk).first()
         if wanted["campaign"] is None:
-            wrong = [problem("names no campaign of yours", "campaign")]
-            raise RefusedBodyError("nobody is invited", wrong)
+            wrong = [problem("is not a campaign that you may read", "campaign")]
+            raise RefusedBodyError("no invitation was created", wrong)
     wait = seconds_to_wait("invite", me.pk)
     if wait is not None:
-        raise TooManyRequestsError("sixty invitations an hour are the most", wait)
+        raise TooManyRequestsError("the limit is sixty invitations an hour", wait)
     try:
-        made = invite(by=me, **wanted)
+        created = invite(by=me, **wanted)
     except PeopleError as error:
         raise refused(error) from error
-    address = request.build_absolute_uri(f"{reverse('join')}?key={made.key}")
-    shown = {**InvitationSerializer(made.invitation).data, "link": address}
+    address = request.build_absolute_uri(f"{reverse('join')}?key={created.key}")
+    shown = {**InvitationSerializer(created.invitation).data, "link": address}
     return Response(shown, status=201)
 
 
-class TakeBack(Resource):
+class InvitationRevocation(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (PEOPLE,)}
 
     @described(
-        "Take an invitation back",
-        "Nobody can use the link from then on. One that is used or expired stays as it is.",
+        "Revoke an invitation",
+        "The link no longer works. A used or expired invitation does not change.",
         {200: InvitationSerializer},
         tag="people",
         example={**AN_INVITATION, "state": "revoked"},
@@ -253,38 +253,38 @@ def refused(error: PeopleError) -> RefusedBodyError:
 
 
 def visible_named(user: User, name: str) -> QuerySet[User]:
-    """The account of exactly this name: who gives a role has to know it."""
+    """Return the account with exactly this name. Researchers cannot list accounts."""
     if user.role not in READERS:
         return User.objects.none()
     return User.objects.filter(username=name, is_guest=False)
 
 
-def _named(me: User, name: str) -> User:
+def _account_named(me: User, name: str) -> User:
     found = visible_named(me, name).first()
     if found is None:
-        wrong = [problem("names no account; invite the person", "name")]
-        raise RefusedBodyError("nobody is given a role", wrong)
+        wrong = [problem("is not an account; invite the person", "name")]
+        raise RefusedBodyError("no role was changed", wrong)
     return found
 
 
-class Cast(Resource):
+class CampaignPeople(Resource):
     roles = {"GET": READERS, "PUT": READERS}
     scopes = {"GET": (PEOPLE,), "PUT": (PEOPLE,)}
 
     @described(
         "Read the people of a campaign",
-        "Who may take part, by account, and who answers, by pseudonym.",
+        "The members by account, and the raters by pseudonym.",
         {200: CastSerializer},
         tag="people",
         example=A_CAST,
         operation_id="campaign_people_read",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return _cast(readable_campaign(request, pk))
+        return _people_response(readable_campaign(request, pk))
 
     @described(
-        "Set who takes part",
-        "The pool, how long a place is held, and how many items one person answers.",
+        "Change who takes part",
+        "Changes the pool, how long a slot is reserved, and how many items one person answers.",
         {200: CastSerializer, 409: ChangedCastSerializer},
         tag="people",
         request=CastChangeSerializer,
@@ -298,27 +298,28 @@ class Cast(Resource):
         with transaction.atomic():
             rows = readable(get_account(request)).select_for_update()
             campaign = get_object_or_404(rows, pk=pk)
-            check_etag(request, _members_tag(campaign), lambda: _shown(campaign))
+            check_etag(request, _members_tag(campaign), lambda: _describe(campaign))
             self._change(campaign, wanted, get_account(request))
-        return _cast(campaign)
+        return _people_response(campaign)
 
     def _change(self, campaign: Campaign, wanted: dict[str, Any], user: User) -> None:
-        with members.recorded_change(campaign):
+        with membership.recorded_change(campaign):
             if "hold_minutes" in wanted:
                 set_lease(campaign, wanted["hold_minutes"])
             if "pool" in wanted:
-                members.set_pool(campaign, wanted["pool"], user)
+                membership.set_pool(campaign, wanted["pool"], user)
             if "items_per_person" in wanted:
-                members.set_most_items(campaign, wanted["items_per_person"])
+                membership.set_most_items(campaign, wanted["items_per_person"])
 
 
-class Member(Resource):
+class MemberRole(Resource):
     roles = {"PUT": READERS}
     scopes = {"PUT": (PEOPLE,)}
 
     @described(
         "Give an account a role in a campaign",
-        "Or, with null, put it out: places go back and answers stay.",
+        "Changes the account's role. With null, its membership ends: reserved slots are "
+        "released, and answers stay.",
         {200: CastSerializer},
         tag="people",
         request=MemberChangeSerializer,
@@ -330,24 +331,25 @@ class Member(Resource):
     def put(self, request: Request, pk: int) -> Response:
         campaign, me = readable_campaign(request, pk), get_account(request)
         wanted = checked(MemberChangeSerializer, request.data)
-        user = _named(me, wanted["name"])
+        user = _account_named(me, wanted["name"])
         try:
             if wanted["role"] is None:
-                members.end_membership(campaign, user, me)
+                membership.end_membership(campaign, user, me)
             else:
-                members.add_member(campaign, user, wanted["role"], me)
+                membership.add_member(campaign, user, wanted["role"], me)
         except PeopleError as error:
             raise refused(error) from error
-        return _cast(campaign)
+        return _people_response(campaign)
 
 
-class Excluded(Resource):
+class RaterExclusion(Resource):
     roles = {"PUT": READERS}
     scopes = {"PUT": (PEOPLE,)}
 
     @described(
-        "Leave a rater out, or count it again",
-        "Its labels stay; no statistic of the campaign counts them, and the report says why.",
+        "Exclude or include a rater",
+        "The labels stay, but no statistic of the campaign uses them, and the report gives the "
+        "reason. With null, the rater is included again.",
         {200: CastSerializer},
         tag="people",
         request=ExclusionSerializer,
@@ -367,17 +369,16 @@ class Excluded(Resource):
                 membership.exclude(campaign, found, reason, me)
         except PeopleError as error:
             raise refused(error) from error
-        return _cast(campaign)
+        return _people_response(campaign)
 
 
-class Admitted(Resource):
+class RaterAdmission(Resource):
     roles = {"PUT": READERS}
     scopes = {"PUT": (PEOPLE,)}
 
     @described(
-        "Let somebody in",
-        "Who did not pass the practice that the campaign requires may take part all the same. The "
-        "first reason stands.",
+        "Admit a person",
+        "Admits a person who did not pass the campaign's practice. The first reason is kept.",
         {200: CastSerializer},
         tag="people",
         request=AdmissionSerializer,
@@ -389,16 +390,16 @@ class Admitted(Resource):
         campaign, me = readable_campaign(request, pk), get_account(request)
         found = get_object_or_404(admissible(campaign), pk=rater)
         admit(campaign, found, checked(AdmissionSerializer, request.data)["reason"], me)
-        return _cast(campaign)
+        return _people_response(campaign)
 
 
-class Freed(Resource):
+class SlotRelease(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (PEOPLE,)}
 
     @described(
-        "Free the places that a rater holds",
-        "Others may take them. What comes late from the page is kept as a draft.",
+        "Release a rater's reserved slots",
+        "Other people may take the slots. A late answer from the page is kept as a draft.",
         {200: CastSerializer},
         tag="people",
         example=A_CAST,
@@ -409,20 +410,20 @@ class Freed(Resource):
         campaign = readable_campaign(request, pk)
         found = get_object_or_404(visible_raters(campaign), pk=rater)
         free(campaign, found.pk)
-        return _cast(campaign)
+        return _people_response(campaign)
 
 
-def _cast(campaign: Campaign) -> Response:
-    return Response(_shown(campaign), headers={"ETag": _members_tag(campaign)})
+def _people_response(campaign: Campaign) -> Response:
+    return Response(_describe(campaign), headers={"ETag": _members_tag(campaign)})
 
 
 def _members_tag(campaign: Campaign) -> str:
-    """The ETag of what the people's page sets; how far they are is no part of it."""
+    """Return the ETag of the settings and members, without the numbers of answers."""
     roles = campaign.memberships.filter(ended_at=None).order_by("user").values_list("user", "role")
     return etag_of(campaign.pk, *(getattr(campaign, name) for name in SETTINGS), *roles)
 
 
-def _shown(campaign: Campaign) -> Mapping[str, Any]:
+def _describe(campaign: Campaign) -> Mapping[str, Any]:
     shown = {
         **{name: getattr(campaign, name) for name in SETTINGS},
         "members": campaign.memberships.filter(ended_at=None).select_related("user"),

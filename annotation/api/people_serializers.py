@@ -49,10 +49,16 @@ A_CAST = {**SETTINGS, "members": [{"name": "ada", "role": "annotator"}], "raters
 
 class PersonSerializer(serializers.Serializer[User]):
     id = serializers.IntegerField()
-    name = serializers.CharField(source="username", help_text="of the account; in no export")
-    pseudonym = serializers.SerializerMethodField(help_text="as exports have it; null before work")
+    name = serializers.CharField(
+        source="username", help_text="the account's name, which no export contains"
+    )
+    pseudonym = serializers.SerializerMethodField(
+        help_text="as in exports; null before the first assignment"
+    )
     role = serializers.ChoiceField(User.Role.values)
-    is_guest = serializers.BooleanField(help_text="came from Prolific, without an account")
+    is_guest = serializers.BooleanField(
+        help_text="whether the person came from Prolific, without an account"
+    )
     is_active = serializers.BooleanField()
 
     def get_pseudonym(self, user: User) -> str | None:
@@ -64,17 +70,17 @@ class PersonChangeSerializer(Strict):
     role = serializers.ChoiceField(User.Role.values, required=False)
     is_active = serializers.BooleanField(required=False)
     pseudonym = serializers.CharField(
-        max_length=150, required=False, allow_blank=True, help_text="empty: one is made up"
+        max_length=150, required=False, allow_blank=True, help_text="empty for a random one"
     )
 
 
 class ForgetSerializer(Strict):
-    name = serializers.CharField(max_length=150, help_text="of the account, to be sure of it")
+    name = serializers.CharField(max_length=150, help_text="the account's name, as a confirmation")
 
 
 class ForgottenSerializer(serializers.Serializer[Any]):
     pseudonym = serializers.CharField(
-        allow_null=True, help_text="that the answers stay under; null where there are none"
+        allow_null=True, help_text="the pseudonym of the remaining answers; null if there are none"
     )
 
 
@@ -91,7 +97,9 @@ class InvitationSerializer(serializers.Serializer[Invitation]):
 
 class MadeInvitationSerializer(InvitationSerializer):
     link = serializers.CharField(
-        source="address", allow_null=True, help_text="told once: a digest is kept; then null"
+        source="address",
+        allow_null=True,
+        help_text="returned only once, since only its digest is stored; later null",
     )
 
 
@@ -110,29 +118,34 @@ class MemberSerializer(serializers.Serializer[Membership]):
 
 
 class AnsweringSerializer(serializers.Serializer[CampaignRater]):
-    """Somebody with an answer or a place, by the name that exports have."""
+    """A rater with an answer or a reserved slot, by the name in exports."""
 
     id = serializers.IntegerField(source="rater")
     name = serializers.CharField()
     kind = serializers.ChoiceField(("human", "judge", "reference"))
     done = serializers.IntegerField(help_text="items answered")
-    held = serializers.IntegerField(help_text="places held and not answered")
-    held_until = serializers.DateTimeField(allow_null=True, help_text="null: for good, or none")
+    held = serializers.IntegerField(help_text="reserved slots without an answer")
+    held_until = serializers.DateTimeField(
+        allow_null=True, help_text="null if there is no time limit or no slot"
+    )
     excluded = serializers.CharField(
-        source="excluded.reason", default=None, allow_null=True, help_text="why it is left out"
+        source="excluded.reason",
+        default=None,
+        allow_null=True,
+        help_text="why the rater is excluded",
     )
 
 
 class CastSerializer(serializers.Serializer[Any]):
     pool = serializers.ChoiceField(Campaign.Pool.values)
-    hold_minutes = serializers.IntegerField(allow_null=True, help_text="null: for good")
-    items_per_person = serializers.IntegerField(allow_null=True, help_text="null: no limit")
+    hold_minutes = serializers.IntegerField(allow_null=True, help_text="null for no limit")
+    items_per_person = serializers.IntegerField(allow_null=True, help_text="null for no limit")
     members = MemberSerializer(many=True)
     raters = AnsweringSerializer(many=True)
 
 
 class CastChangeSerializer(Strict):
-    """What is left out stays as it is."""
+    """Fields that are left out stay unchanged."""
 
     pool = serializers.ChoiceField(Campaign.Pool.values, required=False)
     hold_minutes = serializers.IntegerField(
@@ -144,25 +157,27 @@ class CastChangeSerializer(Strict):
 
 
 class MemberChangeSerializer(Strict):
-    name = serializers.CharField(max_length=150, help_text="of an account")
+    name = serializers.CharField(max_length=150, help_text="the account's name")
     role = serializers.ChoiceField(
-        Membership.Role.values, allow_null=True, help_text="null puts the account out"
+        Membership.Role.values, allow_null=True, help_text="null ends the membership"
     )
 
 
 class AdmissionSerializer(Strict):
-    reason = serializers.CharField(max_length=MAX_ADMISSION_REASON, help_text="why, for the record")
+    reason = serializers.CharField(
+        max_length=MAX_ADMISSION_REASON, help_text="the reason for the record"
+    )
 
 
 class ExclusionSerializer(Strict):
     reason = serializers.CharField(
-        max_length=MAX_REASON, allow_null=True, help_text="null counts the rater again"
+        max_length=MAX_REASON, allow_null=True, help_text="null includes the rater again"
     )
 
 
 class ChangedPersonSerializer(ErrorSerializer):
-    current = PersonSerializer(help_text="as it stands")
+    current = PersonSerializer(help_text="the current state")
 
 
 class ChangedCastSerializer(ErrorSerializer):
-    current = CastSerializer(help_text="as it stands")
+    current = CastSerializer(help_text="the current state")

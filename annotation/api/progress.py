@@ -20,7 +20,7 @@ from datasets.api.base import (
 )
 
 HIDDEN = "you have an open item in this campaign; answer it first"
-NONE_KNOWN = "no answer of theirs is known beforehand"
+NO_GOLD = "no gold item was answered"
 A_SPEED: dict[str, Any] = {"timed": 58, "median": 41.0, "recent": 38.5, "before": 44.0}
 A_PERSON: dict[str, Any] = {
     "id": 5,
@@ -36,7 +36,7 @@ A_PERSON: dict[str, Any] = {
     "known_reason": None,
     "excluded": None,
 }
-A_STANDING: dict[str, Any] = {
+A_STATUS: dict[str, Any] = {
     "at": "2026-11-20T09:40:00Z",
     "items": 200,
     "places": 600,
@@ -60,41 +60,45 @@ A_STANDING: dict[str, Any] = {
 
 
 class SpeedSerializer(serializers.Serializer[Any]):
-    timed = serializers.IntegerField(help_text="answers that have a time")
-    median = serializers.FloatField(allow_null=True, help_text="seconds on task an item")
-    recent = serializers.FloatField(allow_null=True, help_text="that of the newest 20")
-    before = serializers.FloatField(allow_null=True, help_text="that of the 20 before them")
+    timed = serializers.IntegerField(help_text="answers with a time")
+    median = serializers.FloatField(allow_null=True, help_text="seconds on task per item")
+    recent = serializers.FloatField(allow_null=True, help_text="median of the newest 20")
+    before = serializers.FloatField(allow_null=True, help_text="median of the 20 before them")
     reason = serializers.CharField(allow_null=True, help_text="why there is no median")
-    reason_recent = serializers.CharField(allow_null=True, help_text="why none of the newest")
+    reason_recent = serializers.CharField(
+        allow_null=True, help_text="why there is no median of the newest"
+    )
 
 
 class ScoreSerializer(serializers.Serializer[Score]):
-    right = serializers.IntegerField(help_text="of the known answers")
-    asked = serializers.IntegerField(help_text="known answers to the items that were answered")
+    right = serializers.IntegerField(help_text="number of matching answers")
+    asked = serializers.IntegerField(help_text="gold answers of the answered items")
     items = serializers.IntegerField(help_text="answered")
-    of = serializers.IntegerField(help_text="items with known answers")
+    of = serializers.IntegerField(help_text="items with gold answers")
 
 
 class ProgressOfPersonSerializer(serializers.Serializer[Person]):
-    id = serializers.IntegerField(source="rater", help_text="of the rater, for other addresses")
-    name = serializers.CharField(help_text="the pseudonym, as exports have it")
+    id = serializers.IntegerField(source="rater", help_text="the rater's id, for other addresses")
+    name = serializers.CharField(help_text="the pseudonym, as in exports")
     answered = serializers.IntegerField(source="counted.done", help_text="study items")
     placed = serializers.IntegerField(
-        source="counted.placed", help_text="of these in a place of the campaign, not from a file"
+        source="counted.placed", help_text="of these, answers given here and not imported"
     )
-    held = serializers.IntegerField(source="counted.held", help_text="places held, not answered")
+    held = serializers.IntegerField(
+        source="counted.held", help_text="reserved slots without an answer"
+    )
     first_at = serializers.DateTimeField(allow_null=True)
     newest_at = serializers.DateTimeField(allow_null=True)
     seconds = SpeedSerializer(source="speed")
-    gold = ScoreSerializer(allow_null=True, help_text="null: see `known_reason`")
-    practice = ScoreSerializer(allow_null=True, help_text="null: see `known_reason`")
-    known_reason = serializers.SerializerMethodField(help_text="why there is neither score")
-    excluded = serializers.CharField(allow_null=True, help_text="why the person is left out")
+    gold = ScoreSerializer(allow_null=True, help_text="null if `known_reason` says why")
+    practice = ScoreSerializer(allow_null=True, help_text="null if `known_reason` says why")
+    known_reason = serializers.SerializerMethodField(help_text="why there is no score")
+    excluded = serializers.CharField(allow_null=True, help_text="why the person is excluded")
 
     def get_known_reason(self, found: Person) -> str | None:
         if self.context.get("blind"):
             return HIDDEN
-        return None if found.gold or found.practice else NONE_KNOWN
+        return None if found.gold or found.practice else NO_GOLD
 
     def to_representation(self, instance: Person) -> dict[str, Any]:
         shown: dict[str, Any] = super().to_representation(instance)
@@ -104,59 +108,68 @@ class ProgressOfPersonSerializer(serializers.Serializer[Person]):
 
 
 class LeftSerializer(serializers.Serializer[Any]):
-    answers = serializers.IntegerField(help_text="still to give")
-    hours = serializers.FloatField(allow_null=True, help_text="of work, at `seconds` an answer")
+    answers = serializers.IntegerField(help_text="answers still to give")
+    hours = serializers.FloatField(
+        allow_null=True, help_text="hours of work, at `seconds` per answer"
+    )
     hours_reason = serializers.CharField(allow_null=True)
-    per_day = serializers.FloatField(allow_null=True, help_text="answers, over the last week")
-    end = serializers.DateTimeField(allow_null=True, help_text="at that pace")
+    per_day = serializers.FloatField(
+        allow_null=True, help_text="answers per day over the last week"
+    )
+    end = serializers.DateTimeField(allow_null=True, help_text="the end at that pace")
     end_reason = serializers.CharField(allow_null=True)
     deadline = serializers.DateTimeField(allow_null=True)
-    late = serializers.BooleanField(help_text="the end is behind the deadline")
+    late = serializers.BooleanField(help_text="whether the end is after the deadline")
 
 
 class CampaignProgressSerializer(serializers.Serializer[Any]):
-    at = serializers.DateTimeField(help_text="counts are of now, times and scores of then")
-    items = serializers.IntegerField(source="total.items", help_text="without gold and practice")
-    places = serializers.IntegerField(source="total.places", help_text="for answers of people")
-    answered = serializers.IntegerField(source="done", help_text="of the places")
-    imported = serializers.IntegerField(help_text="answers of people from files, besides")
-    held = serializers.IntegerField(help_text="places held, not answered")
+    at = serializers.DateTimeField(
+        help_text="when speeds and scores were computed; counts are current"
+    )
+    items = serializers.IntegerField(
+        source="total.items", help_text="items without gold and practice items"
+    )
+    places = serializers.IntegerField(source="total.places", help_text="slots for people's answers")
+    answered = serializers.IntegerField(source="done", help_text="slots that are answered")
+    imported = serializers.IntegerField(help_text="people's imported answers, in addition")
+    held = serializers.IntegerField(help_text="reserved slots without an answer")
     seconds = serializers.FloatField(allow_null=True, help_text="the median of people's medians")
     days = serializers.ListField(
-        child=serializers.IntegerField(), help_text="answers a day, the last 14, today's last"
+        child=serializers.IntegerField(),
+        help_text="answers a day over the last 14 days, today last",
     )
     left = LeftSerializer()
     people = ProgressOfPersonSerializer(many=True)
 
 
-class Progress(Resource):
+class CampaignProgress(Resource):
     roles = {"GET": READERS}
 
     @described(
         "Read the progress of a campaign",
-        "What people have answered and how fast, what is left, and when it may be done. Each null "
-        "has its reason beside it. Scores on known answers are null while you have an open item "
-        "here yourself.",
+        "The numbers of people's answers, their speed, what is left, and a forecast of the "
+        "end. Each null has a reason. Scores on gold answers are null while you have an open "
+        "item in the campaign.",
         {200: CampaignProgressSerializer},
         tag="studies",
-        example=A_STANDING,
+        example=A_STATUS,
         operation_id="progress_read",
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = readable_campaign(request, pk)
-        found = get_status(campaign)
+        status = get_status(campaign)
         shown = CampaignProgressSerializer(
-            _whole(campaign, found), context=_context(request, campaign)
+            _describe(campaign, status), context=_context(request, campaign)
         )
         return Response(shown.data)
 
 
-class ProgressOfPerson(Resource):
+class PersonProgress(Resource):
     roles = {"GET": READERS}
 
     @described(
         "Read the progress of a person",
-        "The same of one rater of a campaign.",
+        "One person's progress in a campaign.",
         {200: ProgressOfPersonSerializer},
         tag="studies",
         example=A_PERSON,
@@ -172,13 +185,13 @@ class ProgressOfPerson(Resource):
         )
 
 
-def _whole(campaign: Campaign, found: CampaignStatus) -> dict[str, Any]:
+def _describe(campaign: Campaign, found: CampaignStatus) -> dict[str, Any]:
     left = forecast_end(campaign, found)
     names = ("at", "total", "done", "imported", "held", "seconds", "days", "people")
     return {
         **{name: getattr(found, name) for name in names},
         "left": {
-            **{name: getattr(left, name) for name in A_STANDING["left"] if name != "deadline"},
+            **{name: getattr(left, name) for name in A_STATUS["left"] if name != "deadline"},
             "deadline": campaign.deadline,
         },
     }

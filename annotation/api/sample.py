@@ -24,7 +24,7 @@ from datasets.api.permissions import MANAGE, READ
 
 class SampleParameters(PageParameters):
     of = serializers.ChoiceField(
-        ("query", "unit"), default="query", help_text="draws of queries, or of units"
+        ("query", "unit"), default="query", help_text="sample of queries, or of units"
     )
 
 
@@ -39,7 +39,9 @@ class SampleSerializer(serializers.Serializer[Any]):
     wave = serializers.IntegerField()
     stratum = serializers.CharField(allow_null=True)
     probability = serializers.FloatField(allow_null=True)
-    drawn = serializers.BooleanField(allow_null=True, help_text="null: not drawn yet, or each own")
+    drawn = serializers.BooleanField(
+        allow_null=True, help_text="null if not sampled yet, or sampled for each person"
+    )
     role = serializers.CharField(help_text="development, evaluation or audit")
     role_probability = serializers.FloatField(allow_null=True)
     use = serializers.CharField(allow_null=True, help_text="study, gold or practice")
@@ -69,9 +71,10 @@ class Sample(List):
     takes = SampleParameters
 
     @described(
-        "Read a campaign's draw",
-        "Every query, or every unit, drawn or not: kind, seed, wave, probability and role. A "
-        "unit's probability holds once its item is asked. `draws --check` makes it anew.",
+        "Read a campaign's sample",
+        "All queries, or all units, sampled or not, with kind, seed, wave, probability and "
+        "split. A unit's probability applies once its item is asked. `draws --check` repeats "
+        "the sampling.",
         {200: page_serializer(SampleSerializer)},
         tag="campaigns",
         example=page_example(A_SAMPLED_QUERY),

@@ -15,47 +15,47 @@ from annotation.protocols.base import UnitSpec
 from annotation.protocols.schema import schema_of
 from datasets.api.base import ErrorSerializer, Number, PageParameters, ProblemSerializer, Strict
 
-ASSISTANT = "the judge whose verdicts one sees and confirms or corrects; null in most campaigns"
+ASSISTANT = "the judge whose labels you see and confirm or correct; null in most campaigns"
 
 
 class Assistant(serializers.CharField):
-    """A judge's name; nobody's is stored as an empty one."""
+    """The name of a judge, or null. No judge is stored as an empty name."""
 
     def to_representation(self, value: Any) -> Any:
         return super().to_representation(value) or None
 
 
 class CitedSerializer(serializers.Serializer[Any]):
-    field = serializers.CharField(help_text="the text that it is of")
+    field = serializers.CharField(help_text="the text of the quote")
     quote = serializers.CharField()
     start = serializers.IntegerField(
-        allow_null=True, help_text="in code points; null where it stands nowhere in the text"
+        allow_null=True, help_text="in code points; null if the quote is not in the text"
     )
 
 
 class VerdictSerializer(serializers.Serializer[Any]):
-    """What the judge said that one confirms or corrects."""
+    """The judge's labels to confirm or correct."""
 
     judge = serializers.CharField()
-    answer = serializers.DictField(help_text="the unit's answer of somebody who confirms all of it")
+    answer = serializers.DictField(help_text="the unit's answer if you confirm everything")
     scores = serializers.DictField(
-        child=serializers.FloatField(), help_text="by variable, where the judge gave one"
+        child=serializers.FloatField(), help_text="by variable, if the judge gave a reason"
     )
     quotes = CitedSerializer(many=True)
 
 
 class FirstAnswerSerializer(serializers.Serializer[Any]):
-    """Another person's answer, to keep, to modify or to skip in a second round."""
+    """Another person's answer, to keep, to change or to skip in a second round."""
 
     text = serializers.CharField()
     citations = serializers.ListField(child=serializers.CharField(), help_text="ids of passages")
     selected = serializers.ListField(
-        child=serializers.CharField(), help_text="names of the units that were selected for it"
+        child=serializers.CharField(), help_text="names of the units selected for it"
     )
 
 
 def first_answer_of(assignment: Assignment) -> dict[str, Any] | None:
-    """The first answer as `FirstAnswerSerializer` takes it; None but in a second round."""
+    """Return the first answer for `FirstAnswerSerializer`; None except in a second round."""
     found = first_answer(assignment.item, assignment.rater)
     return asdict(found) | {"selected": sorted(found.selected)} if found else None
 
@@ -143,7 +143,10 @@ STATUSES = ("open", "done")
 
 class AssignmentParameters(PageParameters):
     campaign = serializers.IntegerField(
-        min_value=1, max_value=2**31 - 1, required=False, help_text="only those of this campaign"
+        min_value=1,
+        max_value=2**31 - 1,
+        required=False,
+        help_text="only assignments in this campaign",
     )
     status = serializers.ChoiceField(STATUSES, required=False, help_text="only these")
 
@@ -152,12 +155,12 @@ class AssignmentSerializer(serializers.Serializer[Assignment]):
     uid = serializers.UUIDField()
     campaign = serializers.IntegerField(source="item.campaign_id")
     status = serializers.ChoiceField(STATUSES)
-    query = serializers.CharField(source="item.query.text", help_text="the request's text")
+    query = serializers.CharField(source="item.query.text", help_text="the query's text")
     revision = serializers.IntegerField(
-        source="standing_revision", help_text="of one's answer; 0 where there is none yet"
+        source="standing_revision", help_text="the revision of your answer; 0 without one"
     )
     submitted_at = serializers.DateTimeField(allow_null=True)
-    has_draft = serializers.BooleanField(help_text="whether unfinished work waits on the page")
+    has_draft = serializers.BooleanField(help_text="whether the page has an unfinished draft")
     assisted_by = Assistant(allow_null=True, help_text=ASSISTANT)
 
 
@@ -167,18 +170,18 @@ class FactSerializer(serializers.Serializer[Any]):
 
 
 class TextSerializer(serializers.Serializer[Any]):
-    field = serializers.CharField(help_text="what spans call this text")
+    field = serializers.CharField(help_text="the text's name in spans")
     heading = serializers.CharField(allow_blank=True)
     text = serializers.CharField(help_text="verbatim; spans count its Unicode code points from 0")
     facts = FactSerializer(many=True)
     suggested = serializers.ListField(
-        child=serializers.CharField(), help_text="quotes that came with the batch; may be wrong"
+        child=serializers.CharField(), help_text="quotes from the batch, which may be wrong"
     )
 
 
 class CodeSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
-    word = serializers.CharField(help_text="what people read for it")
+    word = serializers.CharField(help_text="the label on the page")
 
 
 class AskedSerializer(serializers.Serializer[Any]):
@@ -187,14 +190,14 @@ class AskedSerializer(serializers.Serializer[Any]):
     codes = CodeSerializer(many=True)
     asked_if = serializers.DictField(
         child=serializers.ListField(child=serializers.CharField()),
-        help_text="variables of this unit, and the codes of each with which this one is asked",
+        help_text="variables of this unit, with the codes for which this one is asked",
     )
 
 
 class EvidenceSerializer(serializers.Serializer[Any]):
     variable = serializers.CharField()
-    field = serializers.CharField(help_text="the text that is quoted")
-    owed_if = serializers.CharField(allow_null=True, help_text="the code that owes a quote")
+    field = serializers.CharField(help_text="the text to quote from")
+    owed_if = serializers.CharField(allow_null=True, help_text="the code that needs a quote")
     several = serializers.BooleanField(
         help_text="whether there are several texts `FIELD:ID`; a quote may then name its `field`"
     )
@@ -205,40 +208,42 @@ class WrittenSerializer(serializers.Serializer[Any]):
     question = serializers.CharField()
     asked_if = serializers.DictField(child=serializers.ListField(child=serializers.CharField()))
     sources = serializers.ListField(
-        child=serializers.CharField(), help_text="the ids that its citations may hold"
+        child=serializers.CharField(), help_text="the ids that it may cite"
     )
 
 
 class ListedSerializer(serializers.Serializer[Any]):
-    """A list of points that is written: `[{text, evidence: [{quote, start}]}]`."""
+    """A list of points to write: `[{text, evidence: [{quote, start}]}]`."""
 
     name = serializers.CharField(help_text="the key of the list in the unit's answer")
     question = serializers.CharField()
-    field = serializers.CharField(help_text="the text that each point quotes")
+    field = serializers.CharField(help_text="the text that points quote")
     asked_if = serializers.DictField(child=serializers.ListField(child=serializers.CharField()))
 
 
 class MatchingSerializer(serializers.Serializer[Any]):
-    """Numbers of points of that list, from 1, which this unit is matched to."""
+    """The numbers of the points in that list, from 1, to which this unit is matched."""
 
     name = serializers.CharField(help_text="the key of the numbers in the unit's answer")
-    variable = serializers.CharField(help_text="the variable that says whether any matches")
-    code = serializers.CharField(help_text="its code with which the numbers are given")
+    variable = serializers.CharField(help_text="the variable that tells whether any point matches")
+    code = serializers.CharField(help_text="the code for which the numbers are needed")
 
 
 class UnitSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="the key of its answer")
     text = serializers.CharField(
-        allow_blank=True, help_text="empty where it waits for one's own list to stand"
+        allow_blank=True, help_text="empty until your own list is complete"
     )
-    heading = serializers.CharField(allow_blank=True, help_text="given where a new kind begins")
+    heading = serializers.CharField(
+        allow_blank=True, help_text="set at the first unit of each kind"
+    )
     variables = AskedSerializer(many=True)
     evidence = EvidenceSerializer(allow_null=True)
     written = WrittenSerializer(allow_null=True)
     listed = ListedSerializer(allow_null=True)
     matching = MatchingSerializer(allow_null=True)
     verdict = VerdictSerializer(
-        allow_null=True, help_text="null unless the campaign validates a judge"
+        allow_null=True, help_text="null unless the campaign validates a judge's labels"
     )
 
 
@@ -248,17 +253,17 @@ class GivenSerializer(serializers.Serializer[Any]):
 
 
 class DraftSerializer(GivenSerializer):
-    """Unfinished work of the page."""
+    """An unfinished answer on the page."""
 
     version = serializers.IntegerField()
     saved_at = serializers.DateTimeField()
 
 
 class AnswerSerializer(GivenSerializer):
-    """One's own answer."""
+    """Your own answer."""
 
     revision = serializers.IntegerField(help_text="from 1; also the ETag")
-    current = serializers.BooleanField(help_text="false where a newer one has taken its place")
+    current = serializers.BooleanField(help_text="false if there is a newer answer")
     saved_at = serializers.DateTimeField()
     assisted_by = Assistant(allow_null=True, help_text=ASSISTANT)
 
@@ -268,7 +273,7 @@ class SavedSerializer(AnswerSerializer):
 
 
 class PresentedSerializer(serializers.Serializer[Any]):
-    """An item as its page shows it, and what stands for it."""
+    """An item as on its page, with your answer and draft."""
 
     uid = serializers.UUIDField()
     campaign = serializers.IntegerField()
@@ -279,9 +284,9 @@ class PresentedSerializer(serializers.Serializer[Any]):
     assisted_by = Assistant(allow_null=True, help_text=ASSISTANT)
     query = serializers.CharField()
     texts = TextSerializer(many=True)
-    units = UnitSerializer(many=True, help_text="what is asked, in the order in which it is shown")
-    first_answer = FirstAnswerSerializer(allow_null=True, help_text="null but in a second round")
-    answer_schema = serializers.DictField(help_text="the JSON Schema of `units` in an answer")
+    units = UnitSerializer(many=True, help_text="the units in the order of the page")
+    first_answer = FirstAnswerSerializer(allow_null=True, help_text="null except in a second round")
+    answer_schema = serializers.DictField(help_text="the JSON Schema of an answer's `units`")
     seconds = serializers.FloatField(allow_null=True, help_text="time on task so far")
     response = AnswerSerializer(allow_null=True)
     draft = DraftSerializer(allow_null=True)
@@ -293,7 +298,7 @@ class GuidelineSerializer(serializers.Serializer[Any]):
 
 class NewAnswerSerializer(Strict):
     units = serializers.DictField(
-        child=serializers.DictField(), help_text="by unit name, as the `answer_schema` says"
+        child=serializers.DictField(), help_text="by unit name, as in the `answer_schema`"
     )
     comment = serializers.CharField(
         required=False, allow_null=True, allow_blank=True, trim_whitespace=False
@@ -302,13 +307,13 @@ class NewAnswerSerializer(Strict):
         required=False,
         min_value=0,
         max_value=2**31 - 1,
-        help_text="the revision that one had seen, 0 (the default) for none; or `If-Match`",
+        help_text="the revision that you read, 0 (the default) for none; or use `If-Match`",
     )
     draft = serializers.IntegerField(
         required=False,
         min_value=0,
         max_value=2**31 - 1,
-        help_text="the version of the page's draft that one had seen, 0 (the default) for none",
+        help_text="the version of the page's draft that you read, 0 (the default) for none",
     )
     seconds = Number(
         required=False,
@@ -320,7 +325,7 @@ class NewAnswerSerializer(Strict):
 
 
 class CurrentSerializer(serializers.Serializer[Any]):
-    """What stands: the newer of one's own answer and draft."""
+    """Your current work: the newer of your answer and your draft."""
 
     revision = serializers.IntegerField()
     draft = serializers.IntegerField(help_text="the version of the draft, 0 for none")
