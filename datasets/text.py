@@ -179,24 +179,6 @@ def number_of_words(text: str) -> int:
     return len(text.split())
 
 
-def utf16_to_codepoints(text: str, offset: int) -> int:
-    """Convert an offset in UTF-16 units, as in JavaScript, to code points.
-
-    Raises ValueError if the offset is outside the text or inside a character.
-    """
-    units = text.encode("utf-16-le")
-    if not 0 <= 2 * offset <= len(units):
-        raise ValueError(f"offset {offset} is outside the text")
-    return len(units[: 2 * offset].decode("utf-16-le"))
-
-
-def codepoints_to_utf16(text: str, offset: int) -> int:
-    """Convert an offset in code points to UTF-16 units. Raises ValueError outside the text."""
-    if not 0 <= offset <= len(text):
-        raise ValueError(f"offset {offset} is outside the text")
-    return len(text[:offset].encode("utf-16-le")) // 2
-
-
 def _exact(text: str, quote: str, start: int | None) -> QuoteLocation | None:
     given = start is not None and start >= 0 and text.startswith(quote, start)
     begin = start if given and start is not None else text.find(quote)

@@ -172,12 +172,10 @@ class Options:
 
     def changed(self, given: Mapping[str, str]) -> Options:
         """Return these options with others given as text. Raises ValueError for an invalid one."""
-        known_labels = {each.name: getattr(self, each.name) for each in fields(self)}
-        if unknown := sorted(set(given) - set(known_labels)):
-            raise ValueError(
-                f"no option is called {unknown[0]!r}; there are {', '.join(known_labels)}"
-            )
-        return replace(self, **{n: _read(n, known_labels[n], text) for n, text in given.items()})
+        current = {each.name: getattr(self, each.name) for each in fields(self)}
+        if unknown := sorted(set(given) - set(current)):
+            raise ValueError(f"no option is called {unknown[0]!r}; there are {', '.join(current)}")
+        return replace(self, **{n: _read(n, current[n], text) for n, text in given.items()})
 
 
 def _read(name: str, like: Any, text: str) -> Any:

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from datasets.text import (
     QuoteLocation,
-    codepoints_to_utf16,
     find_quote,
     sentences,
-    utf16_to_codepoints,
 )
 from tests.datasets.helpers import data_lines, needs_data
 
@@ -411,28 +409,3 @@ def test_sentences_are_mostly_those_of_clapnq() -> None:
         total += len(passage["sentences"])
         same += sum(sentence in mine for sentence in passage["sentences"])
     assert same / total > 0.89
-
-
-def test_a_character_outside_the_basic_plane_is_two_units() -> None:
-    text = "a😀é\r\nש"
-    assert [codepoints_to_utf16(text, n) for n in range(7)] == [0, 1, 3, 4, 5, 6, 7]
-    assert utf16_to_codepoints(text, 3) == 2
-
-
-@given(ANY_TEXT, st.integers(0, 60))
-def test_units_and_code_points_convert_both_ways(text: str, offset: int) -> None:
-    at = min(offset, len(text))
-    assert utf16_to_codepoints(text, codepoints_to_utf16(text, at)) == at
-
-
-@pytest.mark.every_case
-@pytest.mark.parametrize("offset", [-1, 2, 4, 10**9])
-def test_an_offset_outside_or_inside_a_character_is_refused(offset: int) -> None:
-    with pytest.raises(ValueError, match=r"offset|decode|truncated"):
-        utf16_to_codepoints("a😀", offset)
-
-
-@pytest.mark.parametrize("offset", [-1, 3])
-def test_a_code_point_outside_the_text_is_refused(offset: int) -> None:
-    with pytest.raises(ValueError, match="is outside"):
-        codepoints_to_utf16("a😀", offset)
