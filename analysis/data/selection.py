@@ -49,8 +49,8 @@ SEED = {
 RESAMPLES = {
     "help": "how many; else 10,000 below 30 queries, and 2,000; the command takes more",
     "hint": (
-        f"At most {MOST_RESAMPLES} here; the command takes more. "
-        "Empty: 10000 below 30 queries, else 2000; frozen reports have 10000."
+        f"At most {MOST_RESAMPLES} here; the command allows more. "
+        "Empty: 10000 below 30 queries, otherwise 2000. Snapshots use 10000 by default."
     ),
     "least": 1,
     "most": MOST_RESAMPLES,
@@ -111,7 +111,7 @@ class ReportOptions:
             "none is named",
             name="rater",
             label="Raters",
-            hint="Judges stay where none is chosen here or below.",
+            hint="All judges count unless you choose some here or below.",
             metavar="NAME",
         ),
     )
@@ -138,7 +138,7 @@ class ReportOptions:
         metadata=about(
             "of an interval that a plan aims at",
             label="Interval to plan for",
-            hint="How wide an interval may be; the report says what it takes.",
+            hint="The report says what an interval of this width would need.",
             least=LEAST_WIDTH,
             most=1,
         ),
@@ -177,7 +177,7 @@ class ReportOptions:
         metadata=about(
             "resample queries, or queries and raters, so that intervals hold for other people, too",
             label="Resample",
-            hint="With raters, intervals hold for other people too; roughly, where there are few.",
+            hint="With raters, intervals also hold for other people; roughly, if there are few.",
             values={"queries": "queries", "two-way": "queries and raters"},
         ),
     )
