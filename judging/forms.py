@@ -39,7 +39,7 @@ PARAM_HELP = {
         "Samples",
         "How often the same request is asked, 1 to 20. Above 1, set a temperature above 0.",
     ),
-    "repair": ("Repair", "An answer that cannot be read is asked for again once, at a cost."),
+    "repair": ("Repair", "Ask once more for an unreadable answer, at a cost."),
     "timeout": (
         "Time limit",
         "Seconds until a request times out. Empty: depends on the server's latency, 30 to 600.",
@@ -145,7 +145,7 @@ class JudgeForm(forms.Form):
         self.params = self._params(data)
         if data.get("backend") == "openai":
             if not data.get("model"):
-                self.add_error("model", "Give the model that the server is to run.")
+                self.add_error("model", "Enter the model that the server should run.")
             self.chosen = self._server(data)
         return data
 

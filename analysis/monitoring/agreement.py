@@ -31,7 +31,7 @@ PERCENT = "share of the others' labels of a unit that are equal, mean over units
 KAPPA, WEIGHTED = "Cohen's kappa over all pairs", "Cohen's kappa, quadratic weights, over all pairs"
 NOBODY, ALONE = "no other person has labelled these units", "the person gave no label of a category"
 ONE_CATEGORY = "all labels are the same category"
-NO_OTHERS = "no unit has two labels of the others"
+NO_OTHERS = "no unit has labels from two other people"
 
 
 class _Row(NamedTuple):

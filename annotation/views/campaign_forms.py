@@ -56,12 +56,12 @@ class SettingsForm(forms.Form):
         required=False,
         min_value=0,
         max_value=999,
-        help_text="One of so many items of a person is a gold item, at random. 0 or empty: none.",
+        help_text="One gold item at a random place in every N items of a person. 0 or empty: none.",
     )
     practice_of = forms.ChoiceField(
         label="Practice of another campaign",
         required=False,
-        help_text="People do its practice items first. A campaign's own practice needs no choice.",
+        help_text="People do its practice items first. Leave “No” if this campaign has its own.",
     )
     qualify = forms.FloatField(
         label="Pass mark",
@@ -336,7 +336,8 @@ class CampaignForm(SettingsForm):
                     label="Comes after",
                     required=False,
                     choices=[("", "Nothing"), *first],
-                    help_text="Items wait until their query is done there; splits come from there.",
+                    help_text="An item waits until its query is done in that campaign, "
+                    "which also gives the splits.",
                 ),
             )
         if protocol.sampled and first:

@@ -107,7 +107,7 @@ class ParticipationForm(forms.Form):
         required=False,
         min_value=5,
         max_value=MAX_LEASE,
-        help_text="This long after the person's last activity, the slot goes to another person. "
+        help_text="The slot becomes free this long after the person's last activity. "
         "Empty: no limit. 1440 is a day.",
     )
     items_per_person = forms.IntegerField(

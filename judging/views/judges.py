@@ -26,7 +26,7 @@ from judging.prompts.template import PromptError
 from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
 from judging.servers import GUARDED, Server
 
-BUSY = "Others are trying judges right now, as many as may at once; try again in a moment."
+BUSY = "The maximum number of people are trying judges right now; try again in a moment."
 RUNS_SHOWN = 50
 
 

@@ -49,7 +49,7 @@ HIDDEN = (
     "This step is another researcher's work. Its people are named on the campaign's page; ask one "
     "of them, or an administrator."
 )
-NO_JUDGE = "Choose the judge that is to write."
+NO_JUDGE = "Choose the judge that writes."
 
 
 @require_safe
@@ -125,7 +125,7 @@ WORDS = {
     Review.Verdict.CHANGED: ("Accepted with changes", "yes"),
     Review.Verdict.REJECTED: ("Rejected", "no"),
 }
-MEANWHILE = "Somebody reviewed this answer since you opened it; this is what holds now."
+MEANWHILE = "Another person reviewed this answer after you opened it; this is the current review."
 NO_VERDICT = "Accept the answer or reject it."
 LONG_NOTE = f"The note is longer than {LONGEST_NOTE} characters; shorten it."
 
@@ -216,7 +216,7 @@ class BuildForm(forms.Form):
     partial = forms.BooleanField(
         required=False,
         label="A partial batch",
-        help_text="Even where answers are missing or wait for their review.",
+        help_text="Even if answers are missing or not reviewed yet.",
     )
 
     def __init__(self, *args: Any, step: Step, authors: list[AuthorStatus], **kwargs: Any) -> None:

@@ -21,7 +21,7 @@ def test_a_token_is_made_shown_once_and_taken_back(
     page.get_by_title("Your API tokens").click()
     assert violations(page, "empty", rare=True) == []
     page.get_by_label("Note").fill("the nightly export")
-    page.get_by_label("make and change campaigns").check()
+    page.get_by_label("create and change campaigns").check()
     page.get_by_label("Valid for, in days").fill("0")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No token was created")).to_be_visible()

@@ -116,7 +116,7 @@ def test_the_floor_needs_no_model_and_no_server(rita: Client) -> None:
     ("changes", "field", "words"),
     [
         ({"name": ""}, "name", "Give it a name"),
-        ({"model": ""}, "model", "give the model"),
+        ({"model": ""}, "model", "Enter the model"),
         ({"base_url": ""}, "base_url", "Enter an address"),
         ({"base_url": "http://127.0.0.1:8000"}, "base_url", "not a public address"),
         ({"base_url": "http://169.254.169.254/latest"}, "base_url", "not a public address"),

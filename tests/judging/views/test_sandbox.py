@@ -159,7 +159,7 @@ def test_tries_of_several_people_never_take_all_threads_of_a_process(
     told = {"campaign": campaign.pk, "item": 1}
     answer = rita.post(reverse("judge-try", args=[made.pk]), told)
     assert answer.status_code == 503
-    assert "Others are trying judges right now" in answer.content.decode()
+    assert "people are trying judges right now" in answer.content.decode()
     places.release()
     assert "word for word" in try_it(rita, made, campaign)
 
