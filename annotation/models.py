@@ -302,7 +302,7 @@ class Assignment(models.Model):
         return str(self.uid)
 
 
-class QueryDraw(models.Model):
+class QuerySampling(models.Model):
     """The sampling of one query: whether people are asked about it, and its split.
 
     `kind` is all or simple (without replacement). `probability` is the chance with which people are
@@ -311,7 +311,7 @@ class QueryDraw(models.Model):
     Audit queries are left aside.
     """
 
-    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="query_draws")
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="query_samplings")
     query = models.ForeignKey(Query, models.PROTECT, related_name="+")
     kind = models.CharField(max_length=10)
     seed = models.PositiveIntegerField()
@@ -322,6 +322,7 @@ class QueryDraw(models.Model):
     role_probability = models.FloatField(default=1.0)
 
     class Meta:
+        db_table = "annotation_querydraw"
         ordering = ("campaign", "query__position")
         constraints = [
             models.UniqueConstraint("campaign", "query", name="a_query_is_drawn_once"),
@@ -332,7 +333,7 @@ class QueryDraw(models.Model):
         return f"{self.query_id}: {'drawn' if self.drawn else 'left out'}, {self.role}"
 
 
-class UnitDraw(models.Model):
+class UnitSampling(models.Model):
     """The sampling of one unit: whether it is asked, given that its item is.
 
     `kind` is all, simple, turns or own. Turns alternate between two strata once another campaign is
@@ -340,7 +341,7 @@ class UnitDraw(models.Model):
     has a sample that is stored with the assignment.
     """
 
-    item = models.ForeignKey(Item, models.CASCADE, related_name="unit_draws")
+    item = models.ForeignKey(Item, models.CASCADE, related_name="unit_samplings")
     unit_kind = models.CharField(max_length=20)
     key = models.CharField(max_length=MAX_KEY)
     position = models.PositiveIntegerField()
@@ -352,6 +353,7 @@ class UnitDraw(models.Model):
     drawn = models.BooleanField(null=True)
 
     class Meta:
+        db_table = "annotation_unitdraw"
         ordering = ("item", "position")
         constraints = [
             models.UniqueConstraint("item", "position", name="a_unit_is_drawn_once"),
@@ -361,15 +363,16 @@ class UnitDraw(models.Model):
         return f"{self.key}: {self.kind}"
 
 
-class KnownAnswer(models.Model):
+class GoldAnswer(models.Model):
     """A gold answer: the correct value of a variable of a unit, with an optional reason."""
 
-    unit = models.ForeignKey(Unit, models.CASCADE, related_name="known_answers")
+    unit = models.ForeignKey(Unit, models.CASCADE, related_name="gold_answers")
     variable = models.CharField(max_length=40)
     value = models.CharField(max_length=255)
     reason = models.TextField(default="", blank=True)
 
     class Meta:
+        db_table = "annotation_knownanswer"
         constraints = [
             models.UniqueConstraint("unit", "variable", name="one_known_answer_a_variable"),
         ]

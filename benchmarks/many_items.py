@@ -21,11 +21,11 @@ from annotation.models import (
     Campaign,
     Item,
     Label,
-    QueryDraw,
+    QuerySampling,
     Rater,
     Response,
     Unit,
-    UnitDraw,
+    UnitSampling,
     User,
 )
 from annotation.people.leases import Ended, open_assignments, release
@@ -98,9 +98,9 @@ def _items(campaign: int, batch: int) -> None:
     unit = {"item_id": "i.id", "key": "q.key", "position": 0}
     _fill(Unit, of_campaign, {**unit, "kind": "'question'", "name": "q.key"})
     drawn = {"kind": "'all'", "seed": 0, "wave": 1, "probability": 1, "drawn": "true"}
-    _fill(UnitDraw, of_campaign, {**unit, **drawn, "unit_kind": "'question'", "stratum": "''"})
+    _fill(UnitSampling, of_campaign, {**unit, **drawn, "unit_kind": "'question'", "stratum": "''"})
     queries = f"FROM datasets_query q WHERE q.batch_id = {batch}"
-    _fill(QueryDraw, queries, {
+    _fill(QuerySampling, queries, {
         **drawn, "campaign_id": campaign, "query_id": "q.id", "role": "'evaluation'",
         "role_probability": 1,
     })  # fmt: skip

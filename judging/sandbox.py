@@ -23,7 +23,7 @@ from annotation.answers.payloads import from_judge
 from annotation.answers.submission import prepare
 from annotation.assignments.queue import order_for
 from annotation.campaigns.sampling import DEVELOPMENT
-from annotation.models import Assignment, Campaign, Item, QueryDraw
+from annotation.models import Assignment, Campaign, Item, QuerySampling
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
 from annotation.protocols.validation import Problem, RefusedError
@@ -140,7 +140,7 @@ def _item(campaign: Campaign, judge: Judge, number: int | None) -> tuple[Item, l
 
 def _for_prompts(campaign: Campaign, items: QuerySet[Item]) -> QuerySet[Item]:
     """Keep the items that prompts may be tuned on: those of the development split, if any."""
-    drawn = QueryDraw.objects.filter(campaign=campaign, role=DEVELOPMENT).values("query")
+    drawn = QuerySampling.objects.filter(campaign=campaign, role=DEVELOPMENT).values("query")
     return items.filter(query__in=drawn) if drawn.exists() else items
 
 

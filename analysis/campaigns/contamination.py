@@ -7,7 +7,7 @@ from collections.abc import Collection
 from analysis.report.warnings import Warning
 from analysis.types import JSON
 from annotation.campaigns.sampling import DEVELOPMENT
-from annotation.models import Assignment, Campaign, Item, QueryDraw
+from annotation.models import Assignment, Campaign, Item, QuerySampling
 from judging.models import Judge
 
 SHORTEST = 40
@@ -31,7 +31,7 @@ def contaminated_prompts(campaign: Campaign, judges: Collection[str]) -> list[JS
         responses__current=True,
     )
     # A prompt may be tuned on the items that are not compared.
-    tuned = QueryDraw.objects.filter(campaign=campaign, role=DEVELOPMENT)
+    tuned = QuerySampling.objects.filter(campaign=campaign, role=DEVELOPMENT)
     labelled = labelled.exclude(item__query__in=tuned.values("query"))
     columns = ("item__key", "item__report__text", "item__passage__text", "item__query__text")
     texts = {key: tuple(map(_plain, of)) for key, *of in labelled.values_list(*columns).distinct()}

@@ -19,7 +19,7 @@ from analysis.data.selected import EVERYTHING, selected_frame, without_garbage_c
 from analysis.data.selection import OWN_STRATA, AvailableValues, ReportOptions, Strata
 from analysis.data.splits import EVALUATION, STRATUM
 from annotation.missing_reasons import reasons
-from annotation.models import Assignment, Campaign, Item, Label, QueryDraw, Rater, Unit
+from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit
 from annotation.people.membership import excluded
 from annotation.prerequisites.label_validation import source_campaign, validated_judge
 from annotation.presentation import schema
@@ -170,7 +170,7 @@ def campaign_strata(campaign: Campaign) -> Strata:
 
 def splits_of_items(campaign: Campaign) -> dict[str, str]:
     """Return the split of each item's query, by the item's key."""
-    roles = dict(QueryDraw.objects.filter(campaign=campaign).values_list("query", "role"))
+    roles = dict(QuerySampling.objects.filter(campaign=campaign).values_list("query", "role"))
     items = Item.objects.filter(campaign=campaign).values_list("key", "query")
     return {key: roles.get(query, EVALUATION) for key, query in items}
 

@@ -29,7 +29,7 @@ from analysis.measures.base import (
 )
 from analysis.statistics import Bools, Floats, Ints, majority
 from annotation.campaigns.sampling import EVALUATION
-from annotation.models import Campaign, Item, QueryDraw, Response
+from annotation.models import Campaign, Item, QuerySampling, Response
 from annotation.people.membership import excluded
 from datasets.rows import Query, Report
 
@@ -193,7 +193,7 @@ class QuerySample:
 def stored_sample(campaign: Campaign) -> QuerySample:
     """Return the stored sample of a campaign's queries."""
     rows = list(
-        QueryDraw.objects.filter(campaign=campaign).values_list(
+        QuerySampling.objects.filter(campaign=campaign).values_list(
             "query__key", "probability", "drawn", "role", "role_probability"
         )
     )

@@ -27,7 +27,7 @@ from annotation.campaigns.settings import (
     may_read,
     settings_differ,
 )
-from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw, User
+from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling, User
 from annotation.prerequisites import check_prerequisite
 from annotation.prerequisites.label_validation import check_validates, parse_validates
 from annotation.presentation import design as stored
@@ -151,7 +151,7 @@ class ItemWriter:
         draws = (
             row for key, units in drawn for row in _unit_draw_rows(key, units, self.design.seed)
         )
-        bulk_write(UnitDraw, _UNIT_DRAW, draws)
+        bulk_write(UnitSampling, _UNIT_DRAW, draws)
         self.chunk = []
 
     def _items(self, keys: Sequence[int]) -> Iterator[Row]:
@@ -316,7 +316,7 @@ def splits_before(campaign: Campaign) -> dict[str, Split] | None:
     first = campaign.options.get("prerequisite")
     if not first:
         return None
-    drawn = QueryDraw.objects.filter(campaign__name=first)
+    drawn = QuerySampling.objects.filter(campaign__name=first)
     return {
         key: Split(role, chance)
         for key, role, chance in drawn.values_list("query__key", "role", "role_probability")
@@ -415,7 +415,7 @@ def _write_items(
     writer.flush()
     if design.overlap < 1 and design.raters_per_item > 1:
         reduce_quotas(campaign, design)
-    refresh_statistics(Item, Unit, UnitDraw)
+    refresh_statistics(Item, Unit, UnitSampling)
 
 
 def _write_draws(
@@ -425,4 +425,4 @@ def _write_draws(
         (campaign.pk, queries[key], of.kind, design.seed, 1, of.probability, of.drawn, *of.role)
         for key, of in drawn.items()
     )
-    bulk_write(QueryDraw, _QUERY_DRAW, rows)
+    bulk_write(QuerySampling, _QUERY_DRAW, rows)

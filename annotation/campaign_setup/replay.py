@@ -13,7 +13,7 @@ from annotation.campaigns.sampling import (
     sample_units,
 )
 from annotation.exports.rows import chunks
-from annotation.models import Campaign, Item, QueryDraw, UnitDraw
+from annotation.models import Campaign, Item, QuerySampling, UnitSampling
 from annotation.prerequisites.rubric_passage import alternating, chances
 from annotation.presentation import design as design_of
 from annotation.protocols.base import Protocol, UnitSpec, name_units
@@ -41,7 +41,7 @@ def differences_of_queries(campaign: Campaign) -> Iterator[str]:
 def _queries(
     campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery]
 ) -> Iterator[str]:
-    rows = QueryDraw.objects.filter(campaign=campaign).select_related("query")
+    rows = QuerySampling.objects.filter(campaign=campaign).select_related("query")
     stored = {row.query.key: row for row in rows}
     for key, fresh in drawn.items():
         row = stored.pop(key, None)
@@ -84,8 +84,8 @@ def _units(campaign: Campaign, design: Design) -> Iterator[str]:
     protocol = declared(campaign)
     for chunk in chunks(drafted_items(campaign, protocol), CHUNK):
         wanted = [pks[each.spec.key] for each in chunk if each.spec.key in pks]
-        stored: dict[int, list[UnitDraw]] = {}
-        for row in UnitDraw.objects.filter(item__in=wanted).order_by("item", "position"):
+        stored: dict[int, list[UnitSampling]] = {}
+        for row in UnitSampling.objects.filter(item__in=wanted).order_by("item", "position"):
             stored.setdefault(row.item_id, []).append(row)
         for each in chunk:
             key = each.spec.key
@@ -97,7 +97,11 @@ def _units(campaign: Campaign, design: Design) -> Iterator[str]:
 
 
 def differences_of_units(
-    item: str, units: Sequence[UnitSpec], rows: list[UnitDraw], design: Design, protocol: Protocol
+    item: str,
+    units: Sequence[UnitSpec],
+    rows: list[UnitSampling],
+    design: Design,
+    protocol: Protocol,
 ) -> Iterator[str]:
     """Yield the differences of all units that one item may ask."""
     fresh = sample_units(item, units, design, protocol)
@@ -123,7 +127,7 @@ def differences_of_units(
             yield f"unit {row.key!r} of item {item!r} is stored differently from its replay"
 
 
-def _later(item: str, rows: list[UnitDraw], design: Design) -> dict[str, float]:
+def _later(item: str, rows: list[UnitSampling], design: Design) -> dict[str, float]:
     """Return the names that sampling by turns gives, with their chances, from stored strata."""
     if not any(row.kind == "turns" and row.drawn is not None for row in rows):
         return {}

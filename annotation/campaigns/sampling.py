@@ -16,7 +16,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 
 from annotation.campaigns.design import Design
 from annotation.counters import numbers
-from annotation.models import Campaign, Item, QueryDraw, UnitDraw
+from annotation.models import Campaign, Item, QuerySampling, UnitSampling
 from annotation.protocols.base import Protocol, UnitSpec, name_units
 
 FIXED = ("reference",)
@@ -118,19 +118,19 @@ def sample_lines(campaign: Campaign) -> Iterator[Line]:
     yield from map(unit_line, unit_rows(campaign).iterator(chunk_size=CHUNK))
 
 
-def query_rows(campaign: Campaign) -> QuerySet[QueryDraw]:
-    rows = QueryDraw.objects.filter(campaign=campaign).select_related("query")
+def query_rows(campaign: Campaign) -> QuerySet[QuerySampling]:
+    rows = QuerySampling.objects.filter(campaign=campaign).select_related("query")
     return rows.order_by("query__position")
 
 
 def unit_rows(campaign: Campaign) -> QuerySet[Any]:
     """Return the rows of units, annotated with the `role` of their query."""
-    of = QueryDraw.objects.filter(campaign=campaign, query=OuterRef("item__query"))
-    rows = UnitDraw.objects.filter(item__campaign=campaign).select_related("item__query")
+    of = QuerySampling.objects.filter(campaign=campaign, query=OuterRef("item__query"))
+    rows = UnitSampling.objects.filter(item__campaign=campaign).select_related("item__query")
     return rows.annotate(role=Subquery(of.values("role"))).order_by("item__position", "position")
 
 
-def query_line(row: QueryDraw) -> Line:
+def query_line(row: QuerySampling) -> Line:
     return _line(
         row, of="query", query=row.query.key, role=row.role, role_probability=row.role_probability
     )
@@ -152,7 +152,7 @@ def unit_line(row: Any) -> Line:
     )
 
 
-def _line(row: QueryDraw | UnitDraw, **known: Any) -> Line:
+def _line(row: QuerySampling | UnitSampling, **known: Any) -> Line:
     shared = {name: getattr(row, name) for name in _SHARED}
     return {name: (shared | known).get(name) for name in COLUMNS}
 
@@ -275,7 +275,7 @@ def sample_units(
 
 
 def sampling_kind(design: Design, protocol: Protocol) -> str:
-    """Return how a campaign samples units: see `UnitDraw`."""
+    """Return how a campaign samples units: see `UnitSampling`."""
     if not protocol.sampled or design.sampling == "all":
         return "all"
     if not design.prerequisite:

@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.campaigns.sampling import rank
 from annotation.counters import raters_in
-from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Label, Rater, User
+from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item, Label, Rater, User
 from annotation.people.leases import EXPIRED
 from annotation.presentation import design
 from audit.recording import record
@@ -108,7 +108,7 @@ class _GoldAnswer(NamedTuple):
 def _gold_answers(items: QuerySet[Item]) -> dict[int, list[_GoldAnswer]]:
     """Return the gold answers by item."""
     found: dict[int, list[_GoldAnswer]] = {}
-    rows = KnownAnswer.objects.filter(unit__item__in=items)
+    rows = GoldAnswer.objects.filter(unit__item__in=items)
     columns = ("unit__item", "unit", "unit__name", "variable", "value")
     for item, unit, name, variable, value in rows.values_list(*columns):
         found.setdefault(item, []).append(_GoldAnswer(unit, name, variable, value))
@@ -121,9 +121,7 @@ def compare_with_gold(assignment: Assignment) -> Iterator[GoldComparison]:
     answers = {
         (unit, name): value for unit, name, value in labels.values_list("unit", "variable", "value")
     }
-    gold = KnownAnswer.objects.filter(
-        unit__item=assignment.item_id, unit__name__in=assignment.asked
-    )
+    gold = GoldAnswer.objects.filter(unit__item=assignment.item_id, unit__name__in=assignment.asked)
     rows = gold.order_by("unit__position", "pk").values_list(
         "unit", "unit__name", "variable", "value", "reason"
     )

@@ -11,7 +11,7 @@ from django.db import transaction
 from annotation.imports.index import KnownItems
 from annotation.imports.labels import read_labels
 from annotation.label_rows import CheckedRow, LabelRow
-from annotation.models import Assignment, Campaign, Item, KnownAnswer, Unit
+from annotation.models import Assignment, Campaign, GoldAnswer, Item, Unit
 from audit.recording import record
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Place
@@ -76,10 +76,10 @@ def _kept(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: st
     # Claiming a slot locks the item's row: this waits for it and then finds the assignment.
     list(Item.objects.select_for_update().filter(pk__in=items).order_by("pk").values_list("pk"))
     _check_untouched(items, {each.row.item: each.row.place for each in rows})
-    KnownAnswer.objects.filter(unit__item__in=items).delete()
+    GoldAnswer.objects.filter(unit__item__in=items).delete()
     units = {(u.item_id, u.name): u for u in Unit.objects.filter(item__in=items)}
-    KnownAnswer.objects.bulk_create(
-        KnownAnswer(
+    GoldAnswer.objects.bulk_create(
+        GoldAnswer(
             unit=units[known.item(item).pk, name], variable=variable, value=value, reason=reason
         )
         for (item, name, variable), (value, reason) in wanted.items()
@@ -101,7 +101,7 @@ def _stands(
 ) -> bool:
     if any(item.use != use for item in items.values()):
         return False
-    rows = KnownAnswer.objects.filter(unit__item__in=items).select_related("unit__item")
+    rows = GoldAnswer.objects.filter(unit__item__in=items).select_related("unit__item")
     there = {
         (row.unit.item.key, row.unit.name, row.variable): (row.value, row.reason) for row in rows
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from annotation.campaign_setup.replay import differences_of_queries, differences_of_units
 from annotation.exports.rows import chunks
-from annotation.models import Campaign, Item, QueryDraw, Unit, UnitDraw
+from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling
 from annotation.presentation import design
 from annotation.protocols.base import UnitSpec
 from annotation.registry import DECLARED, declared
@@ -28,11 +28,11 @@ def wrong(campaign: Campaign) -> Iterator[Violation]:
         return
     first = campaign.options.get("prerequisite")
     # Splits come from the prerequisite. Without it, they cannot be replayed.
-    if not first or QueryDraw.objects.filter(campaign__name=first).exists():
+    if not first or QuerySampling.objects.filter(campaign__name=first).exists():
         for line in differences_of_queries(campaign):
             yield _of_campaign(campaign, line)
     # Campaigns older than stored samples have no sampled units.
-    if UnitDraw.objects.filter(item__campaign=campaign).exists():
+    if UnitSampling.objects.filter(item__campaign=campaign).exists():
         yield from _of_items(campaign)
 
 
@@ -53,14 +53,14 @@ def _of_items(campaign: Campaign) -> Iterator[Violation]:
                 yield _of_item(campaign, pk, key, line)
 
 
-def _has_final_sample(rows: Sequence[UnitDraw]) -> bool:
+def _has_final_sample(rows: Sequence[UnitSampling]) -> bool:
     """Whether the units were sampled at creation. An item with later sampling has all units."""
     return all(row.kind in ("all", "simple") for row in rows)
 
 
-def _drawn(items: Sequence[int]) -> dict[int, list[UnitDraw]]:
-    found: dict[int, list[UnitDraw]] = defaultdict(list)
-    for row in UnitDraw.objects.filter(item__in=items).order_by("item", "position"):
+def _drawn(items: Sequence[int]) -> dict[int, list[UnitSampling]]:
+    found: dict[int, list[UnitSampling]] = defaultdict(list)
+    for row in UnitSampling.objects.filter(item__in=items).order_by("item", "position"):
         found[row.item_id].append(row)
     return found
 

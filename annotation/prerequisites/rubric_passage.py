@@ -20,7 +20,7 @@ from itertools import zip_longest
 from django.db.models import Q
 
 from annotation.campaigns.sampling import rank, shuffled
-from annotation.models import Assignment, Campaign, Item, Label, Rater, UnitDraw
+from annotation.models import Assignment, Campaign, Item, Label, Rater, UnitSampling
 from annotation.prerequisites.base import (
     PrerequisiteRule,
     has_answered,
@@ -166,12 +166,12 @@ def _store_sample(item: Item, answers: dict[str, str], names: list[str], sample:
     strata = {name: answers[keys[name]] for name in names if keys[name] in answers}
     chance = chances(names, strata, design(item.campaign).per_passage)
     by_key = {keys[name]: name for name in names}
-    rows = [row for row in UnitDraw.objects.filter(item=item) if row.key in by_key]
+    rows = [row for row in UnitSampling.objects.filter(item=item) if row.key in by_key]
     for row in rows:
         name = by_key[row.key]
         row.stratum, row.probability = strata.get(name, ""), chance[name]
         row.drawn = name in sample
-    UnitDraw.objects.bulk_update(rows, ["stratum", "probability", "drawn"])
+    UnitSampling.objects.bulk_update(rows, ["stratum", "probability", "drawn"])
 
 
 def _unit_names(item: Item) -> list[str]:

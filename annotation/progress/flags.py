@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.answers.evidence import find_misplaced_evidence, misplaced_label_ids
 from annotation.gold.scoring import Score
-from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label, Rater, Span
+from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, Span
 from annotation.progress.counts import DONE, people_of
 from annotation.progress.status import Person
 
@@ -234,8 +234,8 @@ def _differing(campaign: Campaign) -> QuerySet[Label]:
     )
 
 
-def _missed() -> QuerySet[KnownAnswer]:
-    known = KnownAnswer.objects.filter(unit=OuterRef("unit"), variable=OuterRef("variable"))
+def _missed() -> QuerySet[GoldAnswer]:
+    known = GoldAnswer.objects.filter(unit=OuterRef("unit"), variable=OuterRef("variable"))
     return known.exclude(value=OuterRef("value"))
 
 
@@ -252,6 +252,6 @@ def _labels_of_others(campaign: Campaign, labels: Iterable[Label]) -> Mapping[in
 
 
 def _gold_codes(labels: Iterable[Label]) -> dict[tuple[int, str], str]:
-    rows = KnownAnswer.objects.filter(unit__in={each.unit_id for each in labels})
+    rows = GoldAnswer.objects.filter(unit__in={each.unit_id for each in labels})
     found = rows.values_list("unit", "variable", "value")
     return {(unit, variable): value for unit, variable, value in found}

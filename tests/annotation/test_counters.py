@@ -57,15 +57,15 @@ def _counted() -> Iterator[tuple[Key, int]]:
         status = "open" if row.status == "leased" else row.status
         what = f"answers/{row.item.use}/{status}/{place}"
         found[row.item.campaign_id, row.rater_id, what] += 1
-    for item in Item.objects.prefetch_related("unit_draws"):
+    for item in Item.objects.prefetch_related("unit_samplings"):
         found[item.campaign_id, None, f"items/{item.use}"] += 1
         found[item.campaign_id, None, f"places/{item.use}"] += item.quota
         found[item.campaign_id, None, f"free/{item.use}"] += item.taken < item.quota
-        for draw in item.unit_draws.all():
+        for draw in item.unit_samplings.all():
             word = {None: "pending", True: "drawn", False: "left"}[draw.drawn]
             found[item.campaign_id, None, f"units/{word}"] += 1
     for campaign in Campaign.objects.all():
-        for query in campaign.query_draws.all():
+        for query in campaign.query_samplings.all():
             word = f"queries/{query.role}/{'drawn' if query.drawn else 'left'}"
             found[campaign.pk, None, word] += 1
     return iter(found.items())
@@ -124,7 +124,7 @@ class TestWhoeverWrites:
 
     def test_units_that_are_drawn_later(self, study: Study) -> None:
         for drawn in (None, True, False):
-            study.campaign.items.all()[0].unit_draws.update(drawn=drawn)
+            study.campaign.items.all()[0].unit_samplings.update(drawn=drawn)
             assert kept() == there()
 
     def test_what_is_rolled_back_never_counted(self, study: Study) -> None:
@@ -149,7 +149,7 @@ def test_each_change_of_what_is_counted_counts_and_no_other(study: Study) -> Non
     submit(done, payload("no"), "page")
     items = Item.objects.filter(pk=held.item_id)
     rows = Assignment.objects.filter(pk=held.pk)
-    units, queries = items.get().unit_draws.all(), study.campaign.query_draws.all()
+    units, queries = items.get().unit_samplings.all(), study.campaign.query_samplings.all()
     changes: list[tuple[QuerySet[Any], dict[str, Any], bool]] = [
         (items, {"use": "gold"}, True),
         (items, {"use": "practice"}, True),

@@ -21,13 +21,13 @@ from annotation.models import (
     Decision,
     Draft,
     Label,
-    QueryDraw,
+    QuerySampling,
     Rater,
     Response,
     Span,
     Tally,
     Unit,
-    UnitDraw,
+    UnitSampling,
     rater_of,
 )
 from datasets import digests
@@ -355,19 +355,23 @@ def test_a_tampered_decision(cast: Cast, tamper: Callable[[], object], says: str
 @pytest.mark.parametrize(
     ("tamper", "says"),
     [
-        (lambda: QueryDraw.objects.update(probability=0.5), "with another probability"),
-        (lambda: QueryDraw.objects.all().delete(), "query 'q' has no stored sample"),
+        (lambda: QuerySampling.objects.update(probability=0.5), "with another probability"),
+        (lambda: QuerySampling.objects.all().delete(), "query 'q' has no stored sample"),
         (
-            lambda: UnitDraw.objects.filter(item__key=FIRST, key="q:1").update(drawn=False),
+            lambda: UnitSampling.objects.filter(item__key=FIRST, key="q:1").update(drawn=False),
             "is stored differently from its replay",
         ),
         (
-            lambda: UnitDraw.objects.filter(item__key=FIRST).delete(),
+            lambda: UnitSampling.objects.filter(item__key=FIRST).delete(),
             "has no stored sample of units",
         ),
         (
             lambda: Unit.objects.create(
-                item=UnitDraw.objects.all()[0].item, kind="question", key="x", name="x", position=9
+                item=UnitSampling.objects.all()[0].item,
+                kind="question",
+                key="x",
+                name="x",
+                position=9,
             ),
             "asks other units than those of its sample",
         ),

@@ -21,9 +21,9 @@ from annotation.campaigns.rendering import render
 from annotation.models import (
     Campaign,
     Exclusion,
+    GoldAnswer,
     GuidelineVersion,
     Invitation,
-    KnownAnswer,
     Rater,
     Unit,
     User,
@@ -90,7 +90,7 @@ def _poison(world: World) -> None:
     rater = Rater.objects.get(user=study.ben)
     Exclusion.objects.create(campaign=study.campaign, rater=rater, reason=SHORT, by=study.rita)
     unit = Unit.objects.filter(item=open_item.item).order_by("pk")[0]
-    KnownAnswer.objects.create(unit=unit, variable="answerable", value="yes", reason=SHORT)
+    GoldAnswer.objects.create(unit=unit, variable="answerable", value="yes", reason=SHORT)
     type(open_item.item).objects.filter(pk=open_item.item_id).update(use="practice")
     Campaign.objects.filter(pk=study.campaign.pk).update(practice_of=study.campaign)
     text = "\n\n".join((*MARKUP, *(f"# {each}" for each in MARKUP), *(f"- {m}" for m in MARKUP)))

@@ -35,7 +35,7 @@ def campaign(db: None, tmp_path: Path) -> Campaign:
     load(tmp_path, [query(n) for n in range(QUERIES)])
     options = ("--option", "development=0.3", "--option", "audit=0.1")
     campaign = campaign_of("report-coverage", *options)
-    roles = dict(campaign.query_draws.values_list("query__key", "role"))
+    roles = dict(campaign.query_samplings.values_list("query__key", "role"))
     lines = []
     for n in range(QUERIES):
         wrong = roles[f"q{n}"] == "evaluation"
@@ -122,7 +122,7 @@ def test_a_campaign_of_one_role_says_nothing_of_roles(db: None, tmp_path: Path) 
 def test_a_prompt_may_quote_development_queries_alone(
     campaign: Campaign, role: str, warned: int
 ) -> None:
-    key = campaign.query_draws.filter(role=role).values_list("query__key", flat=True)[0]
+    key = campaign.query_samplings.filter(role=role).values_list("query__key", flat=True)[0]
     rater = (
         campaign.items.filter(assignments__rater__name="j")[0]
         .assignments.get(rater__name="j")

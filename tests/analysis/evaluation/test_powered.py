@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.statistics import prediction_powered_mean
-from annotation.models import Campaign, QueryDraw
+from annotation.models import Campaign, QuerySampling
 from tests.analysis.conftest import run
 from tests.cast import write_lines
 
@@ -56,7 +56,7 @@ def drawn(tmp_path: Path) -> list[int]:
     run("load_batch", str(batch), "--name", "b")
     run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
         "--human-share", "0.5", "--option", "development=0.25")  # fmt: skip
-    asked = QueryDraw.objects.filter(drawn=True).values_list("query__key", flat=True)
+    asked = QuerySampling.objects.filter(drawn=True).values_list("query__key", flat=True)
     return [int(key[1:]) for key in asked]
 
 
@@ -78,7 +78,9 @@ def test_evaluation_queries_of_the_stored_draw_give_the_estimate(
     found = reported(tmp_path, labels(drawn, "ada"), labels(list(range(QUERIES)), "judge"))
     evaluation = {
         int(key[1:])
-        for key in QueryDraw.objects.filter(role="evaluation").values_list("query__key", flat=True)
+        for key in QuerySampling.objects.filter(role="evaluation").values_list(
+            "query__key", flat=True
+        )
     }
     assert found["evaluation_queries"] == len(evaluation) == 36
     asked = sorted(evaluation & set(drawn))
@@ -110,7 +112,9 @@ def test_orders_of_people_and_judge_are_held_on_evaluation_queries(
     drawn: list[int], tmp_path: Path
 ) -> None:
     """On development queries this judge says the contrary, which no comparison sees."""
-    tuned = set(QueryDraw.objects.filter(role="development").values_list("query__key", flat=True))
+    tuned = set(
+        QuerySampling.objects.filter(role="development").values_list("query__key", flat=True)
+    )
     judged = labels(list(range(QUERIES)), "ada")
     for row in judged:
         row |= {"rater": "judge", "rater_kind": "judge"}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from analysis.measures.base import PRESETS
-from annotation.models import QueryDraw
+from annotation.models import QuerySampling
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import label, value
 from tests.cast import write_lines
@@ -264,7 +264,7 @@ def test_people_and_a_judge_together_have_no_figure_that_people_have_not(tmp_pat
     run("load_batch", str(batch), "--name", "b")
     run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",
         "--option", "sampling=all", "--human-share", "0.5")  # fmt: skip
-    keys = QueryDraw.objects.filter(drawn=True).values_list("query__key", flat=True)
+    keys = QuerySampling.objects.filter(drawn=True).values_list("query__key", flat=True)
     drawn = {int(key[1:]) for key in keys}
     every_second = ratings(lambda n, p, q: n in drawn and q % 2 == 0)
     for name, people in (("half", every_second), ("whole", ratings(lambda n, p, q: n in drawn))):

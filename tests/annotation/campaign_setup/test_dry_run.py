@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.dry_run import Assumptions, simulate
 from annotation.campaigns.design import Design, DesignError
-from annotation.models import Campaign, Item, QueryDraw, UnitDraw
+from annotation.models import Campaign, Item, QuerySampling, UnitSampling
 from datasets.models import Batch
 from tests.cast import Line, campaign_of, load, run
 
@@ -44,14 +44,14 @@ DESIGNS = {
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 def test_it_tells_what_the_campaign_then_is(many: Batch, design: Design) -> None:
     told = simulate("c", "report-coverage", many, design, people=4)
-    assert not any(model.objects.exists() for model in (Campaign, Item, QueryDraw))
+    assert not any(model.objects.exists() for model in (Campaign, Item, QuerySampling))
     made = create_campaign("c", "report-coverage", many, design)
     assert (told.items, told.units, told.places) == (made.items, made.units, made.places)
     items = made.campaign.items
     assert told.several == items.filter(quota__gt=1).count()
-    assert told.asked_queries == made.campaign.query_draws.filter(drawn=True).count()
-    assert told.judge_only == made.campaign.query_draws.filter(drawn=False).count()
-    roles = list(made.campaign.query_draws.values_list("role", flat=True))
+    assert told.asked_queries == made.campaign.query_samplings.filter(drawn=True).count()
+    assert told.judge_only == made.campaign.query_samplings.filter(drawn=False).count()
+    roles = list(made.campaign.query_samplings.values_list("role", flat=True))
     assert told.roles == {role: roles.count(role) for role in set(roles)}
     assert sum(share.items for share in told.shares) == told.places - told.unfilled
 
@@ -60,7 +60,7 @@ def test_units_of_a_drawn_protocol_are_those_that_are_drawn(batch: Path) -> None
     found = Batch.objects.get(name="b")
     told = simulate("c", "rubric-passage", found, Design(per_passage=1))
     made = create_campaign("c", "rubric-passage", found, Design(per_passage=1))
-    assert told.units == made.units == UnitDraw.objects.filter(drawn=True).count()
+    assert told.units == made.units == UnitSampling.objects.filter(drawn=True).count()
 
 
 def test_people_get_equal_shares_and_are_told_what_they_have_in_common(many: Batch) -> None:

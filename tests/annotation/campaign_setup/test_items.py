@@ -14,7 +14,7 @@ import pytest
 from annotation.campaign_setup import creation
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
-from annotation.models import Campaign, Item, Unit, UnitDraw
+from annotation.models import Campaign, Item, Unit, UnitSampling
 from datasets.models import Batch
 from datasets.text import number_of_words
 from tests.cast import BATCH, FIRST, load
@@ -95,7 +95,7 @@ def rows(campaign: Campaign) -> list[list[tuple[Any, ...]]]:
             "key", "position", "query__key", "report__key", "passage__key", "quota", "words")),
         list(Unit.objects.filter(item__campaign=campaign).order_by("item__position", "position")
              .values_list(*of_item, "name")),
-        list(UnitDraw.objects.filter(item__campaign=campaign)
+        list(UnitSampling.objects.filter(item__campaign=campaign)
              .order_by("item__position", "position")
              .values_list("item__key", "unit_kind", "key", "position", "kind", "seed", "wave",
                           "probability", "drawn")),
@@ -119,7 +119,7 @@ def test_items_are_the_same_however_many_are_written_at_once(
 def test_of_a_draw_only_what_was_drawn_is_asked_and_all_is_written_down(twin: Batch) -> None:
     campaign = made(twin, "rubric-passage", sampling="shared", per_passage=1, seed=4)
     first = campaign.items.earliest("position")
-    draws = UnitDraw.objects.filter(item=first).order_by("position")
+    draws = UnitSampling.objects.filter(item=first).order_by("position")
     assert [draw.position for draw in draws] == list(range(len(draws)))
     assert {(draw.seed, draw.unit_kind) for draw in draws} == {(4, "question")}
     asked = list(first.units.order_by("position").values_list("key", "position"))

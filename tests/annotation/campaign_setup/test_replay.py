@@ -13,7 +13,7 @@ from django.db import transaction
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.replay import differences
 from annotation.campaigns.sampling import query_rows, sample_lines, summary, unit_rows
-from annotation.models import Campaign, Item, QueryDraw, UnitDraw
+from annotation.models import Campaign, Item, QuerySampling, UnitSampling
 from tests.annotation.follow_cast import answer, coverage, rater, rating
 from tests.cast import Line, campaign_of, load
 
@@ -70,8 +70,8 @@ def found_after(campaign: Campaign, change: Callable[[], object]) -> list[str]:
 def test_a_querys_draw_is_held_against_the_fresh_one(
     campaign: Campaign, changes: dict[str, Any], told: list[str]
 ) -> None:
-    row = campaign.query_draws.get(query__key="q1")
-    found = found_after(campaign, lambda: QueryDraw.objects.filter(pk=row.pk).update(**changes))
+    row = campaign.query_samplings.get(query__key="q1")
+    found = found_after(campaign, lambda: QuerySampling.objects.filter(pk=row.pk).update(**changes))
     if told == ["stored as"]:
         was = "sampled" if row.drawn else "left out"
         there = f"{was} for {changes.get('role', row.role)}"
@@ -82,10 +82,10 @@ def test_a_querys_draw_is_held_against_the_fresh_one(
 @pytest.mark.every_case
 @pytest.mark.parametrize("drawn", [True, False])
 def test_a_query_that_changed_sides_is_told_with_both(campaign: Campaign, drawn: bool) -> None:
-    row = campaign.query_draws.filter(drawn=drawn).select_related("query")[0]
+    row = campaign.query_samplings.filter(drawn=drawn).select_related("query")[0]
     words = ["sampled", "left out"] if drawn else ["left out", "sampled"]
     found = found_after(
-        campaign, lambda: QueryDraw.objects.filter(pk=row.pk).update(drawn=not drawn)
+        campaign, lambda: QuerySampling.objects.filter(pk=row.pk).update(drawn=not drawn)
     )
     assert found == [
         f"query {row.query.key!r} is stored as {words[1]} for {row.role}, and replayed as "
@@ -100,7 +100,7 @@ def test_a_query_without_a_draw_and_a_draw_without_a_query_are_told(
         lines: list[Line] = [{"id": "x", "text": "Why?", "questions": [], "reports": []}]
         load(tmp_path, lines, "other")
         other = type(campaign.batch).objects.get(name="other").queries.get()
-        campaign.query_draws.filter(query__key="q1").update(query=other)
+        campaign.query_samplings.filter(query__key="q1").update(query=other)
 
     assert found_after(campaign, change) == [
         f"{NAMED} has no stored sample", "query 'x' is sampled, but not in the batch",
@@ -137,13 +137,13 @@ def test_an_items_places_are_those_of_its_draws(campaign: Campaign) -> None:
 def test_a_units_draw_is_held_against_the_fresh_one(
     campaign: Campaign, changes: dict[str, Any], told: bool
 ) -> None:
-    row = UnitDraw.objects.get(item__key="r1", key="q1:b")
-    found = found_after(campaign, lambda: UnitDraw.objects.filter(pk=row.pk).update(**changes))
+    row = UnitSampling.objects.get(item__key="r1", key="q1:b")
+    found = found_after(campaign, lambda: UnitSampling.objects.filter(pk=row.pk).update(**changes))
     assert found == [f"unit 'q1:b' of item 'r1' {OTHERWISE}"] * told
 
 
 def test_units_and_items_that_are_missing_or_others_are_told(campaign: Campaign) -> None:
-    units = UnitDraw.objects.filter(item__key="r1")
+    units = UnitSampling.objects.filter(item__key="r1")
     other = "item 'r1' has other units in its sample than the batch gives"
     table: list[tuple[Callable[[], object], list[str]]] = [
         (units.delete, ["item 'r1' has no stored sample of units"]),
@@ -160,7 +160,7 @@ def test_units_and_items_that_are_missing_or_others_are_told(campaign: Campaign)
 
 def test_a_draw_by_turns_is_made_anew_from_its_strata(batch: Path) -> None:
     first, second = coverage(), rating()
-    units = UnitDraw.objects.filter(item__campaign=second, item__key="q/1/p")
+    units = UnitSampling.objects.filter(item__campaign=second, item__key="q/1/p")
     assert list(differences(second)) == []
     found = found_after(second, lambda: units.filter(key="🌉").update(probability=0.5))
     assert found == []
@@ -189,7 +189,7 @@ def test_lines_hold_what_is_stored_and_stand_in_order(campaign: Campaign) -> Non
         "kind": "simple", "seed": 5, "wave": 1, "stratum": None, "probability": 0.5,
         "drawn": row.drawn, "role": row.role, "role_probability": 0.5, "use": None,
     }  # fmt: skip
-    UnitDraw.objects.filter(item__key="r1", key="q1:b").update(stratum="no")
+    UnitSampling.objects.filter(item__key="r1", key="q1:b").update(stratum="no")
     Item.objects.filter(campaign=campaign, key="r1").update(use=Item.Use.GOLD)
     units = list(sample_lines(campaign))[4:]
     assert (
@@ -207,8 +207,8 @@ def test_lines_hold_what_is_stored_and_stand_in_order(campaign: Campaign) -> Non
 
 
 def test_a_summary_counts_queries_units_and_items(campaign: Campaign) -> None:
-    UnitDraw.objects.filter(item__key="r1", key="q1:b").update(drawn=False)
-    UnitDraw.objects.filter(item__key="r2").update(drawn=None)
+    UnitSampling.objects.filter(item__key="r1", key="q1:b").update(drawn=False)
+    UnitSampling.objects.filter(item__key="r2").update(drawn=None)
     Item.objects.filter(campaign=campaign, key="r1").update(use=Item.Use.GOLD)
     Item.objects.filter(campaign=campaign, key__in=("r2", "r3")).update(use=Item.Use.PRACTICE)
     each = {"queries": 2, "asked": 1}

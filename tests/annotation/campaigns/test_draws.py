@@ -16,7 +16,7 @@ from django.core.management.base import CommandError
 
 from annotation.assignments.queue import next_assignment
 from annotation.campaigns.sampling import COLUMNS, sample_lines, sample_splits, summary
-from annotation.models import Campaign, Item, QueryDraw, UnitDraw
+from annotation.models import Campaign, Item, QuerySampling, UnitSampling
 from annotation.prerequisites.rubric_passage import alternating, chances
 from tests.annotation.follow_cast import answer, coverage, given, rater, rating
 from tests.cast import FIRST, ROOT, SECOND, Line, campaign_of, load, run, write_lines
@@ -55,7 +55,7 @@ class TestQueries:
         campaign = campaign_of(
             "report-coverage", "--human-share", "0.25", *options("seed=7"), batch=many
         )
-        rows = list(QueryDraw.objects.filter(campaign=campaign).select_related("query"))
+        rows = list(QuerySampling.objects.filter(campaign=campaign).select_related("query"))
         told = {(r.kind, r.seed, r.wave, r.probability, r.role, r.role_probability) for r in rows}
         assert told == {("simple", 7, 1, 5 / 20, "evaluation", 1.0)}
         ranked = sorted((r.query.key for r in rows), key=lambda k: rank(7, "queries for people", k))
@@ -65,7 +65,7 @@ class TestQueries:
 
     def test_where_all_are_asked_the_chance_is_one(self, many: str) -> None:
         campaign = campaign_of("report-coverage", batch=many)
-        told = campaign.query_draws.values_list("kind", "probability", "drawn").distinct()
+        told = campaign.query_samplings.values_list("kind", "probability", "drawn").distinct()
         assert list(told.order_by()) == [("all", 1.0, True)]
 
 
@@ -75,12 +75,12 @@ class TestRoles:
             "report-coverage", "--human-share", "0.5",
             *options("development=0.3", "audit=0.1"), batch=many,
         )  # fmt: skip
-        counts = Counter(campaign.query_draws.values_list("drawn", "role"))
+        counts = Counter(campaign.query_samplings.values_list("drawn", "role"))
         for drawn in (True, False):
             assert counts[drawn, "development"] == 3
             assert counts[drawn, "audit"] == 1
             assert counts[drawn, "evaluation"] == 6
-        chances = dict(campaign.query_draws.values_list("role", "role_probability"))
+        chances = dict(campaign.query_samplings.values_list("role", "role_probability"))
         assert chances == pytest.approx({"development": 0.3, "audit": 0.1, "evaluation": 0.6})
 
     def test_they_can_be_drawn_by_hand(self) -> None:
@@ -95,7 +95,7 @@ class TestRoles:
     def test_a_campaign_that_follows_another_has_its_roles(self, batch: Path) -> None:
         first = coverage(1, *options("development=0.4"))
         second = rating()
-        roles = [dict(c.query_draws.values_list("query__key", "role")) for c in (first, second)]
+        roles = [dict(c.query_samplings.values_list("query__key", "role")) for c in (first, second)]
         assert roles[0] == roles[1]
         assert "development" in roles[0].values()
 
@@ -126,7 +126,7 @@ class TestUnits:
     @pytest.mark.postgresql
     def test_each_has_its_row_drawn_or_not(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage", *options("per_passage=2", "seed=3"))
-        rows = UnitDraw.objects.filter(item__campaign=campaign, item__key="q/1/p")
+        rows = UnitSampling.objects.filter(item__campaign=campaign, item__key="q/1/p")
         told = {(r.kind, r.seed, r.wave, r.probability) for r in rows}
         assert told == {("simple", 3, 1, 2 / 3)}
         names = [question["id"] for question in FIRST["questions"]]
@@ -138,7 +138,7 @@ class TestUnits:
 
     def test_a_protocol_that_asks_all_has_drawn_all(self, batch: Path) -> None:
         campaign = campaign_of("report-coverage")
-        rows = UnitDraw.objects.filter(item__campaign=campaign)
+        rows = UnitSampling.objects.filter(item__campaign=campaign)
         assert set(rows.values_list("kind", "probability", "drawn")) == {("all", 1.0, True)}
         units = sum(
             len(line["questions"]) * len(line["reports"]) for line in (FIRST, SECOND, SECOND)
@@ -150,7 +150,7 @@ class TestUnits:
         self, batch: Path
     ) -> None:
         first, second = coverage(), rating()
-        rows = UnitDraw.objects.filter(item__campaign=second, item__key="q/1/p")
+        rows = UnitSampling.objects.filter(item__campaign=second, item__key="q/1/p")
         assert set(rows.values_list("kind", "wave", "drawn", "probability")) == {
             ("turns", 2, None, None)
         }
@@ -166,7 +166,7 @@ class TestUnits:
     def test_own_draws_are_each_raters(self, batch: Path) -> None:
         coverage()
         second = rating("sampling=own")
-        rows = UnitDraw.objects.filter(item__campaign=second)
+        rows = UnitSampling.objects.filter(item__campaign=second)
         assert set(rows.values_list("kind", "drawn")) == {("own", None)}
 
 
@@ -225,7 +225,7 @@ class TestCheck:
         self, many: str, change: dict[str, object]
     ) -> None:
         campaign = campaign_of("report-coverage", batch=many)
-        campaign.query_draws.filter(query__key="q3").update(**change)
+        campaign.query_samplings.filter(query__key="q3").update(**change)
         assert "1 differences" in self.said()
 
     def test_places_that_somebody_changed_are_named(self, many: str) -> None:
@@ -234,12 +234,12 @@ class TestCheck:
 
     def test_a_unit_that_somebody_changed_is_named(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage")
-        row = UnitDraw.objects.filter(item__campaign=campaign, drawn=False)[0]
-        UnitDraw.objects.filter(pk=row.pk).update(drawn=True)
+        row = UnitSampling.objects.filter(item__campaign=campaign, drawn=False)[0]
+        UnitSampling.objects.filter(pk=row.pk).update(drawn=True)
         assert "1 differences" in self.said()
 
     def test_a_missing_row_is_named(self, many: str) -> None:
-        campaign_of("report-coverage", batch=many).query_draws.filter(query__key="q3").delete()
+        campaign_of("report-coverage", batch=many).query_samplings.filter(query__key="q3").delete()
         assert "1 differences" in self.said()
 
 
@@ -285,7 +285,7 @@ class TestLines:
         queries = [line for line in lines if line["of"] == "query"]
         assert [line["query"] for line in queries] == ["q/1", "q 2", "q3"]
         units = [line for line in lines if line["of"] == "unit"]
-        assert len(units) == UnitDraw.objects.count() > campaign.items.count()
+        assert len(units) == UnitSampling.objects.count() > campaign.items.count()
         roles = {line["query"]: line["role"] for line in queries}
         assert all(line["role"] == roles[line["query"]] for line in units)
 
@@ -308,7 +308,7 @@ class TestLines:
 @pytest.mark.postgresql
 def test_a_campaign_and_its_draw_are_deleted_together(batch: Path) -> None:
     campaign_of("report-coverage").delete()
-    assert not QueryDraw.objects.exists()
-    assert not UnitDraw.objects.exists()
+    assert not QuerySampling.objects.exists()
+    assert not UnitSampling.objects.exists()
     assert not Item.objects.exists()
     assert not Campaign.objects.exists()

@@ -29,7 +29,7 @@ from annotation.gold.scoring import (
     scores,
 )
 from annotation.imports.gold import EVERY, LONGEST_REASON, MANY
-from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater, rater_of
+from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item, Rater, rater_of
 from annotation.people.membership import end_membership
 from tests.api.cast import assert_told, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
@@ -432,7 +432,7 @@ class TestRefusals:
     def said(self, path: Path, use: str = "gold") -> str:
         with pytest.raises(CommandError) as error:
             set_known(path, use)
-        assert not KnownAnswer.objects.exists()
+        assert not GoldAnswer.objects.exists()
         return str(error.value)
 
     def test_an_unknown_unit_or_code(self, folder: Path) -> None:
@@ -450,7 +450,7 @@ class TestRefusals:
         assert "1 gold answers" in run(
             "set_known", path, "--campaign", "c", "--use", "gold", "--rater", "b"
         )
-        assert KnownAnswer.objects.get().value == "yes"
+        assert GoldAnswer.objects.get().value == "yes"
 
     def test_an_item_that_people_were_given_already(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage")
@@ -463,7 +463,7 @@ class TestRefusals:
         set_known(known(folder, 1), "gold")
         assert "Nothing to do" in set_known(known(folder, 1), "gold")
         set_known(known(folder, 1, code="yes"), "practice")
-        assert set(KnownAnswer.objects.values_list("value", flat=True)) == {"yes"}
+        assert set(GoldAnswer.objects.values_list("value", flat=True)) == {"yes"}
         assert Item.objects.get(key="r1").use == "practice"
 
     def test_known_answers_to_other_items_stay(self, folder: Path) -> None:
@@ -472,7 +472,7 @@ class TestRefusals:
         other = campaign_of("report-coverage", name="other")
         set_known(known(folder, 1, code="yes"), "gold", "other")
         set_known(known(folder, 2, code="invalid"), "practice")
-        told = KnownAnswer.objects.values_list("unit__item__campaign", "unit__item__key", "value")
+        told = GoldAnswer.objects.values_list("unit__item__campaign", "unit__item__key", "value")
         assert set(told) == {
             (campaign.pk, "r1", "no"), (campaign.pk, "r2", "invalid"), (other.pk, "r1", "yes"),
         }  # fmt: skip
@@ -504,9 +504,9 @@ class TestRefusals:
         campaign_of("report-coverage")
         long = "x" * (LONGEST_REASON + 1)
         set_known(known(folder, 1, meta={"reason": long}), "gold")
-        assert set(KnownAnswer.objects.values_list("reason", flat=True)) == {long[:-1]}
+        assert set(GoldAnswer.objects.values_list("reason", flat=True)) == {long[:-1]}
         set_known(known(folder, 1, meta={"reason": 7}), "gold")
-        assert set(KnownAnswer.objects.values_list("reason", flat=True)) == {""}
+        assert set(GoldAnswer.objects.values_list("reason", flat=True)) == {""}
 
     def test_practice_of_a_campaign_that_has_none(self, folder: Path) -> None:
         campaign_of("report-coverage")

@@ -52,7 +52,7 @@ from annotation.imports.gold import Known, keep_known
 from annotation.imports.index import KnownItems
 from annotation.imports.responses import ResponseRow
 from annotation.label_rows import LabelRow
-from annotation.models import Admission, Assignment, Campaign, Item, KnownAnswer, Rater
+from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item, Rater
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
 from annotation.views import campaign_forms as sending
@@ -328,7 +328,7 @@ class TestSetting:
         rows[0] = row(meta={"reason": "Said."})
         assert keep_known(rows, campaign, "practice") == Known(3, 2)
         assert keep_known(rows[:1], campaign, "practice") == Known(1, 1)
-        told = KnownAnswer.objects.values_list("unit__name", "variable", "value", "reason")
+        told = GoldAnswer.objects.values_list("unit__name", "variable", "value", "reason")
         assert set(told) == {
             ("q1:a", "answerable", "no", "Said."),
             ("q2:a", "answerable", "no", ""),
@@ -353,7 +353,7 @@ class TestSetting:
         with pytest.raises(InputError, match='item "r3" was given to people') as told:
             keep_known(rows, campaign, "gold")
         assert told.value.place.line == 8
-        assert KnownAnswer.objects.count() == 1
+        assert GoldAnswer.objects.count() == 1
 
     def test_only_the_items_named_are_held_meanwhile(self, campaign: Campaign) -> None:
         with CaptureQueriesContext(connection) as asked:

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
-from annotation.models import Assignment, Campaign, Item, KnownAnswer, Label, Rater, User, rater_of
+from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, User, rater_of
 from annotation.people.membership import exclude
 from annotation.progress import counts as keeping
 from annotation.progress.counts import by_day, cached
@@ -167,7 +167,7 @@ class TestCounts:
         study = make_study(reports=30, people=9)
         Item.objects.filter(position=0).update(use="gold")
         unit = study.campaign.items.get(position=0).units.get(name="q:0")
-        KnownAnswer.objects.create(unit=unit, variable="answerable", value="no")
+        GoldAnswer.objects.create(unit=unit, variable="answerable", value="no")
         client, where = (
             client_of(study.rita),
             reverse("campaign-progress", args=[study.campaign.pk]),
@@ -282,7 +282,7 @@ class TestHints:
         Item.objects.update(use="gold", quota=9)
         for item in Item.objects.all():
             for unit in item.units.all():
-                KnownAnswer.objects.create(unit=unit, variable="answerable", value="no")
+                GoldAnswer.objects.create(unit=unit, variable="answerable", value="no")
         for name, code in (("ann", "no"), ("bo", "no"), ("cy", "invalid")):
             for item in Item.objects.all():
                 names = list(item.units.values_list("name", flat=True))
@@ -399,7 +399,7 @@ class TestPages:
     def test_with_an_open_item_one_learns_nothing_of_what_others_said(self, study: Study) -> None:
         for item in study.campaign.items.all():
             for unit in item.units.all():
-                KnownAnswer.objects.create(unit=unit, variable="answerable", value="no")
+                GoldAnswer.objects.create(unit=unit, variable="answerable", value="no")
         Item.objects.update(use="gold", quota=9)
         client, script = client_of(study.rita), script_of(study.rita)
         page, labels = (

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
-from annotation.models import Admission, Campaign, Item, KnownAnswer, Rater, rater_of
+from annotation.models import Admission, Campaign, GoldAnswer, Item, Rater, rater_of
 from datasets.models import Batch
 from tests.page_cast import Study, client_of, make_study, payload
 
@@ -244,7 +244,7 @@ class TestKnown:
 
     def test_a_file_makes_practice(self, rita: Client, study: Study) -> None:
         assert rita.post(at(study, "known/"), self.sent()).status_code == 302
-        assert KnownAnswer.objects.count() == 3
+        assert GoldAnswer.objects.count() == 3
         study.campaign.refresh_from_db()
         assert study.campaign.practice_of == study.campaign
         assert "1 practice item" in html(rita, at(study))
@@ -257,13 +257,13 @@ class TestKnown:
         assert answer.status_code == 422
         assert "Line 1: campaign" in told
         assert "/tmp" not in told
-        assert not KnownAnswer.objects.exists()
+        assert not GoldAnswer.objects.exists()
 
     def test_a_file_that_is_none(self, rita: Client, study: Study) -> None:
         file = SimpleUploadedFile("known.jsonl", b"\xff\x00nothing")
         answer = rita.post(at(study, "known/"), {"use": "gold", "file": file})
         assert answer.status_code == 422
-        assert not KnownAnswer.objects.exists()
+        assert not GoldAnswer.objects.exists()
 
     def test_whoever_failed_is_let_in_with_a_reason(self, rita: Client, study: Study) -> None:
         rita.post(at(study, "known/"), self.sent())

@@ -106,7 +106,7 @@ def test_only_development_queries_are_tried_where_there_are_any(
     rita: Client, db: None, tmp_path: Path
 ) -> None:
     campaign, made = campaign_of(tmp_path, development=0.5), judge()
-    tuned = campaign.query_draws.get(role="development").query_id
+    tuned = campaign.query_samplings.get(role="development").query_id
     for item in campaign.items.all():
         told = try_it(rita, made, campaign, item.position + 1)
         assert ("word for word" in told) == (item.query_id == tuned)
