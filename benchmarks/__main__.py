@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _page(output: Path | None) -> int:
-    """The page of one long item, which needs Chromium; so it is a run of its own."""
+    """Measure the page of one long item, in a separate run, since it needs Chromium."""
     from benchmarks.page import lines, measure_page
 
     figures = measure_page()
@@ -59,7 +59,7 @@ def _page(output: Path | None) -> int:
 
 
 def _judges(options: argparse.Namespace) -> int:
-    """The judge engine, which takes a quarter of an hour a database; so it is a run of its own."""
+    """Measure the judge engine, in a separate run: it takes a quarter of an hour per database."""
     from benchmarks.judge_cells import lines
     from benchmarks.judge_engine import run_judges
 
@@ -72,7 +72,7 @@ def _judges(options: argparse.Namespace) -> int:
 
 
 def _statistics(options: argparse.Namespace) -> int:
-    """Intervals against the libraries, without any database."""
+    """Compare the time of intervals with that of libraries, without a database."""
     from benchmarks.statistics import FULL, QUICK, lines, measure_statistics
 
     figures = measure_statistics(QUICK if options.quick else FULL)
@@ -81,7 +81,7 @@ def _statistics(options: argparse.Namespace) -> int:
 
 
 def _crowd(options: argparse.Namespace) -> int:
-    """Reports of many people and of many labels, without any database."""
+    """Measure reports of many people and of many labels, without a database."""
     from benchmarks.crowd import FULL, QUICK, lines, measure_crowd
 
     figures = measure_crowd(QUICK if options.quick else FULL)
@@ -90,7 +90,7 @@ def _crowd(options: argparse.Namespace) -> int:
 
 
 def _coverage(options: argparse.Namespace) -> int:
-    """How often intervals hold the truth, by simulation; it takes minutes and no database."""
+    """Simulate how often intervals contain the true value; takes minutes, without a database."""
     from benchmarks.coverage import FULL, QUICK, lines, measure_coverage
 
     figures = measure_coverage(QUICK if options.quick else FULL)
@@ -99,9 +99,9 @@ def _coverage(options: argparse.Namespace) -> int:
 
 
 def _intervals(options: argparse.Namespace) -> int:
-    """Coverage and width of what is resampled, by simulation, in about an hour of one core.
+    """Simulate coverage and width of resampled intervals, for an hour on one core.
 
-    It is kept cell by cell, so that a run that was stopped goes on from its file.
+    Results are stored cell by cell, so that an interrupted run continues from its file.
     """
     from benchmarks.deciding import passing
     from benchmarks.intervals import FULL, QUICK, lines, measure_intervals
@@ -124,7 +124,7 @@ def _intervals(options: argparse.Namespace) -> int:
 
 
 def _measures(options: argparse.Namespace) -> int:
-    """CRUX's measures of a large study, over SQLite."""
+    """Measure CRUX's measures of a large study, on SQLite."""
     from benchmarks.measures import FULL, QUICK, lines, measure_measures
 
     figures = measure_measures(QUICK if options.quick else FULL)
@@ -133,7 +133,7 @@ def _measures(options: argparse.Namespace) -> int:
 
 
 def _files(options: argparse.Namespace) -> int:
-    """Exports and an import of as many labels as are asked for; a million takes its time."""
+    """Measure exports and an import of as many labels as requested; a million takes long."""
     from benchmarks.files import FULL, QUICK, lines, run_files
 
     names = [options.database] if options.database else list(DATABASES)
@@ -144,7 +144,7 @@ def _files(options: argparse.Namespace) -> int:
 
 
 def _scale(options: argparse.Namespace) -> int:
-    """Pages over as many items as are asked for, on PostgreSQL unless another is named."""
+    """Measure pages of a campaign with as many items as requested, on PostgreSQL by default."""
     from benchmarks.scale import FULL, QUICK, lines, run_scale
 
     items = options.items or (QUICK if options.quick else FULL)
@@ -162,7 +162,7 @@ def _write(result: dict[str, Any], words: str, chosen: Path | None) -> None:
 
 
 def run(databases: list[str], scale: Scale) -> dict[str, Any]:
-    """All figures, by database."""
+    """Return all figures by database."""
     began = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine()}
     with throw_away() as folder:
         static = collect_files(folder)

@@ -1,7 +1,7 @@
-"""What a call costs the HTTP client alone: `python -m benchmarks.bare_calls URL AT_ONCE CALLS`.
+"""Cost of a call for the HTTP client alone: `python -m benchmarks.bare_calls URL AT_ONCE CALLS`.
 
-As many requests of the same length, and nothing is done with their answers. It prints one JSON
-object with the milliseconds of processor that a call took. It tells how quick this machine is.
+It sends as many requests of the same length and ignores their answers. It prints one JSON object
+with the milliseconds of CPU time per call, which shows how fast this machine is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The report of a campaign: the same kind of labels as `benchmarks.report`, in a database."""
+"""The report of a campaign: the same kind of labels as in `benchmarks.report`, in a database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUESTIONS, NAME = 16, "study"
 
 
 def measure_campaign_report(labels: int, resamples: int) -> dict[str, Any]:
-    """Seconds of the report and of reading in it, over SQLite, in a process of its own."""
+    """Time the report and its reading of labels, over SQLite, in a separate process."""
     reports = -(-labels // (QUERIES * QUESTIONS * len(SKILL)))
     with tempfile.TemporaryDirectory() as folder:
         env = {**ENVIRONMENT, "TANDEM_DATA_DIR": folder}
@@ -36,7 +36,7 @@ def measure_campaign_report(labels: int, resamples: int) -> dict[str, Any]:
 
 
 def made_batch(reports: int) -> Iterator[dict[str, Any]]:
-    """Queries with sub-questions, so many reports each by four systems, in three domains."""
+    """Create queries with sub-questions and reports by four systems, in three domains."""
     for query in range(QUERIES):
         yield {
             "id": f"q{query}",
@@ -56,7 +56,7 @@ def made_batch(reports: int) -> Iterator[dict[str, Any]]:
 
 
 def made_answers(reports: int) -> Iterator[dict[str, Any]]:
-    """Answers without evidence by three people and three judges, these with a score."""
+    """Create answers without evidence by three people and three judges, which give scores."""
     generator = np.random.default_rng(0)
     for query in range(QUERIES):
         for report in range(reports):
@@ -84,7 +84,7 @@ def _written(path: Path, lines: Iterable[dict[str, Any]]) -> Path:
 
 
 def seconds(resamples: int) -> dict[str, float]:
-    """Of the function behind `report --campaign`, and of the reading that is a part of it."""
+    """Time the function behind `report --campaign`, and the reading that is part of it."""
     import django
 
     django.setup()

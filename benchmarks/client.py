@@ -1,4 +1,4 @@
-"""People at work over HTTP, in a process of their own: `python -m benchmarks.client …`.
+"""People at work over HTTP, in a separate process: `python -m benchmarks.client …`.
 
 It prints one JSON object with the seconds of every save and of every next item.
 """
@@ -18,7 +18,7 @@ WARM_UP = 4
 
 
 async def work(site: str, campaign: int, people: int, saves: int) -> dict[str, Any]:
-    """`saves` answers in all, given by so many people at once, after a few that do not count."""
+    """Give `saves` answers in all by several people at once, after a few that do not count."""
     staff = [Person(site, campaign, number) for number in range(people)]
     try:
         for person in staff:

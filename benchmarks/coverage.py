@@ -1,5 +1,4 @@
-"""How often intervals hold the truth, on queries whose items resemble each other; seeded, so that
-equal runs give equal figures."""
+"""How often intervals contain the true value, on queries whose items are correlated (seeded)."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Runs:
-    """How many studies are simulated of each kind, and with how many resamples each."""
+    """How many studies of each kind are simulated, and the number of resamples of each."""
 
     coefficients: int
     draws: int
@@ -50,7 +49,7 @@ QUICK = Runs(coefficients=2, draws=20, means=10, corrected=5, truth=500)
 
 
 def measure_coverage(runs: Runs) -> Figures:
-    """The share of the intervals that hold the truth, each with its bar."""
+    """Return the share of intervals that contain the true value, each with its bar."""
     return {"runs": vars(runs), "intervals": [*_coefficients(runs), *_means(runs)]}
 
 
@@ -78,13 +77,13 @@ def _means(runs: Runs) -> Iterator[Figures]:
 
 
 def chances(rng: np.random.Generator, queries: int, mean: float, icc: float) -> Floats:
-    """A chance for each query: of two yes-or-no items of a query the correlation is `icc`."""
+    """Return a chance for each query: two yes-or-no items of a query correlate by `icc`."""
     concentration = 1 / icc - 1
     return rng.beta(mean * concentration, (1 - mean) * concentration, (queries, 1))
 
 
 def labels(rng: np.random.Generator, queries: int, icc: float, raters: int = 3) -> Ints:
-    """Yes or no by raters who are right where the query is easy: both vary between queries."""
+    """Return labels by raters who are right on easy queries: both vary between queries."""
     truth = rng.random((queries, ITEMS)) < chances(rng, queries, SHARE, icc)
     right = chances(rng, queries, 0.85, icc)[:, :, None]
     correct = rng.random((queries, ITEMS, raters)) < right
@@ -93,7 +92,7 @@ def labels(rng: np.random.Generator, queries: int, icc: float, raters: int = 3) 
 
 
 def truth_of(icc: float, queries: int) -> tuple[float, float]:
-    """Alpha and kappa, of so many queries that chance is out of it."""
+    """Return alpha and kappa on so many queries that chance hardly matters."""
     codes = labels(np.random.default_rng(99), queries, icc)
     clusters = np.repeat(np.arange(queries), ITEMS)
     alpha = agreement_estimates(codes, clusters, 2, draws=0)["krippendorff_alpha"]
@@ -104,7 +103,7 @@ def truth_of(icc: float, queries: int) -> tuple[float, float]:
 def coverage(
     runs: int, queries: int, icc: float, interval: Interval, draws: int, truth: tuple[float, float]
 ) -> tuple[float, float]:
-    """Of the intervals of alpha and kappa."""
+    """Return the coverage of the intervals of alpha and kappa."""
     clusters, held = np.repeat(np.arange(queries), ITEMS), []
     for seed in range(runs):
         codes = labels(np.random.default_rng(seed), queries, icc)
@@ -120,7 +119,7 @@ def coverage(
 
 
 def coverage_of_means(runs: int, queries: int, icc: float) -> tuple[float, float]:
-    """Of a share of yes by both t intervals."""
+    """Return the coverage of both t intervals of a share of yes."""
     clusters, held = np.repeat(np.arange(queries), ITEMS), []
     rng = np.random.default_rng(1)
     for _ in range(runs):
@@ -133,8 +132,7 @@ def coverage_of_means(runs: int, queries: int, icc: float) -> tuple[float, float
 
 
 def corrected(runs: int, labelled: int = 40, queries: int = 300) -> tuple[float, float]:
-    """How often the interval of PPI++ holds the truth under a judge ten points too lenient, and how
-    often that of the judge's own mean does."""
+    """Return coverage under a judge ten points too lenient: PPI++, and the judge's own mean."""
     rng, held, fooled = np.random.default_rng(2), [], []
     for _ in range(runs):
         yes = rng.random((queries, ITEMS)) < chances(rng, queries, HALF, 0.2)
@@ -147,13 +145,13 @@ def corrected(runs: int, labelled: int = 40, queries: int = 300) -> tuple[float,
 
 
 def holds(made: Estimate, truth: float) -> bool:
-    """Whether the truth lies within an interval, which has to be there."""
+    """Return whether an interval exists and contains the true value."""
     assert made.low is not None and made.high is not None  # noqa: PT018
     return made.low <= truth <= made.high
 
 
 def lines(figures: Mapping[str, Any]) -> str:
-    """One line for each kind of interval, with its bar and whether it holds."""
+    """Return a line for each kind of interval, with its bar and whether it meets it."""
     rows = [("95 % intervals of", "hold the truth", "bar", "")]
     for each in figures["intervals"]:
         share, least = each["share"], each["least"]

@@ -1,4 +1,4 @@
-"""What a report of a crowd costs beside one of twelve people, and how fast a file is read."""
+"""The cost of a report of a crowd compared with one of twelve people, and of reading a file."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ LEAST_LINES, MOST_SECONDS, MOST_MEMORY_OF_MANY = 200_000.0, 15.0, 600.0
 
 @dataclass(frozen=True)
 class Size:
-    """`labels` of each number of `people`, three a unit; `many` labels of three people, all theirs;
-    and everybody of `crossed` people on each of `units`."""
+    """The sizes of the reports.
+
+    `labels` of each number of `people`, three per unit; `many` labels of three people who label
+    everything; and all of `crossed` people on each of `units`.
+    """
 
     labels: int
     people: tuple[int, ...]
@@ -42,7 +45,7 @@ QUICK = Size(360, (FEW, 40), 600, crossed=35, units=40, resamples=50)
 
 
 def measure_crowd(size: Size) -> Figures:
-    """Each report in a process of its own, with its own peak."""
+    """Measure each report in a separate process, with its peak of memory."""
     with tempfile.TemporaryDirectory() as folder:
         crowds = [
             _measured(folder, people, made_labels(people, size.labels // LABELS_A_UNIT), size)
@@ -68,8 +71,10 @@ def _measured(folder: str, people: int, lines: Iterator[Figures], size: Size) ->
 def made_labels(
     people: int, units: int, labels: int = LABELS_A_UNIT, alone: bool = False
 ) -> Iterator[Figures]:
-    """Yes or no by so many people drawn for each unit, and right three times in four; a unit is a
-    query of its own where it stands alone."""
+    """Create yes-or-no labels by random people per unit, right three times in four.
+
+    Each unit is a query of its own if it stands alone.
+    """
     generator = np.random.default_rng(0)
     for unit in range(units):
         item, query = unit // UNITS_AN_ITEM, unit * QUERIES // units
@@ -88,7 +93,7 @@ def made_labels(
 
 
 def seconds(path: Path, resamples: int) -> Figures:
-    """Of the report of a labels file, and of the reading that is a part of it."""
+    """Time the report of a labels file, and the reading that is part of it."""
     import django
 
     django.setup()
@@ -113,7 +118,7 @@ def seconds(path: Path, resamples: int) -> Figures:
 
 
 def lines(figures: Mapping[str, Any]) -> str:
-    """One line for each figure, with its bar and whether it holds."""
+    """Return a line for each figure, with its bar and whether it meets it."""
     crowds = figures["crowds"]
     few = next(each for each in crowds if each["people"] == FEW)
     rows = [("figure", "is", "bar", "")]

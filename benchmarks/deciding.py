@@ -1,4 +1,4 @@
-"""How often the alternative annotator test passes a judge that it should not: simulated studies."""
+"""How often the alternative annotator test wrongly passes a judge, in simulated studies."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Passing:
 
     @property
     def error(self) -> float:
-        """The Monte Carlo standard error of a share that is just at the bar."""
+        """Return the Monte Carlo standard error of a share exactly at the bar."""
         return float(np.sqrt(MOST * (1 - MOST) / self.studies))
 
     def as_json(self) -> dict[str, object]:
         return {"studies": self.studies, "error": self.error, "passes": dict(self.shares)}
 
     def lines(self) -> list[str]:
-        """A line for each number of queries, with its bar."""
+        """Return a line for each number of queries, with its bar."""
         return [
             f"a judge broken on each query with chance {BROKEN:g} passes at epsilon {EPSILON:g} "
             f"with {queries} queries: {share:.3f} ± {self.error:.3f} (bar {MOST:g})"
@@ -40,10 +40,10 @@ class Passing:
 
 
 def passing(studies: int) -> Passing:
-    """A judge that ties with three people, except that on each query it is broken by chance.
+    """Simulate a judge that ties with three people but is broken on random queries.
 
     On a broken query all of its labels are wrong. On average it loses a fifth, which is epsilon, so
-    that the test may pass it in a twentieth of the studies at most.
+    that the test should pass it in at most a twentieth of the studies.
     """
     return Passing(studies, {queries: _share(queries, studies) for queries in QUERIES})
 

@@ -1,8 +1,8 @@
-"""Files in and out: rows a second and the most memory, of each export and of labels coming in.
+"""Rows per second and peak memory of each export and of importing labels.
 
-Every command is a process of its own, and its whole time counts, the start of Python too. Each item
-has ten labels of one person, one of them with a span. A batch of 10,000 items of 4 kB comes in
-beside them, whatever the number of labels.
+Every command is a separate process, and its whole time counts, including the start of Python. Each
+item has ten labels from one person, one of them with a span. A batch of 10,000 items of 4 kB is
+loaded as well, whatever the number of labels.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run_files(databases: Sequence[str], labels: int, say: Say) -> dict[str, Figu
 
 
 def measure_files(database: str, labels: int, say: Say) -> Figures:
-    """The figures of one database, which is made for it and thrown away."""
+    """Measure one database, which is created for this and deleted."""
     with throw_away() as folder, server_of(database) as url:
         env = production(folder, url)
         manage("migrate", "--verbosity", "0", env=env)
@@ -60,7 +60,7 @@ def measure_files(database: str, labels: int, say: Say) -> Figures:
 
 
 class _Rows:
-    """Commands over one database, each with what it cost for so many rows."""
+    """Runs commands on one database, and keeps the cost of each for a number of rows."""
 
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self.folder, self.env = folder, env
@@ -118,7 +118,7 @@ def _row(name: str, rows: int, cost: Cost, size: int) -> Figures:
 
 
 def lines(databases: Mapping[str, Figures]) -> str:
-    """One line for each command of each database; exports beside their bar for memory."""
+    """Return a line for each command of each database; exports have a bar for memory."""
     head = ("", "", "rows", "rows/s", "seconds", "processor", "peak, MB", "file, MB", "")
     table = [head, *(_line(name, row) for name, each in databases.items() for row in each["rows"])]
     widths = [max(len(row[n]) for row in table) for n in range(len(head))]

@@ -1,6 +1,6 @@
-"""Times the work alone, in a process that is up already: `python -m benchmarks.inside WHAT …`.
+"""Time only the work, in a process that has started: `python -m benchmarks.inside WHAT …`.
 
-It prints one JSON object: the seconds by the clock and of the processor, and what was made.
+It prints one JSON object: seconds of wall time and CPU time, and what was created.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How often the intervals of what is resampled hold the truth, and how wide they are.
+"""How often resampled intervals contain the true value, and how wide they are.
 
-Studies are simulated, of each of 36 kinds, and estimated as a report has it. Seeds are fixed: equal
-runs give equal figures.
+Studies of 36 kinds are simulated and estimated as in a report. Seeds are fixed, so equal runs give
+equal figures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CELL = ("queries", "correlation", "prevalence")
 
 @dataclass(frozen=True)
 class Runs:
-    """How many studies are simulated by the number of queries, with how many resamples each."""
+    """How many studies are simulated by number of queries, and the number of resamples."""
 
     studies: Mapping[int, int]
     draws: int
@@ -45,7 +45,7 @@ class Runs:
     """Queries from which the truth of a cell is taken."""
 
     def draws_of(self, cell: Cell) -> int:
-        """How many resamples a study of the cell has."""
+        """Return the number of resamples for a study of the cell."""
         few = cell.queries < FEW and cell.prevalence < RARE
         return self.draws_far_out if few else self.draws
 
@@ -65,9 +65,9 @@ def measure_intervals(
     known: Mapping[str, Any],
     processes: int = 1,
 ) -> Figures:
-    """Each cell's figures by statistic; `keep` gets all that there is after each cell.
+    """Return each cell's figures by statistic; call `keep` with all figures after each cell.
 
-    Cells that are `known`, from such a run that was stopped, are not simulated again.
+    Cells that are `known`, from an interrupted run, are not simulated again.
     """
     plan = {**asdict(runs), "studies": {str(n): s for n, s in runs.studies.items()}, "items": ITEMS}
     cells_known = known.get("cells", []) if known.get("runs") == plan else []
@@ -97,7 +97,10 @@ def _workers(processes: int) -> Iterator[Callable[..., Iterable[Any]]]:
 
 @cache
 def true_values(correlation: float, prevalence: float, queries: int) -> dict[str, float]:
-    """Each statistic's value on so many queries that chance is out of it; NaN: not defined."""
+    """Return each statistic's value on so many queries that chance hardly matters.
+
+    NaN if it is not defined.
+    """
     study = study_of(Cell(queries, correlation, prevalence), np.random.default_rng(99))
     found = estimates_of(study, 0, np.empty((0, 0)))
     # Corrected for the judge, the share of yes is that of the people.
@@ -108,7 +111,7 @@ def true_values(correlation: float, prevalence: float, queries: int) -> dict[str
 
 
 def ends_of(cell: Cell, block: int, draws: int) -> dict[str, Floats]:
-    """The intervals of a block of studies by statistic, (N, 2); NaN where there is none."""
+    """Return the intervals of a block of studies by statistic, (N, 2); NaN without one."""
     clusters = np.repeat(np.arange(cell.queries), ITEMS)
     shared = Resamples.draw(clusters, draws, block)
     others = Resamples.draw(np.arange(OTHERS * cell.queries), draws, OTHER_SEED + block).draws
@@ -125,9 +128,9 @@ def ends_of(cell: Cell, block: int, draws: int) -> dict[str, Floats]:
 def summary(
     blocks: Sequence[Mapping[str, Floats]], truth: Mapping[str, float]
 ) -> dict[str, Figures]:
-    """By statistic: how many intervals there are, how many hold the truth, and the median width.
+    """Return, by statistic, the number of intervals, their coverage and their median width.
 
-    `error` is the Monte Carlo standard error of `held`; `low` says that it lies significantly (one
+    `error` is the Monte Carlo standard error of `held`; `low` says whether it is significantly (one
     side, .05) below the bar.
     """
     found: dict[str, Figures] = {}
@@ -152,7 +155,7 @@ def summary(
 
 
 def lines(figures: Mapping[str, Any]) -> str:
-    """By statistic and number of queries: how many hold the truth, of all cells and the worst."""
+    """Return coverage by statistic and number of queries, over all cells and in the worst."""
     rows = [("interval of", "queries", "given", "hold the truth", "worst cell", "width", "")]
     cells = figures["cells"]
     for name, queries in product(cells[0]["statistics"], figures["runs"]["studies"]):
@@ -182,7 +185,7 @@ def lines(figures: Mapping[str, Any]) -> str:
 
 
 def _worst(found: Mapping[str, Figures]) -> str:
-    """The lowest share of a cell, and what lies significantly below the bar."""
+    """Return the lowest coverage of a cell, and the cells significantly below the bar."""
     there = {name: each["held"] for name, each in found.items() if each["held"] is not None}
     if not there:
         return "no interval"

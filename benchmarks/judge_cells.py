@@ -1,4 +1,4 @@
-"""What is measured of the judge engine, and from which value on a figure is good."""
+"""The figures that are measured of the judge engine, with their bars."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MOST_SAVE = 3.0  # times the idle 95th percentile
 
 @dataclass(frozen=True)
 class Cell:
-    """A run of `calls` requests against a server that takes `latency` seconds for each.
+    """A run of `calls` requests to a server that takes `latency` seconds for each.
 
-    `at_once` is what the judge may have in flight, `capacity` what the server bears: it answers 429
-    above. `least` is the bar for the share of ideal throughput, `most_rejected` that for the
-    rejected calls.
+    The judge may have `at_once` requests in flight. Above `capacity` the server answers 429.
+    `least` is the bar for the share of ideal throughput, `most_rejected` the one for rejected
+    calls.
     """
 
     latency: float
@@ -38,12 +38,12 @@ class Cell:
 
     @property
     def ideal(self) -> float:
-        """Seconds, if the server were never idle."""
+        """Return the seconds of a run if the server were never idle."""
         return self.calls * self.latency / min(self.at_once, self.capacity or self.at_once)
 
     @property
     def server(self) -> list[str]:
-        """The fake server's arguments."""
+        """Return the arguments of the fake server."""
         capacity = ["--capacity", str(self.capacity)] if self.capacity else []
         faults = [word for fault in self.faults for word in ("--fault", fault)]
         return ["--latency", str(self.latency), *capacity, *faults]
@@ -71,7 +71,7 @@ Figures = Mapping[str, Any]
 
 
 def lines(databases: Mapping[str, Figures]) -> str:
-    """One line for each figure of each database, with its bar and whether it holds."""
+    """Return a line for each figure of each database, with its bar and whether it meets it."""
     rows: list[Sequence[str]] = [("", "figure", "is", "bar", "")]
     for name, figures in databases.items():
         for cell in figures["cells"]:
@@ -103,7 +103,7 @@ def _cell(cell: Figures) -> list[Sequence[str]]:
 
 
 def _bare(name: str, cell: Figures) -> list[Sequence[str]]:
-    """What an HTTP client takes by itself: the bar is of a machine where that is about 0.16 ms."""
+    """Format the cost of the HTTP client alone: bars assume a machine where it is about 0.16 ms."""
     if cell["bare"] is None:
         return []
     return [

@@ -1,4 +1,4 @@
-"""The judge engine as a whole command, against a server of fixed latency in its own process."""
+"""The judge engine as a command, against a server of fixed latency in another process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 
 
 def measure_judges(database: str, static: Path, say: Say, how: str = "bars") -> dict[str, Any]:
-    """All figures of the engine on one database; `how` is bars, grid or tiny."""
+    """Return the engine's figures on one database; `how` is bars, grid or tiny."""
     cells = {"bars": BARRED, "grid": GRID, "tiny": TINY}[how]
     with throw_away() as folder, server_of(database) as url:
         env = production(folder, url) | {"TANDEM_STATIC_DIR": str(static)}
@@ -50,7 +50,7 @@ class _Bench:
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self.folder, self.env = folder, env
         self.judges = 0
-        self.made: dict[int, int] = {}
+        self.campaigns: dict[int, int] = {}
 
     def cell(self, cell: Cell) -> dict[str, Any]:
         campaign = self._campaign(cell.calls // UNITS)
@@ -85,7 +85,7 @@ class _Bench:
         return float(answer["processor"])
 
     def saves(self, cell: Cell, items: int) -> dict[str, float]:
-        """The 95th percentiles of a save in milliseconds, idle and while a judge is at work."""
+        """Return the 95th percentiles of a save in ms, when idle and while a judge is at work."""
         judged = self._campaign(cell.calls // UNITS)
         people = self._study(items)
         saves = items // 8  # twice, and some that do not count, of one place an item
@@ -105,10 +105,10 @@ class _Bench:
     def _campaign(self, items: int) -> str:
         """The name of a campaign of so many items, made when it is first needed."""
         name = f"judged {items}"
-        if items not in self.made:
+        if items not in self.campaigns:
             path = write_tasks(self.folder / f"{items}.jsonl", items, UNITS, TEXT)
             self._make(name, path, "--option", "sampling=all")
-            self.made[items] = items
+            self.campaigns[items] = items
         return name
 
     def _make(self, name: str, path: Path, *options: str) -> None:
@@ -159,5 +159,5 @@ class _Bench:
 
 
 def run_judges(databases: Sequence[str], static: Path, say: Say, how: str) -> dict[str, Any]:
-    """The figures by database."""
+    """Return the figures by database."""
     return {name: measure_judges(name, static, say, how) for name in databases}

@@ -1,8 +1,8 @@
-"""A campaign of as many items as are asked for, made inside the database by a few statements.
+"""A campaign of any number of items, created inside the database by a few statements.
 
-Every item has one unit and two places, one of them answered by one of 200 people. The rows are
-those that `create_campaign` and `submit` would write. Triggers, constraints and indexes hold as
-ever; a million items take minutes.
+Every item has one unit and two slots, one of them answered by one of 200 people. The rows are those
+that `create_campaign` and `submit` would write. Triggers, constraints and indexes are active; a
+million items take minutes.
 """
 
 # Tables, columns and expressions are ours; nothing comes from outside.
@@ -41,9 +41,9 @@ UID = {"postgresql": "gen_random_uuid()", "sqlite": "lower(hex(randomblob(16)))"
 
 
 def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, Any]:
-    """A batch and a campaign of this name, its people, and a researcher beside them.
+    """Create a batch and a campaign of this name, with its people and a researcher.
 
-    The `others` have answered as much as the people have, and no account.
+    The `others` have answered as much as the people have, and have no account.
     """
     more = Rater.objects.bulk_create(Rater(name=f"other{number}") for number in range(others))
     raters = [*(rater(number) for number in range(people)), *(each.pk for each in more)]
@@ -61,7 +61,7 @@ def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, 
 
 
 def free(name: str) -> dict[str, Any]:
-    """Gives back every place that is held, so that everybody may take another one."""
+    """End every lease, so that each person can take another slot."""
     places = list(open_assignments(Campaign.objects.get(name=name)))
     return {"freed": sum(release(each, Ended.FREED) for each in places)}
 
@@ -139,7 +139,7 @@ def _answers(campaign: int, raters: list[int]) -> None:
 
 
 def _numbers(count: int) -> str:
-    """A table `n` whose column `i` runs from 0."""
+    """Return SQL for a table `n` whose column `i` counts from 0."""
     numbers = f"SELECT 0 AS i UNION ALL SELECT i + 1 FROM up WHERE i + 1 < {count}"
     return f"FROM (WITH RECURSIVE up AS ({numbers}) SELECT i FROM up) n"
 
@@ -161,7 +161,7 @@ def _fill(model: type[models.Model], rows: str, columns: Mapping[str, object]) -
 
 
 def _refresh() -> None:
-    """The planner hears of the rows, and the visibility map of old ones, as within minutes."""
+    """Update the planner's statistics and the visibility map, as happens within minutes."""
     how = "ANALYZE"
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         how = "VACUUM ANALYZE"

@@ -1,4 +1,4 @@
-"""Made-up tasks, the same at every run: words in sentences, with what real texts hold besides."""
+"""Generated tasks, the same in every run: sentences with some peculiarities of real texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def write_tasks(path: Path, count: int, questions: int, characters: int) -> Path:
-    """A batch file: each line a query with one report and some sub-questions."""
+    """Write a batch file: each line is a query with one report and some sub-questions."""
     with path.open("w", encoding="utf-8") as file:
         for line in _tasks(count, questions, characters):
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -35,7 +35,7 @@ def _tasks(count: int, questions: int, characters: int) -> Iterator[dict[str, An
 
 
 def _text(chance: random.Random, words: list[str], characters: int) -> str:
-    """Sentences in paragraphs, with quotation marks, accents and a symbol here and there."""
+    """Return paragraphs of sentences, some with quotation marks, accents or a symbol."""
     pieces: list[str] = []
     size = 0
     while size < characters:

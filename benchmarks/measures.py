@@ -1,4 +1,4 @@
-"""How long CRUX's measures of a large study take: every passage rated, 20 systems."""
+"""The time of CRUX's measures of a large study: every passage rated, 20 systems."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Size:
-    """`queries` with so many sub-questions and passages each, `systems` that rank them."""
+    """`queries`, each with a number of sub-questions and passages, ranked by `systems`."""
 
     queries: int
     questions: int
@@ -39,7 +39,7 @@ QUICK = Size(12, 3, 4, 4, 20)
 
 
 def measure_measures(size: Size) -> Figures:
-    """Seconds of all measures of a campaign over SQLite, in a process of its own."""
+    """Time all measures of a campaign over SQLite, in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**ENVIRONMENT, "TANDEM_DATA_DIR": folder}
         batch = _written(Path(folder, "batch.jsonl"), made_batch(size))
@@ -55,7 +55,7 @@ def measure_measures(size: Size) -> Figures:
 
 
 def made_batch(size: Size) -> Iterator[Figures]:
-    """Queries whose oracle context is the first half of their passages, ranked by each system."""
+    """Create queries whose oracle context is half of their passages, ranked by each system."""
     generator = np.random.default_rng(0)
     for query in range(size.queries):
         passages = [f"q{query}-p{n}" for n in range(size.passages)]
@@ -83,7 +83,7 @@ def made_batch(size: Size) -> Iterator[Figures]:
 
 
 def made_ratings(size: Size) -> Iterator[Figures]:
-    """A rating of every sub-question by every passage of its query."""
+    """Create a rating of every sub-question by every passage of its query."""
     generator = np.random.default_rng(1)
     shape = size.queries, size.passages, size.questions
     ratings = generator.choice(len(RATING_SHARES), shape, p=RATING_SHARES)
@@ -105,7 +105,7 @@ def _written(path: Path, rows: Iterable[Figures]) -> Path:
 
 
 def seconds(resamples: int) -> Figures:
-    """Of the function behind `measures --campaign`, and of the reading that is a part of it."""
+    """Time the function behind `measures --campaign`, and the reading that is part of it."""
     import django
 
     django.setup()
@@ -128,7 +128,7 @@ def seconds(resamples: int) -> Figures:
 
 
 def lines(figures: Mapping[str, Any]) -> str:
-    """The seconds with their bar, and what is in them."""
+    """Return the seconds with their bar, and the parts that they consist of."""
     whole, held = figures["seconds"], figures["seconds"] <= MOST_SECONDS
     return "\n".join(
         (

@@ -1,4 +1,4 @@
-"""One item of 20,000 words with 200 spans: opening it, and highlighting in it, in Chromium.
+"""An item of 20,000 words with 200 spans: opening and highlighting it, in Chromium.
 
 `python -m benchmarks --only page`. Needs Chromium on this machine (`make chromium`).
 """
@@ -50,7 +50,7 @@ addEventListener("DOMContentLoaded", () => {
 
 @dataclass(frozen=True)
 class Opened:
-    """Milliseconds of one text: the server's page, Chromium's tasks, and a new highlight."""
+    """Milliseconds for one text: the server's page, Chromium's tasks, and a new highlight."""
 
     kilobytes: float
     server_median: float
@@ -65,7 +65,7 @@ class Opened:
 
 
 def measure_page() -> dict[str, Any]:
-    """The figures by the shape of the text."""
+    """Return the figures by shape of the text."""
     with throw_away() as folder:
         env = production(folder)
         env["TANDEM_STATIC_DIR"] = str(collect_files(folder))
@@ -76,7 +76,7 @@ def measure_page() -> dict[str, Any]:
 
 
 def _draft(folder: Path, env: dict[str, str], shape: str) -> str:
-    """The address of an item with a draft full of highlights."""
+    """Return the address of an item with a draft full of highlights."""
     path = folder / "long.jsonl"
     path.write_text(json.dumps(_task(SHAPES[shape])) + "\n", "utf-8")
     manage("load_batch", path, "--name", shape, env=env)
@@ -92,7 +92,7 @@ def _task(paragraph: int) -> dict[str, Any]:
 
 
 def text_of(words: int, paragraph: int) -> str:
-    """So many made-up words in sentences, with a sign of two UTF-16 units here and there."""
+    """Return generated sentences, with a character of two UTF-16 units now and then."""
     chance = random.Random(1)
     letters = "abcdefghijklmnopqrstuvwxyz"
     drawn = ["".join(chance.choices(letters, k=chance.randint(2, 10))) for _ in range(words)]
@@ -184,7 +184,7 @@ def _wait_for(page: Page, shown: int) -> None:
 
 
 def lines(figures: dict[str, Any]) -> str:
-    """The figures as a table, one line each."""
+    """Return the figures as a table."""
     names = list(next(iter(figures.values())))
     head = f"{'ms, but for kilobytes and counts':34}" + "".join(f"{shape:>16}" for shape in figures)
     rows = [

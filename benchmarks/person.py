@@ -1,4 +1,4 @@
-"""One person at a browser: logs in, opens an item, answers it, and gets the next."""
+"""A person at a browser: logs in, opens an item, answers it, and gets the next."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _REPORT = re.compile(r'data-text="report"[^>]*>(.*?)</div>', re.DOTALL)
 
 
 class WrongPageError(RuntimeError):
-    """The site answered otherwise than expected, so that its speed means nothing."""
+    """An unexpected page from the site, which makes its timing meaningless."""
 
 
 @dataclass
 class Timings:
-    """Seconds from sending a request to having its whole answer."""
+    """Seconds from sending a request to receiving its whole response."""
 
     save: list[float] = field(default_factory=list)
     open: list[float] = field(default_factory=list)
 
 
 class Person:
-    """A session of its own, with one kept-alive connection."""
+    """A session with one kept-alive connection."""
 
     def __init__(self, site: str, campaign: int, number: int) -> None:
         self.site, self.campaign, self.number = site, campaign, number
@@ -53,11 +53,11 @@ class Person:
             raise WrongPageError(f"{name_of(self.number)} could not log in")
 
     async def first_page(self) -> str:
-        """The person's next item, taken as the button of their list does it."""
+        """Return the person's next item, taken as by the button of their list."""
         return await self.text("POST", f"/tasks/next/{self.campaign}/", headers=self.token())
 
     async def work(self, page: str, saves: int, warm_up: int) -> str:
-        """Answers items one after the other; the first `warm_up` are not timed."""
+        """Answer items one after the other; the first `warm_up` are not timed."""
         for turn in range(saves + warm_up):
             began = time.perf_counter()
             address = await self.save(page)
@@ -70,7 +70,7 @@ class Person:
         return page
 
     async def save(self, page: str) -> str:
-        """Answers the item of a page; the address of the next one."""
+        """Answer the item of a page; return the address of the next item."""
         where, form = filled_in(page)
         accept = {"Accept": "application/json"} | self.token()
         answer = json.loads(await self.text("POST", where, data=form, headers=accept))
@@ -91,7 +91,7 @@ class Person:
 
 
 def filled_in(page: str) -> tuple[str, dict[str, str]]:
-    """Where an item's page sends its answer, and the answer: the first unit yes, the others no."""
+    """Return where an item's page sends its answer, and the answer: one yes, the others no."""
     where, seen, report = _SUBMIT.search(page), _SEEN.search(page), _REPORT.search(page)
     units = _UNIT.findall(page)
     if not (where and seen and report and units):

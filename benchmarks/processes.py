@@ -1,4 +1,4 @@
-"""Commands as whole processes, with what the kernel says that they cost."""
+"""Commands as separate processes, with their costs by the kernel's account."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class FailedError(RuntimeError):
-    """A command that ended badly, with what it said."""
+    """A command that failed, with its output."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds by the clock and of the processor, and the most memory held at once, in MB."""
+    """Seconds of wall time and CPU time, and the peak of memory in MB."""
 
     wall: float
     processor: float
     peak_mb: float
-    said: str
+    output: str
 
     def answer(self) -> Any:
-        """The JSON on the last line that the command wrote."""
-        return json.loads(self.said.splitlines()[-1])
+        """Return the JSON on the last line of the command's output."""
+        return json.loads(self.output.splitlines()[-1])
 
 
 def python(*arguments: object, env: Mapping[str, str]) -> Cost:
-    """Runs this interpreter in the project's root. Raises FailedError."""
+    """Run this interpreter in the project's root. Raises FailedError."""
     command = [sys.executable, *map(str, arguments)]
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         began = time.perf_counter()
         process = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **env}, stdout=said, stderr=subprocess.STDOUT
+            command, cwd=ROOT, env={**os.environ, **env}, stdout=output, stderr=subprocess.STDOUT
         )
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        text = said.read().decode("utf-8", "replace")
+        output.seek(0)
+        text = output.read().decode("utf-8", "replace")
     if process.returncode:
         raise FailedError(f"{' '.join(command)}: exit status {process.returncode}\n{text}")
     return Cost(wall, used.ru_utime + used.ru_stime, _megabytes(used.ru_maxrss), text)

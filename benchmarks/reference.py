@@ -1,4 +1,4 @@
-"""What other tools reach: measured elsewhere, on a machine of this kind (see README.md)."""
+"""Figures of other tools, measured on a machine of this kind (see README.md)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. `best` is the best of the other tools, `by` which one."""
+    """A line of the table. `best` is the figure of the best other tool, which `by` names."""
 
     key: str
     title: str
@@ -17,7 +17,7 @@ class Figure:
     more_is_better: bool = False
 
     def ratio(self, value: float) -> float | None:
-        """Times better than the best of the others; below 1 it is worse."""
+        """Return how many times better a figure is than the best other tool's; below 1 is worse."""
         if self.best is None or not value:
             return None
         return value / self.best if self.more_is_better else self.best / value

@@ -1,4 +1,4 @@
-"""How long a full report over many made labels takes, and how much memory it holds."""
+"""Time and peak memory of a full report over many generated labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENVIRONMENT = {"DEBUG": "1", "DJANGO_SETTINGS_MODULE": "config.settings"}
 
 
 def measure_report(labels: int, resamples: int) -> dict[str, Any]:
-    """Seconds of the report and of the reading in it, in a process of its own with its own peak."""
+    """Time the report and its reading of labels, in a separate process with its own peak."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         with path.open("w", encoding="utf-8") as file:
@@ -33,7 +33,7 @@ def measure_report(labels: int, resamples: int) -> dict[str, Any]:
 
 
 def made_labels(labels: int) -> Iterator[dict[str, Any]]:
-    """Ordinal labels of three people and three judges, these with a score, in three strata."""
+    """Create ordinal labels by three people and three judges, with scores, in three strata."""
     generator = np.random.default_rng(0)
     units = -(-labels // len(SKILL))
     truth = generator.integers(0, CATEGORIES, units)
@@ -60,7 +60,7 @@ def made_labels(labels: int) -> Iterator[dict[str, Any]]:
 
 
 def seconds(path: Path, resamples: int) -> dict[str, float]:
-    """Of the function behind `report --labels`, and of the reading that is a part of it."""
+    """Time the function behind `report --labels`, and the reading that is part of it."""
     import django
 
     django.setup()

@@ -1,8 +1,8 @@
-"""Pages over a campaign of a million items: the 95th percentile of each, over HTTP.
+"""Pages of a campaign with a million items: the 95th percentile of each, over HTTP.
 
-`python -m benchmarks --only scale [--items N] [--database …]`. The campaign is made inside the
-database (`benchmarks.many_items`); one server runs as on a real machine, and people come one after
-the other, so that what is measured is the page and no queue before it.
+`python -m benchmarks --only scale [--items N] [--database …]`. The campaign is created inside the
+database (`benchmarks.many_items`). One server runs as in production, and people come one after the
+other, so that the time is that of the page without a queue.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def run_scale(databases: Sequence[str], items: int, quick: bool, say: Say) -> di
 
 
 def measure_scale(database: str, items: int, quick: bool, say: Say) -> Figures:
-    """The figures of one database, which is made for it and thrown away."""
+    """Measure one database, which is created for this and deleted."""
     with throw_away() as folder, server_of(database) as url:
         env = production(folder, url) | {"TANDEM_STATIC_DIR": str(collect_files(folder))}
         manage("migrate", "--verbosity", "0", env=env)
@@ -67,7 +67,7 @@ def _pages(folder: Path, env: dict[str, str], campaign: int, rounds: int) -> dic
 
 
 class _Visit:
-    """Rounds of everybody taking, opening and answering an item, and of reading every page."""
+    """Rounds in which every person takes, opens and answers an item, and reads every page."""
 
     def __init__(self, address: str, campaign: int, env: Mapping[str, str]) -> None:
         self.address, self.campaign, self.env = address, campaign, env
@@ -87,7 +87,7 @@ class _Visit:
         return self.times
 
     async def _round(self, staff: Sequence[Person], reader: Person, timed: bool) -> None:
-        """The first round is not timed: processes import, and databases plan, at first need."""
+        """Run a round. The first is not timed: processes import and databases plan at first use."""
         before = {name: len(seconds) for name, seconds in self.times.items()}
         for person in staff:
             item = await self._take(person)
@@ -98,7 +98,7 @@ class _Visit:
                 await self._get(name, person, path.format(campaign=self.campaign, item=uid))
             for name, path in READ.items():
                 await self._get(name, reader, path.format(campaign=self.campaign))
-        # Whoever holds a place gets that one again: so that all take another one, these go back.
+        # A person with a lease would get the same slot again, so the leases end first.
         python("-m", "benchmarks.inside", "free", "c", env=self.env)
         if not timed:
             for name, seconds in self.times.items():
@@ -138,7 +138,7 @@ def _spread(seconds: Sequence[float]) -> Figures:
 
 
 def lines(databases: Mapping[str, Figures]) -> str:
-    """One line for each page of each database, beside its bar."""
+    """Return a line for each page of each database, with its bar."""
     head = ("", "milliseconds", "n", "median", "p95", "worst", "")
     table: list[tuple[str, ...]] = [head]
     for name, figures in databases.items():

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Scale:
-    """Tasks of the large and the small project, and how often each thing is done.
+    """Tasks of the large and the small project, and how often each operation is repeated.
 
-    `saves` is how many answers each run over HTTP gives in all, whatever the number of people.
+    `saves` is the number of answers in each run over HTTP, whatever the number of people.
     """
 
     tasks: int

@@ -1,10 +1,10 @@
-"""Studies of yes and no by three people and a judge, of which the truth is known.
+"""Studies of yes or no by three people and a judge, with known true values.
 
-A study has n queries of ten items each. An item of a query is a yes with the query's own chance,
-which is beta: over queries its mean is the prevalence, and of two items of a query the correlation
-is as asked. Whoever labels gives what is so with a chance that varies between queries in the same
-way, and elsewhere says yes as often as the prevalence: so labels have that prevalence, too, and
-agreement is alike within a query. One label of a person in ten is missing.
+A study has n queries of ten items each. An item is a yes with its query's chance, which has a beta
+distribution: its mean over queries is the prevalence, and it sets the correlation of two items of a
+query. A rater gives the true value with a chance that varies between queries in the same way, and
+otherwise says yes as often as the prevalence. So labels have that prevalence, too, and agreement is
+correlated within a query. One label in ten of a person is missing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OTHERS = 2
 
 @dataclass(frozen=True)
 class Cell:
-    """What is alike in the studies of a cell."""
+    """The parameters of the studies of a cell."""
 
     queries: int
     correlation: float
@@ -61,7 +61,7 @@ class Study:
 
 
 def study_of(cell: Cell, generator: np.random.Generator) -> Study:
-    """One study of a cell."""
+    """Return a random study of a cell."""
     people, judge = _labels(cell, cell.queries, generator)
     people = np.where(generator.random(people.shape) < MISSING, -1, people)
     # A probability in tenths that leans to what the judge says.
@@ -74,7 +74,7 @@ def study_of(cell: Cell, generator: np.random.Generator) -> Study:
 
 
 def _labels(cell: Cell, queries: int, generator: np.random.Generator) -> tuple[Ints, Ints]:
-    """Codes of people (U, 3) and of the judge (U,)."""
+    """Return codes of people (U, 3) and of the judge (U,)."""
     share, rho = cell.prevalence, cell.correlation
     so = generator.random((queries, ITEMS, 1)) < chances(generator, queries, share, rho)
     people, judge = (
@@ -89,7 +89,7 @@ def _labels(cell: Cell, queries: int, generator: np.random.Generator) -> tuple[I
 
 
 def chances(generator: np.random.Generator, queries: int, mean: float, rho: float) -> Floats:
-    """A chance for each query (n, 1, 1): two draws of a query are correlated by `rho`."""
+    """Return a chance for each query (n, 1, 1): two draws of a query are correlated by `rho`."""
     if rho == 0:
         return np.full((queries, 1, 1), mean)
     of = 1 / rho - 1
@@ -97,9 +97,9 @@ def chances(generator: np.random.Generator, queries: int, mean: float, rho: floa
 
 
 def estimates_of(study: Study, draws: Resamples | int, others: Floats) -> dict[str, Estimate]:
-    """Every statistic of a study by name, as a report has it.
+    """Return every statistic of a study by name, computed as in a report.
 
-    `draws` are resamples of its queries, `others` (B, Q) of those that the judge alone labelled.
+    `draws` are resamples of its queries, `others` (B, Q) of those that only the judge labelled.
     """
     people, judge, clusters = study.people, study.judge, study.clusters
     reference, _ = majority(people)
@@ -133,7 +133,7 @@ def _mean(people: Ints) -> Floats:
 
 
 def _powered(study: Study, reference: Ints, draws: Resamples | int, others: Floats) -> Estimate:
-    """The share of yes where people labelled these queries and the judge twice as many more."""
+    """Return the share of yes by people on these queries and by the judge on twice as many more."""
     known = reference >= 0
     of_people, of_judge = (
         np.stack(

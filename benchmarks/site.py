@@ -1,4 +1,4 @@
-"""The site as a server runs it: gunicorn with two workers, production settings, hashed files."""
+"""The site as in production: gunicorn with two workers, production settings, hashed files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNSEEN = ("drf_spectacular_sidecar", "rest_framework", "ext")
 
 
 def production(folder: Path, database: str | None = None) -> dict[str, str]:
-    """The environment of a server on this machine; `database` is a URL, none for SQLite."""
+    """Return a server's environment on this machine; `database` is a URL, or None for SQLite."""
     env = {
         "DEBUG": "0",
         "SECRET_KEY": secrets.token_urlsafe(50),
@@ -38,7 +38,7 @@ def production(folder: Path, database: str | None = None) -> dict[str, str]:
 
 
 def collect_files(folder: Path) -> Path:
-    """The static files of the pages, hashed and compressed, in a folder for TANDEM_STATIC_DIR."""
+    """Collect hashed and compressed static files in a folder for TANDEM_STATIC_DIR."""
     env = production(folder) | {"TANDEM_STATIC_DIR": str(folder / "static")}
     unseen = [word for pattern in UNSEEN for word in ("--ignore", pattern)]
     manage("collectstatic", "--noinput", "--verbosity", "0", *unseen, env=env)
@@ -47,7 +47,7 @@ def collect_files(folder: Path) -> Path:
 
 @contextmanager
 def site(folder: Path, env: Mapping[str, str]) -> Iterator[str]:
-    """A running site; gives its address."""
+    """Run a site; yield its address."""
     bind = f"127.0.0.1:{_free_port()}"
     command = [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"]
     log = folder / "gunicorn.log"

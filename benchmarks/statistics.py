@@ -1,4 +1,4 @@
-"""How much faster intervals are than by calling the libraries once a resample; ratios, one run."""
+"""How much faster intervals are than calling the libraries once per resample."""
 
 from __future__ import annotations
 
@@ -40,9 +40,12 @@ MOST_SECONDS_OF_REPORT = 10.0
 
 @dataclass(frozen=True)
 class Size:
-    """`units` and `resamples` of the comparison, `many` units of the large case, `labels` and
-    `resamples_of_report` of the report; the libraries are called `calls` times, and the time is
-    multiplied up to the number of resamples."""
+    """The sizes of the comparison.
+
+    `units` and `resamples` are those of the comparison, `many` the units of the large case,
+    `labels` and `resamples_of_report` those of the report. The libraries are called `calls` times,
+    and the time is multiplied up to the number of resamples.
+    """
 
     units: int
     resamples: int
@@ -58,7 +61,7 @@ QUICK = Size(300, 50, 3_000, 2, 1, labels=1_200, resamples_of_report=50)
 
 
 def measure_statistics(size: Size) -> Figures:
-    """All figures, each library against ours on the same labels."""
+    """Return all figures, each library against ours on the same labels."""
     labels = labels_of(size.units)
     ratings = labels.T.astype(float)
     alone, whole = np.arange(size.units), np.arange(size.units) % QUERIES
@@ -96,7 +99,7 @@ def measure_statistics(size: Size) -> Figures:
 
 
 def labels_of(units: int) -> Ints:
-    """Codes (U, R) that agree on seven of ten units and are drawn by chance elsewhere."""
+    """Return codes (U, R) that agree on seven of ten units and are random on the others."""
     generator = np.random.default_rng(0)
     shape = (units, RATERS)
     truth = generator.integers(0, CATEGORIES, (units, 1))
@@ -105,7 +108,7 @@ def labels_of(units: int) -> Ints:
 
 
 def _library(once: Callable[[], object], size: Size) -> float:
-    """Seconds for a call a resample; drawing the resample is not even counted."""
+    """Return the seconds of one call per resample, without the time to draw it."""
     began = perf_counter()
     for _ in range(size.calls):
         once()
@@ -118,14 +121,14 @@ def _fleiss_from_ratings(labels: Ints) -> object:
 
 
 def _ours(labels: Ints, clusters: Ints, function: OfCounts, size: Size) -> None:
-    """From codes to the interval, counting included."""
+    """Return the seconds from codes to the interval, including counting."""
     rows, kinds = kinds_of(counts_of(labels, CATEGORIES))
     bootstrap = Bootstrap(Tally.of(kinds, len(rows), clusters), size.resamples)
     bootstrap.estimate(partial(function, rows), len(labels), "")
 
 
 def _fastest(once: Callable[[], object], size: Size) -> float:
-    """Of several runs, the one that was disturbed least."""
+    """Return the fastest of several runs, which was disturbed least."""
     seconds = []
     for _ in range(size.repeats):
         began = perf_counter()
@@ -135,13 +138,13 @@ def _fastest(once: Callable[[], object], size: Size) -> float:
 
 
 def _many(size: Size) -> Figures:
-    """All coefficients of very many units in a process of their own, whose peak is its own."""
+    """Time all coefficients of very many units in a separate process, with its own peak."""
     cost = python("-m", "benchmarks.statistics", size.many, size.resamples, env={})
     return {"many": size.many, "seconds": cost.answer(), "peak_mb": cost.peak_mb}
 
 
 def all_coefficients(units: int, resamples: int) -> float:
-    """Seconds for every coefficient of all raters and of each pair, with intervals."""
+    """Time every coefficient of all raters and of each pair, with intervals."""
     labels, clusters = labels_of(units), np.arange(units)
     began = perf_counter()
     agreement_estimates(labels, clusters, CATEGORIES, "ordinal", draws=resamples)
@@ -151,7 +154,7 @@ def all_coefficients(units: int, resamples: int) -> float:
 
 
 def lines(figures: Mapping[str, Any]) -> str:
-    """One line for each figure, with its bar and whether it holds."""
+    """Return a line for each figure, with its bar and whether it meets it."""
     rows = [("figure", "is", "bar", "")]
     for each in figures["compared"]:
         faster, least = each["theirs"] / each["ours"], each["least"]

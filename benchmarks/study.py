@@ -1,6 +1,6 @@
 """People with accounts, and one answer to every item of a campaign, written as rows.
 
-The rows are those that `submit` would write; it is not timed here, and would take its time.
+The rows are those that `submit` would write; writing them by `submit` would take long.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SPAN = ("label_id", "field", "start", "end", "quote", "method")
 
 
 def people_and_answers(name: str, people: int) -> dict[str, Any]:
-    """Answers each item once, by one person after the other; says how many labels there are."""
+    """Answer each item once, by each person in turn; return the number of labels."""
     campaign = Campaign.objects.get(name=name)
     raters = [rater(number) for number in range(people)]
     with transaction.atomic():
@@ -47,7 +47,7 @@ def people_and_answers(name: str, people: int) -> dict[str, Any]:
 
 
 def draft_full_of_spans(name: str, spans: int) -> dict[str, Any]:
-    """A draft of the first person for the campaign's only item, each unit a yes with its share."""
+    """Create a draft on the campaign's only item, each unit a yes with its share of spans."""
     item = Campaign.objects.get(name=name).items.select_related("report").get()
     names = [unit.name for unit in item.units.order_by("position")]
     text = item.report.text if item.report else ""
@@ -65,7 +65,7 @@ def draft_full_of_spans(name: str, spans: int) -> dict[str, Any]:
 
 
 def rater(number: int) -> int:
-    """The key of a person with an account, made at first need."""
+    """Return the key of a person with an account, created at first use."""
     name = name_of(number)
     user = User.objects.filter(username=name).first()
     user = user or User.objects.create_user(name, password=PASSWORD, role="annotator")
@@ -89,7 +89,7 @@ def _answer(items: list[Item], raters: list[int]) -> int:
 
 
 def _units(item: Item) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The first unit is a yes with its quote, the others are no."""
+    """Return units of which the first is a yes with a quote, and the others are no."""
     for number, unit in enumerate(item.units.all()):
         quotes = [] if number else [{"quote": _quote(item), "start": 0}]
         yield unit.name, {"evidence": quotes, "answerable": "no" if number else "yes"}

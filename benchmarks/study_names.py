@@ -1,4 +1,4 @@
-"""What the prepared study and the client that uses it agree on."""
+"""Names that the prepared study and its client share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that is measured on one database, in the order in which a project grows."""
+"""All figures of one database, in the order in which a project grows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Figures = dict[str, Any]
 
 
 def measure(database: str, scale: Scale, static: Path, say: Say) -> Figures:
-    """All figures of one database, which is made for it and thrown away."""
+    """Measure one database, which is created for this and deleted."""
     with throw_away() as folder, server_of(database) as url:
         suite = _Suite(folder, production(folder, url), scale)
         suite.env["TANDEM_STATIC_DIR"] = str(static)
@@ -57,12 +57,14 @@ def server_of(database: str) -> Iterator[str | None]:
 
 
 class _Suite:
+    """The measurements of one database; `campaign_id` is that of the large one."""
+
     def __init__(self, folder: Path, env: dict[str, str], scale: Scale) -> None:
         self.folder, self.env, self.scale = folder, env, scale
-        self.made = 0
+        self.campaign_id = 0
 
     def small(self) -> Figures:
-        """A small project by itself, before the large one is there."""
+        """Measure a small project alone, before the large one exists."""
         path = write_tasks(
             self.folder / "small.jsonl", self.scale.small, QUESTIONS, self.scale.text
         )
@@ -98,11 +100,11 @@ class _Suite:
     def campaign(self) -> Figures:
         cost = self._study("large", "full 0")
         answer = cost.answer()
-        self.made = answer["made"]["id"]
+        self.campaign_id = answer["made"]["id"]
         return {"campaign": {"peak_mb": cost.peak_mb, **answer}}
 
     def _study(self, name: str, batch: str) -> Cost:
-        """A campaign over a batch, each item of which one person has answered."""
+        """Create a campaign over a batch, each item of which one person has answered."""
         cost = self._inside("campaign", name, batch, RATERS)
         self._inside("people", name, self.scale.people)
         return cost
@@ -143,12 +145,12 @@ class _Suite:
     def large(self) -> Figures:
         with site(self.folder, self.env) as address:
             visit = python(
-                "-m", "benchmarks.client", address, "--campaign", self.made, env=self.env
+                "-m", "benchmarks.client", address, "--campaign", self.campaign_id, env=self.env
             ).answer()
             return {
                 "visit": {**visit, "kilobytes": visit["bytes"] / 1000},
-                "one": self._work(address, self.made, people=1),
-                "many": self._work(address, self.made, people=self.scale.people),
+                "one": self._work(address, self.campaign_id, people=1),
+                "many": self._work(address, self.campaign_id, people=self.scale.people),
             }
 
     def _work(self, address: str, campaign: int, people: int) -> Figures:
@@ -163,7 +165,7 @@ class _Suite:
 
 
 def _spread(seconds: list[float]) -> Figures:
-    """The median and the 95th percentile, in milliseconds."""
+    """Return the median and the 95th percentile, in milliseconds."""
     milliseconds = [1000 * each for each in seconds]
     return {
         "n": len(seconds),

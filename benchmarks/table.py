@@ -16,7 +16,7 @@ def value_of(figures: dict[str, Any], key: str) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Lines of text; `x` says how many times better than the reference a figure is."""
+    """Return lines of text; `x` is how many times better than the reference a figure is."""
     databases: dict[str, Any] = result["figures"]
     head = ["", "unit", *(cell for name in databases for cell in (name, "x")), "reference", "of"]
     rows = [head, *(_row(figure, databases) for figure in FIGURES)]

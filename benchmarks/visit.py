@@ -1,4 +1,4 @@
-"""A first visit to an item's page with an empty cache: every file that it needs, on the wire."""
+"""A first visit to an item's page with an empty cache: every file that it needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINKS = {
 
 
 async def first_visit(person: Person) -> dict[str, Any]:
-    """Requests and bytes (bodies as they were sent, and the heads) of the page and its files."""
+    """Return the requests and bytes (bodies as sent, and headers) of the page and its files."""
     page, where = await _fetched(person, await _next_item(person))
     sizes = {where: page.size}
     waiting = linked(where, page.kind, page.text)
@@ -38,7 +38,7 @@ async def first_visit(person: Person) -> dict[str, Any]:
 
 
 def linked(address: str, kind: str, text: str) -> set[str]:
-    """The addresses that a file makes a browser fetch at once; those of other sites too."""
+    """Return the addresses that a browser fetches at once for a file, including other sites'."""
     pattern = _LINKS.get(kind.replace("application/javascript", "text/javascript"))
     found = pattern.findall(text) if pattern else []
     names = (name for each in found for name in ([each] if isinstance(each, str) else each))
@@ -61,7 +61,7 @@ async def _next_item(person: Person) -> str:
 
 
 async def _fetched(person: Person, address: str) -> tuple[_File, str]:
-    """One file, once to count it as it comes and once to read it."""
+    """Return one file, fetched once to count its bytes as sent and once to read it."""
     jar = person.session.cookie_jar
     async with (
         aiohttp.ClientSession(cookie_jar=jar, headers=BROWSER, auto_decompress=False) as raw,

@@ -1,1 +1,1 @@
-"""What is run around Tandem, never by it."""
+"""Tools for working on Tandem, which Tandem itself never imports."""

@@ -1,8 +1,8 @@
-"""`python -m scripts.changed [--since REF] -- COMMAND…`: the command, with the tests of a change.
+"""`python -m scripts.changed [--since REF] -- COMMAND…`: run a command with the tests of a change.
 
-A change is what differs from a commit, and what git does not know yet. Each product folder has
-folders of tests; a test module that changed is run itself. Where nothing changed since HEAD, the
-last commit is the change.
+A change consists of the files that differ from a commit, and of untracked files. Each product
+folder has its folders of tests, and a test module that changed is run itself. If nothing has
+changed since HEAD, the last commit is the change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The longest beginning of a path decides which folders of `tests` it touches.
+# The longest prefix of a path decides which folders of `tests` belong to it.
 TOUCHED: dict[str, tuple[str, ...]] = {
     "README.md": ("docs",),
     "analysis/": ("analysis",),
@@ -46,14 +46,14 @@ SLOW = "not browser and not processes and not containers"
 
 
 def changed(since: str) -> list[str]:
-    """Paths from the root that differ from a commit; those of the last commit where none does."""
+    """Return paths from the root that differ from a commit; if none do, those of the last one."""
     new = _git("ls-files", "--others", "--exclude-standard")
     found = _git("diff", "--name-only", since) + new
     return found or _git("diff", "--name-only", "HEAD~1", "HEAD")
 
 
 def touched_by(paths: Iterable[str]) -> list[str]:
-    """The folders and modules of `tests` that a change touches."""
+    """Return the folders and modules of `tests` that belong to a change."""
     found = {f"tests/{name}" for name in ALWAYS}
     for path in paths:
         if path.startswith("tests/"):
@@ -66,7 +66,7 @@ def touched_by(paths: Iterable[str]) -> list[str]:
 
 
 def _own(path: str) -> str:
-    """A test module itself; for what other modules share, their folder."""
+    """Return a test module itself, or the folder of another module, which its tests share."""
     name = Path(path)
     is_test = name.name.startswith("test_") and name.suffix == ".py"
     if is_test or len(name.parts) < 3:

@@ -1,10 +1,9 @@
-"""`python -m scripts.tiny_model FOLDER` makes a tiny language model of random weights, for tests.
+"""`python -m scripts.tiny_model FOLDER` creates a tiny language model of random weights, for tests.
 
-It runs in vLLM's environment. The model is a Llama of some hundred thousand weights with a
-tokenizer and a chat template of its own. It knows nothing, but it comes to an end: one direction of
-its hidden state is the same everywhere, and the weights from there to what closes a text, a list or
-an object are large. So under a JSON schema its answers are short and whole, and hold nothing where
-they may hold nothing.
+It runs in vLLM's environment. The model is a Llama of some hundred thousand weights with its own
+tokenizer and chat template. Its answers are meaningless but short: one direction of the hidden
+state is constant, and has large weights to the tokens that close a text, a list or an object. So
+under a JSON schema the answers are complete, and empty where the schema allows it.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def main(arguments: list[str]) -> int:
 
 
 def make(folder: Path) -> None:
-    """Writes the model into the folder; the same libraries make the same one again."""
+    """Write the model into the folder; the same libraries always write the same model."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -68,7 +67,7 @@ def make(folder: Path) -> None:
 
 
 def _lean(model: Any, tokenizer: Any) -> None:
-    """Sets the constant direction, the first of the hidden state, and what it speaks for."""
+    """Set the constant direction, the first of the hidden state, and the tokens that it favours."""
     embeddings, head = model.model.embed_tokens.weight, model.lm_head.weight
     embeddings[:, 0] = 1.0
     head[:, 0] = 0.0
@@ -100,7 +99,7 @@ def _tokenizer() -> Any:
 
 
 def _texts() -> list[str]:
-    """Words that nobody wrote, enough to learn merges from."""
+    """Return generated words, enough to learn merges from."""
     drawn = random.Random(0)
     words = ["".join(drawn.choices(SYLLABLES, k=drawn.randint(1, 3))) for _ in range(400)]
     return [" ".join(drawn.choices(words, k=12)) + "." for _ in range(400)]

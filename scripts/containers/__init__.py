@@ -1,1 +1,1 @@
-"""What can be said about the Dockerfile and compose.yaml where no container engine is."""
+"""Check the Dockerfile and compose.yaml without a container engine."""

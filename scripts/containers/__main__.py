@@ -1,12 +1,13 @@
-"""Carries out a Dockerfile's steps without a container engine, in a folder that is thrown away.
+"""Carry out a Dockerfile's steps without a container engine, in a temporary folder.
 
     python -m scripts.containers [--target runtime] [--keep FOLDER]
 
-Each stage is made in a clean folder from what .dockerignore lets in; the image's paths (/app, /opt,
-/data, /tmp) lie in that folder. Then the image's CMD runs beside the worker and the beat of
-compose.yaml, the HEALTHCHECK is asked until it is well, a page and a static file are fetched, and
-all must end with 0 after STOPSIGNAL. What only a container has is skipped, and the output says so:
-packages of the system, users, owners. The exit status is 1 if any step fails.
+Each stage is built in a clean folder from the files that .dockerignore lets in; the image's paths
+(/app, /opt, /data, /tmp) are in that folder. Then the image's CMD runs beside the worker and the
+beat of compose.yaml, the HEALTHCHECK is polled until it succeeds, a page and a static file are
+fetched, and all processes must end with 0 after STOPSIGNAL. Steps that need a container are
+skipped, and the output says so: system packages, users, owners. The exit status is 1 if any step
+fails.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Carries out the steps of a Dockerfile in a folder, without a container engine."""
+"""Carry out the steps of a Dockerfile in a folder, without a container engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSED_ON = re.compile(r"HOME|LANG|SSL_CERT_\w+|PIP_\w+|UV_\w+|\w+_proxy|\w+_PRO
 
 @dataclass
 class Image:
-    """What a stage has come to. Paths in it are the image's own."""
+    """The result of a stage. Its paths are those of the image."""
 
     environment: dict[str, str] = field(default_factory=lambda: {"PATH": "/usr/local/bin"})
     folder: str = "/"
@@ -34,18 +34,18 @@ class Image:
 
 
 class Builder:
-    """Makes the stages one after another. The one being made always lies in the same folder.
+    """Builds the stages one after another, each in the same folder.
 
-    So a virtual environment may move from stage to stage, as in an image, with its paths right.
+    So a virtual environment can move from stage to stage with the same paths, as in an image.
     """
 
     def __init__(self, context: Path, folder: Path, say: Callable[[str], None] = print) -> None:
         self.context, self.say = context, say
-        self.root, self.made, self.bin = folder / "root", folder / "stages", folder / "bin"
+        self.root, self.stages, self.bin = folder / "root", folder / "stages", folder / "bin"
         self.files = context_files(
             context, ignore_patterns((context / ".dockerignore").read_text("utf-8"))
         )
-        for each in (self.made, self.bin):
+        for each in (self.stages, self.bin):
             each.mkdir(parents=True)
         python = Path(sys.executable).resolve()
         for name in ("python", "python3"):
@@ -55,7 +55,7 @@ class Builder:
         image = Image()
         for number, stage in enumerate(parts):
             if number:
-                self.root.rename(self.made / parts[number - 1].name)
+                self.root.rename(self.stages / parts[number - 1].name)
             for each in OF_THE_IMAGE:
                 self.here(each).mkdir(parents=True)
             image = self.stage(stage)
@@ -63,7 +63,7 @@ class Builder:
 
     def stage(self, stage: Stage) -> Image:
         self.say(f"FROM {stage.base} AS {stage.name}: Python {sys.version.split()[0]} stands in")
-        if (self.made / stage.base).is_dir():
+        if (self.stages / stage.base).is_dir():
             raise DockerfileError(f"stage {stage.name} goes on from a stage; copy from it instead")
         image = Image()
         for each in stage.instructions:
@@ -74,15 +74,15 @@ class Builder:
         return image
 
     def here(self, path: str) -> Path:
-        """Where a path of the image lies on this machine."""
+        """Return the location of an image's path on this machine."""
         return Path(self.mapped(path)) if _PATH.match(path) else self.root / path.lstrip("/")
 
     def mapped(self, text: str) -> str:
-        """A text with the image's paths in it, as this machine must read it."""
+        """Return a text with the image's paths replaced by those of this machine."""
         return _PATH.sub(lambda found: f"{self.root}{found[1]}", text)
 
     def environment(self, image: Image) -> dict[str, str]:
-        """The image's environment alone; `/usr/local/bin` is where its Python is."""
+        """Return only the image's environment; `/usr/local/bin` is the folder of its Python."""
         own = {name: self.mapped(value) for name, value in image.environment.items()}
         own["PATH"] = own["PATH"].replace("/usr/local/bin", str(self.bin)) + ":/usr/bin:/bin"
         return own | {"TMPDIR": str(self.here("/tmp"))}
@@ -136,7 +136,7 @@ class Builder:
         stage = step.flags.get("from")
         for source in sources:
             if stage:
-                copied = _copied_stage(self.made / stage / source.lstrip("/"), path)
+                copied = _copied_stage(self.stages / stage / source.lstrip("/"), path)
             else:
                 copied = self._copied_context(source, path, into)
             if not copied:
@@ -155,9 +155,9 @@ class Builder:
 
 
 def with_uv(command: str, say: Callable[[str], None]) -> str:
-    """The same installation by uv, which takes a tenth of the time; pip where uv fails or is not.
+    """Return the same installation by uv, ten times as fast, with pip if uv fails or is missing.
 
-    pip's way stays in the step as the way out, since uv does not read pip's configuration.
+    pip stays in the step as a fallback, since uv does not read pip's configuration.
     """
     beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     uv = shutil.which("uv", path=beside)

@@ -1,4 +1,4 @@
-"""The files that a build may copy: what .dockerignore lets in."""
+"""The files that a build may copy: those that .dockerignore lets in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def ignore_patterns(text: str) -> list[str]:
 
 
 def ignored(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a file stays outside the build: the last pattern that fits it or a parent decides."""
+    """Return whether a file is excluded: the last pattern that matches it or a parent decides."""
     parents = [str(each) for each in PurePosixPath(path).parents if str(each) != "."]
     verdict = False
     for pattern in patterns:
@@ -30,7 +30,7 @@ def _fitting(pattern: str) -> re.Pattern[str]:
 
 
 def context_files(folder: Path, patterns: Sequence[str]) -> set[str]:
-    """The files that a build may copy, as POSIX paths from the folder."""
+    """Return the files that a build may copy, as POSIX paths relative to the folder."""
     kept = tuple(each[1:].split("/")[0] for each in patterns if each.startswith("!"))
     found = set()
     for top in folder.iterdir():

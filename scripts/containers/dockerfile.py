@@ -1,4 +1,4 @@
-"""Reads a Dockerfile as far as ours goes; an instruction that is not known here is an error."""
+"""Parse the instructions that our Dockerfile uses; an unknown instruction is an error."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FLAG = re.compile(r"--([a-z-]+)(?:=(\S+))?\s+")
 
 
 class DockerfileError(Exception):
-    """What stands there cannot be read or carried out; one line says where and why."""
+    """A step that cannot be parsed or carried out; one line says where and why."""
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction, its continuation lines joined; `line` is where it begins, from 1."""
+    """An instruction with its continuation lines joined; `line` is its first line, from 1."""
 
     line: int
     name: str
@@ -45,7 +45,7 @@ class Instruction:
         return flags, rest
 
     def arguments(self) -> list[str]:
-        """The exec form of a command. Raises DockerfileError for the shell form."""
+        """Return the exec form of a command. Raises DockerfileError for the shell form."""
         try:
             words = json.loads(self.rest)
         except json.JSONDecodeError:
@@ -63,14 +63,14 @@ class Instruction:
 
 @dataclass
 class Stage:
-    """What stands between one FROM and the next."""
+    """The instructions between one FROM and the next."""
 
     name: str
     base: str
     instructions: list[Instruction] = field(default_factory=list)
 
     def sources(self) -> set[str]:
-        """The stages or images that it copies from."""
+        """Return the stages or images that the stage copies from."""
         froms = (each.flags.get("from") for each in self.instructions if each.name == "COPY")
         return {each for each in froms if each}
 
@@ -79,7 +79,7 @@ class Stage:
 
 
 def instructions(text: str) -> Iterator[Instruction]:
-    """The instructions in order. Raises DockerfileError for one that is not known here."""
+    """Return the instructions in order. Raises DockerfileError for an unknown one."""
     begun, parts = 0, list[str]()
     for number, line in enumerate(text.splitlines(), 1):
         # Comments end no instruction, not even between the lines of one.
@@ -102,7 +102,7 @@ def _instruction(line: int, text: str) -> Instruction:
 
 
 def stages(text: str) -> dict[str, Stage]:
-    """The named stages in order; what ARG sets before the first FROM is filled in."""
+    """Return the named stages in order, with the ARGs before the first FROM filled in."""
     found: dict[str, Stage] = {}
     arguments: dict[str, str] = {}
     for each in instructions(text):
@@ -119,7 +119,7 @@ def stages(text: str) -> dict[str, Stage]:
 
 
 def needed(found: Mapping[str, Stage], target: str) -> list[Stage]:
-    """The stages that a target is made of, itself last."""
+    """Return the stages that a target is built from, itself last."""
     if target not in found:
         raise DockerfileError(f"no stage is called {target}; there are {', '.join(found)}")
     wanted = {target}
@@ -130,11 +130,11 @@ def needed(found: Mapping[str, Stage], target: str) -> list[Stage]:
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """$NAME, ${NAME} and ${NAME:-default} replaced; a name that is not set is empty."""
+    """Replace $NAME, ${NAME} and ${NAME:-default}; a variable that is not set is empty."""
     return _VARIABLE.sub(lambda m: variables.get(m[1] or m[2]) or m[3] or "", text)
 
 
 def pairs(text: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """NAME=value pairs; all of them see the variables as they were before the first."""
+    """Return NAME=value pairs, expanded with the variables as they were before the instruction."""
     words = shlex.split(text.replace("\n", " "))
     return {n: expand(value, variables) for n, _, value in (w.partition("=") for w in words)}

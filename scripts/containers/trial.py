@@ -1,4 +1,4 @@
-"""Starts what an image holds as compose.yaml would, asks whether it is well, and stops it."""
+"""Start an image's processes as compose.yaml would, check their health, and stop them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BESIDE = {"worker": " ready.", "beat": "beat: Starting..."}
 
 
 class Trial:
-    """One run of an image's processes, under the image's environment and nothing else."""
+    """One run of an image's processes, with only the image's environment."""
 
     def __init__(self, builder: Builder, image: Image) -> None:
         self.builder, self.image = builder, image
@@ -72,7 +72,7 @@ class Trial:
     def processes(
         self, commands: dict[str, list[str]]
     ) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
-        """The processes by name; none of them outlives the block."""
+        """Start the processes, by name, and end them with the block."""
         running: dict[str, subprocess.Popen[bytes]] = {}
         try:
             for name, words in commands.items():
@@ -88,7 +88,7 @@ class Trial:
                 each.wait()
 
     def await_health(self, running: dict[str, subprocess.Popen[bytes]]) -> float:
-        """Asks the image's health check until it says yes; the seconds that it took."""
+        """Poll the image's health check until it succeeds; return the seconds that it took."""
         begun = time.monotonic()
         while time.monotonic() - begun < STARTING:
             ended = {name: each.returncode for name, each in running.items() if each.poll()}
@@ -100,7 +100,7 @@ class Trial:
         raise DockerfileError(f"not healthy after {STARTING:.0f} s")
 
     def fetch_page(self) -> str:
-        """The first page and a static file that it names; the file's address, with its hash."""
+        """Fetch the first page and a static file that it links; return the file's address."""
         try:
             page = self._fetched("/")
             found = re.search(r'"(/static/[^"]+\.[0-9a-f]{12}\.\w+)"', page)
@@ -117,7 +117,7 @@ class Trial:
         return body.decode("utf-8")
 
     def stop(self, running: dict[str, subprocess.Popen[bytes]]) -> float:
-        """Sends the stop signal to each first process; all must end with 0 within the grace."""
+        """Send the stop signal to each first process; all must end with 0 in the grace period."""
         begun = time.monotonic()
         for each in running.values():
             each.send_signal(signal.Signals[self.image.stop])
@@ -141,7 +141,7 @@ class Trial:
 
 
 def try_out(builder: Builder, image: Image) -> None:
-    """The trial from the migration to the stop. Raises DockerfileError at the first thing amiss."""
+    """Run the trial from the migration to the stop. Raises DockerfileError at the first failure."""
     services = yaml.safe_load((builder.context / "compose.yaml").read_text("utf-8"))["services"]
     trial, say = Trial(builder, image), builder.say
     say(f"  migrate: {' '.join(services['migrate']['command'])}")
@@ -165,7 +165,7 @@ def try_out(builder: Builder, image: Image) -> None:
 
 
 def snapshot(builder: Builder, image: Image) -> set[tuple[str, int]]:
-    """Each file that a read-only root would hold, with the time of its last change."""
+    """Return each file on a read-only root, with the time of its last change."""
     writable = [builder.here(each) for each in (*image.volumes, "/tmp")]
     files = (each for each in builder.root.rglob("*") if each.is_file())
     return {

@@ -26,9 +26,9 @@ DECIDED = {
 
 @dataclass
 class Session:
-    """How a run of tests ended: `caught` names the test that failed, and `how`.
+    """How a test run ended: `caught` is the test that failed, and `how` says how.
 
-    `late` says that a test, or all of them, took too long. `log` is all that happened.
+    `late` says whether a test, or all of them, took too long. `log` holds every event.
     """
 
     caught: str | None = None
@@ -41,7 +41,7 @@ class Session:
 
 
 class Copy:
-    """A copy of the work tree; `template` is a migrated database of it, once there is one."""
+    """A copy of the work tree; `template` is its migrated database, once there is one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.root = folder, folder / "main"
@@ -80,7 +80,7 @@ class Copy:
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
-        """The copy with a mutant in it. Its time is one that no compiled module has."""
+        """Put a mutant into the copy, with a time that no compiled module has."""
         path = self.root / mutant.path
         code, was = path.read_bytes(), path.stat()
         path.write_bytes(mutant.mutated.encode())
@@ -92,7 +92,7 @@ class Copy:
             os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
 
     def migrate(self, trace: bool = False) -> Session:
-        """Makes the template that all later runs copy instead of migrating."""
+        """Create the template that later runs copy instead of migrating."""
         template = self.folder / "template.sqlite3"
         done = self._do({"what": "database", "template": str(template)}, 600, trace=trace)
         if template.exists():
@@ -109,7 +109,7 @@ class Copy:
         processes: bool = True,
         template: bool = True,
     ) -> Session:
-        """Runs the wanted tests, or all of the modules."""
+        """Run the wanted tests, or all tests of the modules."""
         if wanted is not None:
             modules = list(dict.fromkeys(test.partition("::")[0] for test in wanted))
         there = [module for module in modules if (self.root / module).is_file()]
@@ -179,7 +179,7 @@ def _read(folder: Path, status: int | None, seconds: float) -> Session:
 
 @contextmanager
 def copies(count: int) -> Iterator[list[Copy]]:
-    """So many copies with servers, gone after it."""
+    """Create copies with servers, and remove them at the end of the block."""
     with TemporaryDirectory(prefix="mut") as name, ExitStack() as stack:
         made = [Copy(Path(name).resolve() / str(number)) for number in range(count)]
         for copy in made:

@@ -1,7 +1,7 @@
-"""Mutants that nobody could tell from the code as it is, with the reason for each.
+"""Mutants without an observable effect, with the reason for each.
 
-They stand in `equivalent.toml` by what they change, not by their line, so that they are found again
-when code moves.
+An entry in `equivalent.toml` names what it changes and no line number, so it still applies when
+code moves.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ KEYS = ("path", "function", "before", "after")
 
 
 class WrongEntryError(Exception):
-    """An entry that lacks something."""
+    """An entry that is incomplete."""
 
 
 def reasons(file: Path = FILE) -> dict[tuple[str, ...], str]:
-    """The reason for each, by path, function, and the lines before and after."""
+    """Return the reason of each entry by path, function, and the lines before and after."""
     entries = tomllib.loads(file.read_text("utf-8")).get("mutant", [])
     for number, entry in enumerate(entries, start=1):
         missing = [key for key in (*KEYS, "reason") if not str(entry.get(key, "")).strip()]
@@ -34,7 +34,7 @@ def key(mutant: Mutant) -> tuple[str, ...]:
 
 
 def entry(mutant: Mutant) -> str:
-    """What to put into the file for a mutant."""
+    """Return the entry of a mutant, for the file."""
     values = dict(zip(KEYS, key(mutant), strict=True))
     lines = [f"{name} = '''{value}'''" for name, value in values.items()]
     return "\n".join(["[[mutant]]", *lines, 'reason = ""'])

@@ -1,4 +1,4 @@
-"""The edits of expressions, and how an edit is noted."""
+"""Edits of expressions, and the visitor that records edits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Expressions(ast.NodeVisitor):
         for line in self.source.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
         self.optional = optional_in
-        self.found: list[Edit] = []
+        self.edits: list[Edit] = []
         self.scope: list[str] = []
         self.functions = 0
         self.statement: ast.stmt | None = None
@@ -59,7 +59,7 @@ class Expressions(ast.NodeVisitor):
         names = tuple(self.scope)
         if not self.functions:
             names += bound(outer)
-        self.found.append(
+        self.edits.append(
             Edit(start, end, text, operator, ".".join(self.scope) or "<module>",
                  (first, min(last, max(first, around[1]))), around, names, not self.functions)
         )  # fmt: skip
@@ -68,7 +68,7 @@ class Expressions(ast.NodeVisitor):
         self.add(self.begin(node), self.end(node), text, operator, node)
 
     def between(self, left: ast.expr, right: ast.expr, old: str, new: str, operator: str) -> None:
-        """Replaces the sign that stands between two expressions."""
+        """Replace the operator between two expressions."""
         start, end = self.end(left), self.begin(right)
         signs = list(re.finditer(old, self.source[start:end].decode()))
         if len(signs) == 1:
@@ -100,7 +100,7 @@ class Expressions(ast.NodeVisitor):
         self.generic_visit(node)
 
     def elements(self, node: ast.expr) -> None:
-        """Leaves one out of a few codes."""
+        """Remove one element from a short list of codes."""
         if not isinstance(node, ast.Tuple | ast.Set | ast.List) or not 2 <= len(node.elts) <= 8:
             return
         if not all(isinstance(each, ast.Attribute) or is_text(each) for each in node.elts):

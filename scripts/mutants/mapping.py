@@ -1,7 +1,7 @@
-"""The map: which test runs which line, how long it takes, and what it shares with others.
+"""The map of tests: the lines that each test runs, its duration, and the fixtures that it shares.
 
-It is a database in `var/mutants`. Modules of tests that are new or differ are mapped anew, others
-are kept. The text of the code is kept with it, so that lines are found again where they moved.
+The map is a database in `var/mutants`. New or changed test modules are mapped again, and others are
+kept. The text of the code is stored with it, so that lines are found again after they move.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scripts.mutants.sampling import sources
 
 FOLDER = ROOT / "var" / "mutants"
 FILE = FOLDER / "map.sqlite3"
-# Tests of other things than the product, and what `make test` runs apart.
+# Tests of things other than the product, and those that `make test` runs separately.
 ELSEWHERE = ("tests/benchmarks", "tests/containers", "tests/docs", "tests/scripts", "tests/vllm")
 TOGETHER = 4  # modules that share a session; with more, what is cached is some other test's line
 START = ""  # the test that stands for start-up and migrations
@@ -42,7 +42,7 @@ CREATE INDEX IF NOT EXISTS covered_module ON covered (module);
 
 
 def modules(root: Path) -> dict[str, str]:
-    """The modules of tests that are mapped, with what tells whether one has changed."""
+    """Return the test modules that are mapped, with a hash that shows whether one has changed."""
     found = (path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py"))
     return {
         path: _hash((root / path).read_text("utf-8"))
@@ -63,7 +63,7 @@ class Map:
         self.lock = threading.Lock()
 
     def stale(self, root: Path) -> list[str]:
-        """The modules that the map does not know, or knew otherwise."""
+        """Return the modules that are missing from the map or have changed."""
         known = dict(self.database.execute("SELECT module, hash FROM modules"))
         return [module for module, text in modules(root).items() if known.get(module) != text]
 
@@ -73,7 +73,7 @@ class Map:
                 self.database.execute(f"DELETE FROM {table} WHERE module = ?", (module,))  # noqa: S608
 
     def take(self, root: Path, session: Session, mapped: Sequence[str]) -> None:
-        """Keeps what a session of these modules told."""
+        """Store the results of a session of these modules."""
         texts = sources(root)
         hashes = {path: _hash(text) for path, text in texts.items()}
         with self.lock, self.database:
@@ -117,7 +117,7 @@ class Map:
         run("INSERT OR REPLACE INTO fixtures VALUES (?, ?)", fixtures)
 
     def covering(self, path: str, text: str) -> dict[str, set[int]]:
-        """Each test that runs lines of a file, with their numbers as the file is now."""
+        """Return each test that runs lines of a file, with their numbers in the current file."""
         now = _hash(text)
         found: dict[str, set[int]] = {}
         moved: dict[str, dict[int, int]] = {}
@@ -148,13 +148,13 @@ class Map:
 
 
 def make(wanted: Sequence[str] | None, workers: int, say: bool = True) -> None:
-    """Maps the wanted modules, or those that are stale, in copies of the work tree."""
+    """Map the wanted modules, or those that are stale, in copies of the work tree."""
     with copies(workers) as made:
         update(Map(), made, wanted, say)
 
 
 def update(known: Map, made: Sequence[Copy], wanted: Sequence[str] | None, say: bool) -> None:
-    """Maps modules and forgets those that are gone."""
+    """Map modules and remove those that no longer exist."""
     root = made[0].root
     there = set(modules(root))
     mapped = {row[0] for row in known.database.execute("SELECT module FROM modules")}
@@ -193,7 +193,7 @@ def update(known: Map, made: Sequence[Copy], wanted: Sequence[str] | None, say: 
 
 
 def _map(known: Map, copy: Copy, chunk: list[str]) -> None:
-    """Traces modules; those that fail so are traced again without the processes they start."""
+    """Trace modules; if that fails, trace them again without the processes that they start."""
     session = copy.test(None, chunk, limit=1200, trace=True)
     known.take(copy.root, session, chunk)
     failed = {each["test"] for each in session.log if each["what"] in ("failed", "collection")}

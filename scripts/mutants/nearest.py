@@ -1,8 +1,8 @@
 """The tests nearest to a mutant, in two rounds: a few seconds of the likeliest, then many more.
 
-Nearest are the tests that run the line. Those come first that run little else, take little time and
-are named after the module; of a test's cases one comes before the second of any. What runs only
-once, at import or into a cache, counts for all tests that run a line which uses it.
+Nearest are the tests that run the mutated line. First come tests that run little else, take little
+time and are named after the module; the first case of every test precedes the second of any. For
+code that runs only once, at import or into a cache, the tests of the lines that use it count.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ OF_MODELS = "tests/test_layout.py::test_migrations_are_up_to_date"  # what a cla
 
 class Nearest:
     def __init__(self, known: Map, texts: Mapping[str, str]) -> None:
-        self.known, self.texts = known, texts
+        self.map, self.texts = known, texts
         self.references = References(texts)
         self.tests, self.fixtures = known.costs()
         self.covering: dict[str, dict[str, set[int]]] = {}
 
     def at_start(self, mutant: Mutant) -> bool:
-        """Whether a mutant's lines run at import or while the tests' database is migrated."""
+        """Return whether a mutant's lines run at import or while the test database is migrated."""
         first, last = mutant.edit.around
         return mutant.edit.at_import or any(
             first <= line <= last for line in self._covering(mutant.path).get(START, ())
         )
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:
-        """The tests to run first, and those to run if they notice nothing."""
+        """Return the tests to run first, and those to run if none of them fails."""
         here = self._sorted(mutant, self._running(mutant))
         further = self._sorted(mutant, self._using(mutant) - set(here))
         near = self._sorted(mutant, self._beside(here[:3]) - set(here) - set(further))
@@ -45,18 +45,18 @@ class Nearest:
         return [first, self._within(left, *SECOND)]
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """What tests take together, with what they share."""
+        """Return the duration of tests together, including shared fixtures."""
         wanted = [self.tests[test] for test in tests if test in self.tests]
         shared = {name for _, names, _, _ in wanted for name in names}
         return sum(each[0] for each in wanted) + sum(self.fixtures.get(n, 0) for n in shared)
 
     def limits(self, tests: Iterable[str], least: float, patience: float) -> dict[str, float]:
-        """How many seconds each test may take: `patience` times what it took, and `least` more."""
+        """Return the time limit of each test: `patience` times its duration, and `least` more."""
         return {test: least + patience * self.seconds([test]) for test in tests}
 
     def _covering(self, path: str) -> dict[str, set[int]]:
         if path not in self.covering:
-            self.covering[path] = self.known.covering(path, self.texts[path])
+            self.covering[path] = self.map.covering(path, self.texts[path])
         return self.covering[path]
 
     def _on(self, places: Iterable[Place]) -> set[str]:
@@ -71,7 +71,7 @@ class Nearest:
         }
 
     def _running(self, mutant: Mutant) -> set[str]:
-        """The tests that run the piece that changes, or the statement that it is in."""
+        """Return the tests that run the changed piece, or else its statement."""
         if mutant.edit.at_import:
             own = self._on(self.references.body(mutant.path, mutant.edit.function))
             is_model = "models" in PurePosixPath(mutant.path).with_suffix("").parts
@@ -86,7 +86,7 @@ class Nearest:
         return self._on(self.references.of(mutant.path, names)) if names else set()
 
     def _beside(self, tests: Iterable[str]) -> set[str]:
-        """The tests of the same modules: what they share is the first one's in the map."""
+        """Return the first tests of the same modules, which set up the shared fixtures."""
         modules = {test.partition("::")[0] for test in tests if self.tests[test][2]}
         return {test for test in self.tests if test.partition("::")[0] in modules}
 
@@ -113,7 +113,7 @@ class Nearest:
         )
 
     def _within(self, tests: Iterable[str], most: int, seconds: float) -> list[str]:
-        """The first of the tests that fit; at least one, and in the order of their modules."""
+        """Return the first tests that fit the time, at least one, in the order of their modules."""
         taken: list[str] = []
         spent, modules, fixtures = 0.0, set[str](), set[str]()
         for test in tests:

@@ -1,7 +1,7 @@
-"""What a mutant may change: each edit replaces one piece of a file and leaves all else as it is.
+"""What a mutant may change: each edit replaces one piece of a file.
 
-Left alone is what no requirement names: texts for people, logs, documentation, types, how models
-are declared (their migrations hold), `zip(strict=...)`, and the sizes of what is done at once.
+Edits spare code that no requirement covers: texts for people, logs, documentation, types,
+declarations of models (checked by their migrations), `zip(strict=...)`, and batch sizes.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Edit:
 
 
 def optional(texts: Iterable[str]) -> dict[str, set[str]]:
-    """The parameters of our functions and the fields of our classes that may be left out."""
+    """Return the parameters of our functions and fields of our classes that have a default."""
     found: dict[str, set[str]] = {}
     for node in (node for text in texts for node in ast.walk(ast.parse(text))):
         if isinstance(node, Function):

@@ -1,4 +1,4 @@
-"""Where a name of a module is used: what runs once, at import or into a cache, is seen there."""
+"""Find uses of a module's names, to test code that runs only once, at import or into a cache."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class References:
         self.trees = {path: ast.parse(text) for path, text in texts.items()}
 
     def of(self, path: str, names: tuple[str, ...], deep: int = 0) -> set[Place]:
-        """The lines of functions that use one of the names, in its module or after importing it.
+        """Return the lines of functions that use one of the names, here or after importing it.
 
-        Where a module's own constant uses one, the places that use the constant count as well.
+        If a constant of the module uses one, the uses of the constant count as well.
         """
         found: set[Place] = set()
         for other in self._readers(path):
@@ -53,7 +53,7 @@ class References:
     def _uses(
         self, path: str, names: frozenset[str]
     ) -> Iterator[tuple[ast.expr, bool, tuple[str, ...]]]:
-        """Each use of a name, whether a function holds it, and else the constants that do."""
+        """Return each use of a name: the function around it, or else the constants that use it."""
 
         def walk(
             node: ast.AST, inside: bool, constants: tuple[str, ...]
@@ -69,7 +69,7 @@ class References:
         return walk(self.trees[path], False, ())
 
     def body(self, path: str, name: str) -> set[Place]:
-        """The lines of a function or class with this qualified name."""
+        """Return the lines of a function or class by its qualified name."""
         return {
             (path, line)
             for node, qualified in _defined(self.trees[path], ())
@@ -79,7 +79,7 @@ class References:
 
 
 def bound(node: ast.stmt | None) -> tuple[str, ...]:
-    """The names that an assignment gives values to, one or several at once."""
+    """Return the names that an assignment assigns to."""
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     single = [each for target in targets for each in getattr(target, "elts", [target])]
     return tuple(each.id for each in single if isinstance(each, ast.Name))

@@ -1,4 +1,4 @@
-"""What a run found: shares caught with their intervals, and the survivors."""
+"""The results of a run: shares of caught mutants with intervals, and the survivors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST, MOST_EQUIVALENT = 0.90, 0.05
 def tell(
     drawn: Sequence[Mutant], results: Mapping[str, Result], say: Callable[[str], None]
 ) -> bool:
-    """Prints the figures and the survivors; whether the tests catch as much as they must."""
+    """Print the figures and the survivors; return whether enough mutants are caught."""
     known = [mutant for mutant in drawn if mutant.id in results]
     for mutant in known:
         if results[mutant.id].outcome == SURVIVED:
@@ -37,7 +37,7 @@ def tell(
 
 
 def interval(caught: int, judged: int) -> tuple[float, float]:
-    """Wilson's interval for a share; from 0 to 1 if nothing was judged."""
+    """Return Wilson's interval for a share; from 0 to 1 if nothing was judged."""
     return wilson_interval(caught, judged) if judged else (0.0, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""One run: each mutant of a sample is put into a copy, and its nearest tests decide."""
+"""A run: each mutant of a sample is put into a copy, and its nearest tests decide."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE = 8  # times what a test took when it was mapped, beside twenty seconds
 
 @dataclass
 class Result:
-    """What became of a mutant, by which test, of how many that were run in how many seconds."""
+    """The outcome of a mutant, the test that caught it, the number of tests and the seconds."""
 
     id: str
     outcome: str
@@ -33,7 +33,7 @@ class Result:
 
 
 class Results:
-    """The results of a seed, in a file, so that a run can go on where it ended."""
+    """The results of a seed, in a file, so that an interrupted run can continue."""
 
     def __init__(self, seed: int, folder: Path = FOLDER) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ class Results:
 
 @dataclass
 class Order:
-    """What a run is asked for. `left` runs what has no result yet, `again` what survived."""
+    """The options of a run. `left` runs mutants without a result, `again` those that survived."""
 
     seed: int
     count: int
@@ -65,14 +65,14 @@ class Order:
     workers: int = 2
 
     def wants(self, before: Result | None) -> bool:
-        """Whether a mutant with this result is run."""
+        """Return whether a mutant with this result is to be run."""
         if before is None or before.outcome == EQUIVALENT:
             return True
         return before.outcome == SURVIVED if self.again else not self.left
 
 
 def run(order: Order, say: Callable[[str], None]) -> tuple[list[Mutant], dict[str, Result]]:
-    """The sample and its results."""
+    """Run the sample; return its mutants and results."""
     results = Results(order.seed)
     with copies(order.workers) as made:
         root = made[0].root
@@ -146,7 +146,7 @@ class Judge:
             thread.join()
 
     def one(self, copy: Copy, mutant: Mutant) -> Result:
-        """Runs the nearest tests of a mutant, round by round, until one fails."""
+        """Run the nearest tests of a mutant, round by round, until one fails."""
         with self.lock:
             rounds = self.nearest.rounds(mutant)
             template = not self.nearest.at_start(mutant)
@@ -177,7 +177,7 @@ class Judge:
         return copy.test(tests, limits=limits, limit=limit, template=template)
 
     def _failing_anyway(self, made: Sequence[Copy], results: Sequence[Result]) -> set[str]:
-        """Those of the tests that caught something which fail in the code as it is."""
+        """Return those tests, among the ones that caught a mutant, that fail without any."""
         catching = {each.test for each in results if each.outcome == CAUGHT and "::" in each.test}
         modules = {each.test for each in results if each.outcome == CAUGHT} - catching
         left = sorted(catching)

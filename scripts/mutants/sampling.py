@@ -1,4 +1,4 @@
-"""The mutants of the code, and a seeded sample of them with equally many from each stratum."""
+"""The mutants of the code, and a seeded sample with equally many from each stratum."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRODUCT = ("analysis", "annotation", "audit", "config", "datasets", "judging")
 
 @dataclass(frozen=True)
 class Mutant:
-    """One edit of one file. Its id is made of what it changes, not of where that is."""
+    """An edit of a file. Its id depends on what it changes, and not on the line number."""
 
     id: str
     stratum: str
@@ -40,7 +40,7 @@ class Mutant:
 
     @cached_property
     def changed(self) -> tuple[str, str]:
-        """The lines that differ, before and after, without their indentation."""
+        """Return the lines that differ, before and after, without indentation."""
         return changed_lines(self.source, self.mutated)
 
     def diff(self) -> str:
@@ -65,7 +65,7 @@ def changed_lines(before: str, after: str) -> tuple[str, str]:
 
 
 def sources(root: Path) -> dict[str, str]:
-    """The product's modules, by their path; neither migrations nor anything outside the apps."""
+    """Return the product's modules by path, without migrations."""
     found = (path for app in PRODUCT for path in (root / app).rglob("*.py"))
     ours = (path for path in found if "migrations" not in path.parts)
     return {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in sorted(ours)}
@@ -74,9 +74,9 @@ def sources(root: Path) -> dict[str, str]:
 def population(
     root: Path, stratum: str, texts: Mapping[str, str], may_be_left_out: Mapping[str, set[str]]
 ) -> list[Mutant]:
-    """All mutants of a stratum, in a stable order; a few of them may not compile.
+    """Return all mutants of a stratum in a stable order; a few may not compile.
 
-    `may_be_left_out` names the arguments that calls can do without.
+    `may_be_left_out` names the arguments that calls may omit.
     """
     made: list[Mutant] = []
     again: Counter[str] = Counter()
@@ -97,7 +97,7 @@ def _hash(text: str) -> str:
 
 
 def sample(root: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[Mutant]:
-    """`count` mutants, equally many of each stratum, the first strata one more where it must be."""
+    """Return `count` mutants, equally many of each stratum; the first strata get any remainder."""
     texts = sources(root)
     spare = optional(texts.values())
     share, more = divmod(count, len(STRATA))
@@ -131,7 +131,7 @@ def _is_another_program(mutant: Mutant) -> bool:
 
 
 def find(root: Path, name: str) -> Mutant | None:
-    """The mutant with this id."""
+    """Return the mutant with this id."""
     texts = sources(root)
     spare = optional(texts.values())
     each = (mutant for stratum in STRATA for mutant in population(root, stratum, texts, spare))

@@ -1,9 +1,9 @@
-"""`python -m scripts.mutants.server`, in a copy of the work tree: runs tests in forks of itself.
+"""`python -m scripts.mutants.server`, in a copy of the work tree: run tests in forks of itself.
 
-It has imported all libraries and none of our modules, so a fork begins at once and yet imports what
-a mutant changed. A job comes as a line of JSON on standard input, its end is told on standard
-output; what tests do is in the job's folder: `log`, one line of JSON for each thing that happened,
-and `out`, what pytest prints.
+The server has imported all libraries and none of our modules, so that a fork starts at once and
+still imports the mutated code. A job is a line of JSON on standard input, and its result a line on
+standard output. The job's folder holds `log`, one line of JSON for each event, and `out`, the
+output of pytest.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    """The exit status of a job and its seconds; the status of one that took too long is None."""
+    """Return a job's exit status and seconds; the status is None if it took too long."""
     began = time.monotonic()
     pid = os.fork()
     if pid == 0:
@@ -64,7 +64,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _end_all() -> None:
-    """Ends what a job left behind: our children and, one after the other, theirs."""
+    """End the processes that a job left behind: our children and, in turn, theirs."""
     while ours := _children():
         for pid in ours:
             with suppress(ProcessLookupError):

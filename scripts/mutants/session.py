@@ -1,4 +1,4 @@
-"""What a fork of the server does: one run of pytest over chosen tests, or a migrated database."""
+"""The work of a fork of the server: a pytest run of chosen tests, or a migrated database."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Covered = dict[str, dict[str, set[int]]]  # test, path, lines
 
 
 def tests(job: Job) -> int:
-    """Runs the tests; `wanted` are the only ones of the `modules`, and their order."""
+    """Run the tests; `wanted` are the ones of the `modules` to run, in order."""
     if job["template"]:
         _copy_instead_of_migrating(Path(job["template"]))
     tracing = Tracing(job) if job["trace"] else None
     options = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=short"]
     options += [] if job["trace"] else ["-x"]
     options += [f"--basetemp={job['folder']}/t", *job["modules"]]
-    status = pytest.main(options, plugins=[Chosen(job, tracing)])
+    status = pytest.main(options, plugins=[TestSelection(job, tracing)])
     if tracing:
         tracing.keep()
     return int(status)
 
 
 def database(job: Job) -> int:
-    """Migrates a database as for tests and copies it to `template`."""
+    """Migrate a test database and copy it to `template`."""
     tracing = Tracing(job) if job["trace"] else None
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     import django
@@ -67,10 +67,10 @@ def _copy_instead_of_migrating(template: Path) -> None:
 
 
 class Tracing:
-    """Which lines each test ran, here and in the Python processes that it started."""
+    """The lines that each test ran, in this process and in Python processes that it started."""
 
     def __init__(self, job: Job) -> None:
-        self.root, self.kept = Path(job["root"]), Path(job["trace"])
+        self.root, self.trace_file = Path(job["root"]), Path(job["trace"])
         self.others = Path(job["folder"], "others")
         self.others.mkdir()
         ours = [f"{self.root}/{app}/*" for app in job["product"]]
@@ -107,7 +107,7 @@ class Tracing:
             test: {path: nums_to_numbits(lines).hex() for path, lines in paths.items()}
             for test, paths in covered.items()
         }
-        self.kept.write_text(json.dumps(rows), "utf-8")
+        self.trace_file.write_text(json.dumps(rows), "utf-8")
 
     def _add(self, covered: Covered, data: coverage.CoverageData) -> None:
         for name in data.measured_files():
@@ -117,8 +117,8 @@ class Tracing:
                     covered.setdefault(test, {}).setdefault(path, set()).add(line)
 
 
-class Chosen:
-    """Leaves the wanted tests alone, in their order, and writes down what happens."""
+class TestSelection:
+    """Selects and orders the wanted tests, and logs their results."""
 
     def __init__(self, job: Job, tracing: Tracing | None) -> None:
         self.tracing = tracing
@@ -195,7 +195,7 @@ class Chosen:
 
 
 def _shared(item: pytest.Item) -> Iterable[str]:
-    """The fixtures of a test that others may share, as they are noted when they are set up."""
+    """Return the fixtures of a test that others may share, as recorded at their setup."""
     known: dict[str, Any] = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     for definitions in known.values():
         if definitions and definitions[-1].scope != "function":

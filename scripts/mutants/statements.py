@@ -1,4 +1,4 @@
-"""The edits of a file: those of its statements, and of the expressions in them."""
+"""The edits of a file: those of its statements and of the expressions in them."""
 
 # The methods are named after the kinds of nodes, as `ast` asks.
 # ruff: noqa: N802
@@ -26,10 +26,10 @@ from scripts.mutants.operators import (
 
 
 def edits(source: str, optional_in: Mapping[str, set[str]]) -> list[Edit]:
-    """All edits of a file, in the order of their places."""
+    """Return all edits of a file, in order of position."""
     finder = Statements(source, optional_in)
     finder.block(ast.parse(source).body)
-    return sorted(finder.found, key=lambda edit: (edit.start, edit.end, edit.operator, edit.text))
+    return sorted(finder.edits, key=lambda edit: (edit.start, edit.end, edit.operator, edit.text))
 
 
 class Statements(Expressions):
@@ -119,7 +119,7 @@ class Statements(Expressions):
             self.replace(node, "pass", "raise")
 
     def _alone(self, node: ast.stmt) -> bool:
-        """Whether the statement is all that an `if` does, which another mutant skips."""
+        """Return whether the statement is the only one of an `if`, which another mutant skips."""
         line = self.source[self.starts[node.lineno - 2] :].split(b"\n", 1)[0].strip()
         return line.startswith((b"if ", b"elif ")) and line.endswith(b":")
 
@@ -171,7 +171,7 @@ class Statements(Expressions):
         self.visit(node.value)
 
     def _left_alone(self, names: Sequence[str]) -> bool:
-        """Whether a constant is a size of what is done at once, or an example."""
+        """Return whether a constant is a batch size or an example."""
         kinds = (PACE.search, EXAMPLE.match)
         return not self.functions and any(kind(name) for kind in kinds for name in names)
 

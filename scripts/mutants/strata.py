@@ -1,4 +1,4 @@
-"""The parts of the code that mutants are drawn from, equally many from each."""
+"""The parts of the code that mutants are sampled from, equally many from each."""
 
 from __future__ import annotations
 
@@ -119,6 +119,6 @@ STRATA: dict[str, tuple[str, ...]] = {
 
 
 def files(root: Path, stratum: str) -> list[str]:
-    """The files of a stratum, in the order of their names."""
+    """Return the files of a stratum in alphabetical order."""
     found = {path for pattern in STRATA[stratum] for path in root.glob(pattern)}
     return sorted(path.relative_to(root).as_posix() for path in found)

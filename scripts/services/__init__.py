@@ -1,9 +1,9 @@
-"""A PostgreSQL and a Valkey server of one's own, without installing a service.
+"""A private PostgreSQL and Valkey server, without installing a service.
 
 `python -m scripts.services run -- COMMAND…` starts both on free ports of the loopback address, runs
-the command with DATABASE_URL and CELERY_BROKER_URL pointing at them, and stops them again; with
-`--keep FOLDER` their data stay there for the next time. The servers are the machine's where it has
-them, and those of two packages of requirements-dev.txt otherwise.
+the command with DATABASE_URL and CELERY_BROKER_URL pointing at them, and stops them again. With
+`--keep FOLDER` their data stay there for the next time. The programs are the machine's if it has
+them, and otherwise those of two packages in requirements-dev.txt.
 """
 
 from scripts.services.postgres_server import Postgres, postgres

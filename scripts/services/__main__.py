@@ -49,7 +49,7 @@ def _start(options: argparse.Namespace, services: ExitStack) -> dict[str, str]:
 
 
 def _run(command: list[str], env: dict[str, str]) -> int:
-    """The command with our signals passed on, so that it can end in order before its servers do."""
+    """Run the command and pass our signals on, so that it can end before its servers do."""
     process = subprocess.Popen(command, env={**os.environ, **env})
     for name in (signal.SIGINT, signal.SIGTERM):
         # A terminal sends an interrupt to the command as well; a supervisor only to us.

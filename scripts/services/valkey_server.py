@@ -1,4 +1,4 @@
-"""A private Valkey server (Redis where the machine has that), on a free port, kept in memory."""
+"""A private Valkey server (or the machine's Redis) on a free port, kept in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scripts.services.processes import CannotStartError, free_port, until
 
 @dataclass
 class Valkey:
-    """A server that can be killed, which forgets everything, and started again."""
+    """A server that tests can kill, which loses its data, and start again."""
 
     binary: Path
     port: int
@@ -28,7 +28,7 @@ class Valkey:
 
     def start(self) -> None:
         where = ("--bind", "127.0.0.1", "--port", str(self.port))
-        # Nothing is kept on disk: the broker is a doorbell, and what is due stands in the database.
+        # Nothing is stored on disk: the broker only wakes workers, and jobs are in the database.
         self.process = subprocess.Popen(
             [str(self.binary), *where, "--save", "", "--appendonly", "no", "--dir", "/tmp"],
             stdout=subprocess.DEVNULL,
@@ -63,7 +63,7 @@ def valkey() -> Iterator[Valkey]:
 
 @cache
 def binary() -> Path:
-    """The server's program. Raises CannotStartError."""
+    """Return the server's program. Raises CannotStartError."""
     for name in ("valkey-server", "redis-server"):
         if found := shutil.which(name):
             return Path(found)

@@ -1,4 +1,4 @@
-"""Sets up the environment: what is installed, and what the build for CPU lacks."""
+"""Set up vLLM's environment: install packages, and repair the build for CPU."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ LONGEST = 900  # seconds for a step; what hangs would keep all that waits for it
 
 
 class SetUpError(RuntimeError):
-    """An environment that cannot be set up here; the message says why."""
+    """An environment that cannot be set up on this machine; the message says why."""
 
 
 def set_up(folder: Path, build: str) -> None:
-    """Makes the environment, unless it is there as the requirements say. Raises SetUpError."""
+    """Create the environment, unless it already matches the requirements. Raises SetUpError."""
     requirements = ROOT / BUILDS[build]
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
     mark = folder / MARK
     if mark.exists() and mark.read_text("utf-8") == digest:
         return
     if not mark.exists() and (folder / "bin" / "vllm").exists():
-        return  # made by hand, and whoever made it looks after it
+        return  # created by hand, so its creator maintains it
     if folder.exists() and any(folder.iterdir()) and not (folder / "pyvenv.cfg").exists():
         raise SetUpError(f"{folder} holds something else; give --folder another place")
     print(f"Installing vLLM for {build} into {folder} (some gigabytes) …", flush=True)
@@ -48,13 +48,13 @@ def set_up(folder: Path, build: str) -> None:
         _run([str(folder / "bin" / "vllm"), "--version"])
         mark.write_text(digest, "utf-8")
     except (OSError, SetUpError) as error:
-        # Half of it would be taken for the whole.
+        # An incomplete environment would be taken for a complete one.
         shutil.rmtree(folder, ignore_errors=True)
         raise SetUpError(str(error)) from error
 
 
 def _install(folder: Path, requirements: Path) -> None:
-    """By uv where it is there, which takes seconds; else, or where it finds less, by pip."""
+    """Install by uv, which takes seconds; by pip if uv is missing or finds too few packages."""
     python = str(folder / "bin" / "python")
     wanted = [*_find_links(), "-r", str(requirements)]
     if uv := _uv():
@@ -66,7 +66,7 @@ def _install(folder: Path, requirements: Path) -> None:
 
 
 def _pip(folder: Path) -> list[str]:
-    """Our own pip, working there."""
+    """Run this Python's pip for that environment."""
     return [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
 
 
@@ -76,7 +76,7 @@ def _uv() -> str | None:
 
 
 def _find_links() -> Iterator[str]:
-    """Ours, and those that pip is told of in the environment, which uv does not read."""
+    """Return our folders of wheels and those of pip's configuration, which uv does not read."""
     for name in (WHEELS, "PIP_FIND_LINKS"):
         for place in os.environ.get(name, "").split():
             yield from ("--find-links", place)

@@ -64,7 +64,7 @@ def test_an_image_holds_what_the_steps_copied_and_made(yard: Yard) -> None:
 
 def test_a_stage_leaves_behind_what_is_not_copied(yard: Yard) -> None:
     yard.build(BUILDER + RUNTIME)
-    assert (yard.builder.made / "builder/opt/link").is_symlink()
+    assert (yard.builder.stages / "builder/opt/link").is_symlink()
     assert not (yard.builder.root / "opt/link").exists()
 
 
