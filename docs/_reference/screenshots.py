@@ -1,12 +1,13 @@
-"""`python -m docs._reference.screenshots`: takes the pictures of the annotator's page anew.
+"""`python -m docs._reference.screenshots`: take the pictures of the item page again.
 
-It starts the demonstration in a folder that it throws away, and needs Playwright's Chromium.
+Starts the demonstration in a temporary folder, and needs Chromium.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,7 @@ QUOTES = (
 
 @contextmanager
 def demonstration() -> Iterator[str]:
-    """The demonstration's site; yields the annotator's password."""
+    """Run the demonstration's site; yield the annotator's password."""
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"DEBUG": "1", "TANDEM_DATA_DIR": folder}
         manage = [sys.executable, "manage.py"]
@@ -62,7 +63,7 @@ def wait(server: subprocess.Popen[bytes]) -> None:
             time.sleep(0.5)
         else:
             return
-    raise SystemExit(f"The demonstration did not start at port {PORT}; is it taken?")
+    raise SystemExit(f"The demonstration did not start at port {PORT}; is the port in use?")
 
 
 def log_in(browser: Browser, password: str, size: ViewportSize, touch: bool = False) -> Page:
@@ -74,16 +75,13 @@ def log_in(browser: Browser, password: str, size: ViewportSize, touch: bool = Fa
     page.get_by_label("Name").fill("demo-annotator")
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Log in").click()
-    start = page.get_by_role("button", name="Start").or_(
-        page.get_by_role("button", name="Continue")
-    )
-    start.click()
+    page.get_by_role("button", name=re.compile(r"(Start|Continue) demo-coverage")).click()
     page.wait_for_selector(".unit.now")
     return page
 
 
 def select(page: Page, words: str) -> None:
-    """Selects words of the report, as somebody who drags over them."""
+    """Select words of the report, as if dragged over with a mouse."""
     page.evaluate(
         """(words) => {
           const node = document.querySelector("[data-marks]");
@@ -101,7 +99,7 @@ def select(page: Page, words: str) -> None:
 
 
 def answer(page: Page, key: str, words: str = "") -> None:
-    """Answers the question in hand, highlights the words, and goes on."""
+    """Answer the current question, highlight the words, and go to the next question."""
     page.keyboard.press(key)
     if words:
         select(page, words)
@@ -115,7 +113,7 @@ def picture(page: Page, name: str) -> None:
 
 
 def desk(page: Page) -> None:
-    """Two questions answered, the third in hand."""
+    """Take the picture with two questions answered and the third as the current one."""
     answer(page, "1", QUOTES[0])
     answer(page, "1", QUOTES[1])
     picture(page, "item")
