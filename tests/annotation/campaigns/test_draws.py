@@ -249,20 +249,20 @@ class TestByHand:
     def run(self, folder: Path, lines: list[Line]) -> subprocess.CompletedProcess[str]:
         text = (ROOT / "docs/how-to/design-a-campaign.md").read_text("utf-8")
         (script,) = re.findall(r"```python\n(.*?)```", text, re.S)
-        (folder / "redraw.py").write_text(script, "utf-8")
-        write_lines(folder / "draw.jsonl", lines)
-        command = [sys.executable, "-I", "redraw.py", "draw.jsonl"]
+        (folder / "replay.py").write_text(script, "utf-8")
+        write_lines(folder / "sample.jsonl", lines)
+        command = [sys.executable, "-I", "replay.py", "sample.jsonl"]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
     def test_it_draws_the_same(self, many: str, tmp_path: Path) -> None:
         shares = ("--human-share", "0.5", *options("development=0.3", "audit=0.1", "seed=7"))
         lines = list(sample_lines(campaign_of("report-coverage", *shares, batch=many)))
         done = self.run(tmp_path, lines)
-        assert done.stdout == "20 queries, 10 of them for people: as the seed gives them\n"
+        assert done.stdout == "20 queries, 10 of them for people, agree with the seed\n"
         of = {line["query"]: line for line in lines if line["of"] == "query"}
         one, other = (next(key for key in of if of[key]["drawn"] is it) for it in (True, False))
         of[one]["drawn"], of[other]["drawn"] = False, True
-        assert "other queries were drawn" in self.run(tmp_path, lines).stderr
+        assert "the stored queries for people are not those" in self.run(tmp_path, lines).stderr
         of[one]["drawn"], of[other]["drawn"] = True, False
         first = next(line for line in of.values() if line["role"] == "development")
         first["role"] = "evaluation"
@@ -272,7 +272,7 @@ class TestByHand:
             if line["role"] == "evaluation" and line["drawn"] is first["drawn"] and line != first
         )
         last["role"] = "development"
-        assert "other roles were drawn" in self.run(tmp_path, lines).stderr
+        assert "the stored splits are not those" in self.run(tmp_path, lines).stderr
 
 
 class TestLines:
