@@ -90,7 +90,7 @@ class ReportForm(OptionsForm):
 
     @property
     def has_crowd(self) -> bool:
-        """Whether there are so many people that pairs are told as a distribution."""
+        """Whether there are so many people that pairs are shown as a distribution."""
         kinds = list(self.available.raters.values())
         return kinds.count("human") > CROWD
 

@@ -22,7 +22,7 @@ Figures = dict[str, Any]
 FULL, QUICK = 20_000, 200
 QUESTIONS, CHARACTERS = 10, 400
 LARGE, QUICK_LARGE, LARGE_CHARACTERS = 10_000, 100, 4_000
-"""Items of the batch that stands by itself, and the length of their texts."""
+"""The number of items in the separate batch, and the length of their texts."""
 MOST_MEMORY = 250.0  # MB, of an export of any size
 TABLE = ("jsonl", "csv", "parquet")
 EXPORTED = {

@@ -103,7 +103,7 @@ class _Bench:
         return 1000 * quantiles(found["save"], n=20, method="inclusive")[-1]
 
     def _campaign(self, items: int) -> str:
-        """The name of a campaign of so many items, made when it is first needed."""
+        """Return the name of a campaign with this many items, created at first use."""
         name = f"judged {items}"
         if items not in self.campaigns:
             path = write_tasks(self.folder / f"{items}.jsonl", items, UNITS, TEXT)

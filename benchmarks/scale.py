@@ -38,7 +38,7 @@ WORK = {
     "a person's progress in an item": "/tasks/{item}/progress/",
     "the page at the end": "/tasks/finished/{campaign}/",
 }
-"""What whoever answers reads beside the items."""
+"""The pages that an annotator reads besides the items."""
 
 
 def run_scale(databases: Sequence[str], items: int, quick: bool, say: Say) -> dict[str, Figures]:

@@ -19,7 +19,7 @@ from benchmarks.processes import ROOT, FailedError, manage
 PATIENCE = 120  # seconds, for a machine that does much else
 
 
-# The interface's reader and htmx's extensions stand on no page that is measured, and are large.
+# Large files that no measured page needs: the reader of the interface, extensions of htmx.
 UNSEEN = ("drf_spectacular_sidecar", "rest_framework", "ext")
 
 

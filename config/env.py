@@ -63,11 +63,11 @@ UNREADABLE_DATABASE = (
 )
 LEAST_KEY, LEAST_DIFFERENT = 50, 8
 GUESSED = ("django-insecure", "secret", "changeme", "change-me", "password", "example")
-NEW_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(50))' makes one"
+NEW_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(50))' prints one"
 
 
 def read(name: str, default: str = "") -> str:
-    """A variable's value; it stands in VARIABLES, or this is our own mistake."""
+    """Return a variable's value. Raises KeyError if VARIABLES does not list it."""
     if name not in VARIABLES:
         raise KeyError(f"{name} is missing from VARIABLES")
     return os.environ.get(name) or default

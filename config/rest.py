@@ -35,14 +35,14 @@ REST_KNOX: dict[str, Any] = {
 DESCRIPTION = """
 People and LLM judges label the same items, side by side.
 
-Every call sends a token in a header: `Authorization: Token tandem_…`. The page of
-tokens and `manage.py create_token NAME` make one for an account. What it may do is what that
-account may do on the pages, narrowed to the token's scopes, which each operation names. Cookies are
-not looked at. An account may ask 600 times a minute; more is answered by 429 with `Retry-After`.
+Every request sends a token in a header: `Authorization: Token tandem_…`. The page of tokens and
+`manage.py create_token NAME` create one for an account. A token may do what its account may do on
+the pages, restricted to the token's scopes, which each operation names. Cookies are ignored. An
+account may send 600 requests a minute; further ones are answered by 429 with `Retry-After`.
 
-A POST that is no answer of one's own takes an `Idempotency-Key` where it says so: the same request
-under the same key is done once. What may be changed has an `ETag`; with `If-Match` a change of what
-has changed since is refused (409).
+Where the description of a POST lists an `Idempotency-Key`, the same request under the same key is
+carried out once. Objects that may be changed have an `ETag`: with `If-Match`, a change is refused
+(409) if the object has changed since it was read.
 
 Whatever goes wrong is answered by JSON: `error` says what is wrong and what to do, `problems` names
 each unit or field. Parameters and fields that are not described here are refused by name. Offsets
@@ -57,19 +57,18 @@ def spectacular(version: str) -> dict[str, Any]:
         "VERSION": version,
         "TAGS": [
             {"name": "start", "description": "Who one is, and where to begin."},
-            {"name": "work", "description": "One's own items and answers, as on the pages."},
+            {"name": "work", "description": "The account's own items and answers."},
             {
                 "name": "adjudication",
-                "description": "What raters disagree on, and the decisions; for adjudicators.",
+                "description": "Disputes between raters, and decisions; for adjudicators.",
             },
-            {"name": "campaigns", "description": "The campaigns that one may see, and new ones."},
-            {"name": "batches", "description": "What is judged; for researchers and admins."},
+            {"name": "campaigns", "description": "Campaigns visible to the account, and new ones."},
+            {"name": "batches", "description": "Batches and uploads; for researchers and admins."},
             {
                 "name": "people",
-                "description": "Accounts, invitations, and who takes part; for researchers and "
-                "admins.",
+                "description": "Accounts, invitations and members; for researchers and admins.",
             },
-            {"name": "judges", "description": "Judges, their runs and every call of these."},
+            {"name": "judges", "description": "Judges, their runs, and the calls of each run."},
             {
                 "name": "studies",
                 "description": "What was asked and answered, and the report; for researchers and "

@@ -5,8 +5,8 @@ fields from the same declaration. Keys of the metadata, all but `help` optional:
 
 - `name`: the option's name in commands, addresses and the API, if it is not the field's.
 - `help`: what the option does, for commands, the API and the documentation.
-- `label`, `hint`: what a page says instead of the name and of `help`.
-- `least`, `most`: the bounds of a number; a command takes more than `most`, since nobody waits.
+- `label`, `hint`: the words of a page in place of the name and of `help`.
+- `least`, `most`: the bounds of a number; a command may exceed `most`, since no page waits for it.
 - `values`: the values of a choice, with a page's words for each.
 - `metavar`: the word for the value in a command's usage.
 - `faces`: where the option exists, if it is not everywhere: some of `FACES`.

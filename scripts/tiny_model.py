@@ -16,7 +16,7 @@ from typing import Any
 VOCABULARY = 512
 HIDDEN, LAYERS, HEADS, CONTEXT = 64, 2, 2, 32_768
 SPECIAL = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>"]
-# Where a key may have no value it has none: this token ends a key, and so stands in no text.
+# If a key may be empty, it is: this token ends a key, so it is in no text.
 NOTHING = '":null'
 CLOSING = {'"': 2.0, "]": 2.0, "}": 2.0, "</s>": 2.0, NOTHING: 3.0, "n": 1.0}
 CHAT = (

@@ -75,7 +75,7 @@ def correlation(arrays: Mapping[str, Any], task: Task) -> Any:
 
 
 def adjusted(arrays: Mapping[str, Any], task: Task) -> Any:
-    """Return one of several p-values, adjusted, or 1 if it is significant at `level`, else 0."""
+    """Return an adjusted p-value or, with a `level`, 1 if it is significant there, else 0."""
     from statsmodels.stats.multitest import multipletests
 
     level = task.get("level")

@@ -154,11 +154,7 @@ def _member(key: str, value: Any, at: _At) -> Iterator[JSON]:
 
 
 def _columns_of(key: str, at: _At) -> tuple[str, ...]:
-    """Return the columns that a map fills.
-
-    A score's correlations are by judge and rater, and a variable's are a judge's own. Only soft
-    labels and distributions name each rater.
-    """
+    """Return the columns for the keys of a map, such as `rater`, from its key and position."""
     if at.names[-2:] == ("soft_labels", "raters"):
         return ("rater",)
     if at.names[-2:] == ("distribution", "counts"):

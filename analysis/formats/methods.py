@@ -38,8 +38,8 @@ def other_rules(tests: list[JSON]) -> list[str]:
     parts = [f"For comparison it was also run {'; '.join(words)}."] if words else []
     if any(test.get("power", {}).get("as_good") is not None for test in defined):
         parts.append(
-            "Its power was simulated for equally frequent categories and as many independent items "
-            f"as the design effect {CITED['kish1965']} leaves of those at hand."
+            "Its power was simulated for equally frequent categories and the effective number of "
+            f"independent items by the design effect {CITED['kish1965']}."
         )
     return parts
 

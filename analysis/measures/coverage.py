@@ -110,7 +110,7 @@ def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
 def _by_us(contexts: Contexts, options: Options) -> Floats:
     counted = contexts.counted[:, None, :]
     gains = _gains(contexts.answered & counted, options.alpha)
-    # The best order has a first passage even if the context has none.
+    # An empty context has depth 0, but the best order is never empty.
     depth = np.maximum(contexts.depth, 1)
     values = ratio(_sum(gains, depth), _sum(_ideal(contexts, options.alpha), depth))
     return np.where(contexts.present, values, np.nan)

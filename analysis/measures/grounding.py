@@ -95,7 +95,7 @@ ATTRIBUTION = tuple(
         f"{words}, {how}.",
         "Sorodoc and others, GaRAGe, 2025, who do not say whether micro or macro",
         partial(function, name=name),
-        "no response and human answer with citations stand side by side",
+        "no query has both a response and a human answer with citations",
         ("uncited", "cited_by") if function is macro else ("cited_by",),
     )
     for function, suffix, how in (

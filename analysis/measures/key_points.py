@@ -23,7 +23,7 @@ AGREE, NEUTRAL, DISAGREE = 0, 1, 2
 KEY, NOT_KEY, UNKNOWN = 1, 0, -1
 METHOD = "share of the points kept that people call not key (1 - precision)"
 UNASKED = (
-    "nobody said which points of the answers their context supports: label a campaign of "
+    "no label says which points of the answers their context supports: label a campaign of "
     "key-point-verification with points=answers"
 )
 
@@ -335,6 +335,6 @@ F_SCORE = Measure(
     "Qi and others, Long2RAG, 2024",
     key_point_f,
     "no answer has both KPR and KPP from the same evaluator: give the campaign in which points of "
-    "answers are held against their context",
+    "answers are compared with their context",
     ("missing",),
 )

@@ -34,7 +34,7 @@ ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
 def pair(
     sample: Sample, one: Ints, other: Ints, names: Sequence[str] = tuple(PAIR)
 ) -> dict[str, Estimate]:
-    """Return the named ones of the share of equal labels and Cohen's kappas of columns (U,)."""
+    """Return the coefficients `names` of two columns (U,): `percent` or one of Cohen's kappas."""
     apart = {name: no for name in names if (no := _undefined(sample, name, one, other))}
     wanted = [name for name in names if name not in apart]
     k = sample.k

@@ -80,7 +80,7 @@ def _of_categories(sample: Sample, codes: Ints) -> JSON:
 
 
 def _of_values(codes: Ints) -> JSON:
-    """Return distributions for variables with too many values for tables of them."""
+    """Return the distributions of a variable with too many values for kappas."""
     units, percent = percent_with_others(codes)
     with_others = {
         "people": int((units >= FEWEST).sum()),

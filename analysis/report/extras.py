@@ -24,7 +24,7 @@ from ..statistics.rouge import rouge_l
 from ..types import JSON
 
 FEWEST = 3
-TOO_FEW = f"fewer than {FEWEST} people labelled: who errs cannot be told"
+TOO_FEW = f"fewer than {FEWEST} people labelled, so their errors cannot be estimated"
 FIXED = "soft labels taken as given"
 EXPECTED = f"mean probability of the judge's label, {FIXED}"
 

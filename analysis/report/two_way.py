@@ -109,4 +109,4 @@ def _put(
 
 def _few(raters: int) -> str:
     noun = "rater" if raters == 1 else "raters"
-    return f"no interval: {raters} {noun}, at least {FEWEST_RATERS} are needed to draw them anew"
+    return f"no interval: {raters} {noun}, at least {FEWEST_RATERS} are needed to resample them"

@@ -171,7 +171,7 @@ def _control(pair: Pair, of: _Means) -> JSON:
     why = (
         "a text that is not there may rightly get any label here"
         if uncontrolled
-        else "no unit has a label that stands on the scale"
+        else "no unit has a label on the scale"
     )
     missing = {} if uncontrolled else pair.missing_after()
     mean = of.bounded(pair.positions_on_scale(), how, why, missing)

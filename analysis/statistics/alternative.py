@@ -178,7 +178,7 @@ class AltTest:
 
     @property
     def annotators(self) -> tuple[AnnotatorTest, ...]:
-        """The tests by items."""
+        """The test of each annotator, by items."""
         return self.items.annotators
 
     @property

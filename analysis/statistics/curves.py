@@ -59,7 +59,7 @@ def calibration(
     Brier score: the mean of (p - y)^2, with a t interval clustered by queries (Brier 1950).
     Expected calibration error: sum over bins of n_b/n * |mean p - mean y| (Naeini and others 2015).
     The error is above 0 by chance alone, more so with few units, and doubly so in resamples: its
-    intervals held the truth in as few as .43 of simulated studies. It therefore has no interval.
+    intervals held the truth in only .43 of some simulated studies. So it has no interval.
     Units without a probability (NaN) or a label (-1) are left out. Equal probabilities share a bin.
     Raises ValueError if a probability is not between 0 and 1.
     """
@@ -196,7 +196,7 @@ def threshold_sweep(
         curve("recall", 0, "people say yes nowhere"),
         curve("false positive rate", 1, "people say no nowhere"),
         curve("precision", 2, "the judge says yes nowhere"),
-        curve("F1", 3, "nobody says yes anywhere"),
+        curve("F1", 3, "neither people nor the judge say yes"),
         area(roc_auc, "area under the ROC curve", "people say one thing only"),
         area(average_precision, "average precision", "people say yes nowhere"),
     )

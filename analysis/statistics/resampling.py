@@ -37,7 +37,7 @@ FILLED, MOST_FULL = 0.3, 10_000_000
 #: Above this number of codes for a row, rows are compared column by column.
 MOST_CODES = 2**40
 Interval = Literal["bca", "percentile"]
-#: A statistic of the weights of the kinds: (P,) to one number, (B, P) to one for each row.
+#: Maps weights of the kinds to a statistic: (P,) to one number, (B, P) to one for each row.
 OfWeights = Callable[[Floats], Value]
 LEVEL = 0.95
 RESAMPLES = 2000

@@ -246,7 +246,7 @@ def token_alpha(
 
     tally = Tally.of_sums(sums, queries)
     bootstrap = Bootstrap(tally, draws, seed, interval, informative_among(tally, kinds))
-    reason = "all tokens are in spans, or none is" if sums.any() else "nobody worked on a text"
+    reason = "all tokens are in spans, or none is" if sums.any() else "no text is labelled"
     method = "Krippendorff's alpha, nominal, of tokens in or out of spans"
     return bootstrap.estimate(alpha, int(sums.sum()), method, reason).within(*COEFFICIENT)
 
@@ -326,7 +326,9 @@ def unitising_alpha(
         return unbatch(1 - ratio(_observed(sum(squares), total[..., 0], raters), sum(of)))
 
     bootstrap = Bootstrap(Tally.of_sums(sums, queries), draws, seed, interval)
-    return bootstrap.estimate(alpha, len(whole), method, "nobody marked anything").within(-inf, 1.0)
+    return bootstrap.estimate(alpha, len(whole), method, "no rater marked anything").within(
+        -inf, 1.0
+    )
 
 
 def _observed(squares: Value, total: Floats, raters: int) -> Floats:

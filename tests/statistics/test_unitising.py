@@ -98,7 +98,7 @@ def test_resampled_texts_give_an_interval():
 @pytest.mark.parametrize(
     ("texts", "reason"),
     [
-        ([[[], []]], "nobody marked anything"),
+        ([[[], []]], "no rater marked anything"),
         ([[marked((0, 2))]], "fewer than two raters"),
         ([], "fewer than two raters"),
     ],
@@ -110,4 +110,4 @@ def test_undefined_it_says_why(texts, reason):
 
 def test_many_texts_in_which_nobody_marked_anything_are_resampled_to_nothing():
     made = alpha([[[], []]] * 12, [10] * 12, draws=20)
-    assert (made.value, made.n, made.reason) == (None, 12, "nobody marked anything")
+    assert (made.value, made.n, made.reason) == (None, 12, "no rater marked anything")

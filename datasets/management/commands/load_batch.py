@@ -33,7 +33,7 @@ class Command(BaseCommand):
             f"{n} {what.replace('_', ' ')}" for what, n in report.counts.items() if n
         )
         if report.unchanged:
-            self.say(f"Nothing to do: batch {report.name!r} is there already ({counts}).")
+            self.say(f"Nothing to do: batch {report.name!r} is already loaded ({counts}).")
             return
         self.say(f"Loaded batch {report.name!r} ({report.format}): {counts}.")
         for what, count in report.skipped.items():

@@ -56,7 +56,7 @@ def test_two_people_do_not_tell_who_errs() -> None:
     found = soft({"Ada": "yyny", "Bram": "ynny", JUDGE: "yyyy"})
     assert found == {
         "units": 0,
-        "reason": "fewer than 3 people labelled: who errs cannot be told",
+        "reason": "fewer than 3 people labelled, so their errors cannot be estimated",
     }
     assert soft_blocks({"soft_labels": found}) == soft_blocks({}) == []
 
