@@ -510,7 +510,7 @@ def _field(name: str, own: Any, metadata: Any) -> forms.Field:
     about: dict[str, Any] = {
         "label": name,
         "required": False,
-        "help_text": metadata["reason"].replace("`", ""),
+        "help_text": metadata["reason"],
     }
     values = refusal_lists() if name == "refusals" else list(metadata["values"])
     if isinstance(own, bool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +10,7 @@ from urllib.parse import quote
 from django import template
 from django.template import Context
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis.document import Cell, Section, Table
@@ -19,6 +20,7 @@ from analysis.formats import html
 from analysis.formats.html import Row
 
 register = template.Library()
+CODE = re.compile(r"`([^`]+)`")
 # `analysis.formats.html` escapes its output.
 
 
@@ -69,6 +71,12 @@ def rows(table: Table) -> Iterator[Row]:
 def cell(value: Cell) -> SafeString:
     """Render a cell: a name with its sign, a number with its interval, or a dash and why."""
     return mark_safe(html.cell_html(value))
+
+
+@register.filter
+def with_code(text: str) -> SafeString:
+    """Render a line of text whose option values are between backticks."""
+    return mark_safe(CODE.sub(r'<span class="id">\1</span>', escape(text)))
 
 
 @register.filter

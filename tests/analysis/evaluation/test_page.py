@@ -88,6 +88,8 @@ def test_an_option_and_its_reason_may_be_chosen(campaign: Campaign) -> None:
     start = f"/campaigns/{campaign.pk}/measures"
     frame = client.get(f"{start}/").content.decode()
     assert "the exponent of density" in frame.lower()
+    assert '<span class="id">bounds</span> gives two figures' in frame
+    assert "`" not in frame
     found = json.loads(client.get(f"{start}.json?eta=5&cuts=3").content)
     assert (found["options"]["eta"]["value"], found["options"]["cuts"]["value"]) == (5.0, [3])
 
