@@ -333,8 +333,8 @@ def _close(changes: Sequence[_Change]) -> None:
     seconds: dict[int, float | None] = {}
     for change in changes:
         pk, circumstances = change.ready.assignment.pk, change.circumstances
-        given = circumstances.seconds
-        seconds[pk] = change.held.seconds if given is None else given
+        measured = circumstances.seconds
+        seconds[pk] = change.held.seconds if measured is None else measured
         missing[pk] = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
         _drop_draft(change.held)
     _finish.run(pks=list(seconds), missing=missing, seconds=seconds)

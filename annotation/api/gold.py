@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from annotation.access import get_account, readable_campaign
 from annotation.api.access import check_blind
-from annotation.imports.gold import keep_known
+from annotation.imports.gold import store_gold_answers
 from annotation.label_rows import LabelRow
 from datasets.access import READERS
 from datasets.api.base import (
@@ -78,7 +78,7 @@ class GoldAnswers(Resource):
         wanted = checked(NewGoldAnswersSerializer, request.data)
         rows = [_row(each, n) for n, each in enumerate(wanted["answers"], start=1)]
         try:
-            stored = keep_known(rows, campaign, wanted["use"])
+            stored = store_gold_answers(rows, campaign, wanted["use"])
         except InputError as error:
             sentence = "no gold answer was stored"
             raise RefusedBodyError(sentence, [problem(str(error))]) from error

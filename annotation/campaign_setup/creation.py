@@ -252,18 +252,18 @@ def create_campaign(
         campaign.save()
         apply_settings(campaign, settings, by)
         _write_items(campaign, design, declared(campaign), progress)
-        made = _count_created(campaign)
-        if not made.items:
+        created = _count_created(campaign)
+        if not created.items:
             raise DesignError(
                 f"batch {batch.name!r} has nothing for {protocol}; choose another", "batch"
             )
-        _record_creation(made, design)
-    return made
+        _record_creation(created, design)
+    return created
 
 
-def _record_creation(made: CreatedCampaign, design: Design) -> None:
-    campaign, options = made.campaign, design.options()
-    record("campaign.made", campaign.pk, campaign, after=options, items=made.items)
+def _record_creation(created: CreatedCampaign, design: Design) -> None:
+    campaign, options = created.campaign, design.options()
+    record("campaign.made", campaign.pk, campaign, after=options, items=created.items)
 
 
 def create_once(

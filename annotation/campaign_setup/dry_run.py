@@ -81,34 +81,39 @@ class Expected:
     reason: str | None = None
 
 
-def expected_kappa(sizes: Sequence[int], raters: int, given: Assumptions) -> Expected:
+def expected_kappa(sizes: Sequence[int], raters: int, assumptions: Assumptions) -> Expected:
     """Return the expected interval of Fleiss' kappa of `raters` on two categories.
 
     `sizes` are the numbers of shared units of each query.
     """
     if raters < 2:
-        return _no_interval(sizes, given, "agreement needs two or more people per item")
-    return _expected(sizes, kappa_variance(given.kappa, raters, given.prevalence), given)
+        return _no_interval(sizes, assumptions, "agreement needs two or more people per item")
+    return _expected(
+        sizes, kappa_variance(assumptions.kappa, raters, assumptions.prevalence), assumptions
+    )
 
 
-def expected_share(sizes: Sequence[int], given: Assumptions) -> Expected:
+def expected_share(sizes: Sequence[int], assumptions: Assumptions) -> Expected:
     """Return the expected interval of the share of yes, such as coverage, by people alone.
 
     `sizes` are the numbers of units of each query.
     """
-    return _expected(sizes, given.prevalence * (1 - given.prevalence), given)
+    return _expected(sizes, assumptions.prevalence * (1 - assumptions.prevalence), assumptions)
 
 
-def expected_powered(sizes: Sequence[int], others: int, given: Assumptions) -> Expected:
+def expected_powered(sizes: Sequence[int], others: int, assumptions: Assumptions) -> Expected:
     """Like `expected_share`, but with a judge on all queries (PPI++). `others` have no people.
 
     The variance is that of people alone times 1 - r^2 / (1 + n/N), with the correlation r, n
     queries with people and N others. This is the minimum that a weighted correction reaches
     (Angelopoulos et al. 2023).
     """
-    alone, n = given.prevalence * (1 - given.prevalence), sum(size > 0 for size in sizes)
-    gain = given.correlation**2 / (1 + n / others) if others else 0.0
-    return _expected(sizes, alone * (1 - gain), given)
+    alone, n = (
+        assumptions.prevalence * (1 - assumptions.prevalence),
+        sum(size > 0 for size in sizes),
+    )
+    gain = assumptions.correlation**2 / (1 + n / others) if others else 0.0
+    return _expected(sizes, alone * (1 - gain), assumptions)
 
 
 def kappa_variance(kappa: float, raters: int, prevalence: float) -> float:
@@ -147,19 +152,19 @@ def t_quantile(df: int) -> float:
     return z + sum(term / df ** (n + 1) for n, term in enumerate(terms))
 
 
-def _expected(sizes: Sequence[int], variance: float, given: Assumptions) -> Expected:
+def _expected(sizes: Sequence[int], variance: float, assumptions: Assumptions) -> Expected:
     queries = sum(size > 0 for size in sizes)
     if queries < FEWEST_QUERIES:
         few = f"{queries} {'query is' if queries == 1 else 'queries are'} too few for an interval"
-        return _no_interval(sizes, given, f"{few}; {FEWEST_QUERIES} are needed")
-    effective = sum(sizes) / design_effect(sizes, given.icc)
+        return _no_interval(sizes, assumptions, f"{few}; {FEWEST_QUERIES} are needed")
+    effective = sum(sizes) / design_effect(sizes, assumptions.icc)
     width = 2 * t_quantile(queries - 1) * math.sqrt(variance / effective)
     return Expected(width, sum(sizes), queries, effective)
 
 
-def _no_interval(sizes: Sequence[int], given: Assumptions, reason: str) -> Expected:
+def _no_interval(sizes: Sequence[int], assumptions: Assumptions, reason: str) -> Expected:
     units, queries = sum(sizes), sum(size > 0 for size in sizes)
-    return Expected(None, units, queries, units / design_effect(sizes, given.icc), reason)
+    return Expected(None, units, queries, units / design_effect(sizes, assumptions.icc), reason)
 
 
 def _beta_binomial(yes: int, of: int, share: float, icc: float) -> float:
@@ -287,7 +292,7 @@ def _summarize(
     drawn: dict[str, SampledQuery],
     design: Design,
     people: int,
-    given: Assumptions,
+    assumptions: Assumptions,
 ) -> DryRun:
     holders = _assign_people(items, people)
     asked = [item for item in items if item.quota]
@@ -310,10 +315,10 @@ def _summarize(
         unfilled=sum(item.quota - len(held) for item, held in zip(items, holders, strict=True)),
         shares=_shares(items, holders, people),
         common=_common(items, holders, people),
-        kappa=expected_kappa(_sizes(shared), min(design.raters_per_item, people), given),
-        share=expected_share(_sizes(asked), given),
-        powered=expected_powered(_sizes(compared), others, given) if others else None,
-        assumptions=given,
+        kappa=expected_kappa(_sizes(shared), min(design.raters_per_item, people), assumptions),
+        share=expected_share(_sizes(asked), assumptions),
+        powered=expected_powered(_sizes(compared), others, assumptions) if others else None,
+        assumptions=assumptions,
     )
 
 
@@ -387,11 +392,12 @@ def describe_interval(expected: Expected) -> str:
     )
 
 
-def describe_assumptions(given: Assumptions) -> str:
+def describe_assumptions(assumptions: Assumptions) -> str:
     return (
-        f"Assumed: true kappa {given.kappa:g}; two categories, a share of {given.prevalence:g} "
-        f"yes; an intraclass correlation of {given.icc:g} within a query; a correlation of "
-        f"{given.correlation:g} between the scores of queries by the judge and by people."
+        f"Assumed: true kappa {assumptions.kappa:g}; two categories, a share of "
+        f"{assumptions.prevalence:g} yes; an intraclass correlation of {assumptions.icc:g} within "
+        f"a query; a correlation of {assumptions.correlation:g} between the scores of queries by "
+        "the judge and by people."
     )
 
 

@@ -94,9 +94,9 @@ def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
     """
     asked, batch = schema(campaign), campaign.batch.name
     for chunk in chunks(_closed(campaign, since), CHUNK):
-        there = _Chunk(chunk)
+        loaded = _Chunk(chunk)
         for assignment in chunk:
-            yield from there.rows(campaign, batch, asked, assignment)
+            yield from loaded.rows(campaign, batch, asked, assignment)
 
 
 def chunks(values: Iterator[T], size: int) -> Iterator[list[T]]:
@@ -133,10 +133,10 @@ class _Chunk:
         units = [unit for unit in self.units[assignment.item_id] if unit.name in named]
         missing = _missing(assignment, asked, units)
         for unit in units:
-            told = missing.get(unit.name, {})
+            reasons = missing.get(unit.name, {})
             for variable in asked.variables_of(unit.kind):
                 label = self.labels.get((assignment.pk, unit.pk, variable.name))
-                reason = told.get(variable.name)
+                reason = reasons.get(variable.name)
                 if label is not None or reason:
                     facts = {"variable": variable.name, "missing": None if label else reason}
                     facts |= self._of_label(label) if label else {}

@@ -176,15 +176,15 @@ def _cells(name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
     texts = [armed(text) for text in coded.dictionary.to_pylist()]
     if name in RICH and any(texts):
         raise DoubtError
-    made = pa.array([text or None for text in texts], pa.string())
+    values = pa.array([text or None for text in texts], pa.string())
     if name in _NUMBERS:
         if not all(text == "" or _NUMBER.fullmatch(text) for text in texts):
             raise DoubtError
         try:
-            made = made.cast(_NUMBERS[name])
+            values = values.cast(_NUMBERS[name])
         except pa.ArrowInvalid:
             raise DoubtError from None
-    return pa.chunked_array([made.take(coded.indices)])
+    return pa.chunked_array([values.take(coded.indices)])
 
 
 def column_of(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
@@ -213,8 +213,8 @@ def metas_of(
             if member.type not in _WORDS:
                 return None
             coded = column.dictionary_encode("encode")
-            said = coded.dictionary.to_pylist()
-            words = [None if word is None or word == "" else str(word) for word in said]
+            entries = coded.dictionary.to_pylist()
+            words = [None if word is None or word == "" else str(word) for word in entries]
             found[member.name] = words, numbers_in(coded.indices, np.int32)[0]
     return found
 
@@ -236,8 +236,8 @@ def numbers_in(column: pa.Array, kind: type[np.generic]) -> tuple[NDArray[Any], 
     found = np.frombuffer(numbers or b"", kind)[start : start + size]
     if bits is None:
         return found, np.ones(size, dtype=bool)
-    there = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
-    return found, there[start : start + size].astype(bool)
+    present = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return found, present[start : start + size].astype(bool)
 
 
 REQUIRED = ("item", "unit", "variable", "rater")
@@ -283,19 +283,19 @@ def read_columns(paths: Iterable[Path], metas: Sequence[str] = ()) -> LabelColum
 
     Raises InputError like `read_labels`, at the same line.
     """
-    made = _Columns(metas)
+    columns = _Columns(metas)
     for path in paths:
-        before = made.lines
+        before = columns.lines
         try:
             blocks = csv_blocks(path) if path.suffix.lower() == ".csv" else json_blocks(path)
             for block in blocks:
-                made.add_block(block)
+                columns.add_block(block)
         except (OSError, DoubtError):
-            before = made.lines
-        if made.lines == before:
+            before = columns.lines
+        if columns.lines == before:
             # Nothing was read: the file is missing, is empty, or cannot be split into blocks.
-            made.add_rows(read_labels(path))
-    return made.done()
+            columns.add_rows(read_labels(path))
+    return columns.done()
 
 
 class _Columns:
@@ -380,8 +380,8 @@ class _Columns:
         """Number texts in order of appearance. `which` are their indices for each line."""
         places = self.places[name]
         table = [ABSENT if text is None else places.setdefault(text, len(places)) for text in found]
-        made: Codes = np.array(table, np.int32)[np.asarray(which, np.int32)]
-        return made
+        numbered: Codes = np.array(table, np.int32)[np.asarray(which, np.int32)]
+        return numbered
 
     def done(self) -> LabelColumns:
         pa.default_memory_pool().release_unused()
@@ -422,18 +422,20 @@ def _absent(lines: int) -> Codes:
 def _numbers(table: pa.Table) -> dict[str, NDArray[np.generic]]:
     found: dict[str, NDArray[np.generic]] = {}
     for name, low in WHOLE.items():
-        whole, there = numbers_in(column_of(table, name, pa.int64()), np.int64)
-        known = whole[there] if len(whole) else whole
+        whole, present = numbers_in(column_of(table, name, pa.int64()), np.int64)
+        known = whole[present] if len(whole) else whole
         if len(known) and not low <= known.min() <= known.max() <= MAX_COUNT:
             raise DoubtError
-        found[name] = np.where(there, whole, 0) if len(known) else np.zeros(len(there), np.int64)
+        found[name] = (
+            np.where(present, whole, 0) if len(known) else np.zeros(len(present), np.int64)
+        )
     for name in MEASURED:
-        measured, there = numbers_in(column_of(table, name, pa.float64()), np.float64)
-        known = measured[there] if len(measured) else measured
+        measured, present = numbers_in(column_of(table, name, pa.float64()), np.float64)
+        known = measured[present] if len(measured) else measured
         if not (np.abs(known) < LARGEST).all() or (name == "seconds" and (known < 0).any()):
             raise DoubtError
-        nothing = np.full(len(there), np.nan)
-        found[name] = np.where(there, measured, nothing) if len(known) else nothing
+        nothing = np.full(len(present), np.nan)
+        found[name] = np.where(present, measured, nothing) if len(known) else nothing
     del found["seconds"]
     return found
 
@@ -445,13 +447,13 @@ def _key(name: str) -> str:
 
 def _rich(table: pa.Table, names: Sequence[str]) -> list[int]:
     """Return a mask of the rows in which one of the columns has a value."""
-    there = np.zeros(table.num_rows, dtype=bool)
+    rich = np.zeros(table.num_rows, dtype=bool)
     for name in names:
         if name in table.column_names:
             valid = table.column(name).combine_chunks().is_valid()
             bits = np.frombuffer(valid.buffers()[1], np.uint8)
-            there |= np.unpackbits(bits, bitorder="little")[: len(there)].astype(bool)
-    found: list[int] = np.flatnonzero(there).tolist()
+            rich |= np.unpackbits(bits, bitorder="little")[: len(rich)].astype(bool)
+    found: list[int] = np.flatnonzero(rich).tolist()
     return found
 
 

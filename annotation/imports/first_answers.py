@@ -47,22 +47,22 @@ class FirstImports:
     campaign: Campaign
     written: Callable[[First], None]
     one_by_one: Callable[[First], None]
-    there: set[Place] = field(default_factory=set)
+    occupied: set[Place] = field(default_factory=set)
     waiting: list[First] = field(default_factory=list)
 
     def look_up(self, items: Iterable[Item]) -> None:
         """Write the waiting answers, then look up the assignments of some items."""
         self.flush()
         stored = Assignment.objects.filter(item__in=[item.pk for item in items])
-        self.there = set(stored.values_list("item", "rater__name", "replicate", "scope"))
+        self.occupied = set(stored.values_list("item", "rater__name", "replicate", "scope"))
 
     def is_first(self, group: Group, item: Item) -> bool:
         """Whether a group is the first answer to its assignment, which is then reserved for it."""
         place = item.pk, group.rater, group.replicate, group.scope
-        if place in self.there or not group.values:
-            self.there.add(place)
+        if place in self.occupied or not group.values:
+            self.occupied.add(place)
             return False
-        self.there.add(place)
+        self.occupied.add(place)
         return True
 
     def add(self, first: First) -> None:
@@ -82,14 +82,14 @@ class FirstImports:
             for first in waiting:
                 self.one_by_one(first)
             return
-        stands = submit_many([first.offer for first in waiting])
-        for first, found in zip(waiting, stands, strict=True):
-            self._check(found)
+        outcomes = submit_many([first.offer for first in waiting])
+        for first, outcome in zip(waiting, outcomes, strict=True):
+            self._check(outcome)
             self.written(first)
 
-    def _check(self, found: StoredRevision | SubmitError) -> None:
-        if not isinstance(found, StoredRevision):
-            raise found
+    def _check(self, outcome: StoredRevision | SubmitError) -> None:
+        if not isinstance(outcome, StoredRevision):
+            raise outcome
 
 
 def new_assignment(group: Group, item: Item, rater: Rater, asked: Iterable[str]) -> Assignment:

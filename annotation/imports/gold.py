@@ -25,7 +25,7 @@ LONGEST_REASON = 2000
 
 
 @dataclass(frozen=True)
-class Known:
+class GoldCounts:
     """The numbers of gold answers and items in a file. `unchanged` if all were stored before."""
 
     answers: int
@@ -35,7 +35,7 @@ class Known:
 
 def set_known(
     paths: Sequence[Path], campaign: Campaign, use: str, rater: str | None = None
-) -> Known:
+) -> GoldCounts:
     """Import gold answers from labels files, in one transaction. Raises InputError.
 
     `rater` restricts the import to the lines of one rater, such as an adjudicator.
@@ -44,11 +44,11 @@ def set_known(
     if not rows:
         where = f" by {rater!r}" if rater else ""
         place = Place(str(paths[0]))
-        raise InputError(place, f"no label{where} is there", "name a file with gold answers")
-    return keep_known(rows, campaign, use)
+        raise InputError(place, f"there is no label{where}", "name a file with gold answers")
+    return store_gold_answers(rows, campaign, use)
 
 
-def keep_known(rows: Sequence[LabelRow], campaign: Campaign, use: str) -> Known:
+def store_gold_answers(rows: Sequence[LabelRow], campaign: Campaign, use: str) -> GoldCounts:
     """Store rows as gold answers, replacing those of the same items. Raises InputError."""
     keys = {row.item for row in rows}
     known = KnownItems(campaign, keys if len(keys) <= MOST_NAMED else None)
@@ -57,22 +57,22 @@ def keep_known(rows: Sequence[LabelRow], campaign: Campaign, use: str) -> Known:
         # Reread the row, so that the save below does not restore old values.
         locked = Campaign.objects.select_for_update()
         campaign.refresh_from_db(fields=["gold_every", "practice_of"], from_queryset=locked)
-        return _kept(campaign, known, checked, use)
+        return _store(campaign, known, checked, use)
 
 
-def _kept(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: str) -> Known:
+def _store(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: str) -> GoldCounts:
     wanted: dict[tuple[str, str, str], tuple[str, str]] = {}
     for each in rows:
         row = each.row
         if row.value is None:
             raise InputError(row.place, "a gold answer needs a value", "leave the line out")
-        place, told = (row.item, each.name, row.variable), (row.value, _reason(row))
-        if wanted.setdefault(place, told)[0] != row.value:
+        place, answer = (row.item, each.name, row.variable), (row.value, _reason(row))
+        if wanted.setdefault(place, answer)[0] != row.value:
             wrong = f"{shown(row.variable)} of unit {shown(row.unit)} is known in two ways"
             raise InputError(row.place, wrong, "keep one, or name a rater by --rater")
     items = {known.item(item).pk: known.item(item) for item, _, _ in wanted}
-    if _stands(items, wanted, use):
-        return Known(len(wanted), len(items), unchanged=True)
+    if _is_stored(items, wanted, use):
+        return GoldCounts(len(wanted), len(items), unchanged=True)
     # Claiming a slot locks the item's row: this waits for it and then finds the assignment.
     list(Item.objects.select_for_update().filter(pk__in=items).order_by("pk").values_list("pk"))
     _check_untouched(items, {each.row.item: each.row.place for each in rows})
@@ -85,38 +85,38 @@ def _kept(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: st
         for (item, name, variable), (value, reason) in wanted.items()
     )
     Item.objects.filter(pk__in=items).update(use=use, quota=MANY)
-    _tell_campaign(campaign, use)
-    stands = sorted(map(str, wanted.items()))
-    record("known.set", campaign.pk, campaign, None, stands, answers=len(wanted), use=str(use))
-    return Known(len(wanted), len(items))
+    _set_use(campaign, use)
+    facts = sorted(map(str, wanted.items()))
+    record("known.set", campaign.pk, campaign, None, facts, answers=len(wanted), use=str(use))
+    return GoldCounts(len(wanted), len(items))
 
 
 def _reason(row: LabelRow) -> str:
-    said = (row.meta or {}).get("reason")
-    return said[:LONGEST_REASON] if isinstance(said, str) else ""
+    reason = (row.meta or {}).get("reason")
+    return reason[:LONGEST_REASON] if isinstance(reason, str) else ""
 
 
-def _stands(
+def _is_stored(
     items: dict[int, Item], wanted: dict[tuple[str, str, str], tuple[str, str]], use: str
 ) -> bool:
     if any(item.use != use for item in items.values()):
         return False
     rows = GoldAnswer.objects.filter(unit__item__in=items).select_related("unit__item")
-    there = {
+    stored = {
         (row.unit.item.key, row.unit.name, row.variable): (row.value, row.reason) for row in rows
     }
-    return there == wanted
+    return stored == wanted
 
 
 def _check_untouched(items: dict[int, Item], places: dict[str, Place]) -> None:
     people = Assignment.objects.filter(item__in=items, rater__kind="human")
-    given = people.order_by("item__position").values_list("item__key", flat=True).first()
-    if given is not None:
-        wrong = f"item {shown(given)} was given to people already"
-        raise InputError(places[given], wrong, "set gold answers before the campaign begins")
+    assigned = people.order_by("item__position").values_list("item__key", flat=True).first()
+    if assigned is not None:
+        wrong = f"item {shown(assigned)} was given to people already"
+        raise InputError(places[assigned], wrong, "set gold answers before the campaign begins")
 
 
-def _tell_campaign(campaign: Campaign, use: str) -> None:
+def _set_use(campaign: Campaign, use: str) -> None:
     if use == Item.Use.GOLD and not campaign.gold_every:
         campaign.gold_every = EVERY
     if use == Item.Use.PRACTICE and campaign.practice_of_id is None:

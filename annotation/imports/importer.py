@@ -37,7 +37,7 @@ from annotation.imports.grouping import (
     split_by_scope,
 )
 from annotation.imports.index import KnownItems
-from annotation.imports.label_studio import read_label_studio, rows_said
+from annotation.imports.label_studio import read_label_studio, rows_of_answers
 from annotation.imports.labels import StandIn, read_labels
 from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
 from annotation.label_rows import CheckedRow
@@ -57,16 +57,16 @@ from datasets.rows import InputError, Place, ReadNotes
 Answer = Mapping[str, Any]
 
 
-def merged(stands: Payload | None, payload: Payload, evidence: str | None) -> Payload:
+def merged(stored: Payload | None, payload: Payload, evidence: str | None) -> Payload:
     """Merge `payload` into the current answer. `evidence` is the default variable of quotes.
 
     A label in the file keeps its old quotes and details only if its value is the same and the file
     has none of its own.
     """
-    if stands is None:
+    if stored is None:
         return payload
-    units = {name: dict(answer) for name, answer in stands["units"].items()}
-    details = {name: dict(each) for name, each in stands.get("details", {}).items()}
+    units = {name: dict(answer) for name, answer in stored["units"].items()}
+    details = {name: dict(each) for name, each in stored.get("details", {}).items()}
     for name, new in payload["units"].items():
         old = units.get(name, {})
         units[name] = _with_quotes(old, new, evidence)
@@ -74,20 +74,20 @@ def merged(stands: Payload | None, payload: Payload, evidence: str | None) -> Pa
             **{v: d for v, d in details.get(name, {}).items() if _still(v, old, new)},
             **payload.get("details", {}).get(name, {}),
         }
-    whole = {**stands, "units": units, "comment": payload["comment"] or stands.get("comment")}
+    whole = {**stored, "units": units, "comment": payload["comment"] or stored.get("comment")}
     kept = {name: each for name, each in details.items() if each}
     return {k: v for k, v in whole.items() if k != "details"} | ({"details": kept} if kept else {})
 
 
 def _with_quotes(old: Answer, new: Answer, evidence: str | None) -> dict[str, Any]:
-    given = list(new.get(EVIDENCE_KEY) or ())
-    renewed = {quote["variable"] for quote in given}
+    new_quotes = list(new.get(EVIDENCE_KEY) or ())
+    renewed = {quote["variable"] for quote in new_quotes}
     kept = [
         quote
         for quote in old.get(EVIDENCE_KEY) or ()
         if (of := quote.get("variable", evidence)) not in renewed and _still(of, old, new)
     ]
-    quotes = {EVIDENCE_KEY: kept + given} if kept or given or EVIDENCE_KEY in old else {}
+    quotes = {EVIDENCE_KEY: kept + new_quotes} if kept or new_quotes or EVIDENCE_KEY in old else {}
     return {**old, **new, **quotes}
 
 
@@ -132,8 +132,8 @@ def _groups(
         rater.used = True
         return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
     if format == "label-studio":
-        said = read_label_studio(path, rater, notes)
-        return group_rows(known.checked(rows_said(said, known, notes)))
+        answers = read_label_studio(path, rater, notes)
+        return group_rows(known.checked(rows_of_answers(answers, known, notes)))
     if format == "responses":
         return check_groups(_joined(read_responses(path, rater), known))
     doubts = _Contradictions(known)
@@ -144,10 +144,10 @@ def _groups(
 
 def _without_effect(path: Path, rater: str, names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    said = ", ".join(shown(name) for name in names[:NAMED]) + more
+    listed = ", ".join(shown(name) for name in names[:NAMED]) + more
     return (
         f"{os.fspath(path)}: --rater {shown(rater)} had no effect, as every line names a rater "
-        f"of its own ({said}); leave it out"
+        f"of its own ({listed}); leave it out"
     )
 
 
@@ -221,9 +221,9 @@ class _Contradictions:
     def counted(self, rows: Iterable[CheckedRow]) -> Iterator[CheckedRow]:
         for checked in rows:
             row = checked.row
-            said = {name: getattr(row, name) for name in _FACTS}
+            facts = {name: getattr(row, name) for name in _FACTS}
             own = self.known.facts[row.item]
-            wrong = [n for n, value in said.items() if value is not None and value != own[n]]
+            wrong = [n for n, value in facts.items() if value is not None and value != own[n]]
             if wrong:
                 self.lines += 1
                 self.first = self.first or row.place
@@ -350,14 +350,14 @@ class _Importer:
             return
         current = assignment.responses.filter(current=True).first()
         rule = self.schema.protocol.evidence
-        stands = current.payload if current else None
-        payload = merged(stands, group.payload(), rule.variable if rule else None)
-        told = self._reasons(assignment)
-        missing = _unanswered(joined(told, group.missing()), payload)
+        stored = current.payload if current else None
+        payload = merged(stored, group.payload(), rule.variable if rule else None)
+        stored_reasons = self._reasons(assignment)
+        missing = _unanswered(joined(stored_reasons, group.missing()), payload)
         answered = bool(group.values) and self._submit(assignment, group, payload, missing, spec)
-        if not answered and missing != told:
+        if not answered and missing != stored_reasons:
             self._keep(assignment, missing, group.seconds, failed=current is None)
-        self._count(group, answered or missing != told)
+        self._count(group, answered or missing != stored_reasons)
 
     def _submit(
         self,
@@ -422,9 +422,9 @@ class _Importer:
         return {(item, rater, replicate): by for item, rater, replicate, by in values}
 
     def _check_assisted(self, group: Group, item: int) -> None:
-        stands = self.assisted.get((item, group.rater, group.replicate))
-        if stands is not None and stands != (group.assisted_by or ""):
-            raise mixed(group.rows[0].row, f"{assistance(stands)} in the campaign")
+        before = self.assisted.get((item, group.rater, group.replicate))
+        if before is not None and before != (group.assisted_by or ""):
+            raise mixed(group.rows[0].row, f"{assistance(before)} in the campaign")
 
     def _assignment(self, group: Group, item: int) -> Assignment:
         self._check_assisted(group, item)
@@ -479,8 +479,8 @@ def _stands_already(assignment: Assignment, group: Group) -> bool:
     """Whether this revision was imported before, so that later revisions stay current."""
     if group.revision is None:
         return False
-    there = assignment.responses.filter(revision=group.revision, current=False).first()
-    return there is not None and bool(there.payload == group.payload())
+    earlier = assignment.responses.filter(revision=group.revision, current=False).first()
+    return earlier is not None and bool(earlier.payload == group.payload())
 
 
 def _unanswered(missing: Reasons, payload: Payload) -> Reasons:
@@ -516,9 +516,9 @@ def import_rows(
 
 
 def _check_raters(rows: Sequence[dict[str, Any]], stand_in: str | None) -> None:
-    said = [row.get("rater") or stand_in for row in rows]
-    taken = taken_names({name for name in said if isinstance(name, str)})
-    for line, name in enumerate(said, start=1):
+    raters = [row.get("rater") or stand_in for row in rows]
+    taken = taken_names({name for name in raters if isinstance(name, str)})
+    for line, name in enumerate(raters, start=1):
         if name in taken:
             raise InputError(
                 Place(NAME, line),

@@ -45,7 +45,7 @@ class Highlight:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StudioAnswer:
     """One rater's answer to one task. `item`, `unit` and `kind` are None if the file lacks them."""
 
     task: str
@@ -67,7 +67,7 @@ class Said:
     assisted_by: str | None = None
 
 
-def read_label_studio(path: Path, rater: StandIn, notes: ReadNotes) -> Iterator[Said]:
+def read_label_studio(path: Path, rater: StandIn, notes: ReadNotes) -> Iterator[StudioAnswer]:
     """Yield every annotation and prediction of a file. `rater` is used if one names no rater.
 
     Results of types other than choices, ratings, numbers and labels of text are counted as skipped.
@@ -87,13 +87,13 @@ class _Task:
         self.name = task_id(fields.raw) or number
         self.had: Counter[str] = Counter()
 
-    def answers(self) -> Iterator[Said]:
+    def answers(self) -> Iterator[StudioAnswer]:
         for each in self.fields.objects("annotations", "annotation"):
-            yield self._said(each, "human")
+            yield self._answer(each, "human")
         for each in self.fields.objects("predictions", "prediction"):
-            yield self._said(each, "judge")
+            yield self._answer(each, "judge")
 
-    def _said(self, fields: Fields, kind: str) -> Said:
+    def _answer(self, fields: Fields, kind: str) -> StudioAnswer:
         own = Fields(fields.object("tandem") or {}, fields.place, fields.of)
         name, kind = self._rater(fields, own, kind), own.optional_string("rater_kind") or kind
         if kind not in KINDS:
@@ -105,7 +105,7 @@ class _Task:
         self.had[name] += 1
         highlights = (*self._highlights(fields), *_unanchored(own))
         timed = (own, "seconds") if "seconds" in own.raw else (fields, "lead_time")
-        return Said(
+        return StudioAnswer(
             task=self.name,
             item=self.data.optional_string("item"),
             unit=self.data.optional_string("unit"),
@@ -184,23 +184,25 @@ Units = list[tuple[str, str, str]]
 """Item, kind and key."""
 
 
-def rows_said(answers: Iterable[Said], known: KnownItems, notes: ReadNotes) -> Iterator[LabelRow]:
+def rows_of_answers(
+    answers: Iterable[StudioAnswer], known: KnownItems, notes: ReadNotes
+) -> Iterator[LabelRow]:
     """Yield the labels of all answers. Raises InputError if a task is not a campaign's unit."""
     finder = _Finder(known)
-    for said in answers:
+    for answer in answers:
         row = LabelRow(
-            *finder.unit_of(said),
+            *finder.unit_of(answer),
             variable="",
-            rater=said.rater,
-            rater_kind=said.rater_kind,
-            replicate=said.replicate,
-            revision=said.revision,
-            created_at=said.created_at,
-            seconds=said.seconds,
-            assisted_by=said.assisted_by,
-            place=said.place,
+            rater=answer.rater,
+            rater_kind=answer.rater_kind,
+            replicate=answer.replicate,
+            revision=answer.revision,
+            created_at=answer.created_at,
+            seconds=answer.seconds,
+            assisted_by=answer.assisted_by,
+            place=answer.place,
         )
-        yield from _Rows(said, row, known, notes).all()
+        yield from _Rows(answer, row, known, notes).all()
 
 
 class _Finder:
@@ -212,18 +214,18 @@ class _Finder:
         for key, item in known.items.items():
             self.of_query[item.query.key].append(key)
 
-    def unit_of(self, said: Said) -> tuple[str, str]:
+    def unit_of(self, answer: StudioAnswer) -> tuple[str, str]:
         """Return the keys of the item and the unit."""
-        if said.item is not None and said.unit is not None:
-            return said.item, said.unit
-        asked = {choice.control for choice in said.choices}
-        found = [(item, key) for item, kind, key in self._units(said) if self._asks(kind, asked)]
+        if answer.item is not None and answer.unit is not None:
+            return answer.item, answer.unit
+        asked = {choice.control for choice in answer.choices}
+        found = [(item, key) for item, kind, key in self._units(answer) if self._asks(kind, asked)]
         if len(found) != 1:
-            self._refuse(said, len(found))
+            self._refuse(answer, len(found))
         return found[0]
 
-    def _units(self, said: Said) -> Iterator[tuple[str, str, str]]:
-        for item in self.of_query.get(said.task, ()):
+    def _units(self, answer: StudioAnswer) -> Iterator[tuple[str, str, str]]:
+        for item in self.of_query.get(answer.task, ()):
             for kind, key, _ in self.known.units.get(self.known.item(item).pk, ()):
                 yield item, kind, key
 
@@ -231,36 +233,38 @@ class _Finder:
         names = {variable.name for variable in self.known.schema.variables_of(kind)}
         return bool(names & asked) if asked else bool(names)
 
-    def _refuse(self, said: Said, count: int) -> None:
+    def _refuse(self, answer: StudioAnswer, count: int) -> None:
         name = self.known.campaign.name
-        wrong = f"task {shown(said.task)} may be each of {count} units of campaign {name!r}"
+        wrong = f"task {shown(answer.task)} may be each of {count} units of campaign {name!r}"
         mend = 'name "item" and "unit" in its data, as `export --what label-studio` does'
         if not count:
-            wrong = f"task {shown(said.task)} is not a unit of campaign {name!r}"
+            wrong = f"task {shown(answer.task)} is not a unit of campaign {name!r}"
             mend = f"check its id and its controls, or {mend}"
-        raise InputError(said.place, wrong, mend)
+        raise InputError(answer.place, wrong, mend)
 
 
 class _Rows:
     """The labels of one answer. `row` has the values that they share."""
 
-    def __init__(self, said: Said, row: LabelRow, known: KnownItems, notes: ReadNotes) -> None:
-        self.said, self.notes, self.known = said, notes, known
+    def __init__(
+        self, answer: StudioAnswer, row: LabelRow, known: KnownItems, notes: ReadNotes
+    ) -> None:
+        self.answer, self.notes, self.known = answer, notes, known
         units = known.units.get(known.items[row.item].pk, ()) if row.item in known.items else ()
         kinds = [kind for kind, key, _ in units if key == row.unit]
-        self.kind = said.kind or (kinds[0] if len(kinds) == 1 else None)
+        self.kind = answer.kind or (kinds[0] if len(kinds) == 1 else None)
         self.row = replace(row, kind=self.kind)
 
     def all(self) -> Iterator[LabelRow]:
         spans = self._spans()
-        for choice in self.said.choices:
+        for choice in self.answer.choices:
             yield replace(
                 self.row,
                 variable=choice.control,
                 value=self._code(choice),
                 score=choice.score,
                 spans=tuple(spans.pop(choice.control, ())) or None,
-                meta=self.said.meta.get(choice.control),
+                meta=self.answer.meta.get(choice.control),
             )
         if lost := sum(map(len, spans.values())):
             self.notes.skip("highlights without a label that they stand for", lost)
@@ -268,19 +272,19 @@ class _Rows:
 
     def _missing(self) -> Iterator[LabelRow]:
         """Yield missing labels with their reasons. A skipped task is declined."""
-        reasons = dict(self.said.missing)
-        if self.said.declined and not reasons and not self.said.choices:
+        reasons = dict(self.answer.missing)
+        if self.answer.declined and not reasons and not self.answer.choices:
             asked = self.known.schema.variables_of(self.kind) if self.kind else ()
             reasons = {variable.name: "declined" for variable in asked if not variable.asked_if}
         for name, reason in reasons.items():
             if reason not in REASONS:
                 wrong = f"missing is {shown(str(reason))}"
-                raise InputError(self.said.place, wrong, f"give one of {', '.join(REASONS)}")
+                raise InputError(self.answer.place, wrong, f"give one of {', '.join(REASONS)}")
             yield replace(self.row, variable=name, missing=reason)
 
     def _spans(self) -> dict[str, list[SpanRow]]:
         found: dict[str, list[SpanRow]] = defaultdict(list)
-        for highlight in self.said.highlights:
+        for highlight in self.answer.highlights:
             found[self._meant(highlight)].append(highlight.span)
         return found
 

@@ -236,8 +236,8 @@ def current_exclusions(campaign: Campaign) -> Mapping[int, Exclusion]:
 def accounts(guests: bool = False) -> QuerySet[User]:
     """Return accounts by name, with their raters and the number of their campaign roles."""
     rows = User.objects.filter(is_guest=guests).select_related("rater")
-    there = Q(memberships__ended_at=None)
-    return rows.annotate(campaigns=Count("memberships", filter=there)).order_by("username")
+    current = Q(memberships__ended_at=None)
+    return rows.annotate(campaigns=Count("memberships", filter=current)).order_by("username")
 
 
 def invitations_of(user: User) -> QuerySet[Invitation]:

@@ -130,10 +130,10 @@ def _use_up(invitation: Invitation, user: User) -> None:
     """Mark the invitation as used. One update decides, so that it cannot be used twice."""
     _check_inviter_access(invitation)
     now = timezone.now()
-    there = Invitation.objects.filter(
+    usable = Invitation.objects.filter(
         pk=invitation.pk, used_at=None, revoked_at=None, expires_at__gt=now
     )
-    if not there.update(used_at=now, used_by=user):
+    if not usable.update(used_at=now, used_by=user):
         raise PeopleError("this link was used or revoked just now; ask for a new one")
 
 
@@ -166,9 +166,9 @@ def _check_account(user: User, password: str) -> None:
 
 def revoke(invitation: Invitation) -> bool:
     """Revoke an invitation. Returns False if it is used or revoked already."""
-    there = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
+    usable = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
     with transaction.atomic():
-        revoked = bool(there.update(revoked_at=timezone.now()))
+        revoked = bool(usable.update(revoked_at=timezone.now()))
         if revoked:
             record("invitation.revoked", invitation.campaign_id, invitation)
     return revoked

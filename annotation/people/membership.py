@@ -64,11 +64,11 @@ def readable(user: User) -> QuerySet[Campaign]:
 
 
 def _campaigns_as(user: User, roles: tuple[Role, ...]) -> QuerySet[Campaign]:
-    there = Membership.objects.filter(campaign=OuterRef("pk"), user=user)
-    named = Q(Exists(there.filter(ended_at=None, role__in=roles)))
+    memberships = Membership.objects.filter(campaign=OuterRef("pk"), user=user)
+    named = Q(Exists(memberships.filter(ended_at=None, role__in=roles)))
     if user.is_guest:
         return Campaign.objects.filter(named)
-    return Campaign.objects.filter(named | (Q(pool=Campaign.Pool.OPEN) & ~Q(Exists(there))))
+    return Campaign.objects.filter(named | (Q(pool=Campaign.Pool.OPEN) & ~Q(Exists(memberships))))
 
 
 def may_take(campaign: Any, rater: Any) -> Q:
@@ -78,10 +78,10 @@ def may_take(campaign: Any, rater: Any) -> Q:
     access. A rater who decided on the labels of others may not label.
     """
     decided = Decision.objects.filter(by=rater, unit__item__campaign=campaign)
-    there = Membership.objects.filter(campaign=campaign, user__rater=rater)
+    memberships = Membership.objects.filter(campaign=campaign, user__rater=rater)
     is_open = Campaign.objects.filter(pk=campaign, pool=Campaign.Pool.OPEN)
-    named = Q(Exists(there.filter(ended_at=None, role__in=WORKING)))
-    return (named | (Q(Exists(is_open)) & ~Q(Exists(there)))) & ~Q(Exists(decided))
+    named = Q(Exists(memberships.filter(ended_at=None, role__in=WORKING)))
+    return (named | (Q(Exists(is_open)) & ~Q(Exists(memberships)))) & ~Q(Exists(decided))
 
 
 def add_member(campaign: Campaign, user: User, role: str, by: User | None = None) -> Membership:
@@ -112,8 +112,8 @@ def has_decided(user: User, campaign: Campaign) -> bool:
 
 
 def _role_in(campaign: Campaign, user: User) -> str | None:
-    there = Membership.objects.filter(campaign=campaign, user=user, ended_at=None)
-    return there.values_list("role", flat=True).first()
+    memberships = Membership.objects.filter(campaign=campaign, user=user, ended_at=None)
+    return memberships.values_list("role", flat=True).first()
 
 
 def _describe_role_limit(user: User, role: str) -> str:

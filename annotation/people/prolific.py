@@ -44,9 +44,9 @@ class Arrival:
     session_id: str
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> Arrival:
+    def read(cls, parameters: Mapping[str, str]) -> Arrival:
         """Read the parameters. Raises PeopleError if one is missing or malformed."""
-        values = [given.get(n, "") for n in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")]
+        values = [parameters.get(n, "") for n in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")]
         if not all(ID.fullmatch(value) for value in values):
             raise PeopleError("this link lacks what Prolific adds to it; open the study there")
         return cls(*values)
@@ -77,10 +77,16 @@ def enter(study: ProlificStudy, arrival: Arrival) -> User:
     with transaction.atomic():
         # Concurrent arrivals wait here, so that no more are admitted than the study takes.
         ProlificStudy.objects.select_for_update().get(pk=study.pk)
-        there = study.participants.select_related("user").filter(pid=arrival.pid).first()
+        participant = study.participants.select_related("user").filter(pid=arrival.pid).first()
         with folded():
-            user = _readmit(study, there, arrival) if there else _create_guest(study, arrival)
-        record("prolific.arrived", study.campaign_id, study, by=user.pk, again=there is not None)
+            user = (
+                _readmit(study, participant, arrival)
+                if participant
+                else _create_guest(study, arrival)
+            )
+        record(
+            "prolific.arrived", study.campaign_id, study, by=user.pk, again=participant is not None
+        )
     return user
 
 
@@ -98,20 +104,20 @@ def _create_guest(study: ProlificStudy, arrival: Arrival) -> User:
     return user
 
 
-def _readmit(study: ProlificStudy, there: Participant, arrival: Arrival) -> User:
-    same = there.session_id == arrival.session_id
-    if there.status != Status.ACTIVE:
+def _readmit(study: ProlificStudy, participant: Participant, arrival: Arrival) -> User:
+    same = participant.session_id == arrival.session_id
+    if participant.status != Status.ACTIVE:
         if same:
             raise PeopleError("this submission has ended; reserve a new place on Prolific")
         _check_room(study)
-        switch_on(there.user)
-        there.status = Status.ACTIVE
+        switch_on(participant.user)
+        participant.status = Status.ACTIVE
     if not same:
-        there.session_id = arrival.session_id
-    there.save(update_fields=["status", "session_id"])
-    if not there.user.is_active:
+        participant.session_id = arrival.session_id
+    participant.save(update_fields=["status", "session_id"])
+    if not participant.user.is_active:
         raise PeopleError("this submission has ended; write to the researcher on Prolific")
-    return there.user
+    return participant.user
 
 
 def _check_room(study: ProlificStudy) -> None:
@@ -140,10 +146,10 @@ def completion(user: User, campaign: Campaign) -> dict[str, str] | None:
 
     Returns None for a guest whose part a researcher has ended.
     """
-    there = Participant.objects.filter(user=user, study__campaign=campaign, status=Status.ACTIVE)
+    rows = Participant.objects.filter(user=user, study__campaign=campaign, status=Status.ACTIVE)
     here = Membership.objects.filter(campaign=campaign, user=user, ended_at=None)
-    there = there.filter(Exists(here))
-    code = there.values_list("study__completion_code", flat=True).first()
+    rows = rows.filter(Exists(here))
+    code = rows.values_list("study__completion_code", flat=True).first()
     return {"code": code, "address": COMPLETE.format(code=code)} if code else None
 
 

@@ -68,7 +68,7 @@ def is_text(value: object) -> bool:
 
 
 def read_quote(
-    given: object, variable: str, field_asked: str, lenient: bool, with_field: bool = False
+    quote: object, variable: str, field_asked: str, lenient: bool, with_field: bool = False
 ) -> Quote | None:
     """Return the quote in `{quote, start}`, or None if it is malformed.
 
@@ -76,10 +76,10 @@ def read_quote(
     """
     allowed = {"quote", "start"} | ({"field"} if with_field else set())
     allowed |= {"field", "variable"} if lenient else set()
-    if not isinstance(given, Mapping) or given.keys() - allowed:
+    if not isinstance(quote, Mapping) or quote.keys() - allowed:
         return None
-    words, start, field = given.get("quote"), given.get("start"), given.get("field", field_asked)
-    names = given.get("variable", variable), field_asked if with_field and field is None else field
+    words, start, field = quote.get("quote"), quote.get("start"), quote.get("field", field_asked)
+    names = quote.get("variable", variable), field_asked if with_field and field is None else field
     if not is_text(words) or not all(isinstance(name, str) for name in names):
         return None
     if start is not None and (isinstance(start, bool) or not isinstance(start, int) or start < 0):
@@ -98,15 +98,15 @@ class Point:
 def read_unit_points(
     schema: Schema,
     kind: str,
-    given: Mapping[str, Any],
+    answer: Mapping[str, Any],
     values: Mapping[str, str],
     lenient: bool,
 ) -> tuple[tuple[Point, ...], list[KeyProblem]]:
     """Return the points in a unit's answer, if its kind has a list, and the problems with them."""
     rule = schema.listed(kind)
-    if rule is None or rule.name not in given:
+    if rule is None or rule.name not in answer:
         return (), []
-    value, asked = given[rule.name], schema.holds(rule.asked_if, values)
+    value, asked = answer[rule.name], schema.holds(rule.asked_if, values)
     if value is None:
         missing = asked and not lenient
         return (), [(rule.name, NO_POINT)] if missing else []
@@ -117,13 +117,13 @@ def read_unit_points(
 
 
 def read_unit_matches(
-    schema: Schema, kind: str, given: Mapping[str, Any]
+    schema: Schema, kind: str, answer: Mapping[str, Any]
 ) -> tuple[tuple[int, ...], list[KeyProblem]]:
     """Return the matches in a unit's answer, if its kind has any, and the problems with them."""
     rule = schema.matching(kind)
-    if rule is None or rule.matches not in given:
+    if rule is None or rule.matches not in answer:
         return (), []
-    found = read_matches(given[rule.matches])
+    found = read_matches(answer[rule.matches])
     return found or (), [(rule.matches, NO_NUMBERS)] if found is None else []
 
 
@@ -137,7 +137,7 @@ def read_points(
         return (), [NO_POINT]
     if len(value) > MAX_POINTS and not lenient:
         return (), [describe_too_many(MAX_POINTS, "points")]
-    points = [_point(rule, given) for given in value]
+    points = [_point(rule, each) for each in value]
     wrong = [
         f"point {number} {problem}"
         for number, point in enumerate(points, start=1)
@@ -210,21 +210,21 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_OFFSET
 
 
-def _point(rule: PointList, given: Mapping[str, Any]) -> Point:
-    quotes = [read_quote(each, rule.name, rule.field, lenient=False) for each in given["evidence"]]
-    return Point(given["text"], tuple(quote for quote in quotes if quote is not None))
+def _point(rule: PointList, point: Mapping[str, Any]) -> Point:
+    quotes = [read_quote(each, rule.name, rule.field, lenient=False) for each in point["evidence"]]
+    return Point(point["text"], tuple(quote for quote in quotes if quote is not None))
 
 
 def _point_problems(
-    rule: PointList, point: Point, given: Mapping[str, Any], lenient: bool
+    rule: PointList, point: Point, sent: Mapping[str, Any], lenient: bool
 ) -> Iterator[str]:
     if not is_text(point.text):
         yield "has no words; write them, or remove the point"
-    if len(point.evidence) < len(given["evidence"]):
+    if len(point.evidence) < len(sent["evidence"]):
         yield "contains something that is not {quote, start}"
     if lenient:
         return
-    if rule.quoted and not given["evidence"]:
+    if rule.quoted and not sent["evidence"]:
         yield f"has no quote of the {rule.field}; give one"
     if len(point.text) > MAX_POINT:
         yield describe_too_long(MAX_POINT)
@@ -319,37 +319,37 @@ class _UnitCheck:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
-    def entry(self, given: object) -> Entry:
-        if not isinstance(given, Mapping):
+    def entry(self, answer: object) -> Entry:
+        if not isinstance(answer, Mapping):
             self.wrong("", "its answer is not an object")
             return Entry(self.name, self.unit, {})
-        self.check_keys(given)
-        values = self.values(given)
-        quotes = self.quotes(given[EVIDENCE_KEY]) if EVIDENCE_KEY in given else ()
+        self.check_keys(answer)
+        values = self.values(answer)
+        quotes = self.quotes(answer[EVIDENCE_KEY]) if EVIDENCE_KEY in answer else ()
         self.check_owed(values, quotes)
-        prose = self.prose(given, values)
-        points, wrong = read_unit_points(self.schema, self.unit.kind, given, values, self.lenient)
-        matches, odd = read_unit_matches(self.schema, self.unit.kind, given)
+        prose = self.prose(answer, values)
+        points, wrong = read_unit_points(self.schema, self.unit.kind, answer, values, self.lenient)
+        matches, odd = read_unit_matches(self.schema, self.unit.kind, answer)
         self.problems += [Problem(self.name, *each) for each in (*wrong, *odd)]
         return Entry(self.name, self.unit, values, quotes, prose, points, matches)
 
     def wrong(self, key: str, message: str) -> None:
         self.problems.append(Problem(self.name, key, message))
 
-    def check_keys(self, given: Mapping[str, Any]) -> None:
+    def check_keys(self, answer: Mapping[str, Any]) -> None:
         keys = self.schema.keys(self.unit.kind)
-        for key in given:
+        for key in answer:
             if key not in keys and not (self.lenient and key == EVIDENCE_KEY):
                 self.wrong(_safe_name(key), "is not a key of this unit")
         for key in keys:
-            if key not in given and not self.lenient:
+            if key not in answer and not self.lenient:
                 self.wrong(key, "is missing; give null where nothing is asked")
 
-    def values(self, given: Mapping[str, Any]) -> dict[str, str]:
+    def values(self, answer: Mapping[str, Any]) -> dict[str, str]:
         values: dict[str, str] = {}
         for variable in self.schema.variables_of(self.unit.kind):
-            if variable.name in given:
-                code = self.value(variable, given[variable.name], values)
+            if variable.name in answer:
+                code = self.value(variable, answer[variable.name], values)
                 values |= {variable.name: code} if code is not None else {}
         return values
 
@@ -378,21 +378,21 @@ class _UnitCheck:
             conditions = {n: codes for n, codes in conditions.items() if n in so_far}
         return self.schema.holds(conditions, so_far)
 
-    def quotes(self, given: object) -> tuple[Quote, ...]:
-        if given is None and self.lenient:
+    def quotes(self, evidence: object) -> tuple[Quote, ...]:
+        if evidence is None and self.lenient:
             return ()
         rule = self.schema.evidence(self.unit.kind)
         if rule is None and not self.lenient:
             return ()
-        if not isinstance(given, list):
+        if not isinstance(evidence, list):
             self.wrong(EVIDENCE_KEY, "is not a list of quotes")
             return ()
-        if len(given) > MAX_QUOTES and not self.lenient:
+        if len(evidence) > MAX_QUOTES and not self.lenient:
             self.wrong(EVIDENCE_KEY, describe_too_many(MAX_QUOTES, "quotes"))
             return ()
         variable, field = (rule.variable, rule.field) if rule else ("", "")
         with_field = rule is not None and rule.several
-        quotes = [read_quote(one, variable, field, self.lenient, with_field) for one in given]
+        quotes = [read_quote(one, variable, field, self.lenient, with_field) for one in evidence]
         if None in quotes:
             form = "{quote, start, field}" if with_field else "{quote, start}"
             self.wrong(EVIDENCE_KEY, f"contains something that is not {form}")
@@ -411,11 +411,11 @@ class _UnitCheck:
             message = f"{rule.variable} is {rule.owed_if}: quote the {rule.field} for it"
             self.wrong(EVIDENCE_KEY, message)
 
-    def prose(self, given: Mapping[str, Any], values: Mapping[str, str]) -> Prose | None:
+    def prose(self, answer: Mapping[str, Any], values: Mapping[str, str]) -> Prose | None:
         rule = self.schema.written(self.unit.kind)
-        if rule is None or rule.name not in given:
+        if rule is None or rule.name not in answer:
             return None
-        value, asked = given[rule.name], self.schema.holds(rule.asked_if, values)
+        value, asked = answer[rule.name], self.schema.holds(rule.asked_if, values)
         if value is None:
             if asked and not self.lenient:
                 self.wrong(rule.name, "has no text; write one")

@@ -21,7 +21,7 @@ from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
 from annotation.campaigns.design import Design, DesignError, read_pairs
 from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, read_deadline
 from annotation.gold.scoring import MAX_ADMISSION_REASON
-from annotation.imports.gold import Known, set_known
+from annotation.imports.gold import GoldCounts, set_known
 from annotation.models import Campaign, Rater, User
 from annotation.people.membership import readable
 from annotation.prerequisites import RULES
@@ -177,7 +177,7 @@ class AdmitForm(forms.Form):
     reason = forms.CharField(max_length=MAX_ADMISSION_REASON)
 
 
-def store_gold_file(campaign: Campaign, file: UploadedFile[Any], use: str) -> Known:
+def store_gold_file(campaign: Campaign, file: UploadedFile[Any], use: str) -> GoldCounts:
     """Store the gold answers of an uploaded file. Raises InputError if a line is wrong.
 
     The file is read from a temporary path, since an uploaded name is not trusted as a path.

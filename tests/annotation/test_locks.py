@@ -16,7 +16,7 @@ from annotation.answers.drafts import save_draft
 from annotation.answers.submission import fail, submit
 from annotation.assignments.queue import reclaim
 from annotation.campaigns.settings import CampaignSettings, change
-from annotation.imports.gold import keep_known
+from annotation.imports.gold import store_gold_answers
 from annotation.label_rows import LabelRow
 from annotation.models import Assignment, Campaign, Item, ProlificStudy, Rater, User
 from annotation.people.accounts import change_role, switch_off
@@ -89,7 +89,7 @@ def promoted(study: Study) -> Callable[[], object]:
 def known(study: Study) -> Callable[[], object]:
     item = study.campaign.items.all()[0]
     row = LabelRow(item.key, "q:0", "answerable", "a", value="no")
-    return lambda: keep_known([row], study.campaign, Item.Use.GOLD)
+    return lambda: store_gold_answers([row], study.campaign, Item.Use.GOLD)
 
 
 def arrived(study: Study) -> Callable[[], object]:

@@ -485,7 +485,7 @@ class TestRefusals:
                 "rater": "a"}  # fmt: skip
         path = write_lines(folder / "none.jsonl", [line])
         assert "a gold answer needs a value" in self.said(path)
-        with pytest.raises(CommandError, match="no label by 'b' is there"):
+        with pytest.raises(CommandError, match="there is no label by 'b'"):
             run("set_known", path, "--campaign", "c", "--use", "gold", "--rater", "b")
 
     def test_how_often_gold_comes_is_kept_where_it_was_chosen(self, folder: Path) -> None:

@@ -48,7 +48,7 @@ from annotation.gold.scoring import (
     waiting_for_practice,
 )
 from annotation.imports import gold as loading
-from annotation.imports.gold import Known, keep_known
+from annotation.imports.gold import GoldCounts, store_gold_answers
 from annotation.imports.index import KnownItems
 from annotation.imports.responses import ResponseRow
 from annotation.label_rows import LabelRow
@@ -227,8 +227,8 @@ class TestScores:
         other = campaign_of("report-coverage", name="d")
         ann, bo, cy = rater("ann"), rater("bo"), rater("cy")
         for place in (campaign, other):
-            keep_known([row(), row(unit="q1:b", value="yes")], place, "gold")
-            keep_known([row("r2", "q2:a"), row("r4", "q4:a")], place, "practice")
+            store_gold_answers([row(), row(unit="q1:b", value="yes")], place, "gold")
+            store_gold_answers([row("r2", "q2:a"), row("r4", "q4:a")], place, "practice")
         answer(had(campaign, "r1", ann))
         answer(had(campaign, "r2", ann), "invalid")
         answer(had(campaign, "r1", bo), "yes")
@@ -254,7 +254,7 @@ class TestScores:
 
     def test_what_is_right_is_told_unit_by_unit_in_their_order(self, campaign: Campaign) -> None:
         rows = [row(unit="q1:b", meta={"reason": "So."}), row(unit="q1:a", value="yes")]
-        keep_known(rows, campaign, "practice")
+        store_gold_answers(rows, campaign, "practice")
         held = had(campaign, "r1", rater("ann"))
         first = GoldComparison("q1:a", "answerable", None, "yes", "")
         assert list(compare_with_gold(held)) == [
@@ -272,7 +272,7 @@ class TestScores:
         assert is_ready(campaign, ann)
         assert practice_score(campaign, ann) is None
         assert not waits.exists()
-        keep_known([row()], campaign, "practice")
+        store_gold_answers([row()], campaign, "practice")
         assert not is_ready(campaign, ann)
         waits = campaign.items.filter(waiting_for_practice(campaign, ann))
         assert set(waits.values_list("use", flat=True)) == {"study"}
@@ -322,12 +322,12 @@ class TestAdmitting:
 class TestSetting:
     def test_what_stands_is_told_and_a_change_of_any_part_is_kept(self, campaign: Campaign) -> None:
         rows = [row(), row(unit="q1:b"), row("r2", "q2:a")]
-        assert keep_known(rows, campaign, "gold") == Known(3, 2)
-        assert keep_known(rows, campaign, "gold") == Known(3, 2, unchanged=True)
-        assert keep_known(rows, campaign, "practice") == Known(3, 2)
+        assert store_gold_answers(rows, campaign, "gold") == GoldCounts(3, 2)
+        assert store_gold_answers(rows, campaign, "gold") == GoldCounts(3, 2, unchanged=True)
+        assert store_gold_answers(rows, campaign, "practice") == GoldCounts(3, 2)
         rows[0] = row(meta={"reason": "Said."})
-        assert keep_known(rows, campaign, "practice") == Known(3, 2)
-        assert keep_known(rows[:1], campaign, "practice") == Known(1, 1)
+        assert store_gold_answers(rows, campaign, "practice") == GoldCounts(3, 2)
+        assert store_gold_answers(rows[:1], campaign, "practice") == GoldCounts(1, 1)
         told = GoldAnswer.objects.values_list("unit__name", "variable", "value", "reason")
         assert set(told) == {
             ("q1:a", "answerable", "no", "Said."),
@@ -337,27 +337,27 @@ class TestSetting:
         assert (campaign.gold_every, campaign.practice_of) == (loading.EVERY, campaign)
 
     def test_the_same_value_twice_is_one_known_answer(self, campaign: Campaign) -> None:
-        assert keep_known([row(), row(rater="bo")], campaign, "gold") == Known(1, 1)
+        assert store_gold_answers([row(), row(rater="bo")], campaign, "gold") == GoldCounts(1, 1)
         with pytest.raises(InputError, match='"answerable" of unit "q1:a" is known in two ways'):
-            keep_known([row(), row(value="yes")], campaign, "gold")
+            store_gold_answers([row(), row(value="yes")], campaign, "gold")
 
     def test_the_first_item_that_a_person_was_given_is_named_with_its_line(
         self, campaign: Campaign
     ) -> None:
         machine = Rater.objects.create(name="machine", kind="judge")
         had(campaign, "r1", machine)
-        assert keep_known([row()], campaign, "gold") == Known(1, 1)
+        assert store_gold_answers([row()], campaign, "gold") == GoldCounts(1, 1)
         for item in ("r5", "r3"):
             had(campaign, item, rater("ann"))
         rows = [row("r5", "q5:a"), row("r3", "q3:a", place=replace(AT, line=8))]
         with pytest.raises(InputError, match='item "r3" was given to people') as told:
-            keep_known(rows, campaign, "gold")
+            store_gold_answers(rows, campaign, "gold")
         assert told.value.place.line == 8
         assert GoldAnswer.objects.count() == 1
 
     def test_only_the_items_named_are_held_meanwhile(self, campaign: Campaign) -> None:
         with CaptureQueriesContext(connection) as asked:
-            keep_known([row()], campaign, "gold")
+            store_gold_answers([row()], campaign, "gold")
         held = [each["sql"] for each in asked.captured_queries
                 if each["sql"].startswith('SELECT "annotation_item"."id"')
                 and each["sql"].split("FROM")[0].count('"annotation_item"."') == 1]  # fmt: skip
@@ -518,7 +518,7 @@ class TestSending:
         self, campaign: Campaign, name: str, text: bytes
     ) -> None:
         found = sending.store_gold_file(campaign, SimpleUploadedFile(name, text), "practice")
-        assert found == Known(1, 1)
+        assert found == GoldCounts(1, 1)
         assert campaign.items.get(use="practice").key == "r1"
 
     def test_an_error_names_its_line_where_there_is_one(self) -> None:

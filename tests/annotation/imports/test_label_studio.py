@@ -9,7 +9,7 @@ import pytest
 
 from annotation.answers.submission import REASONS
 from annotation.imports.index import KnownItems
-from annotation.imports.label_studio import Choice, Highlight, Said, rows_said
+from annotation.imports.label_studio import Choice, Highlight, StudioAnswer, rows_of_answers
 from annotation.label_rows import LabelRow, SpanRow
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
@@ -34,19 +34,21 @@ def known(protocol: str, **items: tuple[str, list[tuple[str, str]]]) -> KnownIte
     return checked
 
 
-def said(*choices: Choice, task: str = "7", **more: Any) -> Said:
+def said(*choices: Choice, task: str = "7", **more: Any) -> StudioAnswer:
     given: dict[str, Any] = {
         **dict.fromkeys(("item", "unit", "kind")), "rater": "ada", "rater_kind": "human",
         "replicate": 0, "place": PLACE, "choices": choices,
     }  # fmt: skip
-    return Said(task, **(given | more))
+    return StudioAnswer(task, **(given | more))
 
 
-def rows(campaign: KnownItems, *answers: Said, notes: ReadNotes | None = None) -> list[LabelRow]:
-    return list(rows_said(answers, campaign, notes or ReadNotes()))
+def rows(
+    campaign: KnownItems, *answers: StudioAnswer, notes: ReadNotes | None = None
+) -> list[LabelRow]:
+    return list(rows_of_answers(answers, campaign, notes or ReadNotes()))
 
 
-def refused(campaign: KnownItems, answer: Said) -> str:
+def refused(campaign: KnownItems, answer: StudioAnswer) -> str:
     with pytest.raises(InputError) as caught:
         rows(campaign, answer)
     assert caught.value.place == PLACE
@@ -90,7 +92,7 @@ def test_a_row_has_all_that_the_answer_says() -> None:
     ],
 )  # fmt: skip
 def test_a_task_is_the_unit_that_it_names_or_the_one_that_is_asked_its_controls(
-    answer: Said, unit: tuple[str, str, str | None]
+    answer: StudioAnswer, unit: tuple[str, str, str | None]
 ) -> None:
     row = rows(WRITING, answer)[0]
     assert (row.item, row.unit, row.kind) == unit
@@ -125,7 +127,7 @@ def test_units_of_one_key_and_two_kinds_have_no_kind() -> None:
          'task "7" may be each of 2 units of campaign \'c\''),
     ],
 )  # fmt: skip
-def test_a_task_that_is_none_or_several_is_refused(answer: Said, wrong: str) -> None:
+def test_a_task_that_is_none_or_several_is_refused(answer: StudioAnswer, wrong: str) -> None:
     assert refused(WRITING, answer) == wrong
 
 
@@ -211,7 +213,7 @@ def test_a_missing_label_has_the_reason_that_the_file_names(reason: str) -> None
     ],
 )
 def test_a_skipped_task_declined_all_that_is_asked_in_any_case(
-    answer: Said, missing: set[str]
+    answer: StudioAnswer, missing: set[str]
 ) -> None:
     found = [row for row in rows(TYPING, answer) if row.missing]
     assert {row.variable for row in found} == missing

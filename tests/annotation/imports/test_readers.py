@@ -12,7 +12,7 @@ import pytest
 from annotation.answers.submission import REASONS
 from annotation.imports.clapnq import Released, read_clapnq
 from annotation.imports.crux import looks_like_crux, rater_of, read_crux
-from annotation.imports.label_studio import Choice, Highlight, Said, read_label_studio
+from annotation.imports.label_studio import Choice, Highlight, StudioAnswer, read_label_studio
 from annotation.imports.labels import StandIn, read_labels, strict_json
 from annotation.imports.responses import looks_like_responses, quote_rows, read_responses
 from annotation.label_rows import LabelRow, SpanRow, as_line
@@ -493,12 +493,12 @@ def result(kind: str, control: str = "c", to: str = "t", **value: Any) -> dict[s
 class TestLabelStudio:
     def said(
         self, file: File, task: Line, rater: str | None = "zoe"
-    ) -> tuple[list[Said], ReadNotes]:
+    ) -> tuple[list[StudioAnswer], ReadNotes]:
         notes = ReadNotes()
         path = file(json.dumps([task]).encode(), "tasks.json")
         return list(read_label_studio(path, StandIn(rater), notes)), notes
 
-    def one(self, file: File, annotation: Line, **task: Any) -> Said:
+    def one(self, file: File, annotation: Line, **task: Any) -> StudioAnswer:
         ((said),), _ = self.said(file, {"id": 5, "annotations": [annotation], **task})
         return said
 
