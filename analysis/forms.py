@@ -95,7 +95,7 @@ class ReportForm(OptionsForm):
         return kinds.count("human") > CROWD
 
     def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:
-        """The boxes of strata, by stratum."""
+        """Return the boxes of strata, by stratum."""
         found: dict[str, list[forms.boundfield.BoundWidget]] = {}
         for box in self["stratum"]:
             found.setdefault(read_stratum(str(box.data["value"]))[0], []).append(box)

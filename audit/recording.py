@@ -235,7 +235,7 @@ def record_export(
 
 
 def was_exported(request: HttpRequest, campaign: int, what: str, form: str) -> bool:
-    """Whether this account has started this export within the last day."""
+    """Return whether this account has started this export within the last day."""
     since = timezone.now() - timedelta(days=1)
     rows = Event.objects.filter(event="export", campaign=campaign, who=request.user.pk)
     return rows.filter(at__gte=since, facts__what=what, facts__form=form).exists()

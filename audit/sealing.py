@@ -1,10 +1,4 @@
-"""Sealing the newest events under a digest of all earlier ones, and verifying the chains.
-
-PostgreSQL assigns ids before their rows are visible, so a lower id may appear after a higher one.
-Every transaction that records an event therefore holds a shared lock until it ends, and the sealer
-reads the highest id at a moment when no transaction holds the lock. The sealer tries and never
-waits, so that no writer waits for it. SQLite has one writer at a time and assigns ids in order.
-"""
+"""Seal the newest events under a digest of all earlier ones, and verify the chains."""
 
 from __future__ import annotations
 
@@ -141,7 +135,7 @@ def broken() -> Iterator[str]:
 
 
 def is_seal(digest: str) -> bool:
-    """Whether a digest, such as one stored elsewhere, is that of a seal."""
+    """Return whether a digest, such as one stored elsewhere, is that of a seal."""
     return Seal.objects.filter(digest=digest).exists()
 
 

@@ -1,4 +1,4 @@
-"""Check and Violation: a rule that stored data must follow, and a place that breaks it."""
+"""Check and Violation: a rule that stored data must follow, and a case that breaks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and checking environment variables, with errors that say what to set."""
+"""Read and check environment variables, with errors that say what to set."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _check_strength(key: str) -> str:
 
 
 def _repeats(key: str) -> bool:
-    """Whether the key is a repetition of a shorter text."""
+    """Return whether the key is a repetition of a shorter text."""
     return any(key[period:] == key[:-period] for period in range(1, len(key) // 2 + 1))
 
 
@@ -174,13 +174,7 @@ def _stored_key(path: Path) -> str:
 
 
 def database(folder: Path) -> dict[str, object]:
-    """DATABASE_URL, by default a SQLite file with WAL and immediate transactions.
-
-    PostgreSQL gets a pool in each process, which looks whether a connection still lives before it
-    lends it: after a restart of the server the next request finds a new one. It has one for each
-    thread. Left to itself it would wait ever longer between its tries to connect, minutes in the
-    end; so it gives up soon, and the next request makes it try at once.
-    """
+    """Return DATABASE_URL's database; by default SQLite with WAL and immediate transactions."""
     read("DATABASE_URL")
     # The error below is clearer than the warning of environ about an unknown engine.
     warnings.filterwarnings("ignore", message="Engine not recognized", module="environ")
@@ -212,7 +206,7 @@ def database(folder: Path) -> dict[str, object]:
 
 
 def broker(folder: Path) -> dict[str, object]:
-    """CELERY_BROKER_URL and its options, by default the file system broker under the data folder.
+    """Return CELERY_BROKER_URL and its options; by default the file system in the data folder.
 
     The broker only wakes workers; the database says which work there is.
     """

@@ -31,7 +31,7 @@ class Health:
         return self.handle(request)
 
     def _ready(self) -> bool:
-        """Whether the database answers and has every table that this version needs."""
+        """Return whether the database answers and has every table that this version needs."""
         try:
             # Looking for migrations costs a few queries, so a positive result is remembered.
             self.migrated = self.migrated or _migrated()

@@ -221,7 +221,7 @@ def _settled(value: Any) -> Any:
 
 
 def _is_vague(query: rows.Query) -> bool:
-    """Whether the batch's own digest may differ only in the form of a number."""
+    """Return whether the batch's own digest may differ only in the form of a number."""
     if connection.vendor != "postgresql":
         return False
     metas = [query.meta, *(r.meta for r in query.references)]

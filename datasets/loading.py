@@ -1,4 +1,4 @@
-"""Loading a batch into the database, all or nothing, with a report of what was skipped."""
+"""Load a batch into the database, all or nothing, and report what was skipped."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Writer:
         self._bulk("rankings", stored)
 
     def _is_early(self, stored: Stored) -> bool:
-        """Whether a key point names a passage of a later line."""
+        """Return whether a key point names a passage of a later line."""
         early = any(point.passage not in self.passages for point in stored[1].key_points)
         if early:
             self.late.append(stored)

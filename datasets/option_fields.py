@@ -29,7 +29,7 @@ class Several(forms.MultipleChoiceField):
 
 
 def form_fields(options: Iterable[Option]) -> dict[str, forms.Field]:
-    """The fields of a page's form. None is required, since an address may leave everything out."""
+    """Return the fields of a page's form. None is required, since an address may omit them."""
     return {option.name: _form_field(option) for option in options if "page" in option.faces}
 
 
@@ -62,10 +62,7 @@ def _form_field(option: Option) -> forms.Field:
 
 
 def serializer_fields(options: Iterable[Option], has_defaults: bool = True) -> dict[str, Field]:
-    """The fields of a closed serializer, for the parameters of an address or for a body.
-
-    An option that is left out has its default, or is left out of the values if there are none.
-    """
+    """Return the fields of a strict serializer, for the parameters of an address or for a body."""
     return {
         option.name: _serializer_field(option, has_defaults)
         for option in options

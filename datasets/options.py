@@ -63,7 +63,7 @@ class Option:
 
 @cache
 def options_of(declaration: type) -> tuple[Option, ...]:
-    """The options that the fields of a dataclass declare, in their order."""
+    """Return the options that the fields of a dataclass declare, in their order."""
     hints = get_type_hints(declaration)
     return tuple(
         _option(each.name, hints[each.name], each.default, each.metadata)
@@ -130,10 +130,7 @@ def add_arguments(parser: ArgumentParser, options: Iterable[Option]) -> None:
 
 
 def values_of(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The dataclass's arguments by field, from values by option name. Lists become tuples.
-
-    An option that is not given, or is empty on a page, keeps its default.
-    """
+    """Return a dataclass's arguments from values by option name. Lists become tuples."""
     found: dict[str, Any] = {}
     for option in options:
         value = given.get(option.name)

@@ -1,4 +1,4 @@
-"""Finding a quote in a text although it was not copied exactly: folded, fuzzy, or in pieces.
+"""Find a quote in a text even if it was not copied exactly: folded, fuzzy, or in pieces.
 
 `datasets.text.find_quote` tries the exact words first. *Folding* removes the differences that
 copying causes, and keeps a map to the text's own offsets. *Fuzzy* finds the part of a text that a

@@ -1,4 +1,4 @@
-"""Searching for words in the texts of a batch: its queries, passages and reports.
+"""Search for words in the texts of a batch: its queries, passages and reports.
 
 Every word must occur in the same text, its title or its id, also within a word, so the search works
 in scripts without blanks. Case is ignored, and so is whether an accent is a separate character. The

@@ -93,7 +93,7 @@ def _ends(text: str) -> Iterator[int]:
 
 
 def _ends_line(text: str, after: int) -> bool:
-    """Whether a line break is more than the wrapping of a long line."""
+    """Return whether a line break is more than the wrapping of a long line."""
     following = text[after : after + _REACH]
     return not following[:1].islower() or _BULLET.match(following) is not None
 
@@ -112,7 +112,7 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _ends_word(text: str, low: int, at: int, following: str) -> bool:
-    """Whether the full stop at `at` ends a sentence and not only an abbreviation or initial."""
+    """Return whether the full stop at `at` ends a sentence, not only an abbreviation."""
     before = _WORD_BEFORE.search(text, low, at)
     if before is None:
         return True

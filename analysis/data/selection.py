@@ -36,7 +36,7 @@ class UnknownOptionError(ValueError):
 
 
 def about(help: str, **rest: Any) -> JSON:
-    """The metadata of a field, by which `datasets.options` reads it as a declared option."""
+    """Return a field's metadata, which declares an option for `datasets.options`."""
     return {"help": help, **rest}
 
 

@@ -62,7 +62,7 @@ def with_references(queries: Sequence[Query]) -> tuple[Pairs, Rows]:
 
 
 def _with_other_reports(queries: Sequence[Query], others: Collection[str]) -> tuple[Pairs, Rows]:
-    """Return the same, including the reports of other queries, by id."""
+    """Return the reports, and their rows, of queries with references or with one of these ids."""
     kept = [query for query in queries if query.references or query.id in others]
     pairs = [(query, report) for query in kept for report in query.reports]
     systems = tuple(system_of(report) for _, report in pairs)

@@ -78,7 +78,7 @@ class Rows:
 
     @cached_property
     def columns(self) -> Ints:
-        """The number of each row's system, (N,), in the order of `named`."""
+        """The number of each row's system, (N,), in the order of `system_names`."""
         place = {each: n for n, each in enumerate(self.system_names)}
         return np.array([place[each] for each in self.systems], dtype=np.int64)
 
@@ -157,8 +157,8 @@ def all_reports(queries: Sequence[Query]) -> tuple[list[Report], Rows]:
 class QuerySample:
     """The stored sample of queries. `chances` are the probabilities of evaluation queries, by id.
 
-    `sampled` are the sampled queries, and `unfinished` those of them that people have not answered
-    yet.
+    `sampled` are the queries that people are asked, and `unfinished` those that they have not yet
+    answered.
     """
 
     chances: Mapping[str, float] = field(default_factory=dict)

@@ -97,7 +97,7 @@ class MeasuresOptions:
             "for key-point-recall: the campaign of key-point-verification with points=answers over "
             "the same batch whose labels give KPP and KPF",
             label="Points of answers",
-            hint="The campaign in which they are compared with their context: for KPP and KPF.",
+            hint="The campaign that compares answers' points with their context, for KPP and KPF.",
             metavar="CAMPAIGN",
         ),
     )
@@ -501,7 +501,7 @@ class MeasuresForm(OptionsForm):
         return [self[name] for name in NAMES]
 
     def changed(self) -> bool:
-        """Whether an option differs from the preset."""
+        """Return whether an option differs from the preset."""
         return any(self.address.get(name) for name in NAMES)
 
 

@@ -374,7 +374,7 @@ def inputs_of(labels: Labels) -> Inputs:
 
 
 def _encoded(labels: Labels, name: str) -> tuple[Ints, pa.Array, Ints | Codes]:
-    """Return the rank of each different member, its JSON, and each label's member, (N,)."""
+    """Encode a field of the labels: each value's rank and JSON, and each label's value, (N,)."""
     codes: Ints | Codes
     if name == "replicate":
         numbers, codes = np.unique(labels.replicate, return_inverse=True)

@@ -169,7 +169,7 @@ def _control(pair: Pair, of: _Means) -> JSON:
     how = f"mean place on the scale, where {describe_top(variable)}"
     uncontrolled = variable.name in UNCONTROLLED
     why = (
-        "a text that is not there may rightly get any label here"
+        "any label may be right for a text that is missing"
         if uncontrolled
         else "no unit has a label on the scale"
     )

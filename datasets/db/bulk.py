@@ -1,4 +1,4 @@
-"""Writing many rows into a table at once: COPY on PostgreSQL, a prepared INSERT on SQLite.
+"""Write many rows into a table at once: by COPY on PostgreSQL, by a prepared INSERT on SQLite.
 
 Rows are tuples in the order of the named columns. They bypass `save`, signals and defaults. Types
 and constraints apply as usual, within the caller's transaction.

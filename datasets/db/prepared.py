@@ -206,7 +206,7 @@ class PreparedModels(Generic[ModelT]):
 
     @cached_property
     def _parts(self) -> list[tuple[str, type[models.Model], list[str]]]:
-        """Path, model and columns in the model's order, in which it takes its values."""
+        """Path, model, and columns in the order in which the model takes its values."""
         first, parts = self._make().model, []
         for path, wanted in self._columns.items():
             model = _led_to(first, path)

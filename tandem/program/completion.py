@@ -33,7 +33,7 @@ def complete() -> int:
 
 
 def tree(words: list[str]) -> ArgumentParser:
-    """Return the tree as a parser; the verb of these words has the options of its command."""
+    """Return the tree of verbs as a parser, with options only for the verb among `words`."""
     parser = ArgumentParser("tandem")
     nouns: Any = parser.add_subparsers()
     for first in first_words():
