@@ -1,4 +1,4 @@
-"""The HTTP API, from the schema that the site itself serves."""
+"""Reference page of the HTTP API, from the schema that the site serves."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ answered: as an OpenAPI schema at `/api/schema/`, and as a page to read and try 
 METHODS = ("get", "post", "put", "patch", "delete")
 WHERE = {"path": "in the address", "query": "after `?`", "header": "as a header"}
 NO_BOUND = 2**31 - 1
-"""The largest whole number of the database, which bounds what has no bound of its own."""
+"""The largest integer of the database: the limit of numbers without a limit of their own."""
 LONGEST = 40
-"""Lines of an example; a longer one is folded."""
+"""An example with more lines is folded."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One operation, with all the methods that do the same."""
+    """An operation, with all methods that do the same."""
 
     methods: tuple[str, ...]
     path: str
@@ -45,7 +45,7 @@ class Section:
 
 
 def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Method, path and description of every operation."""
+    """Yield method, path and description of every operation."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     for path, methods in schema.get("paths", {}).items():
         for method in METHODS:
@@ -94,8 +94,10 @@ def _parameter(told: dict[str, Any], path: str = "") -> tuple[str, ...]:
 
 
 def _meaning(told: dict[str, Any], path: str) -> str:
-    """Our own words, else the schema's; after a blank line stands a list of values, which the
-    kind says already. Raises UndocumentedError where there are neither."""
+    """Return our own description, or the schema's without its list of values.
+
+    Raises UndocumentedError if there is neither.
+    """
     lists = [part for part in path.split("/") if part][2:3]
     own = told["name"]
     try:
@@ -116,7 +118,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _answered(told: dict[str, Any]) -> Any:
-    """The example of what is answered where all goes well, if one is given."""
+    """Return the example of a successful answer, or None."""
     good = (held for status, held in told["responses"].items() if status.startswith("2"))
     return next((found for held in good if (found := _example(held)) is not None), None)
 

@@ -1,4 +1,4 @@
-"""The parts of `docs/architecture.md` that the code itself tells: the tree, and who imports whom.
+"""Write the parts of `docs/architecture.md` that follow from the code: the tree and the imports.
 
 `python -m docs._reference.architecture` writes them again between their markers. The page is kept
 whole in the repository, so that it can be read there too; a test compares it with the code.
@@ -30,13 +30,13 @@ _BLOCK = re.compile(r"(<!-- written: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def written(page: str) -> str:
-    """The page with its marked parts as the code is now."""
+    """Return the page with its marked parts generated from the present code."""
     parts = {"imports": imports, "tree": tree}
     return _BLOCK.sub(lambda found: f"{found[1]}\n{parts[found[2]]()}\n{found[3]}", page)
 
 
 def first_line(path: Path) -> str:
-    """The first line of a module's docstring; none for a module without one."""
+    """Return the first line of a module's docstring, or an empty text."""
     docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
     return docstring.partition("\n")[0]
 
@@ -47,7 +47,7 @@ def _settings() -> dict[str, Any]:
 
 
 def imports() -> str:
-    """The contracts of import-linter, in words."""
+    """Describe the contracts of import-linter."""
     return "\n".join(f"{line}\n" for each in _settings()["contracts"] for line in _contract(each))
 
 
@@ -65,7 +65,7 @@ def _contract(contract: dict[str, Any]) -> Iterator[str]:
 
 
 def tree() -> str:
-    """Every package and module with the first line about it, app by app."""
+    """List every package and module with its first line, app by app."""
     apps = reversed(_settings()["root_packages"])
     return "\n".join(f"### {app}\n\n{_app(ROOT / app)}" for app in apps)
 
@@ -76,7 +76,7 @@ def _app(folder: Path) -> str:
 
 
 def _lines(folder: Path, depth: int) -> Iterator[str]:
-    """Modules first, then packages, both by name."""
+    """Sort modules before packages, both by name."""
     indent = "    " * depth
     for path in sorted(folder.glob("*.py")):
         if path.stem not in WIRING and path.stem != "__init__" and (about := first_line(path)):

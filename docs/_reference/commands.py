@@ -1,4 +1,4 @@
-"""The commands, from their parsers."""
+"""Reference page of the commands, from their parsers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ are known, too.
 
 @cache
 def ours() -> dict[str, BaseCommand]:
-    """The commands of this repository's apps, by name."""
+    """Return the commands of this repository's apps, by name."""
     here = {a.name for a in apps.get_app_configs() if ROOT.joinpath(*a.name.split(".")).is_dir()}
     found = {name: app for name, app in sorted(get_commands().items()) if app in here}
     return {name: load_command_class(app, name) for name, app in found.items()}
@@ -63,7 +63,7 @@ def _djangos_own() -> frozenset[str]:
 
 
 def arguments(name: str, command: BaseCommand) -> list[Action]:
-    """A command's own arguments and options."""
+    """Return a command's own arguments and options."""
     actions = parser_of(name, command)._actions
     return [a for a in actions if a.dest not in _djangos_own() and a.help != SUPPRESS]
 
@@ -82,7 +82,7 @@ def _section(name: str, command: BaseCommand) -> str:
 
 
 def _pairs(name: str) -> Iterator[str]:
-    """What may stand before and after the sign in K=V."""
+    """Describe the possible K and V of K=V."""
     if name == "create_campaign":
         rows = [(code(option.name), option.help) for option in options_of(Design)]
         yield "Options, given as `--option K=V`:"

@@ -1,4 +1,4 @@
-"""A report over a few made labels, whose keys the formats page lists."""
+"""A report over a few invented labels, whose keys the formats page lists."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ QUERIES = 16
 
 @cache
 def report() -> dict[str, Any]:
-    """A report with every block: three people, a judge, one person who checks it, an adjudicator,
-    and strata."""
+    """Return a report with every section.
+
+    It has three people, a judge, a person who validates it, an adjudicator, and strata.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
@@ -38,7 +40,7 @@ def report() -> dict[str, Any]:
 
 
 def _add_crowd(made: dict[str, Any]) -> None:
-    """What stands in the place of pairs above 30 people, beside the pairs of three."""
+    """Add what replaces pairs above 30 people to the pairs of three."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "crowd.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _crowd()), "utf-8")
@@ -81,7 +83,7 @@ def _labels() -> Iterator[dict[str, Any]]:
 
 
 def _marked(turn: int) -> dict[str, Any]:
-    """Evidence for every other label; some of it stands nowhere."""
+    """Return evidence for every second label; some of it has no location."""
     quote = {"field": "report", "text": "words"}
     placed = {"start": turn % 5, "end": turn % 5 + 5} if turn % 10 else {}
     return {"spans": [quote | placed]} if turn % 2 == 0 else {}

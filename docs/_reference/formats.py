@@ -1,4 +1,4 @@
-"""The file formats: batches, labels, responses, exports and the report's JSON."""
+"""Reference page of the file formats: batches, labels, responses, exports, the report's JSON."""
 
 from __future__ import annotations
 
@@ -161,12 +161,12 @@ def _forms() -> str:
 
 
 def _about(form: Format) -> str:
-    """The first paragraph about the module that writes it."""
+    """Return the first paragraph of the docstring of the module that writes it."""
     return plain(getmodule(form.render).__doc__).partition("\n\n")[0]
 
 
 def keys_of(part: type) -> dict[str, Field[object]]:
-    """The keys of a row, without what the reader adds to it."""
+    """Return the keys of a row, without those that the reader adds."""
     return {field.name: field for field in fields(part) if field.name != "place"}
 
 
@@ -199,6 +199,6 @@ def _kind(kind: str) -> str:
 
 
 def _only_own(part: type) -> str:
-    """A docstring; one that dataclasses made up of the signature says nothing new."""
+    """Return a docstring, or nothing if it is the signature that dataclasses generate."""
     text = part.__doc__ or ""
     return "" if text.startswith(f"{part.__name__}(") else plain(text)

@@ -1,4 +1,4 @@
-"""What MkDocs calls: adds the reference pages to the site, and to its navigation."""
+"""MkDocs hook: adds the reference pages to the site and its navigation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ stands: its first page leads to all others.</p>
 
 
 def on_startup(*, command: str, dirty: bool) -> None:
-    """Lets warnings count. With --quiet, MkDocs drops them, and --strict would let all pass."""
+    """Count warnings with --quiet too: MkDocs drops them, so --strict would never fail."""
     logger = logging.getLogger("mkdocs")
     logger.setLevel(min(logger.level, logging.WARNING))
 
@@ -71,7 +71,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Keeps the two ends of an interval in a table on one line."""
+    """Keep the two ends of an interval in a table on one line."""
     return INTERVAL.sub(r'<span class="interval">\g<0></span>', html)
 
 

@@ -1,4 +1,4 @@
-"""The keys of the report of measures, whose words are written by path; a test holds them to it."""
+"""The keys of the measures' report with their meanings by path; a test compares both."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PLACES = {
     "reference_contexts.RATER.required": "MEASURE",
     "key_point_scores.raters": "RATER",
 }
-"""Objects whose keys are data, with the word that stands for any one of them."""
+"""Objects whose keys are data, with the word that replaces each key."""
 
 KEYS = (
     "campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples", "preset",
@@ -86,7 +86,7 @@ KEYS = (
     "key_point_scores.reliability[].units", "key_point_scores.reliability[].probability",
     "key_point_scores.reliability[].share", "key_point_scores.raters",
 )  # fmt: skip
-"""Every key. What stands below a slice, a pair or an estimate is told where it stands first."""
+"""Every key. Keys below a slice, a pair or an estimate are described at their first path."""
 SAME_AGAIN = {
     SLICE: "measures.MEASURE.systems",
     "measures.MEASURE.powered.JUDGE.pairs[]": "measures.MEASURE.settings.RATER[]",
@@ -95,9 +95,9 @@ SAME_AGAIN = {
     "sampled.RATER[]": "measures.MEASURE.evaluators[]",
     "key_point_scores.raters.RATER": "key_point_scores",
 }
-"""Paths below which stands what another path has shown."""
+"""Paths whose keys another path describes."""
 OF_CELLS = ("judged", "bounds")
-"""Of every estimate that hangs on ratings of passages; told on the leaderboard, where it stands."""
+"""Keys of every estimate that depends on ratings of passages; described at the system ranking."""
 
 
 def sections() -> Iterator[str]:
@@ -106,7 +106,7 @@ def sections() -> Iterator[str]:
 
 
 def keys_of(report: Mapping[str, Any]) -> set[str]:
-    """The paths of a report's keys, as `KEYS` has them: names of data by their words."""
+    """Return the paths of a report's keys in the form of `KEYS`."""
     return set(_walk(report, ""))
 
 

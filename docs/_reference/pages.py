@@ -1,4 +1,4 @@
-"""Every page that is written from the code, by its place in the site."""
+"""All generated pages, by their path in the site."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = "reference"
 
 
 def pages() -> dict[str, Callable[[], str]]:
-    """Path -> what writes it, in the order of the navigation."""
+    """Return the function that writes each page, in the order of the navigation."""
     found = {
         f"{FOLDER}/commands.md": commands.write,
         f"{FOLDER}/settings.md": settings.write,
@@ -28,14 +28,14 @@ def pages() -> dict[str, Callable[[], str]]:
 
 
 def write_changes() -> str:
-    """The changelog, with a first sentence that says whom it is for."""
+    """Return the changelog with a sentence that says whom it is for."""
     whom = "For everybody who upgrades: what each release changed."
     title, _, rest = (ROOT / "CHANGELOG.md").read_text("utf-8").partition("\n")
     return f"{title}\n\n{whom}\n{rest}"
 
 
 def navigation() -> list[dict[str, object]]:
-    """The reference part of the navigation; a page takes its title from its first heading."""
+    """Return the reference part of the navigation. A page's title is its first heading."""
     protocols_alone = [path for path in pages() if path.startswith(f"{FOLDER}/protocols/")]
     others = [path for path in pages() if path not in protocols_alone]
     listed: list[dict[str, object]] = [{_title(path): path} for path in others]

@@ -1,4 +1,4 @@
-"""The protocols, one page each, and a page that lists them."""
+"""Reference pages of the protocols, and a page that lists them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write(protocol: Protocol) -> str:
 
 
 def _reading(protocol: Protocol) -> Iterator[str]:
-    """What the option `points` makes of a protocol."""
+    """Describe how the option `points` changes a protocol."""
     yield f"## With `--option points={protocol.reading}`"
     yield f"{protocol.title}.\n\n{_facts(protocol)}"
     yield table(_HEAD, map(_row, protocol.variables))
@@ -123,7 +123,7 @@ def _module_docstring(protocol: Protocol) -> str:
 
 
 def _demoted(markdown: str) -> str:
-    """Its title left out, its other headings one level lower."""
+    """Return Markdown without its title, with other headings one level lower."""
     body = re.sub(r"\A# .*\n", "", markdown)
     return re.sub(r"^#", "##", body, flags=re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""The keys of the report, from a report that is made for the purpose."""
+"""The keys of the report, from the report of `docs._reference.example`."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ PLACES = {
     "unanchored": "RATER",
     "libraries": "LIBRARY",
 }
-"""Objects whose keys are data, with the word that stands for any one of them."""
+"""Objects whose keys are data, with the word that replaces each key."""
 OWN_KEYS = {"spearman", "humans"}
-"""A `correlation` or an entry of `estimate` that holds one of these has keys of its own."""
+"""A `correlation` or an entry of `estimate` with one of these has keys of its own."""
 SAME_AGAIN = "NAME"
-"""What lies below it, the page has shown before."""
+"""The page has already described the keys below these."""
 SECTIONS = (
     "variables.VARIABLE.agreement.",
     "variables.VARIABLE.judges.JUDGE.",
@@ -51,11 +51,11 @@ SECTIONS = (
     "inputs.",
     "",
 )
-"""Beginnings of paths, the longer ones first: each is a table of its own."""
+"""Beginnings of paths, longer ones first. Each has a table of its own."""
 
 
 def keys() -> dict[str, str]:
-    """Every key of the report by its path, with the kind of its value."""
+    """Return every key of the report by its path, with the kind of its value."""
     return dict(_walk(example.report(), ""))
 
 
@@ -98,7 +98,7 @@ def _walk_into(value: Mapping[str, Any], start: str) -> Iterator[tuple[str, str]
 
 
 def _one_for_all(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """The object itself, or one with all its entries' keys where its own keys are data."""
+    """Return the object, or one entry with the keys of all entries if its keys are data."""
     two = ".".join(path.split(".")[-2:])
     place = PLACES.get(two) or PLACES.get(_last(path))
     if place is None or not value or OWN_KEYS & set(value):
@@ -107,7 +107,7 @@ def _one_for_all(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def _together(one: Any, other: Any) -> Any:
-    """What either of two entries holds; of what both hold, the fuller one."""
+    """Merge two entries. If both have a key, the fuller value is kept."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         both = {key: _together(one[key], other[key]) for key in one if key in other}
         return {**other, **one, **both}

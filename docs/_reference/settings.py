@@ -1,4 +1,4 @@
-"""The settings: from the table in `config/env.py`, from compose.yaml and from the Makefile."""
+"""Reference page of the settings, from `config/env.py`, compose.yaml and the Makefile."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def write() -> str:
 
 
 def compose_variables() -> dict[str, str]:
-    """What compose.yaml reads besides the site's own settings, with its default in words."""
+    """Return the further settings of compose.yaml, with their defaults in words."""
     text = (ROOT / "compose.yaml").read_text("utf-8")
     found = {each["name"]: each for each in IN_COMPOSE.finditer(text)}
     own = {name: each for name, each in found.items() if name not in env.VARIABLES}
@@ -87,5 +87,5 @@ def _make() -> Iterator[tuple[str, str, str]]:
 
 
 def _default(default: str) -> str:
-    """A value as code; what says in words where the value comes from, as words."""
+    """Format a default: a value as code, a description as text."""
     return plain(default) if " " in default or default == "none" else code(default)

@@ -1,4 +1,4 @@
-"""The statistics, from their registry and docstrings."""
+"""Reference page of the statistics and measures, from their registries and docstrings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write() -> str:
 
 
 def _options() -> str:
-    """The choices that measures leave open, their defaults, and what each preset changes."""
+    """Describe the options of measures, their defaults, and what each preset changes."""
     plainly = Options()
     rows = [
         (code(each.name), _shown(getattr(plainly, each.name)), plain(each.metadata["reason"]))
@@ -77,7 +77,7 @@ def _words(value: object) -> str:
 
 
 def _measure(measure: Measure) -> str:
-    """A measure: its line, how it is computed, what may be chosen, where it comes from."""
+    """Describe a measure: one line, how it is computed, its options and its source."""
     function = getattr(measure.of, "func", measure.of)
     chosen = ", ".join(f"`{name}`" for name in measure.options) or "none"
     return "\n\n".join(

@@ -1,4 +1,4 @@
-"""The words for what the code itself does not explain, and the Markdown that all pages share."""
+"""Descriptions that the code does not contain, and the Markdown that all pages share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MEANINGS = Path(__file__).with_name("meanings.toml")
 
 
 class UndocumentedError(LookupError):
-    """Something of the code that no words were written for."""
+    """Raised if a part of the code has no description."""
 
 
 @cache
@@ -21,7 +21,7 @@ def _meanings() -> dict[str, dict[str, str]]:
 
 
 def meaning(part: str, *names: str) -> str:
-    """The words under the first of the names that has any. Raises UndocumentedError."""
+    """Return the description of the first name that has one. Raises UndocumentedError."""
     for name in names:
         if words := _meanings()[part].get(name):
             return words
@@ -30,7 +30,7 @@ def meaning(part: str, *names: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; cells may hold Markdown, and no line breaks."""
+    """Return a Markdown table. Cells may contain Markdown, but no line breaks."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines) + "\n"
 
@@ -48,12 +48,12 @@ def codes(texts: Iterable[object]) -> str:
 
 
 def page(title: str, *parts: str) -> str:
-    """A page under its title; empty parts are left out."""
+    """Return a page with a title, without empty parts."""
     return "\n\n".join([f"# {title}", *(part.strip() for part in parts if part.strip())]) + "\n"
 
 
 def plain(docstring: str | None) -> str:
-    """A docstring as Markdown: its paragraphs without the indentation of the code."""
+    """Return a docstring as Markdown, without the indentation of the code."""
     lines = (docstring or "").strip().splitlines()
     paragraphs: list[list[str]] = [[]]
     for line in (line.strip() for line in lines):
@@ -65,7 +65,7 @@ def plain(docstring: str | None) -> str:
 
 
 def _starless(paragraph: str) -> str:
-    """Formulas hold stars and underscores, which Markdown would take for emphasis."""
+    """Escape stars and underscores of formulas, which Markdown would read as emphasis."""
     parts = paragraph.split("`")
     for n in range(0, len(parts), 2):
         parts[n] = parts[n].replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")
