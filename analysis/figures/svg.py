@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -78,6 +78,7 @@ def width_of(text: str, size: float = SIZE) -> float:
     return size * sum(map(_advance, text))
 
 
+@lru_cache(maxsize=1024)
 def _advance(character: str) -> float:
     if unicodedata.combining(character):
         return 0

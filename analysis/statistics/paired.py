@@ -155,10 +155,12 @@ def _rank_sums(differences: Floats) -> tuple[Floats, int]:
     """Return the chance of each doubled sum of positive ranks, from 0, and the observed sum."""
     ranks, _ = _midranks(np.abs(differences))
     doubled = np.round(2 * ranks).astype(int)
-    ways = np.ones(1)
+    ways = np.zeros(doubled.sum() + 1)
+    ways[0] = 1
     for rank in doubled:
         # Probabilities are halved at each step because counts would overflow a float.
-        ways = (np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))) / 2
+        ways[rank:] = ways[rank:] + ways[:-rank]
+        ways /= 2
     return ways, int(doubled[differences > 0].sum())
 
 

@@ -62,7 +62,7 @@ def test_up_to_thirty_people_pairs_stay_and_above_their_distribution_stands(tmp_
     for people in (CROWD, CROWD + 1):
         folder = tmp_path / str(people)
         folder.mkdir()
-        found = report_of(folder, lines_of(people, 60, people if people < 31 else 31))
+        found = report_of(folder, lines_of(people, 12, people), ReportOptions(resamples=10))
         block = found["variables"]["answerable"]
         small = people <= CROWD
         assert ("pairs" in block["agreement"]) == small
