@@ -12,10 +12,10 @@ from drf_spectacular.generators import SchemaGenerator
 from docs._reference.words import UndocumentedError, code, meaning, page, plain, table
 
 OPENING = """\
-For programmers: every address of the HTTP API, with its parameters and an example of what it
-answers. The site itself serves the whole description, with every field of what is sent and
-answered: as an OpenAPI schema at `/api/schema/`, and as a page to read and try out at `/api/docs/`.
-[Use the API](../how-to/use-the-api.md) shows it at work.
+For programmers: every address of the HTTP API, with its parameters and an example of an answer. The
+site serves the whole description, with every field of requests and answers: as an OpenAPI schema at
+`/api/schema/`, and as a page to read and try at `/api/docs/`.
+[Use the API](../how-to/use-the-api.md) shows how to use it.
 """
 METHODS = ("get", "post", "put", "patch", "delete")
 WHERE = {"path": "in the address", "query": "after `?`", "header": "as a header"}

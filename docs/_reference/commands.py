@@ -16,14 +16,14 @@ from judging.judges import PARAMS
 from tandem.program.verbs import BY_COMMAND
 
 OPENING = """\
-For everybody who works at a terminal: every command of Tandem with every option, as the code
+For everyone who works at a terminal: every command of Tandem with every option, as the code
 defines them.
 
 `make install` puts the program at `.venv/bin/tandem`; `alias tandem=.venv/bin/tandem` saves
 typing, and `python -m tandem` is the same. `tandem --help` shows the tree of verbs. Each verb is
-also a command of `manage.py`, whose name stays and is the heading here:
-`.venv/bin/python manage.py load_batch` does what `tandem batch load` does, and `tandem load_batch`
-is understood, too.
+also a command of `manage.py`, whose name is the heading here and does not change:
+`.venv/bin/python manage.py load_batch` does the same as `tandem batch load`. So does
+`tandem load_batch`.
 
 Bad input is refused in one line, `FILE, line N: what is wrong; what to do`, and nothing is stored.
 Each verb also has `--help`, and Django's own options (`--settings`, `--traceback`, `--verbosity`

@@ -44,45 +44,44 @@ KINDS_OF_VALUE = {
 }
 
 OPENING = """\
-For whoever prepares files or reads them: every key and column that goes in or comes out. Keys may
-be added by later versions; none is ever renamed.
+For people who write or read files: every key and column of input and output. Later versions may
+add keys, and never rename one.
 
-All files are UTF-8. JSON Lines are separated by the newline character only. Texts are kept as they
-are, and every position counts Unicode code points, from 0, its end exclusive: in Python,
+All files are UTF-8. Only the newline character separates JSON Lines. Texts are kept as they are.
+Every position counts Unicode code points from 0, and the end is exclusive: in Python,
 `text[start:end] == quote`.
 """
 BATCH = """\
-One line is one query with all that belongs to it. Unknown keys are refused with their line, since
-they are nearly always typing errors; what is your own goes under `meta`. Identifiers are unique in
-the batch and compared exactly. A passage may stand beside several queries with the same text only.
+One line is one query with everything that belongs to it. Unknown keys are refused with their line,
+since most are typing errors; data of your own goes under `meta`. Ids are unique in the batch and
+compared exactly. Several queries may have the same passage only if its text is the same.
 """
 LABELS = """\
-One line is one label by one rater, as JSON Lines or as CSV with the columns in any order; in CSV,
-`spans` and `meta` are JSON strings. It is what `tandem export --campaign C --what labels` writes,
-and what `tandem labels import` and `tandem report --labels` read.
+One line is one label by one rater, as JSON Lines or as CSV with the columns in any order. In CSV,
+`spans` and `meta` are JSON strings. `tandem export --campaign C --what labels` writes this format,
+and `tandem labels import` and `tandem report --labels` read it.
 """
 FORMS_TOLD = """\
-All of them are streamed, and take the same memory for ten labels and for a million. In CSV, a cell
-that a spreadsheet would run as a formula begins with an apostrophe, which `import_labels` takes off
-again; the other forms hold every text as it is.
+All forms are streamed, and a million labels take no more memory than ten. In CSV, an apostrophe
+precedes a cell that a spreadsheet would run as a formula, and `tandem labels import` removes it.
+The other forms contain every text as it is.
 """
 FOLDERS = """\
-With `--output FOLDER`, which must not be there yet or be empty. `manifest.json` in it says of which
-campaign and batch the files are, when and by which version of Tandem they were made, how many
-items, units, labels, spans and raters the campaign has, and of each file its rows, bytes, SHA-256,
-columns, and whether its cells were made safe for spreadsheets (`defused`). For a single file,
-`--manifest M` writes the same.
+Use `--output FOLDER`, with a folder that does not exist or is empty. Its `manifest.json` names the
+campaign and the batch, the time and the version of Tandem, the numbers of items, units, labels,
+spans and raters, and for each file its rows, bytes, SHA-256, columns, and whether its cells were
+made safe for spreadsheets (`defused`). For a single file, `--manifest M` writes the same.
 """
 MEASURES = """\
-What `tandem measures`, the page of measures and the API write as JSON. Every estimate is an object
-as in the report. CSV holds leaderboards, slices, tests of pairs and orders of evaluators, a row a
-number. Words in capitals stand for names.
+`tandem measures`, the page of measures and the API write this JSON. Every estimate is an object as
+in the report. CSV has system rankings, slices, tests of pairs and orders of evaluators, with one
+number in each row. Words in capitals stand for names.
 """
 REPORT = """\
-What `tandem report --format json` writes. An *estimate* is an object
-`{"value", "low", "high", "n", "method"}` with a 95 % interval over `n` units; `low` and `high` are
-null where no interval is defined or fewer than ten queries stand behind it; `value` is null, with a
-`reason`, where the statistic is undefined. Nothing is ever NaN or infinite. Words in capitals stand
+`tandem report --format json` writes this JSON. An *estimate* is an object
+`{"value", "low", "high", "n", "method"}` with a 95 % interval over `n` units. `low` and `high` are
+null if no interval is defined, or if there are fewer than ten queries. `value` is null if the
+statistic is undefined, and `reason` says why. No number is NaN or infinite. Words in capitals stand
 for names that are data.
 """
 
@@ -97,7 +96,7 @@ def write() -> str:
 def _batch() -> Iterator[str]:
     yield f"## The batch file\n\n{BATCH}"
     links = " and ".join(f"[{each.label}]({each.name})" for each in FORMAT_FILES.values())
-    yield f"To take along: {links}; `tandem batch schema` prints them too."
+    yield f"Downloads: {links}; `tandem batch schema` prints them too."
     for part in PARTS:
         yield f"### {part.__name__}\n\n{_only_own(part)}"
         yield _keys(part, _of_batch(part))

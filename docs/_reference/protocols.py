@@ -11,13 +11,13 @@ from annotation.protocols.base import Conditions, Protocol, Variable
 from docs._reference.words import code, codes, page, plain, table
 
 LIST = """\
-For researchers who choose what to ask: the protocols, each with its units, variables and codes. A
-campaign is made with one of them, `tandem campaign create NAME --protocol PROTOCOL --batch BATCH`.
+For researchers who choose what to ask: the protocols, each with its units, variables and codes.
+`tandem campaign create NAME --protocol PROTOCOL --batch BATCH` creates a campaign with one of them.
 """
 COLUMNS = """\
-An *escape* is a legitimate answer that is no category: it stays out of agreement and is counted
-beside it. *Optional* variables are asked only by campaigns that name them with
-`--option variables=…`. Where a condition does not hold, the variable has no label.
+An *escape* is a legitimate answer that is no category. It is counted separately and left out of
+agreement. *Optional* variables are asked only in campaigns that name them with
+`--option variables=…`. If its condition is not met, a variable has no label.
 """
 WHERE = {
     "questions": "sub-questions",

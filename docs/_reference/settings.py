@@ -11,26 +11,26 @@ from judging.judges import KEY_VARIABLE
 from judging.servers import KEY_PREFIX
 
 OPENING = """\
-For whoever sets Tandem up: every environment variable that it reads, with its default.
+For people who set Tandem up: every environment variable that it reads, with its default.
 
-They are read once, when a process starts, and checked then: a value that cannot be used stops the
-process with a line that says what to set. [Deploy](../how-to/deploy.md) says which of them a server
-needs. `TANDEM_MAX_UPLOAD_MB` is for batches that are sent in the browser or by the API; other
-bodies have limits of their own, see [Limits](../how-to/limits.md).
+A process reads and checks them once, when it starts. A value that cannot be used stops the process
+with a line that says what to set. [Deploy](../how-to/deploy.md) says which of them a server needs.
+`TANDEM_MAX_UPLOAD_MB` limits batches that are uploaded in the browser or by the API. Other requests
+have their own [limits](../how-to/limits.md).
 
 `TANDEM_JUDGE_HOSTS` is for judges that are defined
-[in the browser](../how-to/add-a-judge.md#judges-in-the-browser): `vllm:8000,127.0.0.1:8001` lets
-them ask these two, which are not public. Each is a host with its port, as it stands in the judge's
-address. What is defined on the command line needs no entry.
+[in the browser](../how-to/add-a-judge.md#judges-in-the-browser): `vllm:8000,127.0.0.1:8001` allows
+them to use these two servers, which are not public. Write each host with its port, as in the
+judge's address. Judges that are defined on the command line need no entry.
 """
 JUDGES = f"""\
-A judge names the variable of its key, `create_judge --api-key-env NAME`; without a name it is
-`{KEY_VARIABLE}`. It is read where the judge runs, at each request. In the browser an admin may name
-variables that begin with `{KEY_PREFIX}…`; see
+A judge names the variable of its key with `create_judge --api-key-env NAME`; the default is
+`{KEY_VARIABLE}`. The variable is read at each request, in the process that runs the judge. In the
+browser an admin may name variables that begin with `{KEY_PREFIX}…`; see
 [Judges in the browser](../how-to/add-a-judge.md#judges-in-the-browser).
 """
 COMPOSE = """\
-`compose.yaml` takes these from the shell or from a file `.env` beside it, and passes most of the
+`compose.yaml` takes these from the shell or from a file `.env` in its folder. It passes most of the
 variables above on to the containers under the same names.
 """
 MAKE = "Given after the target, such as `make serve PORT=8001`, or in the environment."
