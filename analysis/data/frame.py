@@ -172,8 +172,8 @@ def make_frame(
     """Build the frame of labels.
 
     Variables without a scale in `scales` are nominal. Their categories are those that people used,
-    or all if no person labelled. Labels given with a suggestion in view are left out, unless
-    `with_assisted`. They are compared with the suggesting judge's labels, from these facts or from
+    or all if no person labelled. Labels given with a judge's label in view are left out, unless
+    `with_assisted`. They are compared with that judge's labels, from these facts or from
     `verdicts`.
     """
     columns: dict[str, _Columns] = defaultdict(_Columns)

@@ -155,7 +155,7 @@ class ReportOptions:
     check: bool = field(
         default=False,
         metadata=about(
-            "have other libraries compute the figures again, from 100,000 labels on too",
+            "have other libraries compute the figures again, even with 100,000 labels or more",
             faces=("command",),
         ),
     )

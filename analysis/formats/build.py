@@ -49,7 +49,7 @@ def _about(report: JSON) -> str:
     if report["assisted_labels"]:
         seen = count(report["assisted_labels"], "label")
         where = "counted like all others" if _counts_assisted(report) else "left out"
-        facts.append(f"{seen} given with a suggestion in view {where}")
+        facts.append(f"{seen} given with a judge's label in view {where}")
     return " · ".join(facts)
 
 

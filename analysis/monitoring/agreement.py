@@ -76,7 +76,7 @@ class Newest:
 
 
 def newest_labels(campaign: Campaign, most: int = NEWEST) -> Newest:
-    """Return current labels of study items that people gave without a suggestion in view."""
+    """Return current labels of study items that people gave without seeing a judge's label."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,

@@ -26,7 +26,7 @@ from .resampling import (
     too_few_informative,
 )
 
-#: The reason without an estimate from both, if people labelled everything that the judge did.
+#: The reason for no estimate if people labelled every query that the judge labelled.
 PEOPLE_ALONE = "no query is judged without people's labels: the figure is people's own"
 UNKNOWN = "the chance to be labelled is not known for every labelled query"
 NO_DENOMINATOR = "a denominator is zero"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -195,8 +196,8 @@ class TestBareFiles:
     @pytest.mark.parametrize("name", ["md", "html", "latex"])
     def test_what_people_read_says_which(self, bare: Path, name: str) -> None:
         for options, words in (((), "left out"), (("--assisted",), "counted like all others")):
-            text = FORMATS[name].render(report_of(bare, *options))
-            assert f"4 labels given with a suggestion in view {words}" in text
+            text = unescape(FORMATS[name].render(report_of(bare, *options)))
+            assert f"4 labels given with a judge's label in view {words}" in text
             assert "Validated judges" in text
             assert "Share confirmed" in text
 
