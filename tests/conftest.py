@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,7 @@ from pytest_django.fixtures import Settings
 from pytest_django.plugin import blocking_manager_key
 
 from analysis.crosscheck import process
+from analysis.statistics import components
 from tests import cast, databases
 from tests.databases import ON_POSTGRESQL
 from tests.extent import Extent
@@ -110,6 +112,23 @@ def django_db_setup(
 ) -> Iterator[None]:
     """The migrated test database: in a worker its copy, else one that is made here."""
     with django_db_blocker.unblock(), databases.migrated(os.environ.get(NAME)):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _each_fit_once() -> Iterator[None]:
+    """The mixed model of the same scores is fitted once, however many reports of them are made."""
+    fit = components._fitted
+    known: dict[tuple[bytes, ...], Any] = {}
+
+    def fitted(design: components._Design) -> Any:
+        key = tuple(of.tobytes() for of in (design.y, design.query, design.system, design.rater))
+        if key not in known:
+            known[key] = fit(design)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(components, "_fitted", fitted)
         yield
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from analysis.statistics import components, resampling
+from analysis.statistics import resampling
 from annotation.models import Campaign
 from tests.databases import emptied_after, rolled_back
 
@@ -36,23 +36,6 @@ def _few_resamples() -> Iterator[None]:
     at the digits of their intervals: tests/statistics and tests/contract do, with all of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "RESAMPLES_OF_FEW", FEW_RESAMPLES)
-        yield
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _each_fit_once() -> Iterator[None]:
-    """The mixed model of the same scores is fitted once, however many reports of them are made."""
-    fit = components._fitted
-    known: dict[tuple[bytes, ...], Any] = {}
-
-    def fitted(design: components._Design) -> Any:
-        key = tuple(of.tobytes() for of in (design.y, design.query, design.system, design.rater))
-        if key not in known:
-            known[key] = fit(design)
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(components, "_fitted", fitted)
         yield
 
 
