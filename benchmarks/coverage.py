@@ -151,7 +151,7 @@ def holds(made: Estimate, truth: float) -> bool:
 
 
 def lines(figures: Mapping[str, Any]) -> str:
-    """Return a line for each kind of interval, with its bar and whether it meets it."""
+    """Return a line for each kind of interval, with its bar and whether it meets the bar."""
     rows = [("95 % intervals of", "hold the truth", "bar", "")]
     for each in figures["intervals"]:
         share, least = each["share"], each["least"]

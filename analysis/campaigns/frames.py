@@ -12,11 +12,21 @@ from django.db.models.functions import Coalesce, Length, NullIf
 
 from analysis.campaigns.evidence import campaign_evidence
 from analysis.data.assisted import AssistedKey
-from analysis.data.frame import Frame, VariableFrame
+from analysis.data.frame import (
+    Frame,
+    VariableFrame,
+    selected_frame,
+    without_garbage_collection,
+)
 from analysis.data.labels import FloorCodes, LabelFact, scale_of
 from analysis.data.metadata import OF_META, in_order, length_strata, telling, text_of
-from analysis.data.selected import EVERYTHING, selected_frame, without_garbage_collection
-from analysis.data.selection import OWN_STRATA, AvailableValues, ReportOptions, Strata
+from analysis.data.selection import (
+    EVERYTHING,
+    OWN_STRATA,
+    AvailableValues,
+    ReportOptions,
+    Strata,
+)
 from analysis.data.splits import EVALUATION, STRATUM
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit

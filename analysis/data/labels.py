@@ -1,4 +1,4 @@
-"""One label as analysis takes it, its scale, and the marked evidence behind it."""
+"""A label as the analysis reads it, its scale of measurement, and its evidence."""
 
 from __future__ import annotations
 

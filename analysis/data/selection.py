@@ -226,6 +226,9 @@ class ReportOptions:
         return chosen | others
 
 
+EVERYTHING = ReportOptions()
+
+
 @dataclass
 class AvailableValues:
     """The values that options may take; raters with their kinds, strata with their values."""

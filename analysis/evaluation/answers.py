@@ -196,8 +196,8 @@ def _supported_sentences(
 ) -> tuple[Ints, Ints]:
     """Return whether sentences are supported, and the response of each, both (U,).
 
-    A response with sentences that were not asked about, or on which people tie, has none: the
-    remaining ones would make it pass too often.
+    A response has no value if any of its sentences was not asked about, or if people tie on one:
+    its remaining sentences would make it pass too often.
     """
     supported, applicable = decided_codes(variable, evaluator, SUPPORT_CODES)
     place = np.array([row[unit.rpartition("#")[0]] for _, _, unit in variable.units.names], int)

@@ -10,12 +10,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.data.frame import Frame
-from analysis.data.selected import without_garbage_collection
+from analysis.data.frame import Frame, without_garbage_collection
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import TOGETHER, Part, Rows, stored_sample
 from analysis.evaluation.key_points import answer_points, key_point_scores
-from analysis.evaluation.leaderboard import RANKED, Tables, leaderboard, matrix_of
 from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.passages import (
     Layout,
@@ -25,6 +23,7 @@ from analysis.evaluation.passages import (
 )
 from analysis.evaluation.people_mean import Persons
 from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
+from analysis.evaluation.system_rankings import RANKED, Tables, matrix_of, system_rankings
 from analysis.measures import of_family
 from analysis.measures.answers.refusals import refusal_list
 from analysis.measures.base import (
@@ -95,7 +94,7 @@ def measures_report(
         "queries": len(queries),
         "raters": raters,
         "evaluation_queries": tables.sample.combined(len(queries)),
-        "leaderboard": leaderboard(found, raters),
+        "leaderboard": system_rankings(found, raters),
         "measures": found,
         "thresholds": {} if rated is None else rated.thresholds(frame, options, report_options),
         "metrics": tables.metrics(report_options),

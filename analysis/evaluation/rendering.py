@@ -48,7 +48,7 @@ CUT = ("Kept", "Share", "False discovery rate", "False positive rate")
 def board_sections(report: JSON) -> list[Section]:
     """Return the system rankings; single people are only under their measures."""
     blocks = tuple(block for board in shown_boards(report) for block in _blocks(report, board))
-    return [Section("Leaderboards", blocks, _about(report))] if blocks else []
+    return [Section("System rankings", blocks, _about(report))] if blocks else []
 
 
 def shown_boards(report: JSON) -> list[JSON]:

@@ -37,7 +37,7 @@ from audit.recording import record_export
 from datasets.access import READERS, role_required
 from judging.access import blind_page
 
-ELSEWHERE = ("Leaderboards", "Options")
+RENDERED_ABOVE = ("System rankings", "Options")
 ARCHIVE = "application/zip"
 
 
@@ -134,7 +134,7 @@ def filters(offered: AvailableParts, shown: Shown, query: QueryDict) -> JSON:
 def rest_of(report: JSON) -> Document:
     """Return the document without the parts that the page shows by itself."""
     whole = document(report)
-    kept = tuple(each for each in whole.sections if each.title not in ELSEWHERE)
+    kept = tuple(each for each in whole.sections if each.title not in RENDERED_ABOVE)
     return replace(whole, sections=kept)
 
 

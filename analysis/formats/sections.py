@@ -229,7 +229,7 @@ def written_section(report: JSON) -> Section:
 
 def _rounds(block: JSON) -> Block:
     facts = (
-        f"{count(block['questions'], 'question')} with an answer of each round: "
+        f"{count(block['questions'], 'question')} answered in both rounds: "
         f"{block['kept']} kept, {block['modified']} modified; {block['skipped']} skipped; "
         "the second person saw the first answer"
     )

@@ -14,11 +14,10 @@ from annotation.protocols import PROTOCOLS
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError
 
-from ..data.frame import Frame
+from ..data.frame import Frame, selected_frame, without_garbage_collection
 from ..data.labels import Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
 from ..data.metadata import OF_META, meta_strata
-from ..data.selected import EVERYTHING, selected_frame, without_garbage_collection
-from ..data.selection import ReportOptions, available_values
+from ..data.selection import EVERYTHING, ReportOptions, available_values
 from ..statistics import Level
 from .columns import Labels, column_values, frame_of, inputs_of, selected_positions, whole
 

@@ -8,7 +8,7 @@ from typing import Any
 from analysis.document import DASH, Block, Cell, Document, Number, Section, Table, count, rounded
 from analysis.formats.markdown import sections_as_markdown
 from analysis.robustness.sheet import CONTROL_BAR, NO_SCORES
-from judging.answers.scoring import LOW_MASS
+from judging.answers.logprobs import LOW_MASS
 from judging.prompts.perturbations import KINDS
 from judging.robustness.effects import LOW_MEDIAN_MASS
 

@@ -7,9 +7,9 @@ by a one-sided t test with the false discovery rate controlled over annotators
 (Benjamini-Yekutieli). The winning rate is the share of annotators who lose. The judge passes at a
 winning rate of 0.5.
 
-With few queries the t test alone is overconfident. A judge that is broken on every fifth query
-shows no broken one in .8^n of the samples, and its differences then have no variance. By query,
-the p-value is therefore never below the bound of `markov`.
+With few queries the t test alone is overconfident. If a judge fails on every fifth query,
+0.8^n of the samples of n queries contain no failure, and their differences have no variance. Over
+queries, the p-value is therefore never below the bound of `markov`.
 
 The baseline compares words and understands nothing. An epsilon at which the baseline passes is too
 large to tell a judge from it, so that a pass means nothing there; a judge that fails has still

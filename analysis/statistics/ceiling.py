@@ -213,7 +213,7 @@ def _differences(
 
 
 def method_of(name: str, of: str, left_out: int = 0, one: str = "", several: str = "") -> str:
-    """Describe the method of a difference; `of` is `GAP` or `LESS`, filled in."""
+    """Describe how a difference was computed; `of` is the filled-in text of `GAP` or `LESS`."""
     text = f"{NAMES[name]} {of}, means weighted by shared units"
     noun = one if left_out == 1 else several
     fewer = f", {left_out} {noun} below {LEAST_SHARED} shared units left out"

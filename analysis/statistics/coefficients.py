@@ -252,7 +252,7 @@ def _has_none(estimate: Estimate) -> bool:
 
 
 def pair_tally(one: Ints, other: Ints, clusters: Ints, k: int) -> Tally:
-    """Count the cells one * k + other of the table of two raters, on units with both labels."""
+    """Tally the table of two raters, on units with both labels: cell `one * k + other`."""
     if max(one.max(initial=-1), other.max(initial=-1)) >= k:
         raise ValueError(f"a code is not one of {k} categories; give a larger k")
     cells = np.where((one >= 0) & (other >= 0), one * k + other, -1)

@@ -68,7 +68,7 @@ def submit(
     spec: ItemSpec | None = None,
     asked_schema: Schema | None = None,
 ) -> Outcome:
-    """CheckFresh an answer and store it as the current response of its assignment.
+    """Check an answer and store it as the current response of its assignment.
 
     An answer with a `key` that was stored before, or one equal to the current response, changes
     nothing. Raises RefusedError, ConflictError or LostLeaseError. Callers that have `spec` and
@@ -108,7 +108,7 @@ def prepare(
     asked: Mapping[str, UnitSpec] | None = None,
     basis: str | None = None,
 ) -> PreparedAnswer:
-    """CheckFresh an answer without storing it: the first half of `submit`.
+    """Check an answer without storing it: the first half of `submit`.
 
     Raises RefusedError, unless `keep_refusal` leaves that to `store`: a client whose page is out of
     date gets the conflict before the refusal. Callers that have `asked`, the units by name, and the

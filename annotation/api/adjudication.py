@@ -37,8 +37,7 @@ from annotation.answers.payloads import from_api
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.api.answers import HEADERS
-from annotation.api.assignments import describe_text, describe_variable
-from annotation.api.serializers import (
+from annotation.api.assignment_serializers import (
     PRESENTED,
     QUESTION,
     UNITS,
@@ -46,6 +45,7 @@ from annotation.api.serializers import (
     EvidenceSerializer,
     TextSerializer,
 )
+from annotation.api.assignments import describe_text, describe_variable
 from annotation.item_context import sheet_of
 from annotation.models import Campaign, User
 from annotation.models import Response as Answer

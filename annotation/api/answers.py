@@ -26,9 +26,9 @@ from annotation.answers.submission import (
     Outcome,
     submit,
 )
-from annotation.api import serializers
+from annotation.api import assignment_serializers as examples
 from annotation.api.access import GONE, my_assignment, my_assignment_to_answer
-from annotation.api.serializers import (
+from annotation.api.assignment_serializers import (
     AnswerSerializer,
     ConflictSerializer,
     CurrentSerializer,
@@ -101,8 +101,8 @@ def _submitting(operation_id: str) -> Any:
         {201: SavedSerializer, 200: SavedSerializer, 409: ConflictSerializer},
         tag="work",
         request=NewAnswerSerializer,
-        sent=serializers.ANSWER,
-        example=serializers.SAVED,
+        sent=examples.ANSWER,
+        example=examples.SAVED,
         status=201,
         refuses=(422,),
         parameters=HEADERS,
@@ -119,7 +119,7 @@ class OneAnswer(Resource):
         "Your current answer to an assignment; 404 before the first. Its ETag is its revision.",
         {200: AnswerSerializer},
         tag="work",
-        example=serializers.SAVED,
+        example=examples.SAVED,
         operation_id="responses_read_own",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:

@@ -18,17 +18,17 @@ from rest_framework.response import Response
 
 from annotation.access import get_account, my_assignments, open_campaigns
 from annotation.answers.drafts import read_draft_state
-from annotation.api import serializers as examples
+from annotation.api import assignment_serializers as examples
 from annotation.api.access import RELATED, my_assignment
 from annotation.api.answers import answer_of, with_aliases
-from annotation.api.progress import ScoreSerializer
-from annotation.api.serializers import (
+from annotation.api.assignment_serializers import (
     AssignmentParameters,
     AssignmentSerializer,
     GuidelineSerializer,
     PresentedSerializer,
     first_answer_of,
 )
+from annotation.api.progress import ScoreSerializer
 from annotation.assignments.context import judge_answers_for
 from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback

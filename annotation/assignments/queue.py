@@ -138,9 +138,9 @@ def may_take_items(campaign: Campaign, rater: Rater) -> bool:
 
 
 def has_lost_access(assignment: Assignment) -> bool:
-    """Whether the rater answered this but no longer takes part, so that it is read-only.
+    """Return whether the rater answered this but no longer takes part, so that it is read-only.
 
-    Open assignments are returned when a rater's part ends.
+    Open assignments are released when a rater stops taking part.
     """
     answered = assignment.status == Assignment.Status.DONE
     return answered and not may_take_items(assignment.item.campaign, assignment.rater)

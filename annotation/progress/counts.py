@@ -85,7 +85,7 @@ class Times(NamedTuple):
 
 
 def times(campaign: Campaign, raters: Collection[int]) -> dict[int, Times]:
-    """Return the times by the raters' primary keys, of those with an answer."""
+    """Return the times of each rater who has answered, by the rater's primary key."""
     answered = people_of(campaign, raters).filter(responses__revision=1)
     rows = (
         answered.order_by()

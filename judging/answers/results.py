@@ -26,7 +26,7 @@ from annotation.protocols.validation import RefusedError
 from datasets.db.prepared import Among, Parameter, PreparedModels, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
-from judging.answers.scoring import score_answer, select_logprobs
+from judging.answers.logprobs import score_answer, select_logprobs
 from judging.backends.base import Answer, Reason
 from judging.models import JudgeCall, JudgeRun, Strike
 from judging.prompts.perturbations import restore_order

@@ -22,7 +22,7 @@ from annotation.models import Assignment, Campaign, Label, Unit
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
 from annotation.protocols.schema import Schema
-from judging.answers.scoring import LOW_MASS
+from judging.answers.logprobs import LOW_MASS
 from judging.models import Judge
 from judging.prompts.perturbations import (
     KINDS,

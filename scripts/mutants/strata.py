@@ -104,7 +104,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "annotation/label_rows.py",
         "judging/answers/calls.py",
         "judging/answers/results.py",
-        "judging/answers/scoring.py",
+        "judging/answers/logprobs.py",
         "judging/backends/lexical.py",
         "judging/backends/logprobs.py",
         "judging/backends/openai_transport.py",

@@ -61,7 +61,7 @@ def _install(folder: Path, requirements: Path) -> None:
         try:
             return _run([uv, "pip", "install", "--quiet", "--python", python, *wanted])
         except SetUpError as error:
-            print(f"uv: {error}; pip is asked instead", file=sys.stderr, flush=True)
+            print(f"uv: {error}; trying pip instead", file=sys.stderr, flush=True)
     return _run([*_pip(folder), "install", "--quiet", "--no-compile", *wanted])
 
 

@@ -1,4 +1,4 @@
-"""What rows decide by themselves, and whose rows a file may speak for."""
+"""Rules that the models enforce by themselves, and raters whose labels a file may import."""
 
 from __future__ import annotations
 

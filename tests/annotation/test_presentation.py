@@ -30,7 +30,7 @@ class TestItems:
         assert study.campaign.pk == item.campaign_id
 
     def test_another_study_in_its_place_is_not_mistaken_for_it(self) -> None:
-        """As after a restored backup: the same keys, and another time of making."""
+        """As after a restored backup: the same keys, and another time of creation."""
         make_study()
         item = Item.objects.select_related("campaign", "query").get(position=0)
         present(item), stored_units(item)

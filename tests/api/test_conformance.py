@@ -43,7 +43,7 @@ from tests.databases import rolled_back
 from tests.extent import Extent
 from tests.page_cast import Study, make_study, payload, plant
 
-# The phase of coverage makes up thousands of calls while the tests are collected.
+# The coverage phase generates thousands of calls while the tests are collected.
 CALLS = schemathesis.config.SchemathesisConfig.from_dict(
     {"phases": {"coverage": {"enabled": Extent.everything}}}
 )

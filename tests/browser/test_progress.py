@@ -1,4 +1,4 @@
-"""Progress in the browser: numbers that stay live, and hints that lead to their labels."""
+"""Progress in the browser: numbers that stay live, and flags that lead to their labels."""
 
 from __future__ import annotations
 

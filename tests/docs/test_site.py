@@ -115,7 +115,7 @@ def test_a_reference_page_says_at_once_whom_it_is_for(site: Built) -> None:
 
 
 def test_a_page_that_is_not_there_needs_no_file_of_the_site(site: Built) -> None:
-    """It is shown at any depth, under any prefix, so no relative or absolute address would hold."""
+    """It is shown at any depth, under any prefix, so no relative or absolute address would work."""
     html = (site.folder / "404.html").read_text("utf-8")
     assert "There is no such page" in html
     assert not FETCHED.findall(html) + LINKED.findall(html) + FOLLOWED.findall(html)

@@ -9,16 +9,16 @@ LETTERS = 4
 
 
 class PrefixCache:
-    """Counts in tokens what was looked for, and what was found."""
+    """A cache of prompts' beginnings, which counts the tokens looked up and those found."""
 
     def __init__(self) -> None:
         self._blocks: set[int] = set()
         self.queries = self.hits = 0
 
     def find(self, prompt: str, block: int) -> tuple[int, list[int]]:
-        """The tokens at the prompt's beginning that are there, and its blocks for `keep`.
+        """Count the prompt's first tokens that are cached; also return its blocks, for `keep`.
 
-        The last token is computed always, so a block that holds it is never taken.
+        The last token is always computed, so a block with it never counts as cached.
         """
         size, before, blocks = block * LETTERS, 0, []
         for start in range(0, len(prompt) - size, size):

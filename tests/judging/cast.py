@@ -81,7 +81,7 @@ def judge(name: str = "judge", backend: str = "lexical", **fields: Any) -> Judge
 
 
 def yes(request: Request) -> str:
-    """Yes to every question, with the beginning of the report as the quote."""
+    """Answer yes to every question and quote the beginning of the report."""
     quote = {"quote": request.facts.texts[0][:10], "start": None}
     answer = {"evidence": [quote], "answerable": "yes"}
     if request.facts.unit_by_unit:

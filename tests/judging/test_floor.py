@@ -99,7 +99,7 @@ def test_other_options_and_another_rule_are_computed_anew(
 
 
 def count_items(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many items the rule has answered from now on, in the list's one entry."""
+    """Count the items that the rule answers from now on, in the only entry of the list."""
     counted, answers = [0], Lexical.answers
 
     def counting(self: Lexical, facts: Any) -> Any:

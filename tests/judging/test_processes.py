@@ -73,7 +73,7 @@ def test_a_run_that_is_told_to_stop_ends_in_order_and_repays_nothing(
     server.behave(holds_after=UNITS - 1)
     out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert "Not ended: stopped; run it again to go on." in out
+    assert "Not ended: stopped; run it again to continue." in out
     assert "Traceback" not in out
     server.behave()
     assert "Waiting" not in house.manage(*RUN)

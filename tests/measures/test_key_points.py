@@ -29,7 +29,7 @@ DEFAULT, AS_ZERO = Options(), Options(missing="zero")
 
 
 def points(*answers: str, retrieved: str = "") -> Points:
-    """Answers of which each letter is a point: y, n or ? = missing; `retrieved` alike, all y."""
+    """Return answers with a point per letter: y, n, or ? if missing. `retrieved`: so, or all y."""
     codes = {"y": 1, "n": 0, "?": -1}
     expressed = [codes[letter] for answer in answers for letter in answer]
     row = [n for n, answer in enumerate(answers) for _ in answer]

@@ -232,7 +232,7 @@ class TestTheNearestTests:
 
 
 class FakeCopy(Copy):
-    """Notices what a rule says of the mutated file, and has one test that always fails."""
+    """Fails the first test if the mutant is in the file, and always the tests named `failing`."""
 
     def __init__(self, root: Path, failing: str = "") -> None:
         super().__init__(root)

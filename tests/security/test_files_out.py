@@ -50,7 +50,7 @@ def test_no_cell_of_a_draw_is_a_formula(tmp_path: Path) -> None:
 
 
 def test_all_csv_leaves_by_the_one_writer_that_defuses_it() -> None:
-    """Exports, draws, reports, figures and leaderboards alike, and whatever comes to them."""
+    """Exports, draws, reports, figures and system rankings alike, and whatever comes to them."""
     writing = re.compile(r"csv\.(writer|DictWriter)\(|\.to_csv\(|\bcsv import")
     apps = ("annotation", "analysis", "audit", "datasets", "judging")
     found = [
@@ -62,7 +62,7 @@ def test_all_csv_leaves_by_the_one_writer_that_defuses_it() -> None:
     assert found == ["annotation/spreadsheet.py"]
 
 
-def test_no_name_of_a_system_is_a_formula_in_a_leaderboard() -> None:
+def test_no_name_of_a_system_is_a_formula_in_a_system_ranking() -> None:
     cell: Line = {
         "value": -0.5,
         "low": None,

@@ -69,13 +69,13 @@ class Site:
         return f"http://127.0.0.1:{self.port}"
 
     def manage(self, *commands: Sequence[object]) -> str:
-        """What these commands say, one after the other in one process."""
+        """Run these commands in one process, one after the other; return their output."""
         done = forks.run(command_line(commands), cwd=ROOT, env=self.env, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def ask(self, script: str) -> Any:
-        """What a script in the site's own shell prints last, as JSON."""
+        """Run a script in the site's own shell; return its last line of output, read as JSON."""
         return json.loads(self.manage(shell(script)).splitlines()[-1])
 
     def open_campaign(self, items: int, people: int, *names: str) -> None:

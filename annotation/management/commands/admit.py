@@ -28,7 +28,7 @@ class Command(BaseCommand):
         rater = Rater.objects.filter(name=options["rater"], kind=Rater.Kind.HUMAN).first()
         if rater is None:
             raise CommandError(
-                f"There is no person {options['rater']!r}; see the raters of the labels."
+                f"There is no person {options['rater']!r}; give a rater's name from the labels."
             )
         reason = options["reason"].strip()
         if not 0 < len(reason) <= MAX_ADMISSION_REASON:

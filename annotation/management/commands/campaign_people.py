@@ -78,10 +78,10 @@ def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
         yield f"{name} no longer takes part in {campaign.name}."
     if name := options["exclude"]:
         standing = membership.exclude(campaign, _rater(name), options["reason"])
-        yield f"{name} is left out of {campaign.name}: {standing.reason}"
+        yield f"{name} is excluded from {campaign.name}: {standing.reason}"
     if name := options["include"]:
         undone = membership.include(campaign, _rater(name))
-        yield f"{name} {'counts again' if undone else 'was not left out'} in {campaign.name}."
+        yield f"{name} {'counts again' if undone else 'was not excluded'} in {campaign.name}."
     if name := options["free"]:
         rows = open_assignments(campaign).filter(rater=_rater(name))
         yield f"Freed {sum(release(each, Ended.FREED) for each in rows)} leases of {name}."

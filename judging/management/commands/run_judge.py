@@ -189,7 +189,7 @@ class Command(BaseCommand):
         if ending.how == "cancelled":
             raise CommandError(f"{line} Cancelled.")
         why = ending.error or {"lost": "another process took it over"}.get(ending.how, ending.how)
-        left = f"{line} Not ended: {why}; {how_to_go_on(ending)}."
+        left = f"{line} Not ended: {why}; {how_to_continue(ending)}."
         raise CommandError(left, returncode=LEFT)
 
     def say_findings(self, findings: Findings) -> None:
@@ -230,19 +230,21 @@ class Command(BaseCommand):
             raise lifecycle.LeasedRunError(f"{run} was ended or taken over while it waited")
         if run.lane.paused:
             why = f"{run.lane} is paused: {run.lane.paused}"
-            raise CommandError(f"{why}; mend that and run it again to go on.")
+            raise CommandError(f"{why}; mend that and run it again to continue.")
         if not said and (other := lanes.current_run(run.lane)):
             self.say(f"Waiting: {run.lane} is busy with {other} of judge {other.judge}.")
             return True
         return said
 
 
-def how_to_go_on(ending: Ending) -> str:
+def how_to_continue(ending: Ending) -> str:
     if ending.how == "budget" and ending.error.startswith("the budget"):
         bound = "--most-cost" if "USD" in ending.error else "--most-tokens"
-        return f"run it again for as much once more, with a higher {bound}, or without"
+        return (
+            f"run it again with the same {bound} for as much again, with a higher one, or without"
+        )
     mend = "mend that and " if ending.how in ("fatal", "budget") else ""
-    return f"{mend}run it again to go on"
+    return f"{mend}run it again to continue"
 
 
 def us_dollars(text: str) -> Decimal:

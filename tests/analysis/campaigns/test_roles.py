@@ -1,4 +1,4 @@
-"""Judges and people are taken together on evaluation queries alone."""
+"""Judges are compared with people on evaluation queries only."""
 
 from __future__ import annotations
 

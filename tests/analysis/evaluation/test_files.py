@@ -1,4 +1,4 @@
-"""The files of measures: leaderboards as CSV and LaTeX, runs and qrels that give our numbers."""
+"""The files of measures: system rankings as CSV and LaTeX, runs and qrels that give our numbers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from analysis.evaluation.leaderboard import leaderboard
 from analysis.evaluation.methods import PAPERS
 from analysis.evaluation.selection import Shown, select_shown
+from analysis.evaluation.system_rankings import system_rankings
 from analysis.formats.citations import CITED
 from analysis.measures.base import Options
 from tests.analysis.conftest import run
@@ -121,7 +121,7 @@ def test_ir_measures_gives_the_same_numbers(
         assert value(found[name], "bm25", "texts") == pytest.approx(given[measure])
 
 
-def test_csv_has_a_row_for_every_number_of_the_leaderboards(
+def test_csv_has_a_row_for_every_number_of_the_system_rankings(
     files: tuple[dict[str, Any], dict[str, str]],
 ) -> None:
     rows = list(csv.DictReader(io.StringIO(run("measures", "--campaign", "c", "--format", "csv"))))
@@ -150,7 +150,7 @@ def test_markdown_leaves_slices_to_the_other_files(
     files: tuple[dict[str, Any], dict[str, str]],
 ) -> None:
     text = run("measures", "--campaign", "c", "--format", "md")
-    assert "## Leaderboards" in text
+    assert "## System rankings" in text
     assert "generation_length" not in text
     assert "## Cov@10" not in text
 
@@ -233,7 +233,7 @@ RATERS = [{"name": "j", "kind": "judge"}]
 
 
 def test_a_system_is_higher_than_those_whose_adjusted_p_is_below_the_level() -> None:
-    people, judge, both = leaderboard(MEASURED, RATERS)["boards"]
+    people, judge, both = system_rankings(MEASURED, RATERS)["boards"]
     higher = {s: row["M"]["higher_than"] for s, row in people["systems"].items()}
     assert higher == {"x": [], "y": ["x", "z"], "z": []}
     assert judge["systems"]["x"]["M"]["higher_than"] == []
@@ -244,7 +244,7 @@ def test_a_system_is_higher_than_those_whose_adjusted_p_is_below_the_level() -> 
 
 
 def test_order_and_allowlist_leave_letters_and_tests_as_they_are() -> None:
-    whole = {"measures": MEASURED, "leaderboard": leaderboard(MEASURED, RATERS)}
+    whole = {"measures": MEASURED, "leaderboard": system_rankings(MEASURED, RATERS)}
     first = select_shown(whole, Shown(order="M"))["leaderboard"]["boards"][0]
     assert list(first["systems"]) == ["y", "z", "x"]
     last = select_shown(whole, Shown(order="-M", systems=("x", "y")))["leaderboard"]

@@ -1,4 +1,4 @@
-"""What a design makes of a batch: items, units, places, draws; and what it refuses."""
+"""What a design creates from a batch: items, units, slots, samples; and what it refuses."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("people", [0, 1001])
     def test_people_that_cannot_be(self, many: Batch, people: int) -> None:
-        with pytest.raises(DesignError, match="people are not from 1 to 1000"):
+        with pytest.raises(DesignError, match="the number of people must be 1 to 1000"):
             simulate("c", "report-coverage", many, Design(), people=people)
 
     @pytest.mark.parametrize("people", [1, 1000])

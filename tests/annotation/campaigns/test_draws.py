@@ -244,7 +244,7 @@ class TestCheck:
 
 
 class TestByHand:
-    """The script in `docs/how-to/design-a-campaign.md`, which needs nothing of ours."""
+    """The script in `docs/how-to/design-a-campaign.md`, which imports nothing of Tandem."""
 
     def run(self, folder: Path, lines: list[Line]) -> subprocess.CompletedProcess[str]:
         text = (ROOT / "docs/how-to/design-a-campaign.md").read_text("utf-8")

@@ -14,7 +14,7 @@ OVER = timedelta(hours=2)
 
 
 def run_out(assignment: Assignment) -> None:
-    """As if the time of a place were over."""
+    """Let an assignment's lease expire."""
     past = timezone.now() - timedelta(seconds=1)
     Assignment.objects.filter(pk=assignment.pk).update(held_until=past)
 
@@ -24,7 +24,7 @@ def take(study: Study, user: User) -> Assignment | None:
 
 
 def assert_whole(campaign: Campaign) -> None:
-    """What an item counts is what stands in its places, and no place holds two."""
+    """Check that each item counts its assignments correctly, and that no slot has two."""
     for item in campaign.items.all():
         slots = list(item.assignments.filter(slot__isnull=False).values_list("slot", flat=True))
         assert item.taken == len(slots) <= item.quota

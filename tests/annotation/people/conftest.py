@@ -1,4 +1,4 @@
-"""What the tests of people share."""
+"""Fixtures for the tests of people."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def come(study: Study, *who: str) -> tuple[Client, Any]:
 
 
 def work(client: Client, address: str) -> str:
-    """Answers the item at an address; where it leads on."""
+    """Answer the item at an address; return the address that comes next."""
     mine = Assignment.objects.get(uid=address.strip("/").rpartition("/")[2])
     sent = client.post(page("submit", mine), answers("no", "no", "no", version=0, seen=0))
     assert sent.status_code == 200, sent.content

@@ -26,7 +26,7 @@ from tests.annotation.preparation.cast import (
     prepare,
     researcher,
 )
-from tests.judging.answers.test_scoring import logprobs_of
+from tests.judging.answers.test_logprobs import logprobs_of
 from tests.judging.cast import command
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]

@@ -1,4 +1,4 @@
-"""Pages that must not tell whose answer is whose, in anything that comes to the browser."""
+"""Nothing that a page sends to the browser reveals whose answer is whose."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_numbers_follow_the_batch_whatever_order_is_shown(tmp_path: Path) -> Non
     design = Design(order="random", seed=3, raters_per_item=40)
     study = study_of("grounded-answer", tmp_path, design)
     seen = set()
-    # Which of the two orders somebody gets hangs on the name that they are given.
+    # A rater's pseudonym decides which of the two orders the rater sees.
     for number in range(40):
         user = User.objects.create(username=f"rater-{number}", role="annotator")
         assignment = study.assignment(user)

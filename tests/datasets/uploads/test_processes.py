@@ -45,7 +45,7 @@ def told():
 """
 END = "\nprint(json.dumps([str(key), found]))"
 APART = f'worked_on("-m", "datasets.uploads", str(key), "{TURN}")'
-# What the limits are set to, and then what asks for more.
+# A process that sets its own limits and then exceeds them.
 GREEDY = """
 import os, sys
 import datasets.uploads.__main__ as program

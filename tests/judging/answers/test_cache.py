@@ -207,7 +207,7 @@ def test_a_run_that_goes_on_counts_nothing_twice(campaign: Campaign, first: Judg
 def test_of_equal_requests_in_one_run_the_second_waits_for_the_first(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All items of this campaign are made to ask the same."""
+    """All items of this campaign lead to the same request."""
     monkeypatch.setattr(Scripted, "identity", lambda self, request: {"schema": "the same"})
     run, backend = run_again(campaign, judge(), "campaign", lambda request: "no JSON")
     assert (len(backend.asked), run.calls, run.reused) == (1, 1, 3)

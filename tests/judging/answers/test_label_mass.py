@@ -24,7 +24,7 @@ from judging.runs.ledger import (
     trial_sample_for,
 )
 from judging.runs.lifecycle import prompt_for
-from tests.judging.answers.test_scoring import logprobs_of
+from tests.judging.answers.test_logprobs import logprobs_of
 from tests.judging.cast import judge, run_scripted
 
 FORM = "response_format"

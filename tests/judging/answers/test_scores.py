@@ -9,11 +9,11 @@ import pytest
 
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec, UnitSpec
-from judging.answers.scoring import score_answer, score_variable, select_logprobs
+from judging.answers.logprobs import score_answer, score_variable, select_logprobs
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
 from judging.backends.logprobs import STORED_KEY, Likelihoods, NoLikelihoodError
 from judging.prompts.request import Prepared
-from tests.judging.answers.test_scoring import GROUNDED, KEY, logprobs_of, prepared
+from tests.judging.answers.test_logprobs import GROUNDED, KEY, logprobs_of, prepared
 
 pytestmark = pytest.mark.every_case
 

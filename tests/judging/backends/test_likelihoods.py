@@ -15,7 +15,7 @@ from judging.backends.logprobs import (
     locate_tokens,
     tokens_at,
 )
-from tests.judging.answers.test_scoring import Piece, entry, logprobs_of
+from tests.judging.answers.test_logprobs import Piece, entry, logprobs_of
 
 pytestmark = pytest.mark.every_case
 

@@ -568,7 +568,7 @@ def test_a_paused_server_stays_paused_while_requests_are_written(
     assert lane.paused == "the quota is used up"
 
 
-def test_an_ordinary_run_says_how_to_go_on_with_what_a_dead_writer_left(
+def test_an_ordinary_run_says_how_to_continue_with_what_a_dead_writer_left(
     campaign: Campaign, rater: Judge
 ) -> None:
     dead = lifecycle.start(campaign, rater)

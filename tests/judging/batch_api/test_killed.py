@@ -90,7 +90,7 @@ def test_a_batch_whose_writer_was_killed_is_gone_on_with(
 
 
 @pytest.mark.long
-def test_an_ordinary_run_says_how_to_go_on_with_what_a_killed_writer_left(
+def test_an_ordinary_run_says_how_to_continue_with_what_a_killed_writer_left(
     house: House, server: Running, tmp_path: Path
 ) -> None:
     path = tmp_path / "requests.jsonl"

@@ -23,7 +23,7 @@ from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
 from judging.retries import Patience
 from judging.runs import ledger, lifecycle
-from tests.judging.answers.test_scoring import logprobs_of
+from tests.judging.answers.test_logprobs import logprobs_of
 from tests.judging.cast import HASTY, judge, run_scripted, yes
 
 UNITS, ITEMS = 12, 4

@@ -82,7 +82,7 @@ def test_a_server_that_refuses_us_is_an_error(
     judge()
     scripted(monkeypatch, lambda request: FatalError("status-401", "the server answered 401"))
     message = refusal(campaign)
-    assert "the server answered 401; mend that and run it again to go on" in message
+    assert "the server answered 401; mend that and run it again to continue" in message
     assert "4 left open" in message
     scripted(monkeypatch, yes)
     assert "4 done" in run(campaign)
@@ -100,7 +100,7 @@ def test_a_server_that_is_away_is_an_error(
     assert set(Assignment.objects.values_list("status", flat=True)) == {"open"}
 
 
-def test_where_a_budget_is_spent_it_says_of_how_much_and_how_to_go_on(
+def test_where_a_budget_is_spent_it_says_of_how_much_and_how_to_continue(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge(params={"concurrency": 1})
@@ -110,7 +110,7 @@ def test_where_a_budget_is_spent_it_says_of_how_much_and_how_to_go_on(
     spent = JudgeRun.objects.get().prompt_tokens + JudgeRun.objects.get().completion_tokens
     assert spent in (2000, 3000)
     assert f"the budget of 2,900 tokens is spent: {spent:,} so far" in message
-    assert "run it again for as much once more, with a higher --most-tokens, or without" in message
+    assert "run it again with the same --most-tokens for as much again, " in message
     assert "left open" in message
 
 
@@ -120,7 +120,7 @@ def test_where_no_price_is_known_it_says_what_to_mend(
     judge()
     scripted(monkeypatch, yes)
     message = refusal(campaign, "--most-cost", "2")
-    assert "enter one with create_price; mend that and run it again to go on" in message
+    assert "enter one with create_price; mend that and run it again to continue" in message
 
 
 def test_names_that_are_not_there_are_refused(campaign: Campaign) -> None:

@@ -44,7 +44,7 @@ TESTS = {
 RANKED = ("contexts", "rankings")
 
 
-def leaderboard(measures: JSON, raters: Sequence[JSON]) -> JSON:
+def system_rankings(measures: JSON, raters: Sequence[JSON]) -> JSON:
     """Return every ranking: under people, each judge, both together, the batch alone, each rater.
 
     `letters` name the systems. A system is `higher_than` others by a measure if the board's test
@@ -327,7 +327,7 @@ class Tables:
         return [each for each in systems if each not in apart]
 
     def _untested_if_unknown(self, name: str, raters: Sequence[str], pair: Setting) -> Setting:
-        """Return a pair, without a test if a rater has no figure of one of the two."""
+        """Return a pair of systems, without its test if a rater has no figure for one of them."""
         reason = self._unknown(name, raters, (pair.a, pair.b))
         if reason is None:
             return pair

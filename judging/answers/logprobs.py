@@ -62,9 +62,9 @@ def score_answer(prepared: Prepared, answer: Answer, by_unit: bool) -> Details:
 def select_logprobs(prepared: Prepared, answer: Answer, by_unit: bool) -> Any:
     """Select the part of an answer's `logprobs` to store: its labels' tokens and alternatives.
 
-    `score_answer` computes the same scores from them. The tokens of quotes and texts would be most
-    of a run's data, and no score needs them. Stored logprobs stay as they are. So do those of a
-    text that has to be escaped, since its tokens would move.
+    `score_answer` computes the same scores from them. No score needs the tokens of quotes and
+    texts, which would be most of a run's data. Returned unchanged are logprobs that were selected
+    before, and those of a text that is stored escaped, since escapes would shift its tokens.
     """
     logprobs, text = answer.logprobs, answer.text
     if not logprobs or is_stored(logprobs) or storable_text(text) != text:

@@ -12,7 +12,7 @@ import pytest
 from annotation.answers.types import Detail
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.protocols.base import ItemSpec, UnitSpec
-from judging.answers.scoring import score_answer, select_logprobs
+from judging.answers.logprobs import score_answer, select_logprobs
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
 from judging.backends.logprobs import STORED_KEY
 from judging.engine.worker import work

@@ -1,4 +1,4 @@
-"""While labels are read nothing looks for garbage; afterwards something does again."""
+"""Garbage collection is off while labels are read, and as before afterwards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from analysis.data.selected import without_garbage_collection
+from analysis.data.frame import without_garbage_collection
 
 
 @pytest.fixture(autouse=True)
@@ -18,33 +18,33 @@ def _collecting() -> Iterator[None]:
     gc.enable()
 
 
-def test_the_search_rests_within_and_goes_on_behind() -> None:
+def test_collection_is_off_within_the_block_and_on_after_it() -> None:
     with without_garbage_collection():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
-def test_it_goes_on_after_an_error_too() -> None:
+def test_collection_is_on_again_after_an_error() -> None:
     with pytest.raises(ValueError, match="wrong"), without_garbage_collection():
         raise ValueError("wrong")
     assert gc.isenabled()
 
 
-def test_who_switched_it_off_keeps_it_off() -> None:
+def test_collection_that_was_off_before_stays_off() -> None:
     gc.disable()
     with without_garbage_collection():
         pass
     assert not gc.isenabled()
 
 
-def test_a_reading_within_another_does_not_end_the_rest() -> None:
+def test_an_inner_block_does_not_turn_collection_on() -> None:
     with without_garbage_collection():
         with without_garbage_collection():
             pass
         assert not gc.isenabled()
 
 
-def test_of_two_readings_at_once_the_first_to_end_lets_it_go_on_for_good() -> None:
+def test_of_two_threads_the_first_to_leave_turns_collection_on_for_good() -> None:
     first, second = ExitStack(), ExitStack()
     first.enter_context(without_garbage_collection())
     second.enter_context(without_garbage_collection())
