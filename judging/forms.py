@@ -216,7 +216,7 @@ class CampaignForm(forms.Form):
 
 
 class TryForm(CampaignForm):
-    """The item to try a judge on, random without a number."""
+    """The item to try a judge on: a random one if no number is given."""
 
     item = forms.IntegerField(
         required=False,

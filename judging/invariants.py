@@ -87,7 +87,7 @@ def no_item_has_too_many_people() -> Iterator[str]:
     counted = Item.objects.order_by().annotate(held=held)
     wrong = counted.exclude(held=F("taken")) | counted.filter(held__gt=F("quota"))
     for item in wrong.select_related("campaign"):
-        places = f"{item.held} people hold a place, {item.taken} are counted, {item.quota} planned"
+        places = f"{item.held} people have a slot, {item.taken} are counted, {item.quota} planned"
         yield f"I3: campaign {item.campaign}, item {item.key}: {places}"
     people = Assignment.objects.filter(rater__kind=Rater.Kind.HUMAN).order_by()
     given = people.values("item__key", "item__campaign__name", "rater__name", "replicate", "item")
@@ -268,8 +268,8 @@ def _run(run: JudgeRun) -> str:
 
 _TALLIES = Check(
     "Tallies",
-    "the numbers that pages show are those of the rows they count",
-    "Safe: they are counted anew by `manage.py shell -c 'from annotation.counters import "
+    "the numbers that pages show match what they count",
+    "This is safe: count again by `manage.py shell -c 'from annotation.counters import "
     "recount; recount()'`.",
 )
 _TRAIL = Check(
@@ -277,36 +277,36 @@ _TRAIL = Check(
     "the audit trail is as it was sealed",
     "Nothing repairs it: that is what the seals are for. Compare a backup, and keep both.",
 )
-_AGAIN = "Take the rows from a backup, or exclude the judge and run it again under another name."
+_AGAIN = "Restore the rows from a backup, or exclude the judge and run it again under another name."
 LAWS: tuple[Check, ...] = (
     Check(
         "I1",
-        "one answer stands for each assignment, and one label of a unit and variable by a rater",
-        "Where two answers stand, leave the newest revision current, once its payload was read.",
+        "each assignment has one current answer, and each rater one label per unit and variable",
+        "If there are two answers, read the newest revision and leave only that one current.",
     ),
     Check(
         "I2",
-        "every save that a client was told of is stored",
-        "Look for the save in a backup; its key is in the list that was given.",
+        "every save that was acknowledged to a client is stored",
+        "Look for the save in a backup; its key is in the list of keys given to the check.",
     ),
     Check(
         "I3",
-        "no item has more people than planned, and nobody has it twice",
-        "Set `taken` to the number of assignments with a place. An answer too many stays: exclude "
-        "nobody for it, and say so in the methods.",
+        "no item has more people than planned, and no person has it twice",
+        "Set `taken` to the number of assignments with a slot. Keep a surplus answer, exclude "
+        "nobody because of it, and mention it in the methods.",
     ),
     Check(
         "I4",
-        "every row of a judge is in one state, held by the run that is under way, and runs count "
-        "what was closed",
-        "Wait a minute and check again: a run that is started takes over what a dead one left. "
-        "Counts of a run may be set to those of its rows.",
+        "each of a judge's assignments is in one state, leased only by the active run, and runs "
+        "count what was closed",
+        "Wait a minute and check again: a new run continues what a dead one left. "
+        "The counts of a run may be set to those of its assignments.",
     ),
-    Check("I5", "a failure of a judge is no label, and a done row has an answer", _AGAIN),
+    Check("I5", "a judge's failure is no label, and a finished assignment has an answer", _AGAIN),
     Check(
         "I6",
         "nothing was asked without need, and runs count their calls",
-        "Counts of a run may be set to those of its calls; the calls are what was paid for.",
+        "The counts of a run may be set to those of its calls, which are what was paid for.",
     ),
     Check(
         "I7",

@@ -252,7 +252,9 @@ class FrozenReports(List):
     @keyed
     def post(self, request: Request) -> Response:
         data = checked(NewFrozenSerializer, request.data)
-        campaign = campaign_named(get_account(request), data.pop("campaign"), "no report is frozen")
+        campaign = campaign_named(
+            get_account(request), data.pop("campaign"), "no snapshot is stored"
+        )
         check_blind(get_account(request), campaign)
         inputs, options = data.pop("inputs"), as_frozen(_options(data))
         check_available(campaign, options)

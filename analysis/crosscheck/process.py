@@ -77,7 +77,7 @@ def _line(number: int, differs: list[JSON], libraries: Mapping[str, str]) -> str
     more = f" {len(differs) - 1} others are not either." if len(differs) > 1 else ""
     return (
         f"Computed again by {by}: of {number} figures {first['figure']} is not equal, "
-        f"{first['ours']!r} here and {first['theirs']!r} there.{more} No report is frozen."
+        f"{first['ours']!r} here and {first['theirs']!r} there.{more} No snapshot can be stored."
     )
 
 

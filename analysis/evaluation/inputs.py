@@ -36,7 +36,7 @@ from datasets.rows import Query, Report
 PEOPLE, MEAN_OF_PEOPLE, TEXTS = "people", "mean_of_people", "texts"
 TOGETHER = {PEOPLE: "people", MEAN_OF_PEOPLE: "mean of people", TEXTS: "texts"}
 """Evaluators that are not a single rater, with their names in tables."""
-NO_DRAW = "no draw of the queries for people is stored"
+NO_DRAW = "no sample of the queries for people is stored"
 JUDGE = "judge"
 Codes = Mapping[str, int]
 YES_OR_NO: Codes = {"yes": YES, "no": NO}

@@ -423,9 +423,9 @@ def estimate(
 ) -> Estimate:
     """Estimate a system's value over its rows (N,), which belong to `queries`, at 95 %.
 
-    Values are averaged, with a t interval clustered by queries. It is cut at the measure's bounds,
-    which t ignores; what is cut off cannot be true, so that no coverage is lost. Sums are resampled
-    by whole queries (BCa). Below ten queries there is no interval.
+    Values are averaged, with a t interval clustered by queries, which is cut at the measure's
+    bounds. Values beyond the bounds are impossible, so the cut loses no coverage. Sums are
+    resampled by whole queries (BCa). Below ten queries there is no interval.
     """
     if isinstance(found, Pooled):
         return _pooled(measure, found, queries, draws, seed)

@@ -303,7 +303,7 @@ class Tally:
     def weigh(self, resamples: Resamples) -> Iterator[Floats]:
         """Yield the same for existing draws (B, C) with the clusters in the same order."""
         if resamples.draws.shape[1] != self.table.shape[0]:
-            raise ValueError("the draws are of other clusters than those of the tally")
+            raise ValueError("the resamples have other clusters than the tally")
         step = max(1, BLOCK // max(1, self.table.shape[1]))
         for start in range(0, len(resamples.draws), step):
             yield self._weighted(resamples.draws[start : start + step])

@@ -158,7 +158,8 @@ class Design:
             )
         if self.prerequisite and (self.development or self.audit):
             raise DesignError(
-                "the roles of queries are those of the prerequisite; leave them out", "development"
+                "queries have the splits of the prerequisite; give no shares",
+                "development",
             )
         named = self.passages.startswith("relevant:") and self.passages != "relevant:"
         if self.passages not in ("all", "relevant") and not named:

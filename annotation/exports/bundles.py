@@ -75,7 +75,7 @@ def _body(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
     yield f"\n# {_inline(campaign.name)}\n"
     yield (
         f"Labels of the campaign {_inline(campaign.name)} over the batch "
-        f"{_inline(campaign.batch.name)}, made under the protocol *{title}* "
+        f"{_inline(campaign.batch.name)}, given under the protocol *{title}* "
         f"(`{campaign.protocol}`, version {campaign.protocol_version}). Exported by Tandem "
         f"{manifest['version']} at {made}."
     )

@@ -98,7 +98,7 @@ def units_asked_of_judges(item: Item, names: list[str]) -> list[str]:
 
 
 def units_asked_so_far(campaign: Campaign, items: Collection[int]) -> dict[int, set[str]] | None:
-    """Return the names of the units of these items asked of any rater so far, or None for all."""
+    """Return the names of the units of these items that any rater was asked; None means all."""
     if not prerequisite_of(campaign) or not RULES[campaign.protocol].samples(campaign):
         return None
     found: dict[int, set[str]] = {pk: set() for pk in items}

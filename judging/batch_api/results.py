@@ -292,7 +292,7 @@ def _describe_written(written: requests.BatchFiles) -> str:
     loaded = f"{written.known:,} needed no asking" if written.known else ""
     if not written.files:
         return (
-            f"{str(run).capitalize()}: nothing is left to be asked; {loaded or 'no row is open'}."
+            f"{str(run).capitalize()}: nothing is left to ask; {loaded or 'no assignment is open'}."
         )
     names = " and ".join(str(path) for path in written.files)
     extra = f" ({loaded})" if loaded else ""

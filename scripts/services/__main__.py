@@ -52,7 +52,7 @@ def _run(command: list[str], env: dict[str, str]) -> int:
     """Run the command and pass our signals on, so that it can end before its servers do."""
     process = subprocess.Popen(command, env={**os.environ, **env})
     for name in (signal.SIGINT, signal.SIGTERM):
-        # A terminal sends an interrupt to the command as well; a supervisor only to us.
+        # A terminal sends an interrupt to the command, too, but a supervisor only to this process.
         signal.signal(name, lambda number, _: process.send_signal(number))
     return process.wait()
 

@@ -17,7 +17,7 @@ MOMENT = 7200
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Three a minute of an account, two an hour of an export; nothing is said of the rest."""
+    """Allow three requests a minute per account and two exports an hour; no limit on others."""
     now = [MOMENT]
     rates = {"user": "3/min", "export": "2/h"}
     monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", rates)

@@ -213,7 +213,7 @@ def test_a_draft_comes_back_after_a_reload(desk: Desk) -> None:
 def test_work_that_reached_no_server_comes_back_too(
     desk: Desk, context: BrowserContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The server itself fails: what a page sends while it closes, no route of a test would stop.
+    # The server itself fails, since no route of a test can stop what a closing page sends.
     away = mock.Mock(side_effect=OperationalError)
     with monkeypatch.context() as broken:
         broken.setattr("annotation.views.answers.save_draft", away)

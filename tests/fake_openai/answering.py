@@ -25,17 +25,17 @@ class Rule:
 
 
 def answer_to(schema: Mapping[str, Any], prompt: str, rule: Rule, weights: str = "") -> Any:
-    """A value that the schema takes; the texts in it stand verbatim in the prompt."""
+    """Return a value that the schema accepts, with texts copied verbatim from the prompt."""
     return _Answering(prompt, rule, weights).value(schema, "")
 
 
 def free_text(prompt: str, weights: str) -> str:
-    """What is said where no schema holds: the same weights say the same to the same prompt."""
+    """Return an answer without a schema; it depends only on the weights and the prompt."""
     return f"I would say {hashlib.sha256(f'{weights}{prompt}'.encode()).hexdigest()[:8]}."
 
 
 def quote_from(prompt: str) -> str:
-    """The beginning of the first text between delimiters, or of the longest line."""
+    """Return the beginning of the first text between delimiters, or of the longest line."""
     if begin := _BEGIN.search(prompt):
         end = prompt.find(f"\n[end {begin[1]}]", begin.end())
         text = prompt[begin.end() : end] if end >= 0 else ""

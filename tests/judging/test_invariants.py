@@ -93,7 +93,7 @@ def test_a_place_that_is_not_counted_is_found(campaign: Campaign) -> None:
     item = Item.objects.all()[0]
     Assignment.objects.create(item=item, rater=Rater.objects.create(name="ada"), asked=[], slot=1)
     (line,) = found()
-    assert line.startswith(f"I3: campaign {campaign}, item {item.key}: 1 people hold a place, 0")
+    assert line.startswith(f"I3: campaign {campaign}, item {item.key}: 1 people have a slot, 0")
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_more_people_than_were_planned_are_found(campaign: Campaign, unchecked: 
         rater = Rater.objects.create(name=name)
         Assignment.objects.create(item=item, rater=rater, asked=[], slot=number)
     Item.objects.filter(pk=item.pk).update(taken=2, quota=1)
-    places = "2 people hold a place, 2 are counted, 1 planned"
+    places = "2 people have a slot, 2 are counted, 1 planned"
     assert found() == [f"I3: campaign {campaign}, item {item.key}: {places}"]
 
 

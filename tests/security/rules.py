@@ -28,7 +28,7 @@ ADMINS: Who = frozenset({ADMIN})
 
 @dataclass(frozen=True)
 class Rule:
-    """Who may use which methods; GET stands for HEAD too, and no other is taken unless named.
+    """Who may use which methods. GET includes HEAD; methods that are not named are refused.
 
     `answers` are the statuses that a request with an empty body gets from one's own object.
     """
@@ -37,7 +37,7 @@ class Rule:
     answers: frozenset[int] = field(default=frozenset({200, 302}))
 
     def who_may(self, method: str) -> Who | None:
-        """None where the address does not take the method."""
+        """Return who may use the method; None if the address does not accept it."""
         return self.who.get("GET" if method == "HEAD" else method)
 
 

@@ -1,4 +1,4 @@
-"""What leaves as a file does nothing in the program that opens it."""
+"""Exported files do nothing in the program that opens them."""
 
 from __future__ import annotations
 

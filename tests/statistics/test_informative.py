@@ -106,7 +106,7 @@ def test_a_share_is_informative_where_it_holds_both():
     parts, wholes = np.array([0.0, 0, 1, 2, 4, 0]), np.array([4.0, 4, 4, 4, 4, 0])
     # A part in three queries, a rest in four; the last query holds nothing.
     assert informative_shares(parts, wholes) == 3
-    # Queries of one unit: the three ones count twice, of three noughts as well.
+    # Queries of one unit: twice the smaller group, of three ones and three zeros, then of one one.
     assert informative_shares(np.array([1.0, 1, 1, 0, 0, 0]), np.ones(6)) == 6
     assert informative_shares(np.array([1.0, 0, 0, 0, 0, 0]), np.ones(6)) == 2
 

@@ -41,7 +41,7 @@ class Command(BaseCommand):
             for hint in made.hints if made else ():
                 if hint.rater == person.rater:
                     of = f" ({hint.variable})" if hint.variable else ""
-                    self.say(f"  hint: {TITLES[hint.code].lower()}{of}: {hint.text}")
+                    self.say(f"  flag: {TITLES[hint.code].lower()}{of}: {hint.text}")
 
 
 def _head(campaign: Campaign, found: CampaignStatus, left: Forecast) -> str:
@@ -61,10 +61,10 @@ def _head(campaign: Campaign, found: CampaignStatus, left: Forecast) -> str:
 
 def _line(person: Person, made: Quality | None) -> Iterator[str]:
     counted, speed = person.counted, person.speed
-    yield f"{person.name}: {counted.done} answered, {counted.held} held"
+    yield f"{person.name}: {counted.done} answered, {counted.held} reserved"
     change = format_change(speed.change)
-    lately = f", lately {change}" if change else ""
-    yield f"median {format_seconds(speed.median)}{lately}" if speed.timed else "no times"
+    recent = f", recent pace {change}" if change else ""
+    yield f"median {format_seconds(speed.median)}{recent}" if speed.timed else "no times"
     for name, score in (("gold", person.gold), ("practice", person.practice)):
         if score is not None:
             yield f"{name} {score.right} of {score.asked}"
@@ -73,4 +73,4 @@ def _line(person: Person, made: Quality | None) -> Iterator[str]:
         told = f"{kappa.value:.2f}" if kappa.value is not None else f"none ({kappa.reason})"
         yield f"{variable} kappa {told} on {each.units} units"
     if person.excluded:
-        yield f"left out: {person.excluded}"
+        yield f"excluded: {person.excluded}"

@@ -129,5 +129,5 @@ def _facts(campaign: Campaign) -> Iterator[str]:
 
 
 def _line(each: CampaignRater) -> str:
-    out = f"; left out: {each.excluded.reason}" if each.excluded else ""
-    return f"{each.kind} {each.name}: {each.done} answered, {each.held} held{out}"
+    out = f"; excluded: {each.excluded.reason}" if each.excluded else ""
+    return f"{each.kind} {each.name}: {each.done} answered, {each.held} reserved{out}"

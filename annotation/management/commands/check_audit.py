@@ -23,14 +23,14 @@ class Command(BaseCommand):
         parser.add_argument(
             "--head",
             metavar="DIGEST",
-            help="a digest that seal_audit printed and that was kept elsewhere; a trail that was "
-            "written anew has no such seal",
+            help="a digest that seal_audit printed and that was kept outside the site; a rewritten "
+            "trail has no such seal",
         )
 
     def run(self, **options: Any) -> None:
         wrong = list(broken())
         if options["head"] and not is_seal(options["head"]):
-            wrong.append("the digest that was kept elsewhere is that of no seal here")
+            wrong.append("no seal here has the digest that was kept outside the site")
         for each in wrong:
             self.say(f"{each[:1].upper()}{each[1:]}.")
         if wrong:

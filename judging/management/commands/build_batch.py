@@ -59,7 +59,7 @@ class Command(BaseCommand):
         self.tell(step, options["name"], built, unchanged)
 
     def tell(self, step: Step, name: str, built: BuildCounts, unchanged: bool) -> None:
-        what = "Nothing to do: it is there already" if unchanged else "Made"
+        what = "Nothing to do: it is there already" if unchanged else "Created"
         self.say(f"{what}: batch {name!r} with {built.queries} queries, by {step.name}.")
         if built.left_out:
             shown = ", ".join(built.left_out[:10]) + (" …" if len(built.left_out) > 10 else "")

@@ -65,7 +65,7 @@ class Command(BaseCommand):
             raise CommandError(f"Judge {options['name']!r}: {error}.") from error
         if int(judge.params.get("samples", 1)) > 1 and not judge.params.get("temperature"):
             self.say("At temperature 0 all samples are alike; give --param temperature=0.7.")
-        what = "Made" if made else "Nothing to do: it is there already"
+        what = "Created" if made else "Nothing to do: it is there already"
         self.say(
             f"{what}: judge {judge} ({judge.backend}, {judge.granularity} by {judge.granularity})."
         )

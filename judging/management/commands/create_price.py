@@ -57,7 +57,7 @@ class Command(BaseCommand):
                 "day."
             ) from error
         self.say(
-            f"Made: {model} costs, from {since}, {options['prompt']:f} US dollars for a million "
+            f"Created: {model} costs, from {since}, {options['prompt']:f} US dollars for a million "
             f"prompt tokens, {cached:f} for cached ones, {options['completion']:f} for "
             "completion tokens."
         )

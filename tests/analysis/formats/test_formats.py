@@ -188,7 +188,7 @@ def in_latex(cell: Cell, table: Table) -> str:
 
 
 def joined(tables: Iterator[Grid] | list[Grid], like: list[Grid]) -> list[Grid]:
-    """Tables put together again until each has the width of its like."""
+    """Join the parts of split tables until each is as wide as its counterpart in `like`."""
     parts = iter(tables)
     whole = []
     for wanted in like:

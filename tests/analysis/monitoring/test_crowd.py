@@ -309,4 +309,4 @@ class TestPages:
         lines = run("progress", "Pilot").splitlines()
         at = next(n for n, line in enumerate(lines) if line.startswith(rater_of(study.rita).name))
         assert "answerable kappa none (the person gave no label of a category)" in lines[at]
-        assert lines[at + 1].startswith("  hint: escapes far more often (answerable): “invalid”")
+        assert lines[at + 1].startswith("  flag: escapes far more often (answerable): “invalid”")

@@ -92,7 +92,7 @@ def _agreement(kit: Kit, source: str, judged: str) -> JSON:
 
 
 def _cut_agreement(confusion: JSON) -> float:
-    """The share of the two that stand on the same side of 3, from their table."""
+    """Return the share of units that both raters put on the same side of 3, from their table."""
     table = np.array(confusion["matrix"])
     high = np.array([int(code) >= HIGH for code in confusion["labels"]])
     return float(table[np.equal.outer(high, high)].sum() / table.sum())

@@ -1,4 +1,4 @@
-"""What an answer may hold, at the very edge of it, through each function that asks; no database."""
+"""The limits of an answer, just within and just beyond, in each function that checks them."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def make(house: Path, name: str, *arguments: object, then: Sequence[object] = ()
 
 
 def crowd(house: Path, name: str, people: int, clicks: int = 1) -> tuple[list[Given], list[Places]]:
-    """What each person was given, in its order, and what every item counts in the end."""
+    """Let people take items at once; return their assignments in order, and the counts of items."""
     done = forks.run(
         [sys.executable, "-m", "tests.annotation.crowd", name, str(people), str(clicks)],
         cwd=ROOT, env=environment(house), timeout=PATIENCE,
@@ -84,7 +84,7 @@ def crowd(house: Path, name: str, people: int, clicks: int = 1) -> tuple[list[Gi
 
 
 def assert_exact(given: list[Given], places: list[Places]) -> None:
-    """All places of the study are taken, each item counts its people, and has nobody twice."""
+    """Check that all slots of the study are taken, and that items count each person once."""
     pairs = [(row.rater, row.item) for row in given]
     assert len(pairs) == len(set(pairs))
     people = Counter(row.item for row in given)

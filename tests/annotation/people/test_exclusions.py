@@ -188,5 +188,5 @@ def test_the_command_does_it_by_the_raters_name(study: Study) -> None:
     with pytest.raises(CommandError, match="reason"):
         run("campaign_people", "Pilot", "--exclude", name)
     run("campaign_people", "Pilot", "--exclude", name, "--reason", WHY)
-    assert f"left out: {WHY}" in run("campaign_people", "Pilot")
+    assert f"excluded: {WHY}" in run("campaign_people", "Pilot")
     assert run("campaign_people", "Pilot", "--include", name).endswith("counts again in Pilot.\n")

@@ -268,7 +268,7 @@ class TestABatch:
         run = extracted(tmp_path)
         researcher()
         review("--accept", "--by", "rosa")
-        assert "Made: batch 'points' with 2 queries" in build("--name", "points")
+        assert "Created: batch 'points' with 2 queries" in build("--name", "points")
         first, second = batch_rows(Batch.objects.get(name="points"))
         assert [k.text for k in first.key_points] == [
             "The bow door was left open.",

@@ -1,4 +1,4 @@
-"""Rating campaigns that follow a coverage campaign: what is asked of whom, and when."""
+"""Rating campaigns whose prerequisite is a coverage campaign: who is asked what, and when."""
 
 from __future__ import annotations
 

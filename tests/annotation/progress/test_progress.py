@@ -462,6 +462,6 @@ def test_the_command_has_a_line_for_each_person(tmp_path: Path) -> None:
     told = run("progress", "Pilot", "--brief").splitlines()
     assert told[0].startswith("Pilot: 2 of 4 answers; work left: 24 s; done by: ")
     assert told[1:] == [
-        "ann: 1 answered, 0 held; median 12 s",
-        "bo: 1 answered, 0 held; no times; left out: guessed",
+        "ann: 1 answered, 0 reserved; median 12 s",
+        "bo: 1 answered, 0 reserved; no times; excluded: guessed",
     ]

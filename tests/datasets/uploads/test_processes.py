@@ -15,7 +15,7 @@ from tests.cast import BATCH, manage, write_lines
 pytestmark = pytest.mark.processes
 
 TURN = str(uuid.UUID(int=1))
-# Rita's file is sent, and what is to be done with it is done, in one process.
+# One process sends Rita's file and works on it.
 SEND = """
 import json, subprocess, sys, uuid
 from pathlib import Path

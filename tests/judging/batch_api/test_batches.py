@@ -490,7 +490,7 @@ def test_where_all_is_reused_no_file_is_written(
     run(campaign, judge_of(server, "online"))
     path = tmp_path / "requests.jsonl"
     said = exchange(campaign, rater, path, "--reuse", "campaign")
-    assert "nothing is left to be asked; 12 needed no asking" in said
+    assert "nothing is left to ask; 12 needed no asking" in said
     assert not path.exists()
     assert "Nothing to do" in exchange(campaign, rater, path)
 
