@@ -1,4 +1,4 @@
-"""The figures that are measured of the judge engine, with their bars."""
+"""The benchmark figures of the judge engine, with their bars."""
 
 from __future__ import annotations
 

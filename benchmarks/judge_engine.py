@@ -88,7 +88,7 @@ class _Bench:
         """Return the 95th percentiles of a save in ms, when idle and while a judge is at work."""
         judged = self._campaign(cell.calls // UNITS)
         people = self._study(items)
-        saves = items // 8  # twice, and some that do not count, of one place an item
+        saves = items // 8  # two rounds, a few as warm-up; items have one slot
         with fake_openai(*cell.server) as server, site(self.folder, self.env) as address:
             idle = self._saved(address, people, saves)
             with self._at_work(judged, self._judge(cell, server.url)):

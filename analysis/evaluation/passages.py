@@ -469,8 +469,8 @@ def sampled_orderings(
 ) -> dict[str, list[JSON]]:
     """Return Kendall's tau-b between measures over random contexts, by rater.
 
-    The contexts are drawn from each query's passages (Ju and others 2025 take 48), and measured at
-    the oracle's size and at every cut.
+    The contexts are sampled from each query's passages (Ju and others 2025 take 48). They are
+    measured at the oracle's size and at every cut.
     """
     tokens = layout.tokens(tokenizer(options.tokenizer))
     # A passage that only a context names has no text, and could not be rated.

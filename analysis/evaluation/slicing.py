@@ -68,8 +68,8 @@ def labelled_strata(
 ) -> list[Stratum]:
     """Return the strata that a campaign's labels give to another one's queries.
 
-    Adjudicated labels are the reference's, and the rest people's most frequent ones, without ties
-    and escapes. Raises ValueError for a campaign of another protocol or batch.
+    Adjudicated units have the reference's label, and the others people's most frequent one, without
+    ties and escapes. Raises ValueError for a campaign of another protocol or batch.
     """
     if campaign.protocol not in SLICING:
         known = " or ".join(SLICING)

@@ -313,7 +313,7 @@ def _indicators(of: Ints, number: int) -> Floats:
 
 @dataclass(frozen=True)
 class Aim:
-    """A mean to plan for: what divides the variance of each source, and a factor for all sources."""
+    """A mean to plan for: what divides the variance of each source, and a factor for all."""
 
     name: str
     divisors: Mapping[str, Term]

@@ -192,7 +192,7 @@ def _store(assignment: Assignment, body: dict[str, Any], circumstances: Circumst
 
 
 def _check_replay(outcome: Outcome, payload: Payload) -> None:
-    """Refuse a key of another answer, under which this one would get lost."""
+    """Refuse the key of another answer, since a replay would return that one and lose this one."""
     if not outcome.created and outcome.response.payload != payload:
         raise RefusedError([Problem("", "Idempotency-Key", REUSED)])
 

@@ -1,4 +1,4 @@
-"""When something is away or broken: answers that a script can act on, and nothing of the inside."""
+"""When a service is down or broken, errors are useful to a script and reveal no internals."""
 
 from __future__ import annotations
 

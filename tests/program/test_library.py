@@ -47,7 +47,7 @@ sys.exit(main(["report", sys.argv[1], "--resamples", "50", "--output", sys.argv[
 
 
 def told(report: JSON) -> JSON:
-    """A report but for its moment, and for whether others' libraries were asked."""
+    """Return a report without its time and without the check by other libraries."""
     return {name: of for name, of in report.items() if name not in ("generated_at", "check")}
 
 

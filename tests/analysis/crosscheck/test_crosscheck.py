@@ -61,8 +61,8 @@ def report(path: Path, check: bool = False) -> JSON:
 def test_every_figure_that_libraries_have_is_theirs(gaps: float, tmp_path: Path) -> None:
     check = report(labels(tmp_path, gaps, LEVELS))["check"]
     assert check["differs"] == []
-    # At each level alpha and the kappas of six pairs; of ordered labels weighted kappas and
-    # correlations too.
+    # At each level alpha and the kappas of six pairs; for ordered labels also weighted
+    # kappas and correlations.
     assert check["figures"] >= 75
     assert {"krippendorff", "statsmodels", "scipy"} == set(check["libraries"])
     assert check["line"].startswith("Computed again by krippendorff 0.")

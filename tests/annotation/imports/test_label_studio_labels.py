@@ -80,7 +80,7 @@ def tasks(folder: Path, *annotations: Line, **more: Any) -> Path:
 
 @pytest.fixture
 def typed(db: None, tmp_path: Path) -> None:
-    """A campaign over a single task's text."""
+    """Return a campaign over the text of a single task."""
     run("load_batch", tasks(tmp_path), "--name", "b")
     campaign_of("question-typing", "--option", f"variables={','.join(TYPED)}")
 
