@@ -336,7 +336,7 @@ def unavailable(request: HttpRequest) -> HttpResponseBase:
 
 
 def took_too_long(error: BaseException | None) -> bool:
-    """Return whether the database ended a statement at its limit, so is not away."""
+    """Return whether the database ended a statement at its time limit, and so is not down."""
     return getattr(error and error.__cause__, "sqlstate", None) == CANCELED
 
 

@@ -163,7 +163,7 @@ class Jury:
 
     @property
     def voters(self) -> list[tuple[int, int]]:
-        """Primary keys of raters with the replicate that counts."""
+        """Return the primary keys of raters, each with the replicate that counts."""
         if self.samples:
             return [(self.members[0].pk, replicate) for replicate in range(self.samples)]
         return [(member.pk, 0) for member in self.members]

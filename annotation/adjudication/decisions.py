@@ -113,7 +113,7 @@ class Case:
 
     @property
     def at_issue(self) -> str | None:
-        """The page's name for the text that the unit is, or is part of; None if there is none.
+        """Return the page's name for the text that is judged, whole or in part; None if no text is.
 
         If a passage is judged beside an answer, this is the answer.
         """

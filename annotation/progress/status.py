@@ -246,7 +246,7 @@ class CampaignStatus:
 
     @property
     def done(self) -> int:
-        """Answers that fill a slot, so without imported ones."""
+        """The answers that take a slot; imported ones do not."""
         return sum(person.counted.placed for person in self.people)
 
     @property

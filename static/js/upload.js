@@ -1,4 +1,4 @@
-// Files by drag and drop, and how much of them is sent. Without it the form does the same itself.
+// Upload by drag and drop, with its progress. Without this script the form uploads by itself.
 
 const form = document.forms.namedItem("upload-form");
 const input = document.getElementById("files");

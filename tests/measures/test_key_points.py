@@ -53,8 +53,9 @@ class TestRecall:
 
 
 def of_answers(*answers: str | None) -> AnswerPoints:
-    """Answers of which each letter is a point of their own: y, n or ? = missing; None was never
-    taken apart, and the empty one makes no point."""
+    """Return answers with a point of their own per letter: y, n, or ? if missing.
+
+    From None no points were extracted, and the empty answer has none."""
     codes = {"y": 1, "n": 0, "?": -1}
     labels = [codes[letter] for answer in answers for letter in answer or ""]
     row = [n for n, answer in enumerate(answers) for _ in answer or ""]

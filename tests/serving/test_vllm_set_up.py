@@ -1,4 +1,4 @@
-"""Setting up vLLM's own environment: nothing of anybody's is lost, and failing is told."""
+"""Setting up vLLM's own environment loses no one's files, and failures are reported."""
 
 from __future__ import annotations
 

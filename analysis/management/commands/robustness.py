@@ -127,7 +127,7 @@ class Command(BaseCommand):
         ]
 
     def ask(self, campaign: Campaign, trials: list[Judge], options: dict[str, Any]) -> None:
-        """Run what is not answered yet, each trial like a judge of its own."""
+        """Ask what is not answered yet; each trial runs like a judge of its own."""
         for trial in trials:
             plan_trial(campaign, trial, trial_sample_for(trial, options["items"]))
             if ledger.count_waiting(campaign, trial):

@@ -1,4 +1,4 @@
-// A dispute: what raters said in the text and beside it, taking an answer over, and the reason.
+// A dispute: what raters answered and highlighted, copying an answer, and the reason.
 import { rangeOf } from "../highlighter.js";
 import { desk } from "../item.js";
 import { toUnits } from "../offsets.js";
@@ -65,7 +65,7 @@ quotes.forEach(({ button }, place) => button.addEventListener("click", () => sho
 Object.assign(does.more, { n: () => show(at + 1), p: () => show(at < 0 ? quotes.length - 1 : at - 1) });
 does.jump = () => false;
 
-// A decision without a reason is none; the server says so, too.
+// A decision needs a reason; the server checks that, too.
 const submit = saver.submit.bind(saver);
 saver.submit = () => {
   const missing = !reason.value.trim() && !sheet.problems().length;

@@ -53,7 +53,7 @@ def study() -> Study:
 
 
 def lost(study: Study) -> Assignment:
-    """Ada's first item, whose time has run out, gone back."""
+    """Release Ada's first item after its lease expired."""
     mine = study.assignment(study.ada)
     run_out(mine)
     assert release_expired(study.campaign) == 1

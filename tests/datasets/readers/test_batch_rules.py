@@ -30,7 +30,7 @@ FILE = Path("batch.jsonl")
 
 
 def checked(*queries: Query) -> list[str]:
-    """The warnings of queries that stand on lines 1, 2, … of one file."""
+    """Return the warnings about queries on lines 1, 2, … of one file."""
     notes = ReadNotes()
     rules = BatchRules(notes)
     for line, query in enumerate(queries, 1):

@@ -84,7 +84,7 @@ def posted(server: Running, request: Line) -> tuple[int, Any]:
 
 
 def answered(server: Running, asked: Iterable[Line]) -> list[Line]:
-    """What a batch service makes of requests."""
+    """Return what a batch service answers to requests."""
     made = []
     for request in asked:
         status, body = posted(server, request)
@@ -521,7 +521,7 @@ def only_calls(campaign: Campaign, rater: Judge, path: Path) -> None:
 
 
 def killed_while_taking_in(campaign: Campaign, rater: Judge, path: Path) -> None:
-    """The process dies when it has leased its first rows, and its lease runs out."""
+    """Let the process die after it leased its first assignments, and the lease expire."""
     with pytest.MonkeyPatch.context() as patch:
 
         def killed(*told: Any) -> None:

@@ -1,4 +1,4 @@
-"""Asking the same several times: replicates, their seeds, and who they stand for."""
+"""Asking the same request several times: replicates, their seeds, and juries of them."""
 
 from __future__ import annotations
 
