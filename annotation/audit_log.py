@@ -127,7 +127,7 @@ class ShownEvent:
 
     @property
     def of(self) -> str:
-        """The object in the words of the pages."""
+        """Return what the event is about, in the words of the pages."""
         kind = self.event.object_kind
         return f"{KINDS[kind]} {self.event.object_id}" if kind in KINDS else self.object
 

@@ -260,7 +260,7 @@ class AvailableValues:
 
 
 def available_values(facts: Iterable[LabelFact], strata: Strata) -> AvailableValues:
-    """Return the values that labels by themselves give the options."""
+    """Return the values that the options may take, as far as the labels alone show."""
     every = list(facts)
     values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
     items = {(fact.item, fact.system, fact.setting): fact for fact in every}.values()

@@ -61,8 +61,8 @@ def two_way_pairs(
 ) -> tuple[dict[str, Floats], dict[str, Floats], int]:
     """Return people's (U, R) agreement with each other, and a judge's (U,) gap to it, by resample.
 
-    All values are (B,). Also returns the number of people in each resample. Pairs and units are those of
-    `gap_estimates`.
+    All values are (B,). Also returns the number of people who are resampled. Pairs and units are
+    those of `gap_estimates`.
     """
     held = np.where(judge[:, None] >= 0, people, -1)
     pairs, _ = kept_pairs(shared_units(held), people.shape[1])

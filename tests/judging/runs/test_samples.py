@@ -1,4 +1,4 @@
-"""Asking the same request several times: replicates, their seeds, and juries of them."""
+"""Asking the same request several times: replicates, seeds, and which one counts."""
 
 from __future__ import annotations
 
