@@ -232,8 +232,7 @@ def _decide(
 
 
 def _check_conflict(current: Response | None, circumstances: Circumstances) -> None:
-    revision = current.revision if current else 0
-    if current and circumstances.seen is not None and circumstances.seen != revision:
+    if current and circumstances.seen not in (None, current.revision):
         raise ConflictError(current)
 
 

@@ -59,11 +59,9 @@ class FirstImports:
     def is_first(self, group: Group, item: Item) -> bool:
         """Whether a group is the first answer to its assignment, which is then reserved for it."""
         place = item.pk, group.rater, group.replicate, group.scope
-        if place in self.occupied or not group.values:
-            self.occupied.add(place)
-            return False
+        first = place not in self.occupied and bool(group.values)
         self.occupied.add(place)
-        return True
+        return first
 
     def add(self, first: First) -> None:
         self.waiting.append(first)

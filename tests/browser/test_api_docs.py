@@ -31,7 +31,7 @@ def test_the_description_is_drawn_without_a_violation(
     assert violations(desk.page, "calls", exclude=("#api",)) == []
     operation = desk.page.locator(".opblock", has_text="Submit an answer").first
     operation.locator("button").first.click()
-    expect(operation.get_by_text("Checks the whole answer as the page does")).to_be_visible()
+    expect(operation.get_by_text("after the same checks as on the page")).to_be_visible()
     expect(operation.get_by_text("opened in 1901").first).to_be_visible()
     assert [url for url in outside if not url.startswith(("data:", "blob:"))] == []
 

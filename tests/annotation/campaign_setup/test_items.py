@@ -17,7 +17,7 @@ from annotation.campaigns.design import Design, DesignError
 from annotation.models import Campaign, Item, Unit, UnitSampling
 from datasets.models import Batch
 from datasets.text import number_of_words
-from tests.cast import BATCH, FIRST, load
+from tests.cast import BATCH, FIRST, SECOND, load
 
 
 @pytest.fixture
@@ -55,6 +55,13 @@ def test_a_report_is_an_item_with_its_questions_as_units_in_their_order(twin: Ba
     report = FIRST["reports"][0]["text"]
     assert (found[0].words or 0) >= number_of_words(report) > 0
     assert (found[0].words or 0) > (found[1].words or 0)
+
+
+def test_a_query_without_anything_to_ask_has_no_item(tmp_path: Path, db: None) -> None:
+    bare = {**SECOND, "passages": [], "key_points": []}
+    load(tmp_path, [FIRST, bare], "bare")
+    found = made(Batch.objects.get(name="bare"), "answer-rating", variables=("needed_question",))
+    assert [item.key for item in items(found)] == ["q/1"]
 
 
 @pytest.mark.parametrize("protocol", ["rubric-passage", "grounding-relevance"])

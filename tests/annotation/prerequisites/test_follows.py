@@ -76,6 +76,11 @@ class TestRefusals:
             campaign_of(protocol, *given, name="second")
         assert not Campaign.objects.filter(name="second").exists()
 
+    def test_a_person_cannot_part_the_questions_as_a_judge(self, first: Campaign) -> None:
+        rater("ann")
+        with pytest.raises(CommandError, match="names judge 'ann', which does not exist"):
+            rating("strata=ann")
+
     def test_a_prerequisite_over_another_batch(self, first: Campaign, tmp_path: Path) -> None:
         line = {"id": "x", "text": "?", "questions": [{"id": "x:1", "text": "Who?"}],
                 "passages": [{"id": "xp", "text": "Somebody."}]}  # fmt: skip
@@ -207,6 +212,14 @@ class TestOwn:
         answer(first, "r", "ann", SAID)
         taken(first, "r#1", "bo")
         assert set(given(second, rater("ann"))) == {"q/1/p", "q/1/p#1"}
+
+    def test_what_others_have_begun_is_still_waited_for_while_it_has_a_place(
+        self, batch: Path
+    ) -> None:
+        first, second = coverage(people=2), rating("sampling=own")
+        answer(first, "r", "ann", SAID)
+        taken(first, "r#1", "bo")
+        assert next_assignment(second, rater("ann")) is None
 
     def test_what_was_asked_stays_though_the_rater_changes_his_mind(self, first: Campaign) -> None:
         second = rating("sampling=own")

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from django.urls import reverse
 
 from annotation import prerequisites
-from annotation.answers.submission import fail
+from annotation.answers.submission import fail, submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaigns.design import DesignError
 from annotation.models import Assignment, Campaign, rater_of
@@ -18,7 +18,15 @@ from annotation.prerequisites.label_validation import (
     source_campaign,
     validated_judge,
 )
-from tests.annotation.validating_cast import JUDGE, judge, judge_all, judged, second, validating
+from tests.annotation.validating_cast import (
+    BUILT,
+    JUDGE,
+    judge,
+    judge_all,
+    judged,
+    second,
+    validating,
+)
 from tests.api.cast import script_of
 from tests.cast import campaign_of, run
 from tests.page_cast import Study, client_of, study_of
@@ -117,6 +125,17 @@ class TestWaiting:
         )
         assert next_assignment(study.campaign, rater_of(study.ada)) is None
         fail(rest, "timeout")
+        taken = next_assignment(study.campaign, rater_of(study.ada))
+        assert taken is not None
+        assert taken.asked == ["🌉"]
+
+    def test_a_verdict_that_the_judge_took_back_is_none(self, study: Study) -> None:
+        item = study.campaign.items.get(key="r")
+        both = judged(item, {"🌉": NO, "a/b#1": NO}).assignment
+        row = Assignment.objects.get(pk=both.pk)
+        row.asked = ["🌉"]
+        row.save()
+        submit(row, {"units": {"🌉": {"answerable": "yes", "evidence": [BUILT]}}}, "judge")
         taken = next_assignment(study.campaign, rater_of(study.ada))
         assert taken is not None
         assert taken.asked == ["🌉"]

@@ -104,6 +104,13 @@ class TestWhoGetsIt:
         assert next_assignment(second, rater_of(study.ben)) is None
         assert next_assignment(second, rater_of(study.rita)) is not None
 
+    def test_an_item_of_an_unrelated_campaign_keeps_nobody_away(self, study: Study) -> None:
+        second, first = after(study), write(study)
+        other = campaign_of("question-typing", name="typed")
+        item = other.items.get(query=first.item.query)
+        Assignment.objects.create(item=item, rater=rater_of(study.ben), asked=[])
+        assert next_assignment(second, rater_of(study.ben)) is not None
+
     def test_a_deflection_has_no_second_round(self, study: Study) -> None:
         second, assignment = after(study), study.assignment(study.ada)
         submit(assignment, answer(assignment, None, deflected="yes"), "page")
