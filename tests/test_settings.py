@@ -1,4 +1,4 @@
-"""The environment: read once, and what is wrong in it is told in one line that says what to set."""
+"""The environment is read once; an error is one line that says what to set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue in front of SQLite's one writer: it lets all in, and keeps nobody out for ever."""
+"""The queue in front of SQLite's single writer: it lets all in, and blocks none for ever."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class TestTheMeasures:
 
 
 def test_highlights_quote_the_report(crux: Any, expected: Entries) -> None:
-    """What is one verbatim span stays one; joined ones are taken apart; all keep their words."""
+    """A verbatim span stays one span, a joined one is split, and all keep their words."""
     texts = {
         row["item"]: row["texts"]["report"]
         for row in map(json.loads, lines(run("export", "--campaign", crux.name, "--what", "units")))

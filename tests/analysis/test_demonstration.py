@@ -1,4 +1,4 @@
-"""The demonstration as a new user starts it: twice, in processes of its own."""
+"""The demonstration as a new user starts it: twice, in separate processes."""
 
 from __future__ import annotations
 

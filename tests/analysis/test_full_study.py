@@ -1,4 +1,4 @@
-"""A whole study over the demonstration: prepared, labelled, judged, measured and taken along."""
+"""A whole study over the demonstration: prepared, labelled, judged, measured and exported."""
 
 from __future__ import annotations
 

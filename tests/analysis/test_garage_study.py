@@ -215,7 +215,7 @@ def test_a_use_that_is_none_is_refused_with_its_line(tmp_path: Path) -> None:
 
 
 class TestRelevanceAwareFactuality:
-    """Sentences of which none needs evidence are borne out by anything, even by nothing."""
+    """If no sentence needs evidence, any context supports the answer, even an empty one."""
 
     def rated(self, tmp_path: Path, passages: str, *keys: str) -> JSON:
         campaign_of("answer-rating", "--option", f"passages={passages}", name="rated")

@@ -1,4 +1,4 @@
-"""The report by its command: formats, choices, labels files, and what is said of wrong calls."""
+"""The command `report`: formats, options, labels files, and messages about wrong calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People with an assignment in a place, and whole answers that no door refuses."""
+"""People with an assignment, and complete answers that every channel accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People who all ask for their next item at once, as a process of its own over a file database.
+"""A process in which many people ask for their next item at once, over a file database.
 
 `python -m tests.annotation.crowd CAMPAIGN PEOPLE CLICKS` starts PEOPLE times CLICKS threads at a
 barrier, CLICKS for each person, and each takes items until there are none. In the end it prints

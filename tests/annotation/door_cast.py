@@ -1,4 +1,4 @@
-"""A campaign of every protocol with good answers, for whatever comes through the doors."""
+"""A campaign of every protocol with good answers, for all channels."""
 
 from __future__ import annotations
 

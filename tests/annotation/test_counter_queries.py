@@ -1,4 +1,4 @@
-"""What pages ask of the tallies, over rows that stand there as they would on PostgreSQL."""
+"""What pages ask of the counters, over rows in the form that PostgreSQL has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts that triggers keep are right whoever writes, and pages ask no more in a larger study."""
+"""Counters stay right whoever writes, and pages need no more queries in a larger study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge with verdicts on the small cast, and campaigns in which people check them."""
+"""A judge with labels on the small cast, and campaigns in which people validate them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items, exports, labels made elsewhere, and frozen reports by the API."""
+"""Items, exports, imported labels and snapshots in the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`If-Match`: a change of what has changed since is refused, and what stands is told."""
+"""`If-Match`: a change based on an old version is refused, with the current state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's work by the API: the whole round, and how it stands beside the page."""
+"""A person's work in the API: the whole round, and how it agrees with the page."""
 
 from __future__ import annotations
 

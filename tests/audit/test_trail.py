@@ -1,4 +1,4 @@
-"""The trail at its edges: what an event holds, what a seal is over, and what is told of a fault."""
+"""The audit trail: what an event has, what a seal covers, and what is reported of a fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts that the benchmarks' figures hang on."""
+"""The parts on which the benchmarks' figures depend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts that the figures of a crowd hang on; the bars themselves are never tests."""
+"""The parts on which a crowd's figures depend; the bars themselves are never tests."""
 
 from __future__ import annotations
 

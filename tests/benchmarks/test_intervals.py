@@ -1,4 +1,4 @@
-"""What the simulations of intervals and of the alternative test hang on, in seconds."""
+"""What the simulations of intervals and of the alternative test depend on, in seconds."""
 
 from __future__ import annotations
 

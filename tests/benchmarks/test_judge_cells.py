@@ -1,4 +1,4 @@
-"""The parts that the figures of the judge engine hang on; the bars themselves are never tests."""
+"""The parts on which the judge engine's figures depend; the bars themselves are never tests."""
 
 from __future__ import annotations
 

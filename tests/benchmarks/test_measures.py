@@ -1,4 +1,4 @@
-"""The parts that the figures of the measures hang on; the bar itself is never a test."""
+"""The parts on which the figures of measures depend; the bar itself is never a test."""
 
 from __future__ import annotations
 

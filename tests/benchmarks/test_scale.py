@@ -1,4 +1,4 @@
-"""The parts that the figures of scale hang on; the bars themselves are never tests."""
+"""The parts on which the figures of scale depend; the bars themselves are never tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What axe-core finds wrong with a page as it stands; with --all in all four looks."""
+"""What axe-core finds wrong with a page in its present state; with --all in all four looks."""
 
 from __future__ import annotations
 

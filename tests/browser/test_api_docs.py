@@ -1,4 +1,4 @@
-"""The page of the API's description: drawn under the site's own content policy."""
+"""The page of the API's description renders under the site's own content policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person before a judge's verdicts: confirming, correcting, and nothing by default."""
+"""Validating a judge's labels: confirming, correcting, and nothing by default."""
 
 from __future__ import annotations
 

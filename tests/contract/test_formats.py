@@ -1,4 +1,4 @@
-"""`formats.md` held by example: outside scripts rely on these keys, columns and commands for ever.
+"""Examples of `formats.md`: scripts outside rely on these keys, columns and commands for good.
 
 `batch.jsonl` has every key of the native batch file, `labels.jsonl` and `labels.csv` every column
 of the labels file, and `report.json` every block of the report, with the numbers that these labels

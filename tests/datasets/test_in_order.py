@@ -1,4 +1,4 @@
-"""Stretches of a text in its order: where each stands, and what is left over."""
+"""Parts of a text in order: the location of each, and what is left over."""
 
 from __future__ import annotations
 

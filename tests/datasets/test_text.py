@@ -1,4 +1,4 @@
-"""Quotes found where they stand, sentences, and offsets that count code points."""
+"""Locating quotes, splitting sentences, and offsets that count code points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as somebody sends them, and uploads whose process runs right here."""
+"""Uploaded files, and uploads whose process runs within the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every key that a report of measures has stands in the reference, and no other."""
+"""The reference lists every key of a report of measures, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A prefix cache as vLLM's: whole blocks of tokens, each known by all that stands before it too.
+"""A prefix cache as vLLM's: whole blocks of tokens, each identified with all before it.
 
 A token is four characters here. What a call computed is there for others once it was answered.
 """

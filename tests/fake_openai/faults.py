@@ -1,7 +1,7 @@
 """The ways in which the server misbehaves. Each is a function of the request; the name is its key.
 
-A fault is asked for as `NAME` or `NAME:SHARE`. Shares are drawn with a seed; a `script` instead
-says request by request what happens, with `ok` for a good answer.
+Tests ask for a fault as `NAME` or `NAME:SHARE`, where a seed decides which requests get it. A
+`script` lists the faults request by request instead, with `ok` for a good answer.
 """
 
 from __future__ import annotations

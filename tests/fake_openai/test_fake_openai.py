@@ -1,4 +1,4 @@
-"""The fake server itself: answers that fit, counts that are right, behaviour as it is told."""
+"""The fake server itself: valid answers, correct counts, and the behaviour that tests ask for."""
 
 from __future__ import annotations
 

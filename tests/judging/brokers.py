@@ -1,4 +1,4 @@
-"""The two brokers that messages travel by, with what can befall them."""
+"""The two brokers of messages, and failures of each."""
 
 from __future__ import annotations
 

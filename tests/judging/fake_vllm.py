@@ -1,4 +1,4 @@
-"""A program that stands for vLLM where no model is needed: `serve MODEL --port=N …` and no more.
+"""A program in place of vLLM for tests without a model: `serve MODEL --port=N …` only.
 
 What it does otherwise is said by FAKE_VLLM in its environment, as JSON: `slow` seconds until it
 answers, `holds_after` so many calls all others, `says` on standard error and `exits` with a code

@@ -1,4 +1,4 @@
-"""Tandem's own processes beside a test: commands, and a worker, over a database file of its own."""
+"""Tandem's own processes for tests: commands and a worker, over a separate file database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run will ask, cost and take, told before it."""
+"""What a run will ask, cost and take, estimated before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an estimate counts, learns and says, each at the place where it would change."""
+"""What an estimate counts, learns and says, part by part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`check_invariants` says that all is well where it is, and names the place where it is not."""
+"""`check_invariants` confirms that all is well, or names what is wrong and where."""
 
 from __future__ import annotations
 

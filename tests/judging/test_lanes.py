@@ -1,4 +1,4 @@
-"""One pump a server: runs take turns on their lane, and a server that refuses is left alone."""
+"""One engine per server: runs take turns on their lane, and a refusing server gets a pause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs have cost: unknown where the price is, and never nothing in its place."""
+"""What runs have cost: unknown without a price, and never 0 instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody changed in people's answers behind our back is named, row by row."""
+"""Changes to people's answers outside Tandem are found, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers and a beat as real processes, on either broker: killed, told to stop, told twice.
+"""Workers and a beat as real processes, on either broker: killed, stopped, called twice.
 
 The message is a hint and the ledger the truth, so whatever happens to messages and workers every
 unit is answered once, and only calls that were under way at a kill are paid again.

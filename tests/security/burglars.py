@@ -1,4 +1,4 @@
-"""Many log-ins at once with wrong passwords, as a process of its own over a file database.
+"""A process that tries many log-ins with wrong passwords at once, over a file database.
 
 `python -m tests.security.burglars NAME NUMBER` prints, as JSON, how many passwords were looked at
 and how often each status was answered.

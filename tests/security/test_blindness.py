@@ -1,4 +1,4 @@
-"""What an annotator is shown, told and asked to wait for, whatever others said: page by page.
+"""What an annotator sees, page by page, never depends on other raters' labels.
 
 Each address is asked before and after others answered; the text, the headers and the number of
 queries must be the same. Of known answers the same holds between gold items and others.

@@ -1,4 +1,4 @@
-"""What stands around a request, piece by piece: sessions, ids, limits, scopes and refusals."""
+"""The checks around a request, one by one: sessions, ids, limits, scopes and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is taken in: bodies, fields, depths and lengths; each limit is told in a sentence."""
+"""Limits on bodies, fields, depths and lengths; each is explained in a sentence."""
 
 from __future__ import annotations
 

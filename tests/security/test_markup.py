@@ -1,4 +1,4 @@
-"""No text that somebody stored, or sent along with an address, comes back as markup.
+"""No stored text, and no text in an address, comes back as markup.
 
 A browser looks at the pages with the richest texts (`test_stored_texts`); here every address is
 asked in every role, and whatever could be markup must have been escaped.

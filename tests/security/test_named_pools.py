@@ -1,4 +1,4 @@
-"""A campaign with members of its own is closed to others: no name or number of it opens it."""
+"""A campaign with a named pool is closed to others: no name or number of it opens it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever has an item of a campaign before them reads nobody's answers first, a researcher too."""
+"""A rater with an open item of a campaign reads no others' answers first, nor do researchers."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ SEPARATED = {
 
 
 def patterns() -> Iterator[tuple[str, str, int]]:
-    """Every compiled pattern that stands in a module of ours, with its flags."""
+    """Return every compiled pattern in Tandem's modules, with its flags."""
     for app in APPS:
         for found in pkgutil.walk_packages([app], f"{app}."):
             if not any(part in found.name for part in NOT_IMPORTED):

@@ -1,4 +1,4 @@
-"""The crawler's own eyes: it finds every address, and a new one must be told about."""
+"""The crawler itself: it finds every address, and a new one has to be declared."""
 
 from __future__ import annotations
 

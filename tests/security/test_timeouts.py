@@ -1,4 +1,4 @@
-"""How long the database works on a statement of a request, and what is told when that is over."""
+"""The time limit of a request's statements, and the message when it is over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study in which everybody has said something, and the objects that stand in addresses."""
+"""A study in which every rater has answered, and the objects that addresses name."""
 
 from __future__ import annotations
 

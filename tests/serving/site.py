@@ -179,7 +179,7 @@ class Person:
         return self
 
     def take_next(self, campaign: int = 1) -> str | None:
-        """The id of the next assignment; None at the end."""
+        """Take the next assignment; return its id, or None at the end."""
         return _item_of(self._insist(f"{self.site.url}/tasks/next/{campaign}/", {}).url)
 
     def work(self) -> None:

@@ -1,4 +1,4 @@
-"""Which queries are informative, counted by hand, and what hangs on them."""
+"""Which queries are informative, counted by hand, and what depends on them."""
 
 import numpy as np
 import pytest

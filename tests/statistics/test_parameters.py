@@ -1,4 +1,4 @@
-"""What a function does where it is not told otherwise, and where the limits of all of them lie."""
+"""Defaults of the functions' parameters, and the limits that all of them share."""
 
 import inspect
 import pkgutil

@@ -1,4 +1,4 @@
-"""Against the numbers of the data kit, which were computed elsewhere with other libraries."""
+"""Comparison with the numbers of the data kit, which other libraries computed."""
 
 import json
 from functools import cache

@@ -1,4 +1,4 @@
-"""Judges held against adjudicators' decisions, beside people's majority."""
+"""Judges compared with adjudicators' decisions, beside people's majority."""
 
 from __future__ import annotations
 

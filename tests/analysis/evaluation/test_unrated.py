@@ -1,4 +1,4 @@
-"""Cells that nobody was asked about: a perfect ranking of which half was rated, by each option."""
+"""Cells that no rater was asked about: a perfect ranking, half of it rated, by each option."""
 
 from __future__ import annotations
 

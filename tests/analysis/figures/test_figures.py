@@ -61,7 +61,7 @@ def full(report: Callable[[str], JSON]) -> JSON:
 
 
 def drawn(report: JSON, name: str, of: str = "") -> ET.Element:
-    """The figure as a file, read by a strict reader of XML."""
+    """Return the figure as a file, read by a strict XML parser."""
     return ET.fromstring(svg_file(FIGURES[name], subject(report, name, of)))
 
 

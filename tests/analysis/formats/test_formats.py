@@ -1,4 +1,4 @@
-"""Every format says the same numbers: each is read back and held against the report's JSON."""
+"""Every format has the same numbers: each is read back and compared with the report's JSON."""
 
 from __future__ import annotations
 

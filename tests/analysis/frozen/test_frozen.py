@@ -1,4 +1,4 @@
-"""Frozen reports: they never change, say what they are of, and are held against others."""
+"""Snapshots: they never change, name what they report on, and are compared with others."""
 
 from __future__ import annotations
 

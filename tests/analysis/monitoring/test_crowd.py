@@ -1,4 +1,4 @@
-"""People against each other while they work: agreement by person, and what stands out."""
+"""People's agreement with each other while they work, person by person, and flags."""
 
 from __future__ import annotations
 

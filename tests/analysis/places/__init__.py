@@ -1,4 +1,4 @@
-"""Where each reference number of the data kit stands in what the commands give.
+"""Where each reference number of the data kit is in the output of the commands.
 
 A place is a path in a report's JSON, or a short reckoning on reports and exports where the kit
 counts in another way than the report does.

@@ -1,4 +1,4 @@
-"""How places are declared, and what all of them need."""
+"""How these places are declared, and what all of them need."""
 
 from __future__ import annotations
 

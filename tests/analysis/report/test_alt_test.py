@@ -1,4 +1,4 @@
-"""The verdict of the alternative annotator test by other rules, and its power, in the report."""
+"""The alternative annotator test in the report: by other rules, and its power."""
 
 from __future__ import annotations
 

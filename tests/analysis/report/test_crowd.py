@@ -1,4 +1,4 @@
-"""A report of hundreds of people: as large as its labels, and told as distributions."""
+"""A report on hundreds of people: as large as its labels, with distributions instead of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How labels are spread, and systems held against each other, on tables worked by hand."""
+"""The distribution of labels, and comparisons of systems, on tables worked by hand."""
 
 from __future__ import annotations
 

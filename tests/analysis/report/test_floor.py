@@ -1,4 +1,4 @@
-"""Each judge stands beside people in pairs, and beside word overlap."""
+"""Each judge is compared with people in pairs, and with the baseline of word overlap."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class TestACampaign:
 @pytest.mark.django_db
 @pytest.mark.every_case
 def test_on_the_crux_study_ten_queries_decide_nothing(crux: Any, django_db_blocker: Any) -> None:
-    """The floor reaches .354 with the majority, and people .518 with each other."""
+    """The baseline reaches .354 with the majority, and people .518 with each other."""
     run("create_judge", "words", "--backend", "lexical")
     run("run_judge", "--campaign", crux.name, "--judge", "words")
     report = json.loads(run("report", "--campaign", crux.name, "--resamples", "20"))

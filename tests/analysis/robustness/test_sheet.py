@@ -1,4 +1,4 @@
-"""The robustness sheet, and that trials stand nowhere else."""
+"""The robustness sheet, and that trials appear nowhere else."""
 
 from __future__ import annotations
 

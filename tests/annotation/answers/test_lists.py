@@ -1,4 +1,4 @@
-"""Lists of points that a rater writes, and what is matched to them: through every door."""
+"""Lists of points that a rater writes, and their matches, through every channel."""
 
 from __future__ import annotations
 

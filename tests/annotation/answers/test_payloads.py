@@ -1,4 +1,4 @@
-"""What each door makes of what comes in, before anything is checked."""
+"""How each channel reads what it receives, before anything is checked."""
 
 from __future__ import annotations
 

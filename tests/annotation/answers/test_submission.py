@@ -1,4 +1,4 @@
-"""The waist: one function behind every door, and the only writer of answers."""
+"""One function behind every channel, and the only writer of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One's own nuggets beside a rating: shown as they stand, and mended by a revision of one's own."""
+"""A rater's own nuggets beside a rating: shown as written, and mended by a revision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets which place next: what counts as had, as waiting, as free, and as enough."""
+"""Who gets which slot next: what counts as had, as waiting, as free, and as enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of a judge's verdict, on the page of every protocol and by the API."""
+"""What a person sees of a judge's labels, on the page of every protocol and in the API."""
 
 from __future__ import annotations
 

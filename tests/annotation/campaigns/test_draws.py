@@ -1,4 +1,4 @@
-"""The draw is stored for every query and unit, drawn or not, and can be made anew from its seed."""
+"""The sample is stored for every query and unit, sampled or not, and replays from its seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The draws of a design as pure functions: shares at their edges, orders, chances and roles."""
+"""Sampling of a design as pure functions: shares at their limits, orders, chances and splits."""
 
 from __future__ import annotations
 

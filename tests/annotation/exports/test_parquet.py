@@ -1,4 +1,4 @@
-"""Parquet holds what JSON Lines holds, in types of its own, and never half of it."""
+"""Parquet has the same content as JSON Lines, in its own types, and never half of it."""
 
 from __future__ import annotations
 

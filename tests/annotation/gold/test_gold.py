@@ -1,4 +1,4 @@
-"""Gold and practice items: known answers mixed in or first, never in agreement, never told."""
+"""Gold and practice items: mixed in or first, never in agreement, never revealed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def answer(assignment: Assignment, code: str = "no") -> None:
 
 
 def work(campaign: Campaign, who: Rater, codes: Mapping[str, str] | None = None) -> list[Item]:
-    """All that a person gets, answered no or as `codes` say by item; the items in their order."""
+    """Answer all items that a person gets, with no or by `codes`; return the items in order."""
     got = []
     while (held := next_assignment(campaign, who)) is not None:
         answer(held, (codes or {}).get(held.item.key, "no"))

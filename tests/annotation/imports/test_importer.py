@@ -1,4 +1,4 @@
-"""Files that hold parts of what stands, or say it in other words."""
+"""Files with parts of answers that are stored already, or with other labels for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was said in Label Studio as labels: whose unit a task is, and what its controls mean."""
+"""Annotations from Label Studio as labels: which unit a task is, what its controls mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An imported answer laid over the one that stands: what is kept of quotes, scores and comments."""
+"""Merging an imported answer into the stored one: which quotes, scores and comments stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may stand as a value in a labels file, before any campaign's codes are asked."""
+"""Which values a labels file may have, before any campaign's codes are known."""
 
 from __future__ import annotations
 

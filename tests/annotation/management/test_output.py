@@ -1,4 +1,4 @@
-"""What a command writes stands whole or not at all, where it was asked to stand."""
+"""A command writes its whole output to the given path, or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times that have run out, and what stands in a campaign's places."""
+"""Expired leases, and checks of a campaign's slots."""
 
 from __future__ import annotations
 

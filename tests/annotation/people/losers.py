@@ -1,4 +1,4 @@
-"""People who lose every third place that they take, as a process of its own over a file database.
+"""A process in which people lose every third slot that they take, over a file database.
 
 `python -m tests.annotation.people.losers CAMPAIGN PEOPLE` starts as many threads at a barrier. Each
 takes items until there are none; the time of every third one runs out at once, whoever comes next

@@ -1,4 +1,4 @@
-"""What is done to people and places is told in one event, and undone where it cannot be told."""
+"""Changes to people and leases have one event each, and are undone if it cannot be recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rater who is left out counts in no statistic; the report says why; it can be undone."""
+"""An excluded rater counts in no statistic; the report gives the reason; it can be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that the site keeps or gives away tells who somebody was, once they are forgotten."""
+"""Nothing that the site stores or exports identifies a person who was forgotten."""
 
 from __future__ import annotations
 

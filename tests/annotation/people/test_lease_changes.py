@@ -1,4 +1,4 @@
-"""Places that are held, and campaigns that open and close: whose change, and all or nothing."""
+"""Changes of leases, and campaigns that open and close: by whom, and all or nothing."""
 
 from __future__ import annotations
 

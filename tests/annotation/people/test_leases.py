@@ -1,4 +1,4 @@
-"""Places are held for a time: they go back when it has run out, and late work is not lost."""
+"""A lease reserves a slot for a time; then the slot becomes free, and late work is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing by what was said before: worked by hand, and the same for whoever computes it again."""
+"""Sampling by earlier labels: worked by hand, and the same when computed again."""
 
 from __future__ import annotations
 

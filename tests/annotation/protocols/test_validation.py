@@ -1,4 +1,4 @@
-"""Checking one answer: what each door takes, what it refuses and how it says so."""
+"""Checking one answer: what each channel accepts and refuses, and with which message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checking labels made elsewhere: lenient where history cannot be changed, and only there."""
+"""Checking imported labels: lenient where history cannot be changed, and only there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A campaign's pages lead to each other by the same words in the same place."""
+"""A campaign's pages link to each other with the same words in the same position."""
 
 from __future__ import annotations
 

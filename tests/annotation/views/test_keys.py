@@ -1,4 +1,4 @@
-"""Every key that does something on an item's page stands in its list of keys."""
+"""Every key that an item's page reacts to is in its list of keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many rows at once: what goes in comes out on either database; what cannot stand is refused."""
+"""Many rows at once are stored as they are on either database; invalid ones are refused."""
 
 from __future__ import annotations
 

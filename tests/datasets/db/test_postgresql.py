@@ -1,4 +1,4 @@
-"""What PostgreSQL is told where that differs from SQLite, by a stand-in that writes it down.
+"""SQL that PostgreSQL alone gets, recorded by a stand-in.
 
 That PostgreSQL understands it is tested where the suite runs on it.
 """

@@ -1,4 +1,4 @@
-"""The pages of uploads: sending, watching, keeping; and what is told if something is in the way."""
+"""The pages of uploads: sending, watching and keeping, and the messages of failures."""
 
 from __future__ import annotations
 

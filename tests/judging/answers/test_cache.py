@@ -1,4 +1,4 @@
-"""Answers to equal requests, taken over by choice; and what makes two requests equal."""
+"""Reusing answers to equal requests if the run may, and what makes two requests equal."""
 
 from __future__ import annotations
 

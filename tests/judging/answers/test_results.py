@@ -1,4 +1,4 @@
-"""Results on their way into the database: which answer stands, whose row it is, what it cost."""
+"""Storing results: which answer counts, for which assignment, and at which cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The score of one variable from what is known of its codes, and where their places are."""
+"""The score of one variable from its codes' probabilities, and where its codes are located."""
 
 from __future__ import annotations
 

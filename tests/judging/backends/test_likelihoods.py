@@ -1,4 +1,4 @@
-"""How likely each code was at its place: what is listed there, what is masked, what is unknown."""
+"""How likely each code was at its location: what is listed, masked or unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of points as the lexical baseline writes them, and what a judge is told of them."""
+"""Lists of points from the lexical baseline, and the instructions that a judge gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer's tokens as a server sends them: where each stands, and what is kept of them."""
+"""A server's tokens of an answer: their locations, and what is stored of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes that are sent, made of parts, are those of the whole."""
+"""A body sent in parts has the same bytes as the whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vllm backend over a program that stands for vLLM: real processes, and no model."""
+"""The vllm backend with a program in place of vLLM: real processes, and no model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch files: requests written, answered elsewhere, and taken back by their ids."""
+"""Batch files: requests written, answered outside, and matched by their ids."""
 
 from __future__ import annotations
 

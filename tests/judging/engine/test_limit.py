@@ -1,4 +1,4 @@
-"""The limit finds what a server bears, over a simulated server on a clock of its own."""
+"""The limit finds a server's capacity, with a simulated server and clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.judging.clock import Clock
 
 @dataclass
 class Simulated:
-    """What came of asking: seconds, refusals, and the limit in the end."""
+    """The outcome of a simulation: seconds, refusals, and the final limit."""
 
     seconds: float
     refused: int
@@ -30,9 +30,9 @@ def simulate(
     cap: Callable[[float], int] = lambda moment: 10**6,
     slots: int | None = None,
 ) -> Simulated:
-    """Asks as often and as much at once as the limit lets; the server refuses above `cap`.
+    """Send as many requests at once as the limit allows; the server refuses above `cap`.
 
-    With `slots` it refuses nothing, and lets what is more than that wait.
+    With `slots` it refuses nothing, and requests above that number wait.
     """
     drawn, number, refused, serving, fresh, done = random.Random(0), 0, 0, 0, count, 0
     ends: list[tuple[float, int, bool, float]] = []

@@ -1,4 +1,4 @@
-"""What can be said to a run under way, what it may spend, and what it says of its server."""
+"""Commands to an active run, its budget, and its messages about the server."""
 
 from __future__ import annotations
 

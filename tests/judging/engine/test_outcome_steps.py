@@ -1,4 +1,4 @@
-"""What becomes of one row, step by step: a clock that stands still, and everything that hears."""
+"""The outcome of one assignment, step by step, with a clock that tests move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pump claims, what of it is known already, and what a row and its server have behind them.
+"""What an engine claims, which results it reuses, and the history of assignments and server.
 
 Nothing here is asked of any server: rows and calls stand in the database.
 """

@@ -1,4 +1,4 @@
-"""Judges under perturbations: what they are shown, what is asked of them, where it stands."""
+"""Perturbations: what judges are shown and asked, and where a change is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to runs is told in events with their facts, and undone where it cannot be told."""
+"""Changes of runs have events with their facts, and are undone if none can be recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger and the leases: every change conditional, whoever comes late changes nothing."""
+"""The ledger and its leases: every change is conditional, so a late worker changes nothing."""
 
 from __future__ import annotations
 

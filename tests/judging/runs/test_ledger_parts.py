@@ -1,4 +1,4 @@
-"""The ledger and the answers taken over, one query at a time: whose rows, which state, how many."""
+"""The ledger and reused answers, query by query: which assignments, states and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a run's life by themselves: orders, the end of a pump, turns, servers, shutdown."""
+"""Parts of a run's life: commands, the end of an engine, turns, servers, shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs between two hands: who is told what, and that nobody changes what is another's."""
+"""Runs with two workers or users: each gets the right message and changes only its own."""
 
 from __future__ import annotations
 
