@@ -77,7 +77,7 @@ class AuthorStatus:
 
 @dataclass(frozen=True)
 class StepStatus:
-    """How far one step of a batch is. `campaign` is None before it exists, or if it is `hidden`."""
+    """The progress of one step of a batch. `campaign` is None before it exists, or if it is `hidden`."""
 
     step: Step
     campaign: Campaign | None

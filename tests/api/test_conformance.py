@@ -112,7 +112,7 @@ def _prepared(study: Study, judge: Judge) -> None:
 
 @pytest.fixture(scope="module")
 def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[Filled]:
-    """Made once, since it takes longer than most tests; each of them goes back to it."""
+    """Created once, since it takes longer than most tests; each test returns to this state."""
     with rolled_back(django_db_blocker):
         yield fill(make_study(people=3))
 

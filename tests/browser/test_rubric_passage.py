@@ -63,7 +63,7 @@ def nugget(page: Page) -> Locator:
 
 
 def drag(page: Page, reading: Locator, quote: str) -> None:
-    """Selects words of the report by mouse, in the layer."""
+    """Select words of the report with the mouse, in the layer."""
     start = FULL.index(quote)
     places = [units_of(FULL[:place]) for place in (start, start + len(quote) - 1)]
     left, top, right, bottom = page.evaluate(POINTS, [reading.element_handle(), *places])

@@ -48,7 +48,7 @@ class TestTimeOnTask:
         assert self.run(page, 30) == pytest.approx(90, abs=3)
         # A night with the page open, or a laptop asleep: two minutes after the last sign it ends.
         assert self.run(page, 36_000, alive=False) == pytest.approx(210, abs=4)
-        # Nobody is there before the pointer moves again. The date is nobody's business.
+        # The person is away until the pointer moves again. The date has no effect.
         page.clock.set_system_time(0)
         assert self.run(page, 30) == pytest.approx(230, abs=5)
         assert json.loads(page.evaluate("localStorage.getItem(Object.keys(localStorage)"

@@ -1,4 +1,4 @@
-"""Reading a Dockerfile, and what ours must say."""
+"""Reading a Dockerfile, and the requirements on Tandem's own."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def keys_within(value: object) -> Iterator[str]:
 
 
 def test_every_key_of_the_contract_s_report_is_listed() -> None:
-    """`tests/contract/report.json` has every block; keys that are data there are in capitals here."""
+    """`tests/contract/report.json` has every block; capitals here mark keys that are data there."""
     report = json.loads(CONTRACT.read_text("utf-8"))
     data = {rater["name"] for rater in report["raters"]} | {"mean", "system", "setting"}
     for held in report["variables"].values():

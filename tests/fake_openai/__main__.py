@@ -42,7 +42,7 @@ def arguments() -> argparse.Namespace:
         "--tokens-per-minute", type=float, metavar="TOKENS", help="429 above so many"
     )
     parser.add_argument("--key", help="the only key that is let in")
-    parser.add_argument("--model", help="the only model that is there")
+    parser.add_argument("--model", help="the only model that it serves")
     parser.add_argument("--weights", default="", help="other weights, other answers")
     parser.add_argument("--context", type=int, metavar="TOKENS", help="the longest prompt")
     parser.add_argument("--unconstrained", action="store_true", help="ignores the schema")

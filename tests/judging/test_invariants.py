@@ -98,7 +98,7 @@ def test_a_place_that_is_not_counted_is_found(campaign: Campaign) -> None:
 
 @pytest.fixture
 def unchecked(db: None) -> Iterator[None]:
-    """The database itself keeps more people out than were planned, as long as it looks."""
+    """Turn off the constraint by which the database itself limits the people of an item."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -27,7 +27,7 @@ JSON = dict[str, Any]
 
 
 def manifest(campaign: Campaign, **fields: Any) -> JSON:
-    """That of a run that has ended."""
+    """Return the manifest of a run that has ended."""
     run, _, _ = run_scripted(campaign, judge(**fields), lambda r: Answer(yes(r), model="m-1"))
     return dict(run.manifest)
 

@@ -1,7 +1,7 @@
 """What an annotator sees, page by page, never depends on other raters' labels.
 
 Each address is asked before and after others answered; the text, the headers and the number of
-queries must be the same. Of known answers the same holds between gold items and others.
+queries must be the same. The same holds between gold items and others.
 """
 
 from __future__ import annotations

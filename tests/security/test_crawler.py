@@ -37,7 +37,7 @@ LEAST_POLICY = ("default-src 'self'", "object-src 'none'", "base-uri 'none'")
 
 @pytest.fixture(scope="module")
 def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
-    """Made once, since it takes longer than most tests; each of them goes back to it."""
+    """Created once, since it takes longer than most tests; each test returns to this state."""
     with rolled_back(django_db_blocker):
         yield make_world()
 

@@ -78,7 +78,7 @@ def test_the_oracle_is_not_tested_against_systems_that_are_ranked_by_it(tmp_path
                 )
     (board,) = (each for each in found["leaderboard"]["boards"] if each["kind"] == "texts")
     assert board["systems"]["six"]["Recall"]["higher_than"] == list(SYSTEMS[:-1])
-    # What a context covers is no question of the yardstick: there it is a system like another.
+    # Coverage is not relative to the oracle, so there the oracle is a system like any other.
     named = {pair["a"] for pair in found["measures"]["Cov"]["settings"]["people"]}
     assert "oracle" in named
 

@@ -1,4 +1,4 @@
-"""Many answers at once: the rules of `submit` for each, and no neighbour is hurt."""
+"""Many answers at once: the rules of `submit` hold for each, and a refused one does not affect the rest."""
 
 from __future__ import annotations
 

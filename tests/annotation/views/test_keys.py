@@ -67,7 +67,7 @@ def source(name: str) -> str:
 
 
 def own_keys(script: str) -> Iterator[str]:
-    """The keys that a protocol's module, and those of its own that it imports, add."""
+    """Return the keys that a protocol's script adds, with the scripts that only it imports."""
     text = source(script)
     for block in ASSIGNED.findall(text):
         yield from NAMED.findall("{" + block)

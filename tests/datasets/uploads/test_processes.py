@@ -63,7 +63,7 @@ program.main()
 
 @dataclass
 class Sender:
-    """Sends a file, has things done with it by a script, and hears what the script found."""
+    """Sends a file, runs a script on the upload, and returns what the script found."""
 
     house: Path
     file: Path

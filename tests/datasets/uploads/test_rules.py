@@ -52,7 +52,7 @@ def rita(db: None) -> User:
 
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The uploads that somebody was asked to work on, in words."""
+    """Return the uploads for which a worker was called, as text."""
     told: list[str] = []
     monkeypatch.setattr(launching, "start", lambda key: told.append(f"start {key}"))
     monkeypatch.setattr(launching, "start_here", lambda key: told.append(f"here {key}"))

@@ -1,4 +1,4 @@
-"""What a server's response is taken for, from its status, its headers and its body alone."""
+"""How a server's response is classified by its status, headers and body alone."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ PATIENCE = Patience(attempts=3, backoff=4.0, rate_patience=100.0, outage=60.0, u
 
 @dataclass
 class Limited:
-    """Notes what a limit is told."""
+    """Records the calls of a limit."""
 
     told: list[tuple[Any, ...]] = field(default_factory=list)
     under_way: int = 0

@@ -178,7 +178,7 @@ def test_who_takes_over_strikes_what_was_leased_and_closes_at_three(
     assert call.detail == "three workers died during this request"
     assert not Assignment.objects.exclude(lease=None).exists()
     assert ledger.take_over(run) == 0
-    # What was closed stays so, however often another holder dies.
+    # Closed assignments stay closed, however often another worker dies.
     Assignment.objects.filter(pk=plain.pk).update(status="leased")
     assert ledger.take_over(run) == 0
     assert JudgeCall.objects.get() == call

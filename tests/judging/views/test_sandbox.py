@@ -227,7 +227,7 @@ def test_a_judge_whose_server_would_have_to_be_started_is_not_tried(
 def test_a_trial_that_turns_pairs_is_tried_turned(
     rita: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says first of what it is shown, which is the second of what is stored."""
+    """The judge says *first* of the order shown, which is the second in the stored order."""
     campaign = campaign_of(tmp_path, "answer-preference")
     base = judge("base")
 
