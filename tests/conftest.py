@@ -72,7 +72,7 @@ def _runs(item: pytest.Item) -> bool:
 
 
 def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:
-    """What is left of each test but its first case, its last, and the one in their middle."""
+    """Return the cases of each test other than its first, its last and the middle one."""
     functions: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if config.getoption("--quick") or not item.get_closest_marker("every_case"):

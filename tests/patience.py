@@ -12,7 +12,7 @@ PATIENCE = 300.0  # seconds, for a process to do its work
 
 
 def wait_long(database: dict[str, Any]) -> None:
-    """Lets who uses a database wait for a connection, or SQLite's one writer, as long as a test."""
+    """Let users of a database wait for a connection, or for SQLite's writer, as long as a test."""
     options = database["OPTIONS"]
     if "pool" in options:
         options["pool"]["timeout"] = PATIENCE

@@ -77,7 +77,7 @@ class AuthorStatus:
 
 @dataclass(frozen=True)
 class StepStatus:
-    """The progress of one step of a batch. `campaign` is None before it exists, or if it is `hidden`."""
+    """The progress of a step of a batch. `campaign` is None before it exists, or if `hidden`."""
 
     step: Step
     campaign: Campaign | None

@@ -36,7 +36,7 @@ Key = tuple[int, int | None, str]
 
 
 def kept() -> Counter[Key]:
-    """What the tallies say, without what is none."""
+    """Return the counters that are not 0."""
     sums: Counter[Key] = Counter()
     for campaign, rater, what, number in Tally.objects.values_list(
         "campaign", "rater", "what", "number"

@@ -101,7 +101,7 @@ class Desk:
         return group.locator(".choice", has_text=re.compile(f"^{word}$"))
 
     def drag(self, quote: str) -> None:
-        """Selects words by mouse, from the left half of the first to the right of the last."""
+        """Select words with the mouse, from the left half of the first to the right of the last."""
         start = self.text.index(quote)
         last = start + len(quote) - 1
         places = [units_of(self.text[:place]) for place in (start, last)]

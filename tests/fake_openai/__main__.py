@@ -47,7 +47,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--context", type=int, metavar="TOKENS", help="the longest prompt")
     parser.add_argument("--unconstrained", action="store_true", help="ignores the schema")
     parser.add_argument("--logprobs", choices=MODES, default="raw")
-    parser.add_argument("--prefix-cache", type=int, metavar="TOKENS", help="in blocks of so many")
+    parser.add_argument(
+        "--prefix-cache", type=int, metavar="TOKENS", help="the number of tokens in a block"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--attended", action="store_true", help="ends with its standard input")
     return parser.parse_args()

@@ -143,7 +143,7 @@ class TestGrades:
 class TestWinRate:
     @staticmethod
     def verdicts(*given: tuple[int, int, int]) -> Preferences:
-        """Of three answers, as (first, second, verdict)."""
+        """Verdicts on pairs of three answers, as (first, second, verdict)."""
         first, second, verdict = np.array(given, dtype=np.int64).T
         return Preferences(first, second, verdict, 3)
 

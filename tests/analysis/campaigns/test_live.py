@@ -1,4 +1,4 @@
-"""The report's page while labels come in, and what is kept between two looks."""
+"""The report's page while labels come in, and what is cached between two requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many answers at once: the rules of `submit` hold for each, and a refused one does not affect the rest."""
+"""Many answers at once: `submit` has the same rules for each, and a refusal affects only one."""
 
 from __future__ import annotations
 

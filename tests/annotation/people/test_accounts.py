@@ -51,7 +51,7 @@ def may_ask(script: Script) -> bool:
 
 
 def told(study: Study) -> str:
-    """All that leaves the campaign: labels, responses and the report."""
+    """Return everything that leaves the campaign: labels, responses and the report."""
     lines = [*rows.labels(study.campaign), *rows.responses(study.campaign)]
     report = campaign_report(study.campaign, ReportOptions(resamples=2))
     return json.dumps([lines, report], default=str)
