@@ -41,9 +41,9 @@ class ServerHistory:
     not responded, or has refused everything.
     """
 
-    proven: bool = False
-    down_for: float = 0.0
-    busy_for: float = 0.0
+    proven: bool
+    down_for: float
+    busy_for: float
 
 
 @dataclass(frozen=True)
