@@ -27,6 +27,7 @@ import pytest
 # Folders whose tests take longest begin first: else one worker would be left with them in the end.
 FIRST = ("tests/browser", "tests/serving", "tests/judging", "tests/security")
 CHUNK = 40  # tests of one module; a larger one is shared, its module's fixtures made anew
+BRIEF = 0.005  # seconds of a passed set-up or tear-down that are not reported: most are as short
 GARBAGE = 20_000  # new objects between two looks for garbage; Python's own 700 cost more in a test
 NAME = "TANDEM_TEST_WORKER"  # stands in the environment of a worker, and of what it starts
 
@@ -270,6 +271,8 @@ class Worker:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         config = self.config
+        if report.passed and report.when != "call" and report.duration < BRIEF:
+            return
         data = config.hook.pytest_report_to_serializable(config=config, report=report)
         data["worker"] = self.number
         data["sent_at"] = time.time()
