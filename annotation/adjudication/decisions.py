@@ -16,7 +16,13 @@ from string import ascii_uppercase
 
 from django.db import transaction
 
-from annotation.adjudication.disputes import Split, adjudicable, counted, in_dispute, own_units
+from annotation.adjudication.disputes import (
+    Disagreement,
+    adjudicable,
+    counted,
+    in_dispute,
+    own_units,
+)
 from annotation.answers.submission import (
     Circumstances,
     ConflictError,
@@ -72,7 +78,7 @@ class Case:
     spec: ItemSpec
     schema: Schema
     assignment: Assignment
-    splits: tuple[Split, ...]
+    disagreements: tuple[Disagreement, ...]
     history: tuple[Response, ...]
 
     @property
@@ -151,12 +157,12 @@ def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
         return None
     unit.item.campaign = campaign
     history = tuple(_history(unit))
-    splits = tuple(in_dispute(counted(campaign), unit.pk))
-    if not splits and not history:
+    disagreements = tuple(in_dispute(counted(campaign), unit.pk))
+    if not disagreements and not history:
         return None
     spec = present(unit.item)
     assignment = reference_assignment(unit, spec)
-    return Case(campaign, unit, spec, decision_schema(campaign), assignment, splits, history)
+    return Case(campaign, unit, spec, decision_schema(campaign), assignment, disagreements, history)
 
 
 def reference_assignment(unit: Unit, spec: ItemSpec) -> Assignment:

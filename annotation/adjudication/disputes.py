@@ -44,7 +44,7 @@ UnitKey = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class Split:
+class Disagreement:
     """How the labels of one variable of a unit differ.
 
     `people` has the number of people behind each value, largest first, and `raters` the same for
@@ -80,11 +80,11 @@ class Dispute:
     item_position: int
     unit: int
     position: int
-    splits: tuple[Split, ...]
+    disagreements: tuple[Disagreement, ...]
 
     @property
     def rank(self) -> tuple[int, float]:
-        return min(split.rank for split in self.splits)
+        return min(disagreement.rank for disagreement in self.disagreements)
 
 
 class _Tally(NamedTuple):
@@ -122,28 +122,28 @@ def disputes(labels: QuerySet[Label], of: Among = "all", variable: str = "") -> 
     """
     if variable:
         labels = labels.filter(variable=variable)
-    units: dict[UnitKey, list[Split]] = defaultdict(list)
+    units: dict[UnitKey, list[Disagreement]] = defaultdict(list)
     tallies: dict[tuple[UnitKey, str], list[_Tally]] = defaultdict(list)
     for tally in _tally(labels):
         tallies[tally.unit, tally.variable].append(tally)
     for (unit_key, name), found in tallies.items():
-        split = _split(name, found)
-        if split and _is_of(split, of):
-            units[unit_key].append(split)
+        disagreement = _disagreement(name, found)
+        if disagreement and _is_of(disagreement, of):
+            units[unit_key].append(disagreement)
     return [
-        Dispute(item, item_position, unit, position, tuple(sorted(splits, key=_variable)))
-        for (item_position, item, position, unit), splits in units.items()
+        Dispute(item, item_position, unit, position, tuple(sorted(disagreements, key=_variable)))
+        for (item_position, item, position, unit), disagreements in units.items()
     ]
 
 
-def _is_of(split: Split, of: Among) -> bool:
+def _is_of(disagreement: Disagreement, of: Among) -> bool:
     if of == "all":
-        return split.among_people or split.judges
-    return split.judges if of == "judges" else split.among_people
+        return disagreement.among_people or disagreement.judges
+    return disagreement.judges if of == "judges" else disagreement.among_people
 
 
-def _variable(split: Split) -> str:
-    return split.variable
+def _variable(disagreement: Disagreement) -> str:
+    return disagreement.variable
 
 
 def _tally(labels: QuerySet[Label]) -> Iterable[_Tally]:
@@ -173,8 +173,8 @@ def _tally(labels: QuerySet[Label]) -> Iterable[_Tally]:
         yield _Tally((item_position, item, position, unit), *tally)
 
 
-def _split(variable: str, found: Iterable[_Tally]) -> Split | None:
-    """Return the split of a variable, or None if no person gave it a value."""
+def _disagreement(variable: str, found: Iterable[_Tally]) -> Disagreement | None:
+    """Return the disagreement of a variable, or None if no person gave it a value."""
     people, raters = Counter[str](), Counter[str]()
     for tally in found:
         raters[tally.value] += tally.number
@@ -185,16 +185,22 @@ def _split(variable: str, found: Iterable[_Tally]) -> Split | None:
     most, numbers = people.most_common(1)[0][0], _numbers(people)
     decided = len(numbers) == 1 or numbers[0] > numbers[1]
     judges = raters - people
-    return Split(variable, numbers, _numbers(raters), decided and bool(judges.keys() - {most}))
+    return Disagreement(
+        variable, numbers, _numbers(raters), decided and bool(judges.keys() - {most})
+    )
 
 
 def _numbers(counts: Counter[str]) -> tuple[int, ...]:
     return tuple(number for _, number in counts.most_common())
 
 
-def in_dispute(labels: QuerySet[Label], unit: int) -> list[Split]:
-    """Return the splits of one unit; empty if it is not in dispute."""
-    return [split for each in disputes(labels.filter(unit=unit)) for split in each.splits]
+def in_dispute(labels: QuerySet[Label], unit: int) -> list[Disagreement]:
+    """Return the disagreements of one unit; empty if it is not in dispute."""
+    return [
+        disagreement
+        for each in disputes(labels.filter(unit=unit))
+        for disagreement in each.disagreements
+    ]
 
 
 def adjudicable(user: User) -> QuerySet[Campaign]:

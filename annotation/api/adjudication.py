@@ -26,9 +26,9 @@ from annotation.adjudication.decisions import (
 from annotation.adjudication.disputes import (
     DISPUTES_AMONG,
     STATES,
+    Disagreement,
     Dispute,
     QueuePart,
-    Split,
     adjudicable,
     queue,
     with_texts,
@@ -344,12 +344,12 @@ def _decision(case: Case, response: Answer, user: User) -> dict[str, Any]:
 
 def _lines(campaign: Campaign, found: list[Dispute]) -> Any:
     for each, query, text in with_texts(campaign, found):
-        splits = [_split(split) for split in each.splits]
+        splits = [_disagreement(one) for one in each.disagreements]
         yield {"unit": each.unit, "query": query, "text": text, "splits": splits}
 
 
-def _split(split: Split) -> dict[str, Any]:
-    return {"variable": split.variable, "raters": split.raters}
+def _disagreement(each: Disagreement) -> dict[str, Any]:
+    return {"variable": each.variable, "raters": each.raters}
 
 
 def _conflict(case: Case, user: User) -> StateConflictError:

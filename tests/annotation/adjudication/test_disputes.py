@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.adjudication.disputes import (
+    Disagreement,
     QueuePart,
-    Split,
     counted,
     disputes,
     next_dispute,
@@ -44,12 +44,12 @@ def test_ties_come_first_then_narrow_majorities_then_what_judges_dispute(there: 
 
 def test_the_queue_says_how_people_split_and_not_who(there: Dispute) -> None:
     found = queue(there.study.campaign, there.dora)
-    assert [each.splits for each in found] == [
-        (Split("answerable", (1, 1, 1), (2, 1, 1), judges=False),),
-        (Split("answerable", (2, 1), (3, 1), judges=False),),
-        (Split("answerable", (3,), (3, 1), judges=True),),
+    assert [each.disagreements for each in found] == [
+        (Disagreement("answerable", (1, 1, 1), (2, 1, 1), judges=False),),
+        (Disagreement("answerable", (2, 1), (3, 1), judges=False),),
+        (Disagreement("answerable", (3,), (3, 1), judges=True),),
     ]
-    assert [each.splits[0].is_tie for each in found] == [True, False, False]
+    assert [each.disagreements[0].is_tie for each in found] == [True, False, False]
 
 
 def test_it_can_be_only_what_people_dispute_or_only_what_a_judge_does(there: Dispute) -> None:
