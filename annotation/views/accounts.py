@@ -18,8 +18,8 @@ from annotation.access import get_account
 from annotation.models import User
 from datasets.access import EVERYBODY, role_required
 from datasets.api.permissions import LEAST, MOST, SCOPES
+from datasets.api_tokens import DAYS, LONGEST_NOTE, TokenError, make_token, revoke, tokens_of
 from datasets.text import as_sentence
-from datasets.tokens import DAYS, LONGEST_NOTE, TokenError, make_token, revoke, tokens_of
 
 MAX_DAYS = 365
 HOMES = {

@@ -90,7 +90,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "datasets/access.py",
         "datasets/api/authentication.py",
         "datasets/api/permissions.py",
-        "datasets/tokens.py",
+        "datasets/api_tokens.py",
         "judging/access.py",
     ),
     "readers": (

@@ -10,7 +10,7 @@ from django.test import Client
 
 from annotation.models import Assignment, User
 from datasets.api.permissions import MOST
-from datasets.tokens import make_token
+from datasets.api_tokens import make_token
 from tests.page_cast import TEXT
 
 V1 = "/api/v1"

@@ -11,8 +11,8 @@ from knox.models import AuthToken
 
 from annotation.models import User
 from audit.models import Event
+from datasets.api_tokens import TokenError, make_token, revoke, revoke_all, tokens_of
 from datasets.models import Grant
-from datasets.tokens import TokenError, make_token, revoke, revoke_all, tokens_of
 
 pytestmark = pytest.mark.django_db
 
@@ -139,7 +139,7 @@ def test_where_it_cannot_be_written_down_nothing_happens(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("the trail is full")
 
-    monkeypatch.setattr("datasets.tokens.record", fail)
+    monkeypatch.setattr("datasets.api_tokens.record", fail)
     for act in (lambda: make_token(ada), lambda: revoke(kept), lambda: revoke_all(ada)):
         with pytest.raises(RuntimeError, match="the trail is full"):
             act()

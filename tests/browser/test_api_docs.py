@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from datasets.tokens import make_token
+from datasets.api_tokens import make_token
 from tests.api.test_description import operations
 from tests.browser.axe import violations
 from tests.browser.desk import Desk

@@ -21,8 +21,8 @@ from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
+from datasets.api_tokens import make_token
 from datasets.models import Batch, Query, Upload
-from datasets.tokens import make_token
 from judging.models import Judge, JudgeRun
 from tests.page_cast import PASSWORD, answers, payload
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER

@@ -22,8 +22,8 @@ from annotation.people.invitations import invite
 from annotation.people.membership import set_pool
 from annotation.preparation.steps.questions import CRITERIA
 from annotation.registry import STEPS
+from datasets.api_tokens import tokens_of
 from datasets.models import Batch, Query, Upload
-from datasets.tokens import tokens_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
 from tests.api.cast import script_of

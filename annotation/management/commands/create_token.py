@@ -9,9 +9,7 @@ from django.core.management.base import CommandError
 
 from annotation.models import User
 from datasets.api.permissions import SCOPES
-from datasets.console import Command as BaseCommand
-from datasets.models import Grant
-from datasets.tokens import (
+from datasets.api_tokens import (
     DAYS,
     MOST_DAYS,
     TokenError,
@@ -20,6 +18,8 @@ from datasets.tokens import (
     revoke_all,
     tokens_of,
 )
+from datasets.console import Command as BaseCommand
+from datasets.models import Grant
 
 
 class Command(BaseCommand):

@@ -16,8 +16,8 @@ from annotation.people.leases import set_lease
 from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, enter, set_study
 from audit.models import Event
-from datasets import tokens
-from datasets.tokens import make_token
+from datasets import api_tokens
+from datasets.api_tokens import make_token
 from tests.databases import state
 from tests.page_cast import Study, make_study
 
@@ -166,13 +166,13 @@ def granted(study: Study) -> Act:
 
 def taken_back(study: Study) -> Act:
     grant, _ = make_token(study.ada)
-    return lambda: tokens.revoke(grant)
+    return lambda: api_tokens.revoke(grant)
 
 
 def all_taken_back(study: Study) -> Act:
     with_token(study)
     with_token(study)
-    return lambda: tokens.revoke_all(study.ada)
+    return lambda: api_tokens.revoke_all(study.ada)
 
 
 BOTH, AFTER = (True, True), (False, True)
@@ -209,9 +209,9 @@ DEEDS = {
                   True),
     "left": Deed(prolific, leaving, "prolific.ended", "participant",
                  {"status": "returned", "places": 1}, True),
-    "token": Deed(tokens, granted, "token.made", "account", {"days": 3}),
-    "token back": Deed(tokens, taken_back, "account.sessions", "account", {"tokens": 1}),
-    "all back": Deed(tokens, all_taken_back, "account.sessions", "account", {"tokens": 2}),
+    "token": Deed(api_tokens, granted, "token.made", "account", {"days": 3}),
+    "token back": Deed(api_tokens, taken_back, "account.sessions", "account", {"tokens": 1}),
+    "all back": Deed(api_tokens, all_taken_back, "account.sessions", "account", {"tokens": 2}),
 }  # fmt: skip
 
 
