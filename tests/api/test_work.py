@@ -183,6 +183,8 @@ def test_who_saw_the_revision_makes_the_next(
     ada.put(place(mine, "response/"), body("no", "no", "no"))
     sent = ada.put(place(mine, "response/"), body("invalid", "no", "no", **more), **headers)
     assert (sent.status_code, sent.json()["revision"], sent["ETag"]) == (201, 2, '"2"')
+    (listed,) = ada.get("assignments/?status=done").json()["results"]
+    assert listed["revision"] == 2
     assert list(mine.responses.order_by("revision").values_list("current", flat=True)) == [
         False,
         True,
