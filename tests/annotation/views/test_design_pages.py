@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
+from annotation.campaign_setup.dry_run import Assumptions
 from annotation.models import Admission, Campaign, GoldAnswer, Item, Rater, rater_of
 from datasets.models import Batch
 from tests.page_cast import Study, client_of, make_study, payload
@@ -66,6 +68,15 @@ class TestNew:
         assert 'name="per_passage"' in form
         assert '<option value="Pilot">' in form
 
+    def test_categories_are_asked_where_a_question_gets_one(self, rita: Client) -> None:
+        assert 'name="categories"' in html(rita, NEW, protocol="question-typing", batch="harbour")
+        assert 'name="categories"' not in html(rita, NEW, protocol="answer-rating", batch="harbour")
+
+    def test_a_dry_run_assumes_what_the_command_does(self, rita: Client) -> None:
+        form = html(rita, NEW, protocol="report-coverage", batch="harbour")
+        for name, value in asdict(Assumptions()).items():
+            assert re.search(rf'name="{name}" value="{value}"', form)
+
     def test_one_that_is_not_there_is_told(self, rita: Client) -> None:
         assert "from the lists" in html(rita, NEW, protocol="nothing", batch="harbour")
 
@@ -80,6 +91,10 @@ class TestNew:
         assert (made.language, made.guideline) == ("en", "Be kind.")
         assert made.guidelines.get().by == study.rita
         assert made.options["variables"] == []
+
+    def test_other_variables_than_the_usual_ones_are_an_option(self, rita: Client) -> None:
+        rita.post(NEW, {**FORM, "variables": ["answerable", "rating"]})
+        assert Campaign.objects.get(name="Second").options["variables"] == ["answerable", "rating"]
 
     def test_the_same_sent_twice_is_one_campaign(self, rita: Client) -> None:
         assert [rita.post(NEW, FORM).status_code for _ in range(2)] == [302, 302]

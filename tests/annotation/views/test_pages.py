@@ -81,6 +81,12 @@ def test_each_page_is_open_to_its_roles_only(study: Study, name: str, role: str)
         assert answer.status_code == 403
 
 
+def test_whoever_takes_an_item_after_the_session_ended_is_sent_to_log_in(study: Study) -> None:
+    answer = Client().post(reverse("take-next", args=[study.campaign.pk]))
+    assert answer.headers["Location"].startswith("/login/")
+    assert not Assignment.objects.exists()
+
+
 def test_an_annotator_meets_nobody_elses_answers_at_any_address(study: Study) -> None:
     mine = study.assignment(study.ada)
     foreign = plant(study)
