@@ -190,9 +190,10 @@ class TestJump:
         assert 'value="2"' in seen(client, mine[1])
         assert "of 2</span>" in seen(client, mine[1])
 
-    def test_from_anothers_item_it_goes_nowhere(self, study: Study) -> None:
+    def test_it_goes_nowhere_from_anothers_item_and_by_no_other_method(self, study: Study) -> None:
         (mine,) = self.of(study, 1)
         assert client_of(study.ben).get(page("jump", mine), {"number": "1"}).status_code == 404
+        assert client_of(study.ada).post(page("jump", mine), {"number": "1"}).status_code == 405
 
 
 class TestApi:
