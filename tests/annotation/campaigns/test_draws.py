@@ -118,7 +118,7 @@ class TestRoles:
 
     def test_roles_are_not_drawn_twice(self, batch: Path) -> None:
         coverage()
-        with pytest.raises(CommandError, match="those of the prerequisite"):
+        with pytest.raises(CommandError, match="have the splits of the prerequisite"):
             rating("development=0.2")
 
 

@@ -308,7 +308,7 @@ class TestTheCommand:
         told = run("campaign_people", "Pilot")
         assert told.startswith("pool named; lease without end; items per person: 2\n")
         assert "member ada: annotator\n" in told
-        assert f"human {study.ada.rater.name}: 1 answered, 0 held\n" in told
+        assert f"human {study.ada.rater.name}: 1 answered, 0 reserved\n" in told
         run("campaign_people", "Pilot", "--remove", "ada", "--items-per-person", 0)
         assert "member" not in run("campaign_people", "Pilot")
 
