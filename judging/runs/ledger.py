@@ -448,7 +448,6 @@ def _ready_items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[
     ready = set(campaign.items.filter(ready_for_judges(campaign)).values_list("pk", flat=True))
     for item, names in _items_with_units(campaign, judge):
         if item.pk in ready:
-            item.campaign = campaign
             new = [
                 n for n in units_asked_of_judges(item, names) if n not in planned.get(item.pk, ())
             ]

@@ -211,7 +211,8 @@ def _requests(world: World, route: Route) -> Iterator[tuple[str, str, str, str]]
 
     A method that a route has for nobody is refused before any object or role is looked at: it is
     tried by those who may least, on the first of their own. `make test` leaves out repeats: HEAD of
-    what is missing, and all missing objects but the last for a role that is refused there.
+    what is missing, HEAD of one's own but by the first role that may read it, and all missing
+    objects but the last for a role that is refused there.
     """
     for role in ROLES:
         found = objects(world, route, role)
@@ -223,6 +224,11 @@ def _requests(world: World, route: Route) -> Iterator[tuple[str, str, str, str]]
                     least = kind == "own" and number == 0 and role in (ANONYMOUS, ANNOTATOR)
                     refused = who is not None and role not in who
                     again = method == "HEAD" or (refused and address != addresses[-1])
-                    repeats = kind == "missing" and again and not Extent.everything
-                    if least or (who is not None and not repeats):
+                    repeats = kind == "missing" and again
+                    repeats |= kind == "own" and method == "HEAD" and role in _after_first(who)
+                    if least or (who is not None and (Extent.everything or not repeats)):
                         yield role, method, address, kind
+
+
+def _after_first(who: frozenset[str] | None) -> list[str]:
+    return [role for role in ROLES if who is not None and role in who][1:]

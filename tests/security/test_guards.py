@@ -473,3 +473,11 @@ class TestWrongPasswords:
         LogInGuard().user_login_failed(None, {"username": "ada"}, None)
         assert not AccessAttempt.objects.exists()
         assert not Event.objects.exists()
+
+    def test_whoever_is_let_in_again_has_no_attempt_left_on_record(self, db: None) -> None:
+        for address in ("192.0.2.1", "192.0.2.2"):
+            AccessAttempt.objects.create(
+                username="ada", ip_address=address, user_agent="", failures_since_start=1
+            )
+        assert LogInGuard().reset_user_attempts(asked(), {"username": "ada"}) == 2
+        assert not AccessAttempt.objects.exists()

@@ -123,6 +123,10 @@ def test_a_prompt_may_quote_development_queries_alone(
     campaign: Campaign, role: str, warned: int
 ) -> None:
     key = campaign.query_samplings.filter(role=role).values_list("query__key", flat=True)[0]
+    # Another campaign of the batch splits its queries in its own way.
+    other = campaign_of("report-coverage", "--option", "development=0.5", name="other")
+    other.query_samplings.update(role="evaluation")
+    other.query_samplings.filter(query__key=key).update(role="development")
     rater = (
         campaign.items.filter(assignments__rater__name="j")[0]
         .assignments.get(rater__name="j")

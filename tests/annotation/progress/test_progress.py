@@ -108,6 +108,14 @@ class TestSpeed:
         assert found.reason_recent is None
         assert format_change(found.change) == "25% faster"
 
+    def test_gold_items_have_no_part_in_it(self) -> None:
+        study = make_study()
+        gold = answer(study.campaign, rater("ann"), 500.0)
+        Item.objects.filter(pk=gold.item_id).update(use=Item.Use.GOLD)
+        answer(study.campaign, rater("ann"), 9.0)
+        found = speeds(study.campaign, [rater("ann").pk])[rater("ann").pk]
+        assert (found.timed, found.median) == (1, 9.0)
+
     def test_with_few_answers_it_says_why_there_is_no_trend(self) -> None:
         study = make_study()
         answer(study.campaign, rater("ann"), 9.0)
