@@ -134,6 +134,10 @@ class TestThePage:
         assert words not in again
         assert "for the notebook" in again
 
+    def test_a_token_is_offered_for_ninety_days(self, study: Study) -> None:
+        page = client_of(study.rita).get("/tokens/").content.decode()
+        assert 'name="days" value="90"' in page
+
     def test_only_what_the_role_can_use_is_offered_and_taken(self, study: Study) -> None:
         client = client_of(study.ada)
         assert 'value="manage"' not in client.get("/tokens/").content.decode()

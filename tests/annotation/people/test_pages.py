@@ -169,6 +169,9 @@ class TestMembers:
         assert sorted(there) == ["ben", "rita"]
         ada.refresh_from_db()
         assert ada.by == study.rita
+        page = rita.get(reverse("campaign-people", args=[study.campaign.pk])).content.decode()
+        assert '<th scope="row">ben</th>' in page
+        assert '<th scope="row">ada</th>' not in page
         own = Membership.objects.get(user=study.rita)
         assert rita.post(here, {"order": "remove", "member": str(own.pk)}).status_code == 409
         assert sorted(there.all()) == ["ben", "rita"]
