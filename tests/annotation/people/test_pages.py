@@ -192,6 +192,15 @@ class TestMembers:
         made = Invitation.objects.get()
         assert (made.by, made.campaign, made.role) == (study.rita, study.campaign, "annotator")
 
+    def test_a_refused_form_is_shown_again_as_it_was_typed(self, study: Study) -> None:
+        rita = client_of(study.rita)
+        page = rita.get(reverse("campaign-people", args=[study.campaign.pk])).content.decode()
+        assert 'name="account"' in page
+        here = reverse("campaign-invite", args=[study.campaign.pk])
+        answer = rita.post(here, {"campaign_role": "king", "note": "for Dee"})
+        assert answer.status_code == 422
+        assert 'value="for Dee"' in answer.content.decode()
+
 
 class TestSettings:
     def test_settings_are_changed_together_or_not_at_all(
