@@ -110,3 +110,12 @@ def test_a_lenient_judge_is_corrected_to_within_the_interval():
         made = prediction_powered_ratio(*scores(seed), resamples=200, seed=seed)
         covered.append(covers(made, 0.5))
     assert np.mean(covered) >= 0.9
+
+
+def test_a_judge_without_a_ratio_in_the_rest_says_nothing() -> None:
+    """All its denominators there are 0: lambda is 0, and people's own ratio stands."""
+    human = np.array([[1.0, 2.0], [1.0, 1.0], [0.0, 2.0]])
+    judge = np.array([[2.0, 2.0], [1.0, 1.0], [1.0, 2.0]])
+    found = prediction_powered_ratio(human, judge, np.zeros((4, 2)))
+    assert found.value == 0.4
+    assert "lambda 0.000" in found.method
