@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.contrib.staticfiles import finders
 
+from annotation.registry import DECLARED
 from annotation.views.protocol_pages import PAGES, page_for
 from tests.page_cast import client_of, page, study_of
 
@@ -111,7 +112,7 @@ def test_the_keys_that_move_an_end_by_a_character_are_listed(tmp_path: Path) -> 
     assert {",", ".", "⇧"} <= opened("report-coverage", tmp_path).keys
 
 
-@pytest.mark.parametrize("protocol", sorted(PAGES))
+@pytest.mark.parametrize("protocol", sorted(PAGES.keys() & DECLARED.keys()))
 def test_the_keys_of_a_protocol_are_listed(tmp_path: Path, protocol: str) -> None:
     own = page_for(protocol)
     script = own.script.removeprefix("js/")

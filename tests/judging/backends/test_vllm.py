@@ -462,6 +462,6 @@ def test_a_run_whose_server_does_not_start_says_why_and_goes_on_another_time(
     process = house.start("manage.py", *run)
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert "a smaller or quantised one" in said
+    assert "a smaller or quantised model" in said
     house.manage(*run)
     assert each_once(house)
