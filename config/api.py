@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -10,11 +11,13 @@ from django.shortcuts import render
 from django.urls import URLPattern, URLResolver, include, path, reverse
 from django.views.decorators.http import require_safe
 from django.views.defaults import page_not_found
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import extend_schema, inline_serializer
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -102,11 +105,24 @@ class Description(SpectacularAPIView):
     http_method_names = ["get", "head"]
 
     @extend_schema(exclude=True)
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         others = {k: v for k, v in request.query_params.items() if k != "format"}
         checked(NoParameters, others)
-        found: Response = self._get_schema_response(request)
-        return found
+        renderer = type(request.accepted_renderer)
+        charset = f"; charset={renderer.charset}" if renderer.charset else ""
+        return HttpResponse(
+            rendered(renderer),
+            content_type=f"{renderer.media_type}{charset}",
+            headers={"Content-Disposition": f'inline; filename="Tandem.{renderer.format}"'},
+        )
+
+
+@cache
+def rendered(renderer: type[BaseRenderer]) -> bytes:
+    """Write the description once for each format, since it takes seconds and is the same to all."""
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    written: bytes = renderer().render(schema, renderer_context={})
+    return written
 
 
 @require_safe

@@ -134,6 +134,7 @@ def test_a1_two_tabs_conflict_both_versions_are_kept_and_history_has_both(
     expect(other.page.get_by_role("button", name="Switch to it")).to_be_visible()
 
 
+@pytest.mark.once  # its work never reaches the server
 def test_a1_unsent_work_of_one_tab_is_not_written_over_by_another(
     desk: Desk, context: BrowserContext
 ) -> None:
@@ -416,6 +417,7 @@ def test_a9_a_server_that_restarts_is_given_the_time_it_asks_for(desk: Desk) -> 
     assert first.responses.count() == 1
 
 
+@pytest.mark.once  # its work never reaches the server
 def test_a9_a_server_that_says_nothing_is_told_within_a_second(desk: Desk) -> None:
     silent: list[Route] = []
     desk.page.route("**/draft", lambda route: silent.append(route))
@@ -449,6 +451,7 @@ def test_a10_highlights_over_awkward_letters_are_exported_where_they_stand(desk:
     assert Span.objects.count() == len(quotes)
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("context")
 def test_a_full_store_is_told_and_the_tab_asks_before_it_closes(desk: Desk) -> None:
     desk.page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full') } }")

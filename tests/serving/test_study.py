@@ -46,7 +46,7 @@ print(json.dumps({
 
 
 @pytest.mark.parametrize(
-    ("items", "often"), [(30, False), pytest.param(200, True, marks=pytest.mark.long)]
+    ("items", "often"), [(20, False), pytest.param(200, True, marks=pytest.mark.long)]
 )
 def test_a_study_is_exact_and_loses_nothing_when_web_processes_are_killed(
     django_db_setup: None, static: dict[str, str], tmp_path: Path, items: int, often: bool

@@ -1,0 +1,77 @@
+"""The interface of a parser: what is owed, what was read, and why nothing could be.
+
+A parser knows neither Django nor a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, get_args
+
+from judging.backends.base import Answer, AskedUnit
+
+Step = Literal["as-is", "thinking", "fence", "prose", "trailing-comma", "smart-quotes"]
+STEPS: tuple[Step, ...] = get_args(Step)
+"""The steps of the ladder. `judging.parsers.ladder` says what each of them does."""
+
+Fault = Literal["unreadable", "ambiguous", "refused", "off-label"]
+Place = tuple[str, str]
+"""A unit's name, as the judge is shown it, and a variable."""
+
+
+class UnreadError(ValueError):
+    """Nothing can be read. `fault` is the missing reason, and the message says what is wrong."""
+
+    def __init__(self, message: str, fault: Fault = "unreadable") -> None:
+        super().__init__(message)
+        self.fault: Fault = fault
+
+
+@dataclass(frozen=True)
+class Owed:
+    """What an answer owes: an entry for each unit.
+
+    `fits` tells whether an object is such an answer, and is asked only where a text holds several
+    objects. With `by_unit`, the object is the one unit's entry.
+    """
+
+    units: tuple[AskedUnit, ...]
+    by_unit: bool = False
+    fits: Callable[[Mapping[str, Any]], bool] = lambda answer: True
+
+
+@dataclass(frozen=True)
+class Score:
+    """What is known of a label besides its code, as `annotation.answers.types.Detail` has it."""
+
+    value: float | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of one answer.
+
+    `units` has an entry for each unit, by name. `steps` are the steps of the ladder that were
+    needed. `text` is the completion with its mends in place, each as long as what it replaces, and
+    the object that was read begins at `start`. `scores` and `missing` are given by parsers that
+    read probabilities: a variable in `missing` has a reason instead of a code.
+    """
+
+    units: Mapping[str, Any]
+    steps: tuple[Step, ...] = ("as-is",)
+    text: str = ""
+    start: int = 0
+    scores: Mapping[Place, Score] = field(default_factory=dict)
+    missing: Mapping[Place, Fault] = field(default_factory=dict)
+
+
+class Parser(Protocol):
+    """Reads a judge's answers. `whole` tells whether it reads every key that a unit has."""
+
+    whole: bool
+
+    def read(self, answer: Answer, owed: Owed) -> Reading:
+        """Read one answer. Raises UnreadError."""
+        ...

@@ -1,0 +1,246 @@
+"""The ladder: find the one verdict in what a model wrote around it, and guess nothing.
+
+Each step that was needed is named, so that a report can count it:
+
+- `as-is`: the text is the answer.
+- `thinking`: a reasoning block before the answer is set aside.
+- `fence`: the answer is in a Markdown fence.
+- `prose`: words before or after the answer are set aside.
+- `trailing-comma`: a comma after the last member of an object or array is left out.
+- `smart-quotes`: typographic quotation marks that delimit a string are replaced by plain ones.
+
+An answer in which two different objects fit is ambiguous. Mends replace a character by a character,
+so that what stands at an offset of the mended text stands there in the completion.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from judging.parsers.base import STEPS, Step, UnreadError
+
+Take = Literal["", "first", "last"]
+Fits = Callable[[Any], bool]
+MAX_VALUES = 200
+MAX_MENDED = 20
+_CLOSED = re.compile(r"</(think|thinking|reasoning|reflection)>", re.IGNORECASE)
+_OPENED = re.compile(r"\s*<(think|thinking|reasoning|reflection)>", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_OPENING, _CLOSING = "“„‟«", "”“‟»"
+_BLANK = " \t\r\n"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a text, from `start` to `end`, and the steps that led to it."""
+
+    text: str
+    start: int
+    end: int
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def inside(self) -> str:
+        return self.text[self.start : self.end]
+
+    def narrowed(self, start: int, end: int, *steps: Step) -> Part:
+        return Part(self.text, start, end, (*self.steps, *steps))
+
+
+@dataclass(frozen=True)
+class Found:
+    """An object in a text. `part` spans it, within the mended text."""
+
+    value: Any
+    part: Part
+
+
+def without_thinking(text: str) -> Part:
+    """Return the part after a reasoning block. Raises UnreadError if the block never ends.
+
+    A chat template may have opened the block, so that only its end is in the completion.
+    """
+    whole = Part(text, 0, len(text))
+    # What follows the first end is answer: a second end makes no verdict before it unsaid.
+    if end := _CLOSED.search(text):
+        return whole.narrowed(end.end(), len(text), "thinking")
+    if _OPENED.match(text):
+        raise UnreadError("the reasoning block never ends, so there is no answer")
+    return whole
+
+
+def reasoning_in(text: str) -> str:
+    """Return the reasoning block of a completion, empty if it has none."""
+    try:
+        start = without_thinking(text).start
+    except UnreadError:
+        return _OPENED.sub("", text, count=1).strip()
+    return _CLOSED.sub("", _OPENED.sub("", text[:start], count=1)).strip()
+
+
+def unfenced(part: Part) -> Part:
+    """Return the inside of a fence that is all of a part, else the part itself."""
+    fences = list(_FENCE.finditer(part.inside))
+    if len(fences) != 1 or part.inside.replace(fences[0][0], "", 1).strip():
+        return part
+    return part.narrowed(part.start + fences[0].start(2), part.start + fences[0].end(2), "fence")
+
+
+def find_json(text: str, fits: Fits, opening: str = "{", take: Take = "") -> Found:
+    """Return the one JSON object in a text that fits. Raises UnreadError.
+
+    `opening` says whether an array may be the answer too. If several different ones fit, `take`
+    chooses the first or the last, or the text is ambiguous.
+    """
+    plain = _decoded(text)
+    if plain is not None and text.lstrip(_BLANK)[:1] in opening:
+        return Found(plain, Part(text, 0, len(text), ("as-is",)))
+    part = without_thinking(text)
+    if found := [each for each in _values(part, opening) if fits(each.value)]:
+        return _only(found, take)
+    if not part.inside.strip():
+        raise UnreadError("the completion has no text besides its reasoning")
+    raise UnreadError("the completion contains no JSON that fits")
+
+
+def _decoded(text: str) -> Any:
+    """Return the JSON that a whole text is, None if it is none. Raises UnreadError."""
+    try:
+        return _DECODER.decode(text)
+    except UnreadError:
+        raise
+    except (ValueError, RecursionError):
+        return None
+
+
+def _values(part: Part, opening: str) -> Iterator[Found]:
+    """Yield the outermost JSON values of a part, mended where they have to be."""
+    brackets = re.compile(f"[{re.escape(opening)}]")
+    at, mended = part.start, 0
+    for _ in range(MAX_VALUES):
+        if not (bracket := brackets.search(part.text, at, part.end)):
+            return
+        at = bracket.start()
+        found = _value_at(part, at, mends=mended < MAX_MENDED)
+        if found is None:
+            mended += 1
+            at += 1
+        else:
+            yield found
+            at = found.part.end
+
+
+def _value_at(part: Part, start: int, mends: bool) -> Found | None:
+    for steps in ((), *_MENDS) if mends else ((),):
+        text = part.text
+        for step in steps:
+            text = _MEND[step](text, start)
+        if steps and text == part.text:
+            continue
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except UnreadError:
+            raise
+        except (ValueError, RecursionError):
+            continue
+        if end <= part.end:
+            return Found(value, Part(text, start, end, _around(part, start, end, steps)))
+    return None
+
+
+def _around(part: Part, start: int, end: int, mends: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return all steps to a value: those to its part, the fence and the words around it, mends."""
+    text, steps = part.text, {*part.steps, *mends}
+    outside = text[part.start : start] + text[end : part.end]
+    for fence in _FENCE.finditer(text, part.start, part.end):
+        if fence.start(2) <= start and end <= fence.end(2):
+            steps.add("fence")
+            rest = text[fence.start(2) : start] + text[end : fence.end(2)]
+            outside = text[part.start : fence.start()] + rest + text[fence.end() : part.end]
+    if outside.strip():
+        steps.add("prose")
+    return tuple(step for step in STEPS if step in steps) or ("as-is",)
+
+
+def _only(found: list[Found], take: Take) -> Found:
+    if take:
+        return found[0 if take == "first" else -1]
+    if any(each.value != found[0].value for each in found):
+        raise UnreadError("the completion contains two different answers", "ambiguous")
+    return found[0]
+
+
+def _without_trailing_commas(text: str, start: int) -> str:
+    """Replace each comma before a closing bracket by a space."""
+    letters = list(text)
+    for at, letter in _outside_strings(text, start):
+        if letter == "," and _follows(text, at, "}]"):
+            letters[at] = " "
+    return "".join(letters)
+
+
+def _with_plain_quotes(text: str, start: int) -> str:
+    """Replace the typographic marks that delimit strings."""
+    letters = list(text)
+    at, closing = start, ""
+    while at < len(text):
+        letter = text[at]
+        if not closing and letter == '"':
+            at = _end_of_string(text, at)
+        elif not closing and letter in _OPENING + _CLOSING:
+            letters[at], closing = '"', _CLOSING
+        elif closing and letter == "\\":
+            at += 1
+        elif closing and letter in closing and _follows(text, at, ":,}]"):
+            letters[at], closing = '"', ""
+        at += 1
+    return "".join(letters)
+
+
+def _follows(text: str, at: int, letters: str) -> bool:
+    """Tell whether one of the letters comes next after an offset, blanks aside."""
+    after = at + 1
+    while after < len(text) and text[after] in _BLANK:
+        after += 1
+    return after < len(text) and text[after] in letters
+
+
+def _outside_strings(text: str, start: int) -> Iterator[tuple[int, str]]:
+    at = start
+    while at < len(text):
+        if text[at] == '"':
+            at = _end_of_string(text, at)
+        else:
+            yield at, text[at]
+        at += 1
+
+
+def _end_of_string(text: str, at: int) -> int:
+    """Return the offset of the mark that closes the string opened at `at`, or the text's end."""
+    at += 1
+    while at < len(text) and text[at] != '"':
+        at += 2 if text[at] == "\\" else 1
+    return at
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise UnreadError("the completion has a key twice")
+    return found
+
+
+_MEND: dict[Step, Callable[[str, int], str]] = {
+    "trailing-comma": _without_trailing_commas,
+    "smart-quotes": _with_plain_quotes,
+}
+_MENDS: tuple[tuple[Step, ...], ...] = (
+    ("trailing-comma",),
+    ("smart-quotes",),
+    ("smart-quotes", "trailing-comma"),
+)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous)
