@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.urls import URLPattern, URLResolver, include, path, reverse
+from django.utils.encoding import force_bytes
 from django.views.decorators.http import require_safe
 from django.views.defaults import page_not_found
 from drf_spectacular.generators import SchemaGenerator
@@ -108,21 +109,21 @@ class Description(SpectacularAPIView):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         others = {k: v for k, v in request.query_params.items() if k != "format"}
         checked(NoParameters, others)
-        renderer = type(request.accepted_renderer)
+        renderer: type[BaseRenderer] = type(request.accepted_renderer)
         charset = f"; charset={renderer.charset}" if renderer.charset else ""
         return HttpResponse(
-            rendered(renderer),
+            rendered(renderer.media_type or ""),
             content_type=f"{renderer.media_type}{charset}",
             headers={"Content-Disposition": f'inline; filename="Tandem.{renderer.format}"'},
         )
 
 
 @cache
-def rendered(renderer: type[BaseRenderer]) -> bytes:
+def rendered(media_type: str) -> bytes:
     """Write the description once for each format, since it takes seconds and is the same to all."""
+    (renderer,) = (r for r in Description.renderer_classes if r.media_type == media_type)
     schema = SchemaGenerator().get_schema(request=None, public=True)
-    written: bytes = renderer().render(schema, renderer_context={})
-    return written
+    return force_bytes(renderer().render(schema, renderer_context={}))
 
 
 @require_safe
