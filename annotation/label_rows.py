@@ -35,6 +35,8 @@ COLUMNS = (
 
 REASONS = (
     "unreadable",
+    "ambiguous",
+    "off-label",
     "refused",
     "truncated",
     "filtered",

@@ -633,7 +633,8 @@ class Response(models.Model):
             models.UniqueConstraint("assignment", "revision", name="revisions_are_numbered_once"),
             models.UniqueConstraint("assignment", "key", name="a_save_is_stored_once"),
             models.CheckConstraint(
-                condition=Q(door__in=("page", "api", "judge", "import")), name="door_is_known"
+                condition=Q(door__in=("page", "api", "judge", "parser", "import")),
+                name="door_is_known",
             ),
         ]
 

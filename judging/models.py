@@ -78,7 +78,8 @@ class Price(models.Model):
 class Judge(_WrittenOnce):
     """A model with its prompt and parameters, under the name of its rater.
 
-    An empty `prompt` means the prompt of the campaign's protocol. The server's key is read from the
+    An empty `prompt` means the prompt of the campaign's protocol. The text of a judge file
+    (`judging.judge_file`) in `file` takes the place of both. The server's key is read from the
     environment variable `api_key_env` when it is needed, and is never stored.
 
     A judge with a `base` is a trial of that judge. `variation` is its perturbation (see
@@ -97,6 +98,8 @@ class Judge(_WrittenOnce):
     prompt = models.TextField(blank=True)
     prompt_name = models.CharField(max_length=200, blank=True)
     prompt_sha256 = models.CharField(max_length=64, blank=True)
+    file = models.TextField(blank=True, default="")
+    file_sha256 = models.CharField(max_length=64, blank=True, default="")
     granularity = models.CharField(max_length=4, choices=Granularity, default=Granularity.ITEM)
     params = models.JSONField(default=dict)
     base = models.ForeignKey("self", models.PROTECT, null=True, related_name="trials")
@@ -193,7 +196,8 @@ class JudgeCall(_WrittenOnce):
     `state` is `answered`, a missing reason, or an error in transport. After an error, `body` is the
     beginning of the server's response. `cost` is in US dollars, null if no price is known. A
     `repair` asks again for an answer that could not be read. An answer that was reused from an
-    equal request names that call in `reused_from`, and cost nothing.
+    equal request names that call in `reused_from`, and cost nothing. `reading` names the steps by
+    which the answer was read (`judging.parsers.ladder`), joined by +; it is empty if nothing was.
     """
 
     run = models.ForeignKey(JudgeRun, models.PROTECT, related_name="judge_calls")
@@ -212,6 +216,7 @@ class JudgeCall(_WrittenOnce):
     cost = models.DecimalField(null=True, max_digits=12, decimal_places=6)
     repair = models.BooleanField(default=False)
     reused_from = models.ForeignKey("self", models.SET_NULL, null=True, related_name="reused_by")
+    reading = models.CharField(max_length=60, blank=True, default="")
     sent_at = models.DateTimeField()
     seconds = models.FloatField()
 

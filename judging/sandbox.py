@@ -19,7 +19,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.answers.evidence import Spans
-from annotation.answers.payloads import from_judge
 from annotation.answers.submission import prepare
 from annotation.assignments.queue import order_for
 from annotation.campaigns.sampling import DEVELOPMENT
@@ -27,14 +26,15 @@ from annotation.models import Assignment, Campaign, Item, QuerySampling
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
 from annotation.protocols.validation import Problem, RefusedError
+from judging.answers.results import payload_of
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of_call
 from judging.lanes import build_backend
 from judging.models import Judge
-from judging.prompts.perturbations import order_of_fields, restore_order
+from judging.parsers.base import Step, UnreadError
+from judging.prompts.perturbations import order_of_fields
 from judging.prompts.request import Prepared, Preparer
-from judging.prompts.template import read_prompt
-from judging.runs.lifecycle import prompt_for
+from judging.runs.lifecycle import checked_prompt
 from judging.servers import GUARDED
 
 DEADLINE = 45.0
@@ -69,7 +69,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Trial:
-    """A request and its result: labels, or an error or problems."""
+    """A request and its result: labels with the steps by which they were read, or problems."""
 
     item: Item
     prepared: Prepared
@@ -79,6 +79,8 @@ class Trial:
     error: BackendError | None = None
     problems: tuple[Problem, ...] = ()
     entries: list[Entry] = field(default_factory=list)
+    steps: tuple[Step, ...] = ()
+    fault: str = ""
     cost: Decimal | None = None
 
 
@@ -113,7 +115,7 @@ def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
         shown=order_of_fields(judge, item),
     )
     backend = build_backend(judge)
-    preparer = Preparer(campaign, judge, read_prompt(prompt_for(judge, campaign)), backend)
+    preparer = Preparer(campaign, judge, checked_prompt(judge, campaign), backend)
     prepared = preparer.prepare(row)
     started = time.monotonic()
     answer, error = asyncio.run(_asked(backend, prepared, bool(judge.params.get(GUARDED))))
@@ -167,13 +169,19 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
     known: dict[str, Any] = {"cost": cost_of_call(answer.usage, judge.model, timezone.now().date())}
     if trial.error is None:
         try:
-            payload = from_judge(answer.text, prepared.units, preparer.by_unit)
-            names = prepared.names
-            payload["units"] = {names.get(n, n): each for n, each in payload["units"].items()}
-            payload = restore_order(prepared.assignment, payload)
-            ready = prepare(prepared.assignment, payload, "judge", prepared.spec, preparer.schema)
+            reading = prepared.read(answer)
+            known["steps"] = reading.steps
+            ready = prepare(
+                prepared.assignment,
+                payload_of(prepared, reading),
+                prepared.channel,
+                prepared.spec,
+                preparer.schema,
+            )
+        except UnreadError as error:
+            known |= {"problems": (Problem("", "", str(error)),), "fault": error.fault}
         except RefusedError as error:
-            known["problems"] = tuple(error.problems)
+            known |= {"problems": tuple(error.problems), "fault": "unreadable"}
         else:
             found, spans, _ = ready.checked
             known["entries"] = [

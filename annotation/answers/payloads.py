@@ -1,4 +1,4 @@
-"""Turn input into a payload: from the page's form, the API's JSON, or a judge's JSON.
+"""Turn input into a payload: from the page's form, or the API's JSON.
 
 A payload is `{"units": {name: answer}, "comment": text or null}`. `submit` accepts nothing else.
 
@@ -65,31 +65,6 @@ def from_api(body: object) -> Payload:
     if comment is not None and not isinstance(comment, str):
         raise RefusedError([Problem("", "comment", "is not a text")])
     return {"units": dict(body["units"]), "comment": _comment(comment)}
-
-
-def from_judge(text: str, units: Mapping[str, UnitSpec], unit_by_unit: bool) -> Payload:
-    """Return the payload of a judge's completion.
-
-    If the judge works `unit_by_unit`, the completion is the answer to one unit. Raises RefusedError
-    if the text is not a JSON object or has a key twice. JSON inside prose is not searched for.
-    """
-    try:
-        answer = _DECODER.decode(text)
-    except (ValueError, RecursionError) as error:
-        raise RefusedError([Problem("", "", "the completion is not JSON")]) from error
-    if not isinstance(answer, dict):
-        raise RefusedError([Problem("", "", "the completion is not a JSON object")])
-    return {"units": {next(iter(units)): answer} if unit_by_unit else answer, "comment": None}
-
-
-def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise RefusedError([Problem("", "", "the completion has a key twice")])
-    return found
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous)
 
 
 def _comment(text: str | None) -> str | None:

@@ -1,9 +1,9 @@
-"""Check an answer against its schema: one function for all four channels.
+"""Check an answer against its schema: one function for all channels.
 
 `page`, `api` and `judge` are strict: every unit and every key must be present, and evidence where
 it is owed. `import` is lenient because history cannot be changed: an answer may cover a part of an
 item, and a label without its owed evidence is stored with a warning. Limits on size do not apply to
-files either.
+files either. `parser` is as lenient: it is a judge whose parser reads some of the variables only.
 
 A list of points is `[{text, evidence: [{quote, start}]}]` in the rater's order. Matches are the
 numbers of its points, from 1. A written answer may cite the passages of its item from which the
@@ -35,7 +35,8 @@ NO_LIST = "is not a list of {text, evidence}"
 NO_NUMBERS = "is not a list of numbers of points, from 1"
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
-Channel = Literal["page", "api", "judge", "import"]
+Channel = Literal["page", "api", "judge", "parser", "import"]
+LENIENT: tuple[Channel, ...] = ("parser", "import")
 KeyProblem = tuple[str, str]
 """A key of the answer, and the message about it."""
 
@@ -287,7 +288,7 @@ def check(
     checks = [_UnitCheck(schema, name, unit, channel) for name, unit in units.items()]
     problems = [Problem(_safe_name(n), "", "was not asked") for n in answer if n not in units]
     entries = [c.entry(answer[c.name]) for c in checks if c.name in answer]
-    if channel != "import":
+    if channel not in LENIENT:
         problems += [Problem(n, "", "has no answer") for n in units if n not in answer]
     for c in checks:
         c.check_matches(entries)
@@ -315,7 +316,7 @@ class _UnitCheck:
 
     def __init__(self, schema: Schema, name: str, unit: UnitSpec, channel: Channel) -> None:
         self.schema, self.name, self.unit = schema, name, unit
-        self.lenient = channel == "import"
+        self.lenient = channel in LENIENT
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 

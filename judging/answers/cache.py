@@ -105,7 +105,7 @@ def reusable_calls(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[Jud
     good = Q(state=ANSWERED, assignment__status=Assignment.Status.DONE)
     if not judge.params.get("temperature", 0.0):
         unreadable = Q(state=ANSWERED) | Q(state="unreadable")
-        good |= unreadable & Q(assignment__reason="unreadable")
+        good |= unreadable & Q(assignment__reason__in=("unreadable", "ambiguous"))
     # If a repair was needed, the call before it has the unreadable answer.
     repairs = JudgeCall.objects.filter(assignment=OuterRef("assignment"), repair=True)
     calls = JudgeCall.objects.filter(good, ~Exists(repairs), reused_from=None, repair=False)

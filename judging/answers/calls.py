@@ -30,6 +30,7 @@ class Call:
     """One attempt, as it will be stored. Without a `cost` the cost follows from the usage.
 
     `request_hash` is the hash of what was sent if that is not the assignment's own request.
+    `reading` names the steps of the ladder by which the answer was read.
     """
 
     state: str
@@ -43,6 +44,7 @@ class Call:
     cost: Decimal | None = None
     reused_from: int | None = None
     request_hash: str = ""
+    reading: str = ""
 
 
 @dataclass
@@ -98,6 +100,7 @@ def _call_values(
         _cost(run, call),
         call.repair,
         call.reused_from,
+        call.reading,
         call.sent_at,
         call.seconds,
     )
@@ -120,6 +123,7 @@ COLUMNS = (
     "cost",
     "repair",
     "reused_from_id",
+    "reading",
     "sent_at",
     "seconds",
 )

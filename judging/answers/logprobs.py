@@ -25,6 +25,7 @@ from judging.backends.logprobs import (
     tokens_at,
     unplaced_as_json,
 )
+from judging.parsers.base import Reading
 from judging.prompts.request import Prepared
 
 Details = Mapping[tuple[str, str], Detail]
@@ -38,7 +39,7 @@ _DECODER = json.JSONDecoder()
 _BLANK = " \t\r\n"
 
 
-def score_answer(prepared: Prepared, answer: Answer, by_unit: bool) -> Details:
+def score_answer(prepared: Prepared, answer: Answer, reading: Reading) -> Details:
     """Return score and label mass of each label, by the unit's stored name and variable.
 
     If a label has probabilities but no score, its detail says why. Never raises.
@@ -46,7 +47,7 @@ def score_answer(prepared: Prepared, answer: Answer, by_unit: bool) -> Details:
     if not answer.logprobs:
         return {}
     units = {unit.name: unit for unit in prepared.request.facts.units}
-    places = _locate_values(answer.text, next(iter(units)) if by_unit else None)
+    places = _locate_values(prepared, reading)
     swapped = SWAPPED_CODES if prepared.assignment.shown else {}
     tokens = _locate(answer)
     return {
@@ -59,7 +60,7 @@ def score_answer(prepared: Prepared, answer: Answer, by_unit: bool) -> Details:
     }
 
 
-def select_logprobs(prepared: Prepared, answer: Answer, by_unit: bool) -> Any:
+def select_logprobs(prepared: Prepared, answer: Answer, reading: Reading) -> Any:
     """Select the part of an answer's `logprobs` to store: its labels' tokens and alternatives.
 
     `score_answer` computes the same scores from them. No score needs the tokens of quotes and
@@ -67,13 +68,14 @@ def select_logprobs(prepared: Prepared, answer: Answer, by_unit: bool) -> Any:
     before, and those of a text that is stored escaped, since escapes would shift its tokens.
     """
     logprobs, text = answer.logprobs, answer.text
-    if not logprobs or is_stored(logprobs) or storable_text(text) != text:
+    # A parser that reads probabilities needs all of them to read the answer once more.
+    if not logprobs or reading.scores or is_stored(logprobs) or storable_text(text) != text:
         return logprobs
     tokens = _locate(answer)
     if isinstance(tokens, NoLikelihoodError):
         return unplaced_as_json(tokens)
     units = {unit.name: unit for unit in prepared.request.facts.units}
-    places = _locate_values(text, next(iter(units)) if by_unit else None)
+    places = _locate_values(prepared, reading)
     used = {
         id(token)
         for name, unit in units.items()
@@ -167,14 +169,23 @@ def _values(codes: list[str]) -> dict[str, float]:
     return {code: float(rank) for rank, code in enumerate(codes)}
 
 
-def _locate_values(text: str, unit: str | None) -> dict[tuple[str, str], Span]:
+def _locate_values(prepared: Prepared, reading: Reading) -> dict[tuple[str, str], Span]:
     """Return the span of each plain value by unit and key, without its quotation marks.
 
-    `unit` is the only unit if the text is its answer alone. Return nothing for a text that is no
-    JSON object.
+    Return nothing for an answer that was not read from a JSON object.
+    """
+    facts = prepared.request.facts
+    unit = facts.units[0].name if facts.unit_by_unit else None
+    return locate_values(reading.text, unit, reading.start)
+
+
+def locate_values(text: str, unit: str | None, start: int = 0) -> dict[tuple[str, str], Span]:
+    """Return the span of each plain value in a JSON object, by unit and key.
+
+    `unit` is the only unit if the object is its answer alone.
     """
     try:
-        start = len(text) - len(text.lstrip(_BLANK))
+        start += len(text[start:]) - len(text[start:].lstrip(_BLANK))
         if unit is not None:
             return {(unit, key): span for key, span in _plain_spans(text, start)}
         return {

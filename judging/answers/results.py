@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from django.db import connection, transaction
 from django.db.models import F
 
-from annotation.answers.payloads import from_judge
 from annotation.answers.submission import (
     Circumstances,
     LostLeaseError,
@@ -19,6 +18,7 @@ from annotation.answers.submission import (
     prepare,
     submit_many,
 )
+from annotation.answers.types import Detail
 from annotation.models import Assignment
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
@@ -29,6 +29,7 @@ from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.logprobs import score_answer, select_logprobs
 from judging.backends.base import Answer, Reason
 from judging.models import JudgeCall, JudgeRun, Strike
+from judging.parsers.base import Reading, UnreadError
 from judging.prompts.perturbations import restore_order
 from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
@@ -58,20 +59,19 @@ class Result:
     first: Answer | None = None
 
 
-def record(
-    run: JudgeRun, lease: uuid.UUID, schema: Schema, by_unit: bool, results: Sequence[Result]
-) -> int:
+def record(run: JudgeRun, lease: uuid.UUID, schema: Schema, results: Sequence[Result]) -> int:
     """Store calls and answers, and return the number of closed assignments.
 
     Raises LostLeaseError. The calls are stored even if the lease is lost or closing fails, since
     they were made and paid. Assignments that another worker has leased meanwhile stay with it.
     """
-    attempts = [attempt for result in results for attempt in _attempts(result, by_unit)]
+    readings = Readings()
+    attempts = [attempt for result in results for attempt in _attempts(result, readings)]
     closings: list[_Closing] = []
     wrong: Exception | None = None
     try:
         closings += [
-            _prepare_closing(each, lease, schema, by_unit) for each in results if each.outcome
+            _prepare_closing(each, lease, schema, readings) for each in results if each.outcome
         ]
     except Exception as error:
         wrong = error
@@ -92,22 +92,43 @@ def record(
     return tally.done + tally.failures.total()
 
 
-def _attempts(result: Result, by_unit: bool) -> list[Attempt]:
+class Readings:
+    """What was read of answers, each of them once."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Answer, Reading | UnreadError]] = {}
+
+    def of(self, prepared: Prepared, answer: Answer) -> Reading | UnreadError:
+        if id(answer) not in self._found:
+            try:
+                found: Reading | UnreadError = prepared.read(answer)
+            except UnreadError as error:
+                found = error
+            # The answer is kept too, so that its id stays its own.
+            self._found[id(answer)] = answer, found
+        return self._found[id(answer)][1]
+
+
+def _attempts(result: Result, readings: Readings) -> list[Attempt]:
     row = result.prepared.assignment
     numbered = enumerate(result.calls, start=row.attempts + 1)
     own = result.prepared.request_hash
     return [
-        (row.pk, n, call.request_hash or own, _trim(call, result.prepared, by_unit))
+        (row.pk, n, call.request_hash or own, _with_reading(call, result.prepared, readings))
         for n, call in numbered
     ]
 
 
-def _trim(call: Call, prepared: Prepared, by_unit: bool) -> Call:
-    """Remove log probabilities from which no score is computed."""
-    if call.answer is None or not call.answer.logprobs:
+def _with_reading(call: Call, prepared: Prepared, readings: Readings) -> Call:
+    """Note how the answer was read, and remove log probabilities that give no score."""
+    if call.answer is None or call.state != ANSWERED:
         return call
-    selected = select_logprobs(prepared, call.answer, by_unit)
-    return replace(call, answer=replace(call.answer, logprobs=selected))
+    reading = readings.of(prepared, call.answer)
+    if isinstance(reading, UnreadError):
+        reading = Reading({}, steps=())
+    selected = select_logprobs(prepared, call.answer, reading)
+    answer = replace(call.answer, logprobs=selected)
+    return replace(call, answer=answer, reading="+".join(reading.steps))
 
 
 @dataclass(frozen=True)
@@ -119,27 +140,37 @@ class _Closing:
     reason: str = ""
 
 
-def _prepare_closing(result: Result, lease: uuid.UUID, schema: Schema, by_unit: bool) -> _Closing:
+def _prepare_closing(
+    result: Result, lease: uuid.UUID, schema: Schema, readings: Readings
+) -> _Closing:
     """Do the slow part of closing an assignment, before anything is locked."""
     prepared, outcome = result.prepared, result.outcome
     if not isinstance(outcome, Answer):
         reason = outcome.reason if isinstance(outcome, Failure) else "error"
         return _Closing(prepared.assignment, None, reason)
-    for answer in (outcome, result.first):
-        if answer is not None and (ready := _ready(prepared, answer.text, schema, by_unit)):
-            details = score_answer(prepared, answer, by_unit)
-            circumstances = Circumstances(lease=lease, seconds=result.seconds, details=details)
+    faults: list[str] = []
+    for answer in filter(None, (outcome, result.first)):
+        reading = readings.of(prepared, answer)
+        if isinstance(reading, UnreadError):
+            faults.append(reading.fault)
+        elif ready := _ready(prepared, reading, schema):
+            circumstances = Circumstances(
+                lease=lease,
+                seconds=result.seconds,
+                details=_details(prepared, answer, reading),
+                missing=_missing(prepared, reading),
+            )
             return _Closing(prepared.assignment, (ready, circumstances))
-    return _Closing(prepared.assignment, None, "unreadable")
+    return _Closing(prepared.assignment, None, next(iter(faults), "unreadable"))
 
 
-def _ready(prepared: Prepared, text: str, schema: Schema, by_unit: bool) -> PreparedAnswer | None:
-    """Check a completion for storing. None if it cannot be read."""
+def _ready(prepared: Prepared, reading: Reading, schema: Schema) -> PreparedAnswer | None:
+    """Check what was read for storing. None if it is not of the form that was asked for."""
     try:
         return prepare(
             prepared.assignment,
-            _payload(prepared, text, by_unit),
-            "judge",
+            payload_of(prepared, reading),
+            prepared.channel,
             prepared.spec,
             schema,
             asked=prepared.asked,
@@ -149,12 +180,28 @@ def _ready(prepared: Prepared, text: str, schema: Schema, by_unit: bool) -> Prep
         return None
 
 
-def _payload(prepared: Prepared, text: str, by_unit: bool) -> Payload:
-    """Read the payload of a completion, by the units' real names."""
-    payload = from_judge(text, prepared.units, by_unit)
+def payload_of(prepared: Prepared, reading: Reading) -> Payload:
+    """Return the payload of what was read, by the units' real names."""
     names = prepared.names
-    payload["units"] = {names.get(name, name): each for name, each in payload["units"].items()}
-    return restore_order(prepared.assignment, payload)
+    units = {names.get(name, name): each for name, each in reading.units.items()}
+    return restore_order(prepared.assignment, {"units": units, "comment": None})
+
+
+def _details(prepared: Prepared, answer: Answer, reading: Reading) -> dict[tuple[str, str], Detail]:
+    """Return the scores of the labels: the parser's own, else those of the log probabilities."""
+    if not reading.scores:
+        return dict(score_answer(prepared, answer, reading))
+    return {
+        (prepared.names.get(name, name), variable): Detail(score.value, dict(score.meta))
+        for (name, variable), score in reading.scores.items()
+    }
+
+
+def _missing(prepared: Prepared, reading: Reading) -> dict[str, dict[str, str]]:
+    missing: dict[str, dict[str, str]] = {}
+    for (name, variable), fault in reading.missing.items():
+        missing.setdefault(prepared.names.get(name, name), {})[variable] = fault
+    return missing
 
 
 def _close(
@@ -224,6 +271,11 @@ def _outcome_of(call: JudgeCall) -> Answer | Failure:
     reason = next((reason for reason in FINAL if reason == call.state), None)
     if reason:
         return Failure(reason)
+    return answer_of(call)
+
+
+def answer_of(call: JudgeCall) -> Answer:
+    """Return the answer that a stored call has."""
     return Answer(call.completion or "", call.finish_reason, logprobs=call.logprobs)
 
 

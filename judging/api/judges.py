@@ -223,6 +223,9 @@ class TriedSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="why a label would be missing, such as unreadable"
     )
     state = serializers.CharField(help_text="answered, or what failed")
+    reading = serializers.ListField(
+        child=serializers.CharField(), help_text="the steps by which the answer was read"
+    )
     detail = serializers.CharField()
 
 
@@ -322,6 +325,7 @@ def _describe(trial: Trial) -> dict[str, Any]:
         "cost": None if trial.cost is None else str(trial.cost),
         "labels": readable,
         "problems": [str(each) for each in trial.problems],
-        "state": error.state if error else "unreadable" if trial.problems else "answered",
+        "state": error.state if error else trial.fault or "answered",
+        "reading": list(trial.steps),
         "detail": error.message if error else "",
     }

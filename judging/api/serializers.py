@@ -211,6 +211,9 @@ class CallSerializer(serializers.Serializer[JudgeCall]):
         help_text="whether the call asked to repair an unreadable answer"
     )
     reused_from = serializers.IntegerField(source="reused_from_id", allow_null=True)
+    reading = serializers.CharField(
+        help_text="the steps by which the answer was read, joined by +: as-is, fence, prose, …"
+    )
     sent_at = serializers.DateTimeField()
     seconds = serializers.FloatField()
 
@@ -298,6 +301,7 @@ A_CALL: dict[str, Any] = {
     "cost": "0.000805",
     "repair": False,
     "reused_from": None,
+    "reading": "as-is",
     "sent_at": "2026-11-20T09:31:02Z",
     "seconds": 1.8,
 }

@@ -14,7 +14,17 @@ ANY_FORM: JSON = {}
 """The schema of an answer whose form is not enforced."""
 Conditions = Mapping[str, tuple[str, ...]]
 SplitSentences = Callable[[str], Sequence[tuple[int, int]]]
-Reason = Literal["unreadable", "refused", "truncated", "filtered", "too-long", "timeout", "error"]
+Reason = Literal[
+    "unreadable",
+    "ambiguous",
+    "off-label",
+    "refused",
+    "truncated",
+    "filtered",
+    "too-long",
+    "timeout",
+    "error",
+]
 STARTING = "server-starting"
 """The state of an error while the server is being started."""
 

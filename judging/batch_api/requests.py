@@ -29,7 +29,6 @@ from judging.batch_api.format import BatchError, Files, cannot_write, custom_id
 from judging.lanes import build_backend
 from judging.models import Judge, JudgeRun
 from judging.prompts.request import Prepared, Preparer
-from judging.prompts.template import read_prompt
 from judging.runs import ledger, lifecycle
 
 CLAIM_SIZE = 256
@@ -140,7 +139,7 @@ def check_writable(backend: Backend) -> WritesBodies:
 
 
 def build_preparer(campaign: Campaign, judge: Judge, backend: Backend) -> Preparer:
-    return Preparer(campaign, judge, read_prompt(lifecycle.prompt_for(judge, campaign)), backend)
+    return Preparer(campaign, judge, lifecycle.checked_prompt(judge, campaign), backend)
 
 
 def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tick: Tick) -> int:
@@ -157,7 +156,7 @@ def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tic
             break
         left = None if left is None else left - len(rows)
         asked, found = _split_answered(run, preparer.prepare_all(rows))
-        record(run, lease, preparer.schema, preparer.by_unit, found)
+        record(run, lease, preparer.schema, found)
         known += len(found)
         files.add(_lines(run, asked, sends))
         tick(files.requests + known)

@@ -200,7 +200,7 @@ class _Group:
             results += [result] if result else []
         run, preparer = self.loaded.run, self.preparer
         done, failures = run.done, Counter(run.failures)
-        record(run, self.lease, preparer.schema, preparer.by_unit, results)
+        record(run, self.lease, preparer.schema, results)
         run.refresh_from_db(fields=["done", "failures"])
         self.loaded.done += run.done - done
         self.loaded.failures += Counter(run.failures) - failures

@@ -22,7 +22,7 @@ from annotation.answers.submission import LostLeaseError
 from judging.answers.cache import EqualRequests
 from judging.answers.results import Result, record
 from judging.costs import Budget, PriceBook
-from judging.engine.dispatch import Dispatcher, Repair, Resources
+from judging.engine.dispatch import Dispatcher, Resources
 from judging.engine.limits import LONGEST_DEADLINE, Limit
 from judging.engine.persistence import Writer, claim_requests, read_history
 from judging.models import JudgeRun
@@ -181,7 +181,7 @@ class _Engine:
             self.budget,
             self.patience,
             lambda how, error, pauses: self.end(Ending(how, error, pauses)),
-            repair=_repair(preparer.by_unit) if params.get("repair") else None,
+            repair=repair_request if params.get("repair") else None,
             timeout=params.get("timeout"),
             grouped=preparer.by_unit and bool(preparer.backend.endpoint),
             proven=self.history.proven,
@@ -310,7 +310,7 @@ class _Engine:
     def _record_group(self, group: list[Result]) -> tuple[list[Prepared], list[Result]]:
         """Store results, and return what they release among requests that wait for an equal one."""
         preparer = self.preparer
-        self.settled += record(self.judge_run, self.lease, preparer.schema, preparer.by_unit, group)
+        self.settled += record(self.judge_run, self.lease, preparer.schema, group)
         self.control.progress(self.settled)
         return self.equals.release(group)
 
@@ -360,7 +360,3 @@ class _Engine:
         longer = min(LONG_CALLS * (self.limit.latencies.p95 or unknown), LONGER * seconds)
         await asyncio.sleep(max(0.0, longer - seconds))
         self.end(Ending("time"))
-
-
-def _repair(by_unit: bool) -> Repair:
-    return lambda prepared, answer: repair_request(prepared, answer, by_unit)

@@ -27,7 +27,6 @@ from judging.engine.preflight import RefusedRunError, detect_change, probe_run
 from judging.lanes import build_backend
 from judging.models import JudgeRun
 from judging.prompts.request import Preparer
-from judging.prompts.template import read_prompt
 from judging.retries import Patience
 from judging.runs import ledger, lifecycle
 
@@ -85,7 +84,7 @@ def _work(
     patience: Patience | None,
     on_findings: Callable[[Findings], None],
 ) -> Ending:
-    prompt = read_prompt(lifecycle.prompt_for(run.judge, run.campaign))
+    prompt = lifecycle.checked_prompt(run.judge, run.campaign)
     preparer = Preparer(run.campaign, run.judge, prompt, backend)
     findings = probe_run(run, lease, backend, control)
     if isinstance(findings, Ending):

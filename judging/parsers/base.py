@@ -68,9 +68,20 @@ class Reading:
 
 
 class Parser(Protocol):
-    """Reads a judge's answers. `whole` tells whether it reads every key that a unit has."""
+    """Reads a judge's answers.
 
-    whole: bool
+    `whole` tells whether it reads every key that a unit has; else `reads` names its variables.
+    `several` tells whether it reads an answer to several units.
+    """
+
+    @property
+    def whole(self) -> bool: ...
+
+    @property
+    def several(self) -> bool: ...
+
+    @property
+    def reads(self) -> tuple[str, ...]: ...
 
     def read(self, answer: Answer, owed: Owed) -> Reading:
         """Read one answer. Raises UnreadError."""

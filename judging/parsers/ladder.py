@@ -25,8 +25,10 @@ from judging.parsers.base import STEPS, Step, UnreadError
 
 Take = Literal["", "first", "last"]
 Fits = Callable[[Any], bool]
+# A reply of megabytes of brackets must not hold up a run.
+MAX_LENGTH = 200_000
 MAX_VALUES = 200
-MAX_MENDED = 20
+MAX_MENDED = 8
 _CLOSED = re.compile(r"</(think|thinking|reasoning|reflection)>", re.IGNORECASE)
 _OPENED = re.compile(r"\s*<(think|thinking|reasoning|reflection)>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -90,6 +92,17 @@ def unfenced(part: Part) -> Part:
     return part.narrowed(part.start + fences[0].start(2), part.start + fences[0].end(2), "fence")
 
 
+def body_of(text: str) -> Part:
+    """Return what a model said, without its reasoning and without a fence around all of it.
+
+    Raises UnreadError if nothing is left.
+    """
+    part = unfenced(without_thinking(text))
+    if not part.inside.strip():
+        raise UnreadError("the completion has no text besides its reasoning")
+    return part
+
+
 def find_json(text: str, fits: Fits, opening: str = "{", take: Take = "") -> Found:
     """Return the one JSON object in a text that fits. Raises UnreadError.
 
@@ -97,9 +110,14 @@ def find_json(text: str, fits: Fits, opening: str = "{", take: Take = "") -> Fou
     chooses the first or the last, or the text is ambiguous.
     """
     plain = _decoded(text)
-    if plain is not None and text.lstrip(_BLANK)[:1] in opening:
-        return Found(plain, Part(text, 0, len(text), ("as-is",)))
+    if plain is not None:
+        start = len(text) - len(text.lstrip(_BLANK))
+        if text[start] not in opening:
+            raise UnreadError("the completion is JSON, but not of the form that was asked for")
+        return Found(plain, Part(text, start, len(text), ("as-is",)))
     part = without_thinking(text)
+    if part.end - part.start > MAX_LENGTH:
+        raise UnreadError(f"the completion has over {MAX_LENGTH:,} characters besides its answer")
     if found := [each for each in _values(part, opening) if fits(each.value)]:
         return _only(found, take)
     if not part.inside.strip():
@@ -136,9 +154,10 @@ def _values(part: Part, opening: str) -> Iterator[Found]:
 
 def _value_at(part: Part, start: int, mends: bool) -> Found | None:
     for steps in ((), *_MENDS) if mends else ((),):
-        text = part.text
+        text = part.text[: part.end]
         for step in steps:
             text = _MEND[step](text, start)
+        text += part.text[part.end :]
         if steps and text == part.text:
             continue
         try:

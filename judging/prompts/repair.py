@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.answers.evidence import locate
-from annotation.answers.payloads import from_judge
 from annotation.preparation.base import Result, Step
-from annotation.presentation import schema, shown_texts
+from annotation.presentation import shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Channel, RefusedError, check
 from annotation.registry import STEPS
 from judging.backends.base import Answer, Message, Request
+from judging.parsers.base import UnreadError
 from judging.prompts.request import Prepared
 
 Units = Mapping[str, Mapping[str, Any]]
@@ -52,7 +52,7 @@ def find_problems(
     """
     entries, _ = check(schema, units, answer, channel)
     step = _BY_TASK.get(schema.protocol.name)
-    if step is None and channel == "judge":
+    if step is None and channel in ("judge", "parser"):
         return []
     _, lost = locate(entries, spec, channel)
     if step is None:
@@ -69,11 +69,14 @@ def _step_problems(
     return list(step.problems(Result(spec.key, by_unit, texts=shown_texts(spec))))
 
 
-def repair_request(prepared: Prepared, answer: Answer, by_unit: bool) -> Request | None:
-    """Build the request for a repair. None if the answer is readable, empty or far too long."""
-    if not 0 < len(answer.text) <= MAX_ANSWER_LENGTH:
+def repair_request(prepared: Prepared, answer: Answer) -> Request | None:
+    """Build the request for a repair.
+
+    None if the answer is readable, empty or far too long, or has another form than our schema.
+    """
+    if not 0 < len(answer.text) <= MAX_ANSWER_LENGTH or not prepared.parser.whole:
         return None
-    words, problems = _describe_problems(prepared, answer.text, by_unit)
+    words, problems = _describe_problems(prepared, answer)
     if not problems:
         return None
     first = prepared.request
@@ -83,17 +86,21 @@ def repair_request(prepared: Prepared, answer: Answer, by_unit: bool) -> Request
     return Request(messages, first.schema, first.facts, first.sample)
 
 
-def is_readable(prepared: Prepared, text: str, by_unit: bool) -> bool:
+def is_readable(prepared: Prepared, answer: Answer) -> bool:
     """Tell whether an answer has the requested form, regardless of other problems."""
-    words, _ = _describe_problems(prepared, text, by_unit)
+    words, _ = _describe_problems(prepared, answer)
     return words != UNREADABLE
 
 
-def _describe_problems(prepared: Prepared, text: str, by_unit: bool) -> tuple[str, list[str]]:
+def _describe_problems(prepared: Prepared, answer: Answer) -> tuple[str, list[str]]:
     """Return the template of a repair and the problems of an answer, none if it is acceptable."""
-    asked = schema(prepared.assignment.item.campaign)
     try:
-        units = from_judge(text, prepared.units, by_unit)["units"]
-        return INCONSISTENT, find_problems(asked, prepared.spec, prepared.units, units, "judge")
+        units = prepared.read(answer).units
+        problems = find_problems(
+            prepared.schema, prepared.spec, prepared.units, units, prepared.channel
+        )
+        return INCONSISTENT, problems
+    except UnreadError as error:
+        return UNREADABLE, [str(error)]
     except RefusedError as error:
         return UNREADABLE, [str(problem) for problem in error.problems]

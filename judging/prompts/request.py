@@ -16,25 +16,34 @@ from annotation.models import Assignment, Campaign
 from annotation.presentation import preload, present, schema
 from annotation.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
 from annotation.protocols.schema import Schema
+from annotation.protocols.validation import Channel, RefusedError, check
 from annotation.provenance import Bases
 from datasets.db.prepared import Among
 from datasets.db.prepared import Prepared as PreparedQuery
-from datasets.models import Report
+from datasets.models import Query, Report
 from judging.backends.base import (
     ANY_FORM,
     JSON,
+    Answer,
     AskedUnit,
     AskedVariable,
     Backend,
     Facts,
+    Message,
     Request,
 )
+from judging.judge_file.context import Shown, context
+from judging.judge_file.document import read_file
+from judging.judge_file.template import FileError
 from judging.models import Judge
+from judging.parsers.base import Owed, Parser, Reading
+from judging.parsers.schema import SCHEMA
 from judging.prompts.perturbations import apply_perturbation, is_unconstrained, reorder_texts
 from judging.prompts.template import (
     NO_PASSAGES,
     NO_TEXTS,
     Prompt,
+    PromptError,
     describe_answer,
     describe_query,
     describe_texts,
@@ -55,7 +64,7 @@ NAMED_BY_REPORT = ("report", "sentence", "report-passage", "pair", "key-point")
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request with everything needed to store its answer.
+    """A request with everything needed to read and store its answer.
 
     `units` has the names that the judge is shown, and `names` maps these to the real names.
     `basis` has the digests of what the judge is shown (`annotation.provenance`). `late` counts
@@ -69,9 +78,33 @@ class Prepared:
     names: Mapping[str, str]
     request: Request
     request_hash: str
+    schema: Schema
+    parser: Parser = SCHEMA
     basis: str | None = None
     late: int = 0
     refused_for: float = 0.0
+
+    def read(self, answer: Answer) -> Reading:
+        """Read an answer by the judge's parser, by the names that it was shown.
+
+        Raises UnreadError.
+        """
+        facts = self.request.facts
+        return self.parser.read(answer, Owed(facts.units, facts.unit_by_unit, self._fits))
+
+    def _fits(self, answer: Any) -> bool:
+        by_unit = self.request.facts.unit_by_unit
+        units = {next(iter(self.units)): answer} if by_unit else answer
+        try:
+            check(self.schema, self.units, units, self.channel)
+        except RefusedError:
+            return False
+        return True
+
+    @property
+    def channel(self) -> Channel:
+        """A parser that leaves keys out is checked as far as it goes."""
+        return "judge" if self.parser.whole else "parser"
 
     @property
     def asked(self) -> dict[str, UnitSpec]:
@@ -101,6 +134,8 @@ class Preparer:
         self.by_unit = judge.granularity == Judge.Granularity.UNIT
         self.unconstrained = is_unconstrained(judge)
         self.prompt = prompt
+        self.file = read_file(judge.file) if judge.file else None
+        self.parser: Parser = self.file.parser if self.file else SCHEMA
         self.backend = backend
         self.guideline = self.schema.protocol.guideline.strip()
         self.bases = Bases(self.schema)
@@ -131,7 +166,17 @@ class Preparer:
         names = {masked_name: name for name, masked_name in masked.items()}
         digest = request_hash(self.backend, request)
         basis = str(self.bases.of(shown_item.shown, asked.values()))
-        return Prepared(assignment, shown_item.spec, units, names, request, digest, basis)
+        return Prepared(
+            assignment,
+            shown_item.spec,
+            units,
+            names,
+            request,
+            digest,
+            self.schema,
+            self.parser,
+            basis,
+        )
 
     def _is_cached(self, assignment: Assignment) -> bool:
         return (assignment.item_id, tuple(assignment.shown)) in self._cache
@@ -180,14 +225,30 @@ class Preparer:
             )
             for name, unit in units.items()
         )
+        free = self.unconstrained or not self.parser.whole
+        form = ANY_FORM if free else self._answer_schema(units)
+        facts = Facts(query.text, shown_item.texts, asked, self.by_unit)
+        messages = self._messages(shown_item, asked, query, form)
+        return Request(messages, form, facts, assignment.replicate)
+
+    def _messages(
+        self, shown_item: _PresentedItem, asked: tuple[AskedUnit, ...], query: Query, form: JSON
+    ) -> tuple[Message, ...]:
+        if self.file is not None:
+            texts = shown_item.shown.texts
+            shown = Shown(
+                query.text, query.asked_at, texts, asked, self.guideline, self.schema, form
+            )
+            try:
+                return self.file.render(context(shown))
+            except FileError as error:
+                raise PromptError(f"the judge file: {error}") from error
         values = {
             **shown_item.words,
             "units": describe_units(asked),
             "answer": self._describe_answer(asked),
         }
-        form = ANY_FORM if self.unconstrained else self._answer_schema(units)
-        facts = Facts(query.text, shown_item.texts, asked, self.by_unit)
-        return Request(fill(self.prompt, values), form, facts, assignment.replicate)
+        return fill(self.prompt, values)
 
     def _answer_schema(self, units: Mapping[str, UnitSpec]) -> JSON:
         if self.by_unit:

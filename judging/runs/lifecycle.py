@@ -21,8 +21,10 @@ from annotation.registry import declared
 from audit.recording import folded, record
 from judging import lanes
 from judging.backends.base import SetupError
+from judging.judge_file.document import read_file
 from judging.models import ACTIVE, Judge, JudgeRun
-from judging.prompts.template import sha256_of
+from judging.prompts.request import Preparer
+from judging.prompts.template import Prompt, read_prompt, sha256_of
 from judging.runs import ledger
 
 State, Wish = JudgeRun.State, JudgeRun.Wish
@@ -52,8 +54,14 @@ class ChangedPromptError(ValueError):
 
 
 def prompt_for(judge: Judge, campaign: Campaign) -> str:
-    """Return the judge's own prompt, or that of the campaign's protocol."""
-    return judge.prompt or declared(campaign).prompt
+    """Return the text of the judge's file, its own prompt, or that of the campaign's protocol."""
+    return judge.file or judge.prompt or declared(campaign).prompt
+
+
+def checked_prompt(judge: Judge, campaign: Campaign) -> Prompt:
+    """Return the judge's prompt for a campaign. A judge file is filled in by itself."""
+    text = prompt_for(judge, campaign)
+    return Prompt("", text, sha256_of(text)) if judge.file else read_prompt(text)
 
 
 def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
@@ -73,6 +81,23 @@ def check_granularity(campaign: Campaign, judge: Judge) -> None:
             f"{campaign.protocol} matches each {rule.match_kind} with a list that the same answer "
             "writes, which no judge sees unit by unit; create a judge with --granularity item"
         )
+
+
+def check_file(campaign: Campaign, judge: Judge) -> None:
+    """Check that a judge file is about the campaign's protocol. Raises SetupError."""
+    if judge.file and (own := read_file(judge.file).protocol.name) != campaign.protocol:
+        raise SetupError(
+            f"judge {judge} is from a file about {own}, and {campaign} is about "
+            f"{campaign.protocol}; create a judge from a file about {campaign.protocol}"
+        )
+
+
+def check_template(campaign: Campaign, judge: Judge) -> None:
+    """Fill in the first request of a judge file, before anything is asked. Raises PromptError."""
+    rows = ledger.assignments_of(campaign, judge).select_related("item__campaign", "item__query")
+    if judge.file and (first := rows.order_by("id").first()):
+        prompt = checked_prompt(judge, campaign)
+        Preparer(campaign, judge, prompt, lanes.build_backend(judge)).prepare(first)
 
 
 def runs_without_worker() -> QuerySet[JudgeRun]:
@@ -114,12 +139,13 @@ def start(
 
     A dead run is closed first. Cancelled assignments are reopened, and a paused lane is resumed. An
     `offline` run asks no server and has no lane.
-    Raises LeasedRunError, BatchOutError, ChangedPromptError, SetupError.
+    Raises LeasedRunError, BatchOutError, ChangedPromptError, SetupError, PromptError.
     """
     prompt = sha256_of(prompt_for(judge, campaign))
     check_prompt(campaign, judge, prompt)
     lane = None if offline else lanes.get_lane(judge)
     plan(campaign, judge)
+    check_template(campaign, judge)
     try:
         with transaction.atomic():
             _close_dead(campaign, judge)
@@ -150,6 +176,7 @@ def plan(campaign: Campaign, judge: Judge) -> None:
     Raises SetupError if the judge's granularity is impossible.
     """
     check_granularity(campaign, judge)
+    check_file(campaign, judge)
     ledger.plan(campaign, judge)
     ledger.revive(campaign, judge)
 

@@ -17,6 +17,7 @@ from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from judging.access import BLIND, blind_page, visible_calls, visible_run
+from judging.answers.results import answer_of
 from judging.backends.base import SetupError
 from judging.display import file_of, is_cut, logprob_facts, progress_of, seconds_in_words, shown
 from judging.estimate import estimate
@@ -26,11 +27,11 @@ from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable
 from judging.prompts.request import Preparer
-from judging.prompts.template import PromptError, read_prompt
+from judging.prompts.template import PromptError
 from judging.robustness.effects import mass_warning
 from judging.runs import lifecycle as runs
 from judging.runs.comparison import compare_judges
-from judging.runs.lifecycle import prompt_for
+from judging.runs.lifecycle import checked_prompt
 from judging.tasks import NothingOpenError, begin, resume
 
 
@@ -221,7 +222,7 @@ def _asked(call: JudgeCall) -> dict[str, Any]:
 
 def _preparer(call: JudgeCall) -> Preparer:
     campaign, judge = call.run.campaign, call.run.judge
-    prompt = read_prompt(prompt_for(judge, campaign))
+    prompt = checked_prompt(judge, campaign)
     return Preparer(campaign, judge, prompt, build_backend(judge))
 
 
@@ -239,11 +240,10 @@ def _stands(call: JudgeCall) -> bool:
 def _is_readable(call: JudgeCall) -> bool:
     """Tell whether a call's answer is readable, assumed so if its request cannot be rebuilt."""
     try:
-        preparer = _preparer(call)
-        prepared = preparer.prepare(call.assignment)
+        prepared = _preparer(call).prepare(call.assignment)
     except LOST:
         return True
-    return is_readable(prepared, call.completion or "", preparer.by_unit)
+    return is_readable(prepared, answer_of(call))
 
 
 def _labels(call: JudgeCall) -> list[dict[str, Any]]:

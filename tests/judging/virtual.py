@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
 from annotation.models import Assignment
+from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec
+from annotation.protocols.schema import Schema
 from judging.answers.results import Result
 from judging.backends.base import JSON, Answer, Facts, Findings, Message, RateError, Request
 from judging.costs import Budget
@@ -19,6 +21,7 @@ from judging.engine.persistence import Writer
 from judging.prompts.request import Prepared
 from judging.retries import Patience
 
+SCHEMA = Schema(PROTOCOLS["report-coverage"], PROTOCOLS["report-coverage"].variables)
 T = TypeVar("T")
 Reply = Answer | BaseException
 
@@ -123,6 +126,7 @@ def rows(count: int, items_of: int = 1) -> list[Prepared]:
             names={},
             request=Request((Message("user", "x" * 40),), {}, facts, sample=n),
             request_hash=str(n),
+            schema=SCHEMA,
         )
         for n in range(count)
     ]

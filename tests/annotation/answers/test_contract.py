@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 from django.http import QueryDict
 
-from annotation.answers.payloads import from_api, from_form, from_judge
+from annotation.answers.payloads import from_api, from_form
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import Entry, RefusedError, check
@@ -63,16 +63,14 @@ def through_api(case: Case, answers: Answers) -> list[Entry]:
 
 
 def through_judge(case: Case, answers: Answers) -> list[Entry]:
-    payload = from_judge(json.dumps(answers), case.units, unit_by_unit=False)
-    return check(case.schema, case.units, payload["units"], "judge")[0]
+    return check(case.schema, case.units, json.loads(json.dumps(answers)), "judge")[0]
 
 
 def through_judge_by_units(case: Case, answers: Answers) -> list[Entry]:
     entries = []
     for name, unit in case.units.items():
         asked = {name: unit}
-        payload = from_judge(json.dumps(answers[name]), asked, unit_by_unit=True)
-        entries += check(case.schema, asked, payload["units"], "judge")[0]
+        entries += check(case.schema, asked, {name: answers[name]}, "judge")[0]
     return entries
 
 

@@ -19,7 +19,7 @@ from annotation.answers.drafts import (
     draft_state,
 )
 from annotation.answers.evidence import Located, locate
-from annotation.answers.payloads import from_api, from_form, from_judge
+from annotation.answers.payloads import from_api, from_form
 from annotation.answers.storage import _check_conflict
 from annotation.answers.submission import Circumstances
 from annotation.answers.types import ConflictError, Detail, _same_spans
@@ -222,12 +222,6 @@ class TestWhatAPageSends:
     def test_a_foreign_units_fields_are_left_to_the_check(self) -> None:
         payload = from_form(COVERAGE, QUESTION, QueryDict("unit-0=x&unit-0-y=1&comment=%20"))
         assert payload == {"units": {"x": {}}, "comment": None}
-
-    def test_a_judge_answers_one_unit_bare_or_all_by_name(self) -> None:
-        assert from_judge('{"a": 1}', QUESTION, True)["units"] == {"q1": {"a": 1}}
-        assert from_judge('{"q1": {}}', QUESTION, False) == {"units": {"q1": {}}, "comment": None}
-        for text in ('{"a": {"b": 1, "b": 1}}', "[1]", "{", "[" * 100_000):
-            assert problems(lambda text=text: from_judge(text, QUESTION, True))
 
 
 class TestWhatStands:

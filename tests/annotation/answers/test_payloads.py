@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from django.http import QueryDict
 
-from annotation.answers.payloads import from_api, from_form, from_judge
+from annotation.answers.payloads import from_api, from_form
 from annotation.protocols.base import Payload
 from annotation.protocols.validation import RefusedError
 from tests.annotation.door_cast import CASES
@@ -74,23 +74,3 @@ def test_an_api_body_is_units_and_a_comment(body):
 def test_a_blank_comment_is_none():
     assert from_api({"units": {}, "comment": " \n"})["comment"] is None
     assert from_api({"units": {}, "comment": "Hm."})["comment"] == "Hm."
-
-
-@pytest.mark.every_case
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "yes",
-        "[]",
-        "null",
-        '"yes"',
-        '```json\n{"answerable": "no"}\n```',
-        '{"answerable": "no"} as I said',
-        '{"answerable": "no", "answerable": "yes"}',
-        "[" * 100_000,
-    ],
-)
-def test_a_completion_is_one_json_object_and_nothing_is_searched_for_in_it(text):
-    with pytest.raises(RefusedError, match="the completion"):
-        from_judge(text, COVERAGE.units, unit_by_unit=True)

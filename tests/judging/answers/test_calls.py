@@ -54,7 +54,7 @@ def test_every_field_of_a_call_is_stored(run: JudgeRun) -> None:
     source = stored(run, call())[0]
     more: dict[str, Any] = {
         "detail": "so", "status": 202, "body": "{}", "repair": True, "cost": Decimal("0.5"),
-        "reused_from": source.pk,
+        "reused_from": source.pk, "reading": "fence",
     }  # fmt: skip
     found = stored(run, call(answer, "truncated", **more))[-1]
     assert {field.attname: getattr(found, field.attname) for field in JudgeCall._meta.fields} == {
@@ -62,7 +62,7 @@ def test_every_field_of_a_call_is_stored(run: JudgeRun) -> None:
         "request_hash": "hash 1", "state": "truncated", "detail": "so", "http_status": 202,
         "completion": "yes", "body": "{}", "finish_reason": "stop", "usage": usage,
         "logprobs": told, "model_returned": "m-7", "cost": Decimal("0.5"), "repair": True,
-        "reused_from_id": source.pk, "sent_at": NOON, "seconds": 2.0,
+        "reused_from_id": source.pk, "reading": "fence", "sent_at": NOON, "seconds": 2.0,
     }  # fmt: skip
 
 
@@ -170,7 +170,7 @@ class TestRecorded:
         preparer = build_preparer(run.campaign, run.judge, Scripted({}))
         (row,) = ledger.claim(run.campaign, run.judge, lease, 1)
         prepared = preparer.prepare_all([row])[0]
-        record(run, lease, preparer.schema, True, [Result(prepared, told, outcome)])
+        record(run, lease, preparer.schema, [Result(prepared, told, outcome)])
         return Assignment.objects.get(pk=row.pk)
 
     def test_a_row_without_a_result_stays_leased(self, run: JudgeRun) -> None:

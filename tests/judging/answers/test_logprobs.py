@@ -11,12 +11,15 @@ import pytest
 
 from annotation.answers.types import Detail
 from annotation.models import Assignment, Campaign, Label, Response
+from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, UnitSpec
+from annotation.protocols.schema import Schema
 from judging.answers.logprobs import score_answer, select_logprobs
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
 from judging.backends.logprobs import STORED_KEY
 from judging.engine.worker import work
 from judging.models import Judge, JudgeCall
+from judging.parsers.base import Reading
 from judging.prompts.request import Prepared
 from judging.runs import lifecycle
 from tests.fake_openai.probabilities import Probabilities
@@ -30,6 +33,7 @@ KEY = AskedVariable("key", ("agree", "neutral", "disagree"), "ordinal")
 PREFERRED = AskedVariable("preferred", ("first", "second", "tie-good", "tie-bad"), "nominal")
 COMPLEXITY = AskedVariable("complexity", ("simple", "simple-with-condition", "set"), "nominal")
 
+SCHEMA = Schema(PROTOCOLS["report-coverage"], PROTOCOLS["report-coverage"].variables)
 Piece = str | tuple[str, Mapping[str, float]]
 
 
@@ -56,13 +60,23 @@ def prepared(*variables: AskedVariable, unit_by_unit: bool = True, shown: Any = 
     names = {"question 1": "q1"}
     assignment = Assignment(shown=shown or [])
     spec = ItemSpec("i", (unit,), ())
-    return Prepared(assignment, spec, {"question 1": unit}, names, Request((), {}, facts), "")
+    return Prepared(
+        assignment, spec, {"question 1": unit}, names, Request((), {}, facts), "", SCHEMA
+    )
+
+
+def scores(of: Prepared, answer: Answer) -> Mapping[Any, Detail]:
+    return score_answer(of, answer, Reading({}, text=answer.text))
+
+
+def selected(of: Prepared, answer: Answer) -> Any:
+    return select_logprobs(of, answer, Reading({}, text=answer.text))
 
 
 def details(variable: AskedVariable, *pieces: Piece, shown: Any = None) -> Mapping[Any, Detail]:
     text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
     answer = Answer(text, logprobs=logprobs_of(*pieces))
-    return score_answer(prepared(variable, shown=shown), answer, by_unit=True)
+    return scores(prepared(variable, shown=shown), answer)
 
 
 def detail(variable: AskedVariable, *pieces: Piece, shown: Any = None) -> Detail:
@@ -261,7 +275,7 @@ def test_a_character_may_be_cut_into_tokens() -> None:
         entry('"}', 1.0),
     ]
     answer = Answer(text, logprobs={"content": content})
-    (found,) = score_answer(prepared(GROUNDED), answer, by_unit=True).values()
+    (found,) = scores(prepared(GROUNDED), answer).values()
     assert found.score == pytest.approx(0.8)
 
 
@@ -271,7 +285,7 @@ def test_broken_characters_in_place_of_bytes_do_not_lose_the_label() -> None:
     content = [{"token": word, "logprob": 0.0} for word in words]
     content += logprobs_of(("yes", {"yes": 0.8, "no": 0.2}), '"}', "</s>")["content"]
     answer = Answer(text, logprobs={"content": content})
-    (found,) = score_answer(prepared(GROUNDED), answer, by_unit=True).values()
+    (found,) = scores(prepared(GROUNDED), answer).values()
     assert found.score == pytest.approx(0.8)
 
 
@@ -280,7 +294,7 @@ def test_reasoning_before_the_answer_is_passed_over() -> None:
     text = '{"grounded": "yes"}'
     thought = logprobs_of("Say ", '{"grounded": "no"}', ".", *pieces, "<|im_end|>")
     answer = Answer(text, logprobs=thought)
-    (found,) = score_answer(prepared(GROUNDED), answer, by_unit=True).values()
+    (found,) = scores(prepared(GROUNDED), answer).values()
     assert found.score == pytest.approx(0.8)
 
 
@@ -303,7 +317,7 @@ def test_each_unit_of_an_item_has_its_own_score() -> None:
     names = {"a": "real a", 'b"é': "real b"}
     both = Prepared(
         Assignment(shown=[]), ItemSpec("i", tuple(units.values()), ()), units, names,
-        Request((), {}, Facts("", (), asked, unit_by_unit=False)), "",
+        Request((), {}, Facts("", (), asked, unit_by_unit=False)), "", SCHEMA,
     )  # fmt: skip
     pieces: Sequence[Piece] = (
         '{"a": {"evidence": [{"grounded": "no"}], "grounded": "',
@@ -314,9 +328,8 @@ def test_each_unit_of_an_item_has_its_own_score() -> None:
     )
     text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
     assert json.loads(text)
-    found = score_answer(both, Answer(text, logprobs=logprobs_of(*pieces)), by_unit=False)
-    scores = {place: detail.score for place, detail in found.items()}
-    assert scores == {
+    found = scores(both, Answer(text, logprobs=logprobs_of(*pieces)))
+    assert {place: detail.score for place, detail in found.items()} == {
         ("real a", "grounded"): pytest.approx(0.8),
         ("real b", "grounded"): pytest.approx(0.1),
     }
@@ -333,7 +346,7 @@ def test_what_is_not_asked_has_no_score() -> None:
 
 
 def test_without_probabilities_there_is_nothing_to_tell() -> None:
-    assert score_answer(prepared(GROUNDED), Answer('{"grounded": "yes"}'), by_unit=True) == {}
+    assert scores(prepared(GROUNDED), Answer('{"grounded": "yes"}')) == {}
 
 
 @pytest.mark.every_case
@@ -352,7 +365,7 @@ def test_without_probabilities_there_is_nothing_to_tell() -> None:
 )
 def test_what_cannot_be_read_says_so_and_is_no_score(logprobs: Any, why: str) -> None:
     answer = Answer('{"grounded": "yes"}', logprobs=logprobs)
-    (found,) = score_answer(prepared(GROUNDED), answer, by_unit=True).values()
+    (found,) = scores(prepared(GROUNDED), answer).values()
     assert found.score is None
     assert why in meta(found)["unscored"]
 
@@ -361,7 +374,7 @@ def test_what_cannot_be_read_says_so_and_is_no_score(logprobs: Any, why: str) ->
 @pytest.mark.parametrize("text", ["Yes.", "", "[1]", '{"grounded"', '{"grounded": "yes", ', "{1}"])
 def test_a_text_that_is_no_answer_has_no_scores(text: str) -> None:
     answer = Answer(text, logprobs=logprobs_of(text))
-    assert all(not each.score for each in score_answer(prepared(GROUNDED), answer, True).values())
+    assert all(not each.score for each in scores(prepared(GROUNDED), answer).values())
 
 
 def test_the_fake_servers_own_probabilities_come_back() -> None:
@@ -370,7 +383,7 @@ def test_the_fake_servers_own_probabilities_come_back() -> None:
     value = {"rating": "4"}
     given = Probabilities("raw", sureness=0.8, mass=0.95).of(schema, value, 20)
     answer = Answer(json.dumps(value), logprobs=given)
-    (found,) = score_answer(prepared(RATING), answer, by_unit=True).values()
+    (found,) = scores(prepared(RATING), answer).values()
     assert found.score == pytest.approx(4 * 0.8 + 0.04 * (0 + 1 + 2 + 3 + 5))
     assert meta(found)["mass"] == pytest.approx(0.95)
 
@@ -402,7 +415,7 @@ def kept_of(
     """An answer as it came, and as it is stored."""
     text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
     came = Answer(text, logprobs=logprobs or logprobs_of(*pieces))
-    told = select_logprobs(prepared(asked), came, by_unit=True)
+    told = selected(prepared(asked), came)
     return came, Answer(text, logprobs=json.loads(json.dumps(told, allow_nan=False)))
 
 
@@ -443,8 +456,8 @@ def test_of_a_long_answer_the_tokens_of_its_labels_are_stored_alone() -> None:
 def test_scores_from_what_is_stored_are_the_same(asked: Any, pieces: Any) -> None:
     came, stored = kept_of(*pieces, asked=asked)
     of = prepared(asked)
-    assert score_answer(of, stored, by_unit=True) == score_answer(of, came, by_unit=True)
-    assert select_logprobs(of, stored, by_unit=True) == stored.logprobs
+    assert scores(of, stored) == scores(of, came)
+    assert selected(of, stored) == stored.logprobs
 
 
 @pytest.mark.every_case
@@ -461,8 +474,8 @@ def test_scores_from_what_is_stored_are_the_same(asked: Any, pieces: Any) -> Non
 )
 def test_what_cannot_be_scored_says_the_same_of_what_is_stored(logprobs: Any) -> None:
     came, stored = kept_of('{"grounded": "yes"}', logprobs=logprobs)
-    found = score_answer(prepared(GROUNDED), stored, by_unit=True)
-    assert found == score_answer(prepared(GROUNDED), came, by_unit=True)
+    found = scores(prepared(GROUNDED), stored)
+    assert found == scores(prepared(GROUNDED), came)
     assert found
 
 
@@ -476,11 +489,11 @@ def test_a_character_that_was_cut_into_tokens_is_stored_by_its_bytes() -> None:
         entry('"}', 1.0),
     ]
     came = Answer(text, logprobs={"content": content})
-    told = select_logprobs(prepared(own), came, by_unit=True)
+    told = selected(prepared(own), came)
     stored = Answer(text, logprobs=json.loads(json.dumps(told)))
-    (found,) = score_answer(prepared(own), came, by_unit=True).values()
+    (found,) = scores(prepared(own), came).values()
     assert "ends inside a character" in meta(found)["unscored"]
-    assert list(score_answer(prepared(own), stored, by_unit=True).values()) == [found]
+    assert list(scores(prepared(own), stored).values()) == [found]
 
 
 def test_a_run_stores_the_tokens_of_labels_and_a_run_that_died_scores_from_them(

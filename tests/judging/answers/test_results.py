@@ -53,7 +53,7 @@ class Held:
         return self.preparer.prepare(rows.get(pk=self.prepared.assignment.pk))
 
     def store(self, *results: Result) -> int:
-        return record(self.run, self.lease, self.preparer.schema, True, results)
+        return record(self.run, self.lease, self.preparer.schema, results)
 
 
 @pytest.fixture
@@ -245,3 +245,34 @@ def test_an_answer_taken_from_another_call_is_no_call_and_costs_nothing(held: He
     held.run.refresh_from_db()
     assert (held.run.calls, held.run.reused, held.run.done) == (1, 1, 1)
     assert (held.run.prompt_tokens, held.run.completion_tokens, held.run.cost) == (0, 0, 0)
+
+
+class TestReading:
+    """How an answer was read stands on its call, and two verdicts are none."""
+
+    def asked(self, held: Held, text: str) -> JudgeCall:
+        answer = Answer(text)
+        assert held.store(Result(held.prepared, (call(answer),), answer, 3.0)) == 1
+        return JudgeCall.objects.get()
+
+    @pytest.mark.parametrize(
+        ("around", "steps"),
+        [
+            ("{}", "as-is"),
+            ("```json\n{}\n```", "fence"),
+            ("<think>Hm.</think>Sure: {}", "thinking+prose"),
+        ],
+    )
+    def test_an_answer_with_something_around_it_is_a_label_and_its_steps_are_kept(
+        self, held: Held, around: str, steps: str
+    ) -> None:
+        stored = self.asked(held, around.replace("{}", said("no").text))
+        assert Label.objects.get().value == "no"
+        assert (stored.reading, stored.completion) == (steps, around.replace("{}", said("no").text))
+
+    def test_two_different_answers_are_missing_as_ambiguous(self, held: Held) -> None:
+        stored = self.asked(held, f"{said('no').text} or {said('invalid').text}")
+        assert not Label.objects.exists()
+        assert (held.row.status, held.row.reason, stored.reading) == ("failed", "ambiguous", "")
+        held.run.refresh_from_db()
+        assert held.run.failures == {"ambiguous": 1}

@@ -9,11 +9,19 @@ import pytest
 
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec, UnitSpec
-from judging.answers.logprobs import score_answer, score_variable, select_logprobs
+from judging.answers.logprobs import score_variable
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
 from judging.backends.logprobs import STORED_KEY, Likelihoods, NoLikelihoodError
 from judging.prompts.request import Prepared
-from tests.judging.answers.test_logprobs import GROUNDED, KEY, logprobs_of, prepared
+from tests.judging.answers.test_logprobs import (
+    GROUNDED,
+    KEY,
+    SCHEMA,
+    logprobs_of,
+    prepared,
+    scores,
+    selected,
+)
 
 pytestmark = pytest.mark.every_case
 
@@ -126,7 +134,7 @@ def test_where_no_code_can_be_there_is_no_score() -> None:
 def places(text: str, *variables: AskedVariable) -> set[str]:
     """Which variables of an answer have a place in it, scored or not."""
     answer = Answer(text, logprobs=logprobs_of(text))
-    return {name for _, name in score_answer(prepared(*variables), answer, by_unit=True)}
+    return {name for _, name in scores(prepared(*variables), answer)}
 
 
 @pytest.mark.parametrize(
@@ -157,20 +165,20 @@ def whole(*names: str) -> Prepared:
     units = {name: UnitSpec("question", name, "?") for name in names}
     facts = Facts("", (), asked, unit_by_unit=False)
     spec = ItemSpec("i", tuple(units.values()), ())
-    return Prepared(Assignment(shown=[]), spec, units, {}, Request((), {}, facts), "")
+    return Prepared(Assignment(shown=[]), spec, units, {}, Request((), {}, facts), "", SCHEMA)
 
 
 def test_a_unit_without_an_answer_of_its_own_leaves_the_others() -> None:
     text = ' {"a": "yes", "b": {"grounded": "yes"}, "c": {}, "other": {"grounded": "no"}}'
     answer = Answer(text, logprobs=logprobs_of(text))
     asked = whole("a", "b", "c")
-    assert list(score_answer(asked, answer, by_unit=False)) == [("b", "grounded")]
-    assert select_logprobs(asked, answer, by_unit=False)["tokens"] == 1
+    assert list(scores(asked, answer)) == [("b", "grounded")]
+    assert selected(asked, answer)["tokens"] == 1
 
 
 def test_of_two_labels_the_one_that_is_there_is_kept() -> None:
     pieces = ('{"grounded": "', ("yes", {"yes": 0.5, "no": 0.25}), '"}')
     answer = Answer('{"grounded": "yes"}', logprobs=logprobs_of(*pieces))
-    kept = select_logprobs(prepared(KEY, GROUNDED), answer, by_unit=True)
+    kept = selected(prepared(KEY, GROUNDED), answer)
     assert [entry["token"] for entry in kept[STORED_KEY]] == ["yes"]
     assert kept["tokens"] == 3

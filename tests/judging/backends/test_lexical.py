@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from annotation.answers.payloads import from_judge
 from annotation.models import Label
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.validation import check
@@ -99,9 +98,9 @@ def test_its_answers_are_taken_for_every_protocol(
     preparer = Preparer(study, rater, read_prompt(PROTOCOLS[protocol].prompt), LEXICAL)
     for row in ledger.assignments_of(study, rater).select_related("item__campaign", "item__query"):
         prepared = preparer.prepare(row)
-        text = asyncio.run(LEXICAL.ask(prepared.request)).text
-        payload = from_judge(text, prepared.units, preparer.by_unit)
-        entries, _ = check(preparer.schema, prepared.units, payload["units"], "judge")
+        reading = prepared.read(asyncio.run(LEXICAL.ask(prepared.request)))
+        assert reading.steps == ("as-is",)
+        entries, _ = check(preparer.schema, prepared.units, reading.units, "judge")
         assert len(entries) == len(prepared.units)
 
 

@@ -510,9 +510,9 @@ def test_a_process_that_died_before_the_labels_loses_no_answer(
 def only_calls(campaign: Campaign, rater: Judge, path: Path) -> None:
     """Takes results in as if the process died each time between a call and its label."""
 
-    def calls_alone(run: Any, lease: Any, schema: Any, by_unit: bool, results: Any) -> int:
+    def calls_alone(run: Any, lease: Any, schema: Any, results: Any) -> int:
         kept = [Result(result.prepared, result.calls) for result in results]
-        return record(run, lease, schema, by_unit, kept)
+        return record(run, lease, schema, kept)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("judging.batch_api.results.record", calls_alone)

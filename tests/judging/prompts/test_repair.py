@@ -33,7 +33,7 @@ def first_of(campaign: Campaign, granularity: str = "unit") -> Prepared:
 
 def repair(prepared: Prepared, answer: Any, by_unit: bool = True) -> Request | None:
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    return repair_request(prepared, Answer(text), by_unit)
+    return repair_request(prepared, Answer(text))
 
 
 def test_what_can_be_read_is_not_repaired(campaign: Campaign) -> None:
@@ -44,8 +44,8 @@ def test_what_can_be_read_is_not_repaired(campaign: Campaign) -> None:
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        ("The report answers it, so yes.", "the completion is not JSON"),
-        ([NO], "the completion is not a JSON object"),
+        ("The report answers it, so yes.", "the completion contains no JSON that fits"),
+        ([NO], "the completion is JSON, but not of the form that was asked for"),
         (NO | {"answerable": "maybe"}, "'maybe' is not a code; give one of yes, no, invalid"),
         (NO | {"answerable": "yes"}, "answerable is yes: quote the report for it"),
         ({"answerable": "no"}, "evidence: is missing"),
@@ -134,5 +134,5 @@ def test_an_answer_of_the_right_form_can_be_read_whatever_else_is_wrong(
     campaign: Campaign,
 ) -> None:
     prepared = first_of(campaign)
-    assert is_readable(prepared, json.dumps(NO), by_unit=True)
-    assert not is_readable(prepared, "No.", by_unit=True)
+    assert is_readable(prepared, Answer(json.dumps(NO)))
+    assert not is_readable(prepared, Answer("No."))

@@ -66,7 +66,7 @@ def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_cir
         Result(each, (Call("answered", run.started_at, 0.1),), Answer(yes(each.request)))
         for each in prepared
     ]
-    assert record(run, lease, preparer.schema, False, given) == 4
+    assert record(run, lease, preparer.schema, given) == 4
     taking.join(PATIENCE)
     assert wrong == []
     assert JudgeCall.objects.filter(run=run, state="answered").count() == 4

@@ -265,7 +265,7 @@ def begun_anew(run: JudgeRun, token: uuid.UUID) -> None:
 
 def recorded(run: JudgeRun, token: uuid.UUID) -> None:
     preparer = build_preparer(run.campaign, run.judge, Scripted(yes))
-    record(run, token, preparer.schema, False, [])
+    record(run, token, preparer.schema, [])
 
 
 @pytest.mark.postgresql

@@ -71,7 +71,7 @@ def test_an_answer_that_cannot_be_read_says_why(
     monkeypatch.setattr(sandbox, "build_backend", lambda judge: Scripted([hostile]))
     page = try_it(rita, judge(), campaign)
     assert "unreadable" in page
-    assert "the completion is not JSON" in page
+    assert "the completion contains no JSON that fits" in page
     assert "&lt;script&gt;" in page
     assert "\x1b" not in page
     assert "‹U+202E›" in page

@@ -1,0 +1,198 @@
+"""The table `[answer]` of a judge file: which parser reads the answers, and how.
+
+A parser of texts reads one unit at a time, `lines` and `json` with `each` several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import re2
+
+from annotation.protocols.base import Protocol, Variable
+from judging.judge_file.template import FileError
+from judging.parsers.base import Parser
+from judging.parsers.codes import Verdicts
+from judging.parsers.json_path import JsonParser, read_path
+from judging.parsers.letter import LetterParser
+from judging.parsers.lines import LinesParser
+from judging.parsers.regex import RegexParser, compile_pattern
+from judging.parsers.schema import SCHEMA
+from judging.parsers.tags import TagsParser
+
+Table = Mapping[str, Any]
+COMMON = ("parser", "take", "refusal", "map", "variable")
+MAX_PATTERN = 2_000
+
+
+def build(table: Table, protocol: Protocol) -> Parser:
+    """Return the parser of a table, checked against the variables of a protocol.
+
+    Raises FileError.
+    """
+    name = table.get("parser", "schema")
+    if name not in PARSERS:
+        raise FileError(
+            f"{name!r} is no parser; choose one of {', '.join(PARSERS)}", path=("parser",)
+        )
+    keys, make = PARSERS[name]
+    if unknown := sorted(table.keys() - {*COMMON, *keys}):
+        told = ", ".join((*COMMON, *keys))
+        raise FileError(
+            f"{unknown[0]!r} is no key of the parser {name}; it has {told}", path=(unknown[0],)
+        )
+    return make(table, protocol)
+
+
+def _verdicts(table: Table, protocol: Protocol) -> Verdicts:
+    take, refusal = table.get("take", ""), table.get("refusal", [])
+    if take not in ("", "first", "last"):
+        raise FileError(
+            f"take is {take!r}; give 'first' or 'last', or leave it out", path=("take",)
+        )
+    if not isinstance(refusal, list) or not all(isinstance(each, str) for each in refusal):
+        raise FileError("refusal is no list of patterns", path=("refusal",))
+    for pattern in refusal:
+        _check_pattern("refusal", pattern)
+    maps = table.get("map", {})
+    if not isinstance(maps, Mapping) or not all(isinstance(m, Mapping) for m in maps.values()):
+        raise FileError(
+            "map has a table for each variable, such as [answer.map.relevant]", path=("map",)
+        )
+    return Verdicts(
+        {name: _map(name, codes, protocol) for name, codes in maps.items()}, take, tuple(refusal)
+    )
+
+
+def _map(name: str, codes: Table, protocol: Protocol) -> Mapping[str, str]:
+    variables = variables_named(name, protocol, ("map", name))
+    allowed = {code for variable in variables for code in variable.answers}
+    for captured, code in codes.items():
+        if code not in allowed:
+            told = ", ".join(sorted(allowed))
+            raise FileError(
+                f"the map of {name} leads from {captured!r} to {code!r}, which is no code of "
+                f"{protocol.name}; give one of {told}",
+                path=("map", name, captured),
+            )
+    return {str(captured): str(code) for captured, code in codes.items()}
+
+
+def variables_named(
+    name: str, protocol: Protocol, path: tuple[str, ...] = ()
+) -> Sequence[Variable]:
+    """Return the variables of a name, one for each kind of unit that has it. Raises FileError."""
+    if found := [variable for variable in protocol.variables if variable.name == name]:
+        return found
+    told = ", ".join(dict.fromkeys(variable.name for variable in protocol.variables))
+    raise FileError(f"{name!r} is no variable of {protocol.name}; it has {told}", path=path)
+
+
+def _variable(table: Table, protocol: Protocol) -> str:
+    """Return the one variable that a parser reads: the one that is named, mapped, or the only."""
+    named = table.get("variable")
+    candidates = [named] if named else list(table.get("map", {}))
+    if not candidates:
+        candidates = list(dict.fromkeys(variable.name for variable in protocol.variables))
+    if len(candidates) != 1 or not isinstance(candidates[0], str):
+        raise FileError("the answer holds several variables; name the one that is read: variable")
+    variables_named(candidates[0], protocol, ("variable",))
+    return candidates[0]
+
+
+def _check_pattern(key: str, pattern: Any) -> re2._Regexp[str]:
+    if not isinstance(pattern, str) or not pattern:
+        raise FileError(f"{key} is no pattern; give a text", path=(key,))
+    if len(pattern) > MAX_PATTERN:
+        raise FileError(f"{key} has over {MAX_PATTERN:,} characters; shorten it", path=(key,))
+    try:
+        return compile_pattern(pattern)
+    except ValueError as error:
+        raise FileError(
+            f"{key} is no pattern that runs in linear time (RE2, without look-around and "
+            f"backreferences): {error}",
+            path=(key,),
+        ) from error
+
+
+def _regex(table: Table, protocol: Protocol) -> Parser:
+    verdicts = _verdicts(table, protocol)
+    pattern = _check_pattern("pattern", table.get("pattern"))
+    names = tuple(pattern.groupindex)
+    if names:
+        for name in names:
+            variables_named(name, protocol, ("pattern",))
+    elif pattern.groups != 1:
+        raise FileError(
+            f"pattern has {pattern.groups} groups; put ( ) around the verdict alone, or name a "
+            "group for each variable: (?P<relevant>…)",
+            path=("pattern",),
+        )
+    return RegexParser(table["pattern"], names or (_variable(table, protocol),), verdicts)
+
+
+def _letter(table: Table, protocol: Protocol) -> Parser:
+    return LetterParser(_variable(table, protocol), _verdicts(table, protocol))
+
+
+def _lines(table: Table, protocol: Protocol) -> Parser:
+    separator = table.get("separator", "")
+    if not isinstance(separator, str):
+        raise FileError("separator is no text", path=("separator",))
+    return LinesParser(_variable(table, protocol), separator, _verdicts(table, protocol))
+
+
+def _tags(table: Table, protocol: Protocol) -> Parser:
+    tags = table.get("tag", {})
+    named = {_variable(table, protocol): tags} if isinstance(tags, str | list) else tags
+    if not isinstance(named, Mapping) or not named:
+        raise FileError(
+            "tag is a name such as 'verdict', two marks such as ['[[', ']]'], or a table of them",
+            path=("tag",),
+        )
+    return TagsParser(
+        {name: _marks(name, tag, protocol) for name, tag in named.items()},
+        _verdicts(table, protocol),
+    )
+
+
+def _marks(name: str, tag: Any, protocol: Protocol) -> tuple[str, str]:
+    variables_named(name, protocol, ("tag", name))
+    if isinstance(tag, str) and tag.isidentifier():
+        return f"<{tag}>", f"</{tag}>"
+    if isinstance(tag, list) and len(tag) == 2 and all(isinstance(t, str) and t for t in tag):
+        return tag[0], tag[1]
+    raise FileError(
+        f"the tag of {name} is neither a name nor two marks such as ['[[', ']]']",
+        path=("tag", name),
+    )
+
+
+def _json(table: Table, protocol: Protocol) -> Parser:
+    paths = table.get("path")
+    named = {_variable(table, protocol): paths} if isinstance(paths, str) else paths
+    if not isinstance(named, Mapping) or not named:
+        raise FileError(
+            "path is missing; give one such as '$.score', or a table by variable", path=("path",)
+        )
+    try:
+        each = read_path(table["each"]) if "each" in table else None
+        read = {name: read_path(str(path)) for name, path in named.items()}
+    except ValueError as error:
+        raise FileError(str(error), path=("path",)) from error
+    for name in read:
+        variables_named(name, protocol, ("path", name))
+    return JsonParser(read, each, _verdicts(table, protocol))
+
+
+Make = Callable[[Table, Protocol], Parser]
+PARSERS: dict[str, tuple[tuple[str, ...], Make]] = {
+    "schema": ((), lambda table, protocol: SCHEMA),
+    "json": (("path", "each"), _json),
+    "regex": (("pattern",), _regex),
+    "letter": ((), _letter),
+    "tags": (("tag",), _tags),
+    "lines": (("separator",), _lines),
+}
+"""Each parser with the keys of its own, and what builds it."""

@@ -1,0 +1,131 @@
+"""What the template of a judge file may name: the parts of an item that its rater is shown.
+
+Neither ids nor systems nor settings are among them: judges, as people, do not learn who wrote what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.protocols.base import Text
+from annotation.protocols.schema import Schema
+from judging.backends.base import JSON, AskedUnit
+from judging.judge_file.template import MAX_STEPS, Steps
+
+PASSAGE = frozenset({"number", "text", "title", "source", "published_at", "age", "use"})
+PLAIN = frozenset({"number", "text"})
+VARIABLE = frozenset({"name", "question", "codes", "level"})
+FIELDS: Mapping[str, frozenset[str]] = {
+    "query": frozenset({"text", "asked_at"}),
+    "question": PLAIN,
+    "questions": PLAIN,
+    "passage": PASSAGE,
+    "passages": PASSAGE,
+    "report": PLAIN,
+    "reports": PLAIN,
+    "key_point": PLAIN,
+    "key_points": PLAIN,
+    "sentence": PLAIN,
+    "sentences": PLAIN,
+    "reference": PLAIN,
+    "references": PLAIN,
+    "units": PLAIN | {"kind"},
+    "unit": PLAIN | {"kind"},
+    "guideline": frozenset(),
+    "instructions": frozenset(),
+    "variables": VARIABLE,
+    "schema": frozenset(),
+}
+"""The names of a template, each with its fields, or those of its elements."""
+GENERIC = ("Passage", "Answer", "Report", "Source", "Document", "Reference answer", "Reference")
+FACTS = {"source": "source", "date": "published_at", "age": "age", "use": "use"}
+TEXT_KINDS = {"passage": "passages", "report": "reports", "reference": "references"}
+UNIT_KINDS = {
+    "question": "questions",
+    "key-point": "key_points",
+    "sentence": "sentences",
+    "passage-sentence": "sentences",
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An item as a request shows it, with the JSON schema of the answer, if it has one."""
+
+    query: str
+    asked_at: str | None
+    texts: Sequence[Text]
+    units: Sequence[AskedUnit]
+    guideline: str
+    schema: Schema
+    form: JSON
+
+
+def context(shown: Shown) -> dict[str, Any]:
+    """Return the values of all names. A part that the item lacks is an empty list or text."""
+    left = [MAX_STEPS]
+    parts: dict[str, list[Mapping[str, Any]]] = {
+        name: [] for name in (*TEXT_KINDS.values(), *UNIT_KINDS.values(), "units")
+    }
+    numbers: dict[int, Mapping[str, Any]] = {}
+    for place, text in enumerate(shown.texts):
+        if kind := TEXT_KINDS.get(text.field.partition(":")[0]):
+            numbers[place] = _text(text, len(parts[kind]) + 1)
+            parts[kind].append(numbers[place])
+    for number, unit in enumerate(shown.units, start=1):
+        parts["units"].append({"number": number, "text": unit.text, "kind": unit.kind})
+        if kind := UNIT_KINDS.get(unit.kind):
+            parts[kind].append({"number": len(parts[kind]) + 1, "text": unit.text})
+    named: dict[str, Any] = {name: Steps.of(each, left) for name, each in parts.items()}
+    return named | _single(shown, parts, numbers) | _common(shown, left)
+
+
+def _text(text: Text, number: int) -> Mapping[str, Any]:
+    found: dict[str, Any] = {"number": number, "text": text.text}
+    if text.field.startswith("passage"):
+        facts = dict(text.facts)
+        found |= {name: facts.get(fact, "") for fact, name in FACTS.items()}
+        found["title"] = "" if text.heading in GENERIC else text.heading
+    return found
+
+
+def _single(
+    shown: Shown,
+    parts: Mapping[str, Sequence[Mapping[str, Any]]],
+    numbers: Mapping[int, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return the singular names: what the one unit is about, else the only part of its kind."""
+    found: dict[str, Any] = {}
+    for plural in (*TEXT_KINDS.values(), *dict.fromkeys(UNIT_KINDS.values()), "units"):
+        if len(parts[plural]) == 1:
+            found[plural.removesuffix("s")] = parts[plural][0]
+    if len(shown.units) == 1:
+        unit = shown.units[0]
+        for place in (unit.about, unit.answer):
+            if place is not None and place in numbers:
+                kind = TEXT_KINDS[shown.texts[place].field.partition(":")[0]]
+                found[kind.removesuffix("s")] = numbers[place]
+    return found
+
+
+def _common(shown: Shown, left: list[int]) -> dict[str, Any]:
+    kinds = {unit.kind for unit in shown.units}
+    variables = [
+        {
+            "name": v.name,
+            "question": v.question,
+            "codes": Steps.of(v.answers, left),
+            "level": v.level,
+        }
+        for v in shown.schema.variables
+        if v.kind in kinds
+    ]
+    return {
+        "query": {"text": shown.query, "asked_at": shown.asked_at or ""},
+        "guideline": shown.guideline,
+        "instructions": shown.guideline,
+        "variables": Steps.of(variables, left),
+        "schema": shown.form,
+    }

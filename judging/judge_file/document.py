@@ -1,0 +1,308 @@
+"""Read a judge file: TOML with the messages, the parser, the parameters and fixtures of a judge.
+
+Everything is checked before anything is asked: an error names the line and says what to mend.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, get_args
+
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
+from judging.backends.base import JSON, Message
+from judging.judge_file import answer
+from judging.judge_file.context import FIELDS
+from judging.judge_file.template import FileError, Template
+from judging.parsers.base import STEPS, Fault, Parser
+
+MAX_LENGTH = 1_000_000
+MAX_MESSAGES = 50
+MAX_FIXTURES = 200
+ISOLATION = ("unit", "item", "response", "query")
+ORDERS = ("given", "both", "shuffled")
+DRAWS = ("any", "same-category")
+ROLES = ("system", "user", "assistant")
+TABLES = {
+    "judge": (
+        "title",
+        "source",
+        "protocol",
+        "isolate",
+        "order",
+        "weaknesses",
+        "validated",
+        "scale",
+    ),
+    "messages": ("role", "text"),
+    "examples": ("k", "draw"),
+    "fixture": ("completion", "labels", "fault", "step", "finish_reason"),
+}
+OPEN_TABLES = ("answer", "params", "extra_body")
+"""Tables whose keys their own readers check."""
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A completion, and what it is read as: the labels of each unit, or a missing reason."""
+
+    completion: str
+    labels: tuple[Mapping[str, str], ...]
+    fault: str = ""
+    step: str = ""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """How many answered units of development queries the messages show, and how they are drawn."""
+
+    k: int
+    draw: str = "any"
+
+
+@dataclass(frozen=True)
+class JudgeFile:
+    """A checked judge file. `isolate` is empty if the file leaves it to the protocol."""
+
+    text: str
+    protocol: Protocol
+    messages: tuple[tuple[str, Template], ...]
+    parser: Parser
+    parser_name: str = "schema"
+    title: str = ""
+    source: str = ""
+    isolate: str = ""
+    order: str = "given"
+    examples: Examples | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    extra_body: JSON = field(default_factory=dict)
+    fixtures: tuple[Fixture, ...] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def render(self, values: Mapping[str, Any]) -> tuple[Message, ...]:
+        """Return the messages, filled in. Raises FileError."""
+        return tuple(
+            Message(role, template.render(values))  # type: ignore[arg-type]
+            for role, template in self.messages
+        )
+
+
+@lru_cache(maxsize=64)
+def read_file(text: str) -> JudgeFile:
+    """Read the text of a judge file. Raises FileError with the line where something is wrong."""
+    if len(text) > MAX_LENGTH:
+        raise FileError(f"the file has over {MAX_LENGTH:,} characters; shorten it")
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        line = int(found[1]) if found else None
+        raise FileError(f"it is not TOML: {error}", line) from error
+    lines = Lines(text)
+    _check_keys(document, lines)
+    return _Reader(text, document, lines).read()
+
+
+class Lines:
+    """Finds the line, from 1, on which a table or a key of a file stands."""
+
+    def __init__(self, text: str) -> None:
+        self._places: list[tuple[int, str, int, str]] = []
+        table, counts, quote = "", Counter[str](), ""
+        for row, line in enumerate(text.splitlines(), start=1):
+            if not quote and (header := _HEADER.match(line)):
+                table = re.sub(r"[\s\"']", "", header[1])
+                counts[table] += 1
+                self._places.append((row, table, counts[table] - 1, ""))
+            elif not quote and (key := _KEY.match(line)):
+                self._places.append((row, table, counts[table] - 1, key[1].strip("\"' ")))
+            quote = _open_quote(line, quote)
+
+    def of(self, table: str, key: str = "", number: int = 0) -> int | None:
+        """Return the line of a key, or of its table, or of the table around it.
+
+        `number` counts tables of the same name.
+        """
+        wanted = {(table, key), (f"{table}.{key}", "")} if key else {(table, ""), ("", table)}
+        for row, inside, count, name in self._places:
+            if count in (number, -1) and (inside, name) in wanted:
+                return row
+        if key:
+            return self.of(table, "", number)
+        return self.of(table.rpartition(".")[0]) if "." in table else None
+
+
+_HEADER = re.compile(r"^\s*\[\[?([^\[\]]+)\]?\]\s*(?:#.*)?$")
+_KEY = re.compile(r"^\s*([\w.-]+|\"[^\"]*\"|'[^']*')\s*=")
+
+
+def _open_quote(line: str, quote: str) -> str:
+    """Return the mark of a text of several lines that is open after a line, if any is."""
+    for mark in re.findall(r'"""|\'\'\'', line):
+        quote = "" if quote == mark else quote or mark
+    return quote
+
+
+def _check_keys(document: Mapping[str, Any], lines: Lines) -> None:
+    known = (*TABLES, *OPEN_TABLES)
+    for name, table in document.items():
+        if name not in known:
+            told = ", ".join(known)
+            raise FileError(
+                f"{name!r} is no table of a judge file; it has {told}",
+                lines.of(name, name) or lines.of("", name),
+            )
+        several = name in ("messages", "fixture")
+        rows = table if several else [table]
+        if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+            form = f"[[{name}]]" if several else f"[{name}]"
+            raise FileError(
+                f"{name} is not written as {form}", lines.of(name) or lines.of("", name)
+            )
+        for number, row in enumerate(rows):
+            for key in row:
+                if name in TABLES and key not in TABLES[name]:
+                    told = ", ".join(TABLES[name])
+                    raise FileError(
+                        f"{key!r} is no key of [{name}]; it has {told}", lines.of(name, key, number)
+                    )
+
+
+class _Reader:
+    def __init__(self, text: str, document: Mapping[str, Any], lines: Lines) -> None:
+        self.text, self.document, self.lines = text, document, lines
+
+    def read(self) -> JudgeFile:
+        judge = self._texts("judge", self.document.get("judge", {}))
+        protocol = self._protocol(judge)
+        return JudgeFile(
+            text=self.text,
+            protocol=protocol,
+            messages=tuple(self._messages()),
+            parser=self._parser(protocol),
+            parser_name=str(self.document.get("answer", {}).get("parser", "schema")),
+            title=judge.get("title", ""),
+            source=judge.get("source", ""),
+            isolate=self._choice("judge", judge, "isolate", ISOLATION, ""),
+            order=self._choice("judge", judge, "order", ORDERS, "given"),
+            examples=self._examples(),
+            params=dict(self.document.get("params", {})),
+            extra_body=dict(self.document.get("extra_body", {})),
+            fixtures=tuple(self._fixtures()),
+            about={
+                name: judge[name] for name in ("scale", "validated", "weaknesses") if name in judge
+            },
+        )
+
+    def wrong(self, message: str, table: str, key: str = "", number: int = 0) -> FileError:
+        return FileError(message, self.lines.of(table, key, number))
+
+    def _texts(self, name: str, table: Mapping[str, Any], number: int = 0) -> dict[str, str]:
+        for key, value in table.items():
+            if not isinstance(value, str):
+                raise self.wrong(f"{key} is no text; put it in quotation marks", name, key, number)
+        return dict(table)
+
+    def _choice(
+        self, table: str, values: Mapping[str, Any], key: str, choices: Sequence[str], other: str
+    ) -> str:
+        value = values.get(key, other)
+        if value not in (*choices, other):
+            raise self.wrong(f"{key} is {value!r}; give one of {', '.join(choices)}", table, key)
+        return str(value)
+
+    def _protocol(self, judge: Mapping[str, str]) -> Protocol:
+        name = judge.get("protocol")
+        if name is None:
+            raise self.wrong(
+                "protocol is missing; name the protocol whose items it judges", "judge"
+            )
+        if name not in PROTOCOLS:
+            told = ", ".join(PROTOCOLS)
+            raise self.wrong(f"{name!r} is no protocol; give one of {told}", "judge", "protocol")
+        return PROTOCOLS[name]
+
+    def _messages(self) -> Iterator[tuple[str, Template]]:
+        rows = self.document.get("messages", [])
+        if not 0 < len(rows) <= MAX_MESSAGES:
+            raise self.wrong(f"give 1 to {MAX_MESSAGES} [[messages]]", "messages")
+        for number, row in enumerate(rows):
+            texts = self._texts("messages", row, number)
+            if texts.get("role") not in ROLES:
+                wrong = f"role is {texts.get('role')!r}; give one of {', '.join(ROLES)}"
+                raise self.wrong(wrong, "messages", "role", number)
+            if not texts.get("text", "").strip():
+                raise self.wrong("the message has no text", "messages", "text", number)
+            template = Template(texts["text"])
+            self._check_template(template, number)
+            yield texts["role"], template
+        if rows[-1]["role"] == "system":
+            raise self.wrong(
+                "the last message is of the system; end with the user's",
+                "messages",
+                "role",
+                len(rows) - 1,
+            )
+
+    def _check_template(self, template: Template, number: int) -> None:
+        begin = self.lines.of("messages", "text", number)
+        try:
+            template.check(FIELDS)
+        except FileError as error:
+            # A text in three quotation marks begins on the line after them.
+            row = template.source.splitlines()
+            several = begin is not None and len(row) > 1
+            error.line = begin + (error.line or 1) if several and begin else begin
+            raise
+
+    def _parser(self, protocol: Protocol) -> Parser:
+        table = self.document.get("answer", {})
+        try:
+            return answer.build(table, protocol)
+        except FileError as error:
+            *above, key = ("answer", *(error.path or ("parser",)))
+            error.line = self.lines.of(".".join(above), key)
+            raise
+
+    def _examples(self) -> Examples | None:
+        table = self.document.get("examples")
+        if table is None:
+            return None
+        k = table.get("k", 0)
+        if not isinstance(k, int) or isinstance(k, bool) or not 0 <= k <= MAX_MESSAGES:
+            raise self.wrong(
+                f"k is {k!r}; give a whole number up to {MAX_MESSAGES}", "examples", "k"
+            )
+        return Examples(k, self._choice("examples", table, "draw", DRAWS, "any"))
+
+    def _fixtures(self) -> Iterator[Fixture]:
+        rows = self.document.get("fixture", [])
+        if len(rows) > MAX_FIXTURES:
+            raise self.wrong(f"there are over {MAX_FIXTURES} fixtures; leave some out", "fixture")
+        for number, row in enumerate(rows):
+            labels = row.get("labels", {})
+            if not isinstance(row.get("completion"), str):
+                raise self.wrong("the fixture has no completion", "fixture", "completion", number)
+            if bool(labels) == bool(row.get("fault")):
+                raise self.wrong(
+                    "a fixture has either labels or a fault", "fixture", "labels", number
+                )
+            if row.get("fault", "unreadable") not in get_args(Fault):
+                told = ", ".join(get_args(Fault))
+                raise self.wrong(f"fault is none of {told}", "fixture", "fault", number)
+            if not set(str(row.get("step", "as-is")).split("+")) <= set(STEPS):
+                raise self.wrong(
+                    f"step has others than {', '.join(STEPS)}", "fixture", "step", number
+                )
+            each = tuple(labels) if isinstance(labels, list) else (labels,) if labels else ()
+            yield Fixture(row["completion"], each, row.get("fault", ""), row.get("step", ""))

@@ -1,0 +1,62 @@
+"""Run a judge file's fixtures: what its parser makes of each completion, against what it should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from annotation.protocols.schema import Schema
+from judging.backends.base import Answer, AskedUnit, AskedVariable
+from judging.judge_file.document import Fixture, JudgeFile
+from judging.parsers.base import Owed, UnreadError
+
+
+def failures(file: JudgeFile) -> Iterator[str]:
+    """Yield a line for each fixture that is read in another way than it says."""
+    for number, fixture in enumerate(file.fixtures, start=1):
+        if wrong := _failure(file, fixture):
+            yield f"fixture {number}: {wrong}"
+
+
+def _failure(file: JudgeFile, fixture: Fixture) -> str:
+    units = [_unit(file, number) for number in range(1, max(1, len(fixture.labels)) + 1)]
+    owed = Owed(tuple(units), by_unit=not file.parser.several)
+    try:
+        reading = file.parser.read(Answer(fixture.completion), owed)
+    except UnreadError as error:
+        if fixture.fault:
+            return "" if fixture.fault == error.fault else f"is {error.fault}: {error}"
+        return f"cannot be read ({error.fault}): {error}"
+    labels = [_labels(reading.units.get(unit.name, {})) for unit in units]
+    if fixture.fault:
+        return f"is read as {_told(labels)} and not {fixture.fault}"
+    if labels != [dict(each) for each in fixture.labels]:
+        return f"is read as {_told(labels)} and not as {_told(fixture.labels)}"
+    steps = "+".join(reading.steps)
+    return (
+        f"is read after {steps} and not {fixture.step}" if fixture.step not in ("", steps) else ""
+    )
+
+
+def _labels(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(code) for name, code in entry.items() if isinstance(code, str | int)}
+
+
+def _told(labels: Sequence[Mapping[str, str]]) -> str:
+    units = (", ".join(f"{name} = {code}" for name, code in each.items()) for each in labels)
+    return "; ".join(filter(None, units)) or "nothing"
+
+
+def _unit(file: JudgeFile, number: int) -> AskedUnit:
+    """Return a unit of the first kind that has a variable of the parser's."""
+    schema = Schema(file.protocol, file.protocol.variables)
+    kind = next(
+        variable.kind
+        for variable in schema.variables
+        if not file.parser.reads or variable.name in file.parser.reads
+    )
+    asked = tuple(
+        AskedVariable(v.name, v.answers, v.level, v.asked_if, v.escapes)
+        for v in schema.variables_of(kind)
+    )
+    return AskedUnit(f"{kind} {number}", kind, "", asked)

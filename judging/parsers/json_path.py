@@ -1,0 +1,119 @@
+"""`json`: values in the JSON of a text, by path.
+
+A path is `$` with names and numbers, such as `$.verdicts[0].score`; `[*]` stands for all elements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judging.backends.base import Answer, AskedUnit
+from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.codes import PLAIN, Verdicts, entry_of, variables_of
+from judging.parsers.ladder import find_json
+
+Path = tuple[str | int | None, ...]
+"""The names and numbers of a path, and None for all elements."""
+_STEP = re.compile(r"\.([A-Za-z_][\w-]*)|\[(\d+)\]|\[(\*)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
+
+
+def read_path(text: str) -> Path:
+    """Read a path. Raises ValueError."""
+    path: list[str | int | None] = []
+    at = 1
+    while text[:1] == "$" and (step := _STEP.match(text, at)):
+        name, number, every, *quoted = step.groups()
+        path.append(
+            None if every else int(number) if number else name or next(filter(None, quoted), "")
+        )
+        at = step.end()
+    if text[:1] != "$" or at != len(text):
+        raise ValueError(f"{text!r} is no path such as $.score or $.verdicts[*].label")
+    return tuple(path)
+
+
+def values_at(value: Any, path: Path) -> Iterator[Any]:
+    """Yield the values at a path, none where it leads nowhere."""
+    if not path:
+        yield value
+        return
+    first, *rest = path
+    inner: Sequence[Any] = ()
+    if isinstance(first, str) and isinstance(value, Mapping) and first in value:
+        inner = (value[first],)
+    elif isinstance(value, list) and (first is None or isinstance(first, int)):
+        inner = value if first is None else value[first : first + 1]
+    for each in inner:
+        yield from values_at(each, tuple(rest))
+
+
+@dataclass(frozen=True)
+class JsonParser:
+    """Reads each variable at its path.
+
+    With `each`, the path of an array, the answer has an element for each unit, in the order in
+    which they were asked, and the paths of the variables begin at the element.
+    """
+
+    paths: Mapping[str, Path]
+    each: Path | None = None
+    verdicts: Verdicts = PLAIN
+    whole = False
+
+    @property
+    def several(self) -> bool:
+        return self.each is not None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(self.paths)
+
+    def read(self, answer: Answer, owed: Owed) -> Reading:
+        try:
+            found = find_json(answer.text, self._fits, "{[", self.verdicts.take)
+        except UnreadError as error:
+            if error.fault == "unreadable":
+                self.verdicts.check_refusal(answer.text, has_verdict=False)
+            raise
+        self.verdicts.check_refusal(answer.text, has_verdict=True)
+        parts = self._parts(found.value, len(owed.units))
+        units = {
+            unit.name: self._entry(unit, part) for unit, part in zip(owed.units, parts, strict=True)
+        }
+        return Reading(units, found.part.steps)
+
+    def _fits(self, value: Any) -> bool:
+        """Whether a value has what the paths lead to. A text in braces may be no answer at all."""
+        heads = [self.each] if self.each is not None else list(self.paths.values())
+        return any(next(values_at(value, path), None) is not None for path in heads)
+
+    def _parts(self, value: Any, count: int) -> Sequence[Any]:
+        if self.each is None:
+            return [value] * count
+        parts = list(values_at(value, self.each))
+        parts = parts[0] if len(parts) == 1 and isinstance(parts[0], list) else parts
+        if len(parts) != count:
+            raise UnreadError(f"the answer has {len(parts)} elements for {count} units")
+        return parts
+
+    def _entry(self, unit: AskedUnit, part: Any) -> dict[str, Any]:
+        labels = {}
+        for variable in variables_of(unit, self.paths):
+            values = list(values_at(part, self.paths[variable.name]))
+            captured = [text for value in values if (text := as_text(value)) is not None]
+            if not captured and variable.asked_if:
+                continue
+            labels[variable.name] = self.verdicts.label(variable, captured)
+        return entry_of(unit, labels)
+
+
+def as_text(value: Any) -> str | None:
+    """Return a plain JSON value as a map's key is written, None for any other."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, str | int | float) else None

@@ -1,0 +1,60 @@
+"""`letter`: a lone option, by its letter, number or text, as of a question with several choices."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from judging.backends.base import Answer, AskedVariable
+from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.codes import Verdicts, entry_of, variables_of
+from judging.parsers.ladder import body_of
+
+_LEAD = re.compile(
+    r"^(?:(?:the|my|final)\s+)*(?:answer|option|choice|verdict)\s*(?:is\b)?\s*:?\s*", re.IGNORECASE
+)
+_MARKS = " \t\r\n*_`\"'“”‘’()[]{}.,:;!"
+
+
+@dataclass(frozen=True)
+class LetterParser:
+    """Reads one variable. The keys of its map are the options, as letters and as texts.
+
+    An option stands alone, after words such as “Answer:”, or before its own text: `B. The second`.
+    """
+
+    variable: str
+    verdicts: Verdicts
+    whole = several = False
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.variable,)
+
+    def read(self, answer: Answer, owed: Owed) -> Reading:
+        body = body_of(answer.text)
+        (unit,) = owed.units
+        (variable,) = variables_of(unit, (self.variable,))
+        option = self._option(body.inside, variable)
+        self.verdicts.check_refusal(body.inside, option is not None)
+        if option is None:
+            raise UnreadError("the completion is none of the options")
+        code = self.verdicts.label(variable, [option])
+        return Reading({unit.name: entry_of(unit, {variable.name: code})}, body.steps or ("as-is",))
+
+    def _option(self, text: str, variable: AskedVariable) -> str | None:
+        """Return the option that a text names, or None if it names none."""
+        table = self.verdicts.maps.get(variable.name) or dict.fromkeys(variable.codes)
+        options = {option.strip(_MARKS).casefold(): option for option in table}
+        bare = _LEAD.sub("", text.strip(_MARKS), count=1).strip(_MARKS)
+        if bare.casefold() in options:
+            return options[bare.casefold()]
+        head, mark, rest = bare.partition("\n")[0].partition(".")
+        if not mark:
+            head, mark, rest = bare.partition("\n")[0].partition(")")
+        if mark and rest[:1] in " \t*" and head.strip(_MARKS).casefold() in options:
+            option = options[head.strip(_MARKS).casefold()]
+            own = options.get(rest.strip(_MARKS).casefold(), option)
+            # A letter before another option's text is a contradiction, not a verdict.
+            return option if table[own] == table[option] else None
+        return None

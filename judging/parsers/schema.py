@@ -1,0 +1,24 @@
+"""`schema`: the JSON object that the protocol's schema asks for, with a key for each unit."""
+
+from __future__ import annotations
+
+from judging.backends.base import Answer
+from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.ladder import find_json
+
+
+class SchemaParser:
+    """Reads every key that the schema has."""
+
+    whole = several = True
+    reads = ()
+
+    def read(self, answer: Answer, owed: Owed) -> Reading:
+        found = find_json(answer.text, owed.fits)
+        if not isinstance(found.value, dict):
+            raise UnreadError("the completion is not a JSON object")
+        units = {owed.units[0].name: found.value} if owed.by_unit else found.value
+        return Reading(units, found.part.steps, found.part.text, found.part.start)
+
+
+SCHEMA = SchemaParser()

@@ -1,0 +1,43 @@
+"""`tags`: a verdict between two marks, such as `<verdict>…</verdict>` or `[[A]]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from judging.backends.base import Answer
+from judging.parsers.base import Owed, Reading
+from judging.parsers.codes import PLAIN, Verdicts, entry_of, variables_of
+from judging.parsers.ladder import body_of
+
+MAX_VERDICT = 200
+
+
+@dataclass(frozen=True)
+class TagsParser:
+    """Reads what stands between an opening and a closing mark, for each variable."""
+
+    marks: Mapping[str, tuple[str, str]]
+    verdicts: Verdicts = PLAIN
+    whole = several = False
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(self.marks)
+
+    def read(self, answer: Answer, owed: Owed) -> Reading:
+        body = body_of(answer.text)
+        captured = {name: _between(body.inside, *marks) for name, marks in self.marks.items()}
+        self.verdicts.check_refusal(body.inside, any(captured.values()))
+        (unit,) = owed.units
+        labels = {
+            variable.name: self.verdicts.label(variable, captured[variable.name])
+            for variable in variables_of(unit, captured)
+        }
+        return Reading({unit.name: entry_of(unit, labels)}, body.steps or ("as-is",))
+
+
+def _between(text: str, opening: str, closing: str) -> list[str]:
+    pattern = f"{re.escape(opening)}(.{{0,{MAX_VERDICT}}}?){re.escape(closing)}"
+    return re.findall(pattern, text, re.DOTALL | re.IGNORECASE)

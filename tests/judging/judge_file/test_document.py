@@ -1,0 +1,122 @@
+"""Reading judge files: a published judge as it was written, and errors that name their line."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.judge_file.document import JudgeFile, read_file
+from judging.judge_file.fixtures import failures
+from judging.judge_file.template import FileError
+
+GRADED = '''[judge]
+title = "graded relevance, four levels"
+source = "a paper"
+protocol = "grounding-relevance"
+isolate = "unit"
+
+[[messages]]
+role = "user"
+text = """
+{{ guideline }}
+Query: {{ query.text }}
+Passage: {{ passage.text }}
+"""
+
+[answer]
+parser = "regex"
+pattern = '(?i)final score:\\s*([0-3])'
+take = "last"
+refusal = ['(?i)cannot assess']
+
+[answer.map.relevant]
+"0" = "no"
+"1" = "no"
+"2" = "yes"
+"3" = "yes"
+
+[params]
+temperature = 0
+max_tokens = 256
+
+[extra_body]
+top_k = 1
+
+[[fixture]]
+completion = "… final score: 2"
+labels = { relevant = "yes" }
+
+[[fixture]]
+completion = "I cannot assess that."
+fault = "refused"
+'''
+
+
+def wrong(text: str) -> FileError:
+    with pytest.raises(FileError) as raised:
+        read_file(text)
+    return raised.value
+
+
+def test_a_published_judge_is_read() -> None:
+    file = read_file(GRADED)
+    assert isinstance(file, JudgeFile)
+    assert (file.title, file.protocol.name, file.isolate) == (
+        "graded relevance, four levels",
+        "grounding-relevance",
+        "unit",
+    )
+    assert file.parser.reads == ("relevant",)
+    assert file.params == {"temperature": 0, "max_tokens": 256}
+    assert file.extra_body == {"top_k": 1}
+    assert len(file.sha256) == 64
+
+
+def test_its_fixtures_are_read_as_they_say() -> None:
+    assert list(failures(read_file(GRADED))) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('relevant = "yes" }', 'relevant = "no" }', "is read as relevant = yes and not as"),
+        ("final score: 2", "score: 2", "cannot be read"),
+        ("I cannot assess that.", "final score: 1", "is read as relevant = no and not refused"),
+        (
+            'labels = { relevant = "yes" }',
+            'labels = { relevant = "yes" }\nstep = "fence"',
+            "is read after as-is and not fence",
+        ),
+    ],
+)
+def test_a_fixture_that_is_read_otherwise_is_told(old: str, new: str, told: str) -> None:
+    (line,) = failures(read_file(GRADED.replace(old, new)))
+    assert told in line
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ("title =", "titel =", 2, "'titel' is no key of [judge]"),
+        ('"grounding-relevance"', '"relevance"', 4, "'relevance' is no protocol"),
+        ('isolate = "unit"', 'isolate = "units"', 5, "give one of unit, item"),
+        ('role = "user"', 'role = "human"', 8, "role is 'human'"),
+        ("{{ query.text }}", "{{ query.txt }}", 11, "query has no 'txt'; it has"),
+        ("{{ passage.text }}", "{{ passage.text", 12, "cannot be read"),
+        ("{{ guideline }}", "{{ setting }}", 10, "'setting' is no name"),
+        ('parser = "regex"', 'parser = "regexp"', 16, "'regexp' is no parser"),
+        ("take = ", "takes = ", 18, "'takes' is no key of the parser regex"),
+        ("([0-3])", "(?=[0-3])", 17, "linear time"),
+        (r"final score:\s*([0-3])", r"(final) score:\s*([0-3])", 17, "pattern has 2 groups"),
+        ('"3" = "yes"', '"3" = "maybe"', 25, "is no code of grounding-relevance"),
+        ("[answer.map.relevant]", "[answer.map.useful]", 21, "'useful' is no variable"),
+        ("[extra_body]", "[extra]", 31, "'extra' is no table"),
+        ("temperature = 0", "temperature = ", 28, "it is not TOML"),
+        ('fault = "refused"', 'fault = "tired"', 40, "fault is none of"),
+        ('fault = "refused"', "", 38, "either labels or a fault"),
+    ],
+)
+def test_an_error_names_its_line_and_the_mend(old: str, new: str, line: int, told: str) -> None:
+    error = wrong(GRADED.replace(old, new, 1))
+    assert told in str(error)
+    assert error.line == line

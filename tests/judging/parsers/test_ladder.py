@@ -1,0 +1,156 @@
+"""What models write around an answer: found where it is one, and never guessed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from judging.backends.base import Answer, AskedUnit, AskedVariable
+from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.ladder import MAX_VALUES, reasoning_in
+from judging.parsers.schema import SCHEMA
+
+ANSWERABLE = AskedVariable("answerable", ("yes", "no"), "nominal")
+UNIT = AskedUnit("question 1", "question", "When?", (ANSWERABLE,))
+YES, NO = '{"answerable": "yes"}', '{"answerable": "no"}'
+
+
+def fits(answer: Any) -> bool:
+    return isinstance(answer, dict) and answer.keys() == {"answerable"}
+
+
+def read(text: str) -> Reading:
+    return SCHEMA.read(Answer(text), Owed((UNIT,), by_unit=True, fits=fits))
+
+
+def fault(text: str) -> str:
+    with pytest.raises(UnreadError) as raised:
+        read(text)
+    return raised.value.fault
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        (NO, "as-is"),
+        (f"\n  {NO}\n", "as-is"),
+        (f"```json\n{NO}\n```", "fence"),
+        (f"```\n{NO}\n```\n", "fence"),
+        (f"~~~json\n{NO}\n~~~", "fence"),
+        (f"Here is the answer:\n```json\n{NO}\n```\nAsk me for more.", "fence+prose"),
+        (f"```json\n{NO}", "prose"),
+        (f"<think>It says nothing.</think>\n{NO}", "thinking"),
+        (f"It says nothing.\n</think>\n{NO}", "thinking"),
+        (f"<thinking>Hm: {YES}?</thinking>{NO}", "thinking"),
+        (f"<think>Hm.</think>\n```json\n{NO}\n```", "thinking+fence"),
+        (f"Sure! {NO}", "prose"),
+        (f"{NO} as I said.", "prose"),
+        (f'The user wrote "{{". {NO}', "prose"),
+        (f"{NO}\n{NO}", "prose"),
+        ('{"answerable": "no",}', "trailing-comma"),
+        ('{"answerable": "no",\n}', "trailing-comma"),
+        ('Well, {"answerable": "no", }', "prose+trailing-comma"),
+        ("{“answerable”: “no”}", "smart-quotes"),
+        ("{„answerable“: „no“}", "smart-quotes"),
+        ("{“answerable”: “no”,}", "trailing-comma+smart-quotes"),
+        ("<think>…</think>Sure:\n```json\n{“answerable”: “no”,}\n```",
+         "thinking+fence+prose+trailing-comma+smart-quotes"),
+    ],
+)  # fmt: skip
+def test_each_ordinary_form_of_an_answer_is_read_and_its_steps_are_named(
+    text: str, steps: str
+) -> None:
+    reading = read(text)
+    assert reading.units == {"question 1": {"answerable": "no"}}
+    assert "+".join(reading.steps) == steps
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{NO}\n{YES}",
+        f"It is {NO}, or rather {YES}",
+        f"```json\n{NO}\n```\n\n```json\n{YES}\n```",
+        f"{NO}\n```json\n{YES}\n```",
+        f"<think>Hm.</think>{NO}</think>{YES}",
+        '{"answerable": "no",} {"answerable": "yes"}',
+    ],
+)
+def test_two_different_verdicts_are_ambiguous(text: str) -> None:
+    assert fault(text) == "ambiguous"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "no",
+        '"no"',
+        "3",
+        "null",
+        "[]",
+        f"[{NO}]",
+        "I cannot say.",
+        f"<think>{NO}",
+        f"<think>{NO}</think>",
+        '{"answerable": "no"',
+        '{"answerable": "no" "because": 1}',
+        "{'answerable': 'no'}",
+        '{"answerable": "no", "answerable": "yes"}',
+        '{"verdict": {"answerable": null, "why": ""}}, no',
+        "{" * 100_000,
+        "[" * 100_000,
+    ],
+)
+def test_what_is_no_answer_is_not_read(text: str) -> None:
+    assert fault(text) == "unreadable"
+
+
+def test_an_object_as_it_stands_is_left_to_the_check_of_the_schema() -> None:
+    assert read('{"verdict": "no"}').units == {"question 1": {"verdict": "no"}}
+
+
+def test_an_answer_to_an_item_has_its_units_by_name() -> None:
+    owed = Owed((UNIT,), fits=lambda answer: "question 1" in answer)
+    text = f'Of these {{"a": 1}}: {{"question 1": {NO}}}'
+    assert SCHEMA.read(Answer(text), owed).units == {"question 1": {"answerable": "no"}}
+
+
+@pytest.mark.parametrize("words", ["“quoted”", "a, }", "[1, ]", '\\"', "👩‍👩‍👧 \u0301 שלום", "```"])
+def test_what_a_string_contains_is_never_mended(words: str) -> None:
+    inside = json.dumps({"answerable": words}, ensure_ascii=False)
+    for text in (inside, f"```json\n{inside}\n```", f"Sure: {inside[:-1]},}}"):
+        assert read(text).units["question 1"]["answerable"] == words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"👩‍👩‍👧 Sure:\n```\n{NO[:-1]},}}\n```",
+        "É {“answerable”: “no”}",
+        f"<think>é</think> {NO}",
+    ],
+)
+def test_the_mended_text_has_each_character_where_it_was_written(text: str) -> None:
+    reading = read(text)
+    assert len(reading.text) == len(text)
+    assert reading.text[reading.start] == text[reading.start] == "{"
+    assert reading.text.index("no") == text.index("no")
+
+
+def test_reasoning_can_be_told_apart_from_the_answer() -> None:
+    assert reasoning_in(f"<think>\nHm.\n</think>{NO}") == "Hm."
+    assert reasoning_in(f"Hm.</think>{NO}") == "Hm."
+    assert reasoning_in("<think>Hm. And") == "Hm. And"
+    assert reasoning_in(NO) == ""
+
+
+def test_a_text_of_many_brackets_is_given_up_soon() -> None:
+    text = '{"a": 1} ' * (MAX_VALUES + 1) + NO
+    assert fault(text) == "unreadable"

@@ -1,0 +1,218 @@
+"""The parsers of judge files: verdicts as their authors wrote them down."""
+
+from __future__ import annotations
+
+import pytest
+
+from judging.backends.base import Answer, AskedUnit, AskedVariable
+from judging.parsers.base import Owed, Parser, Reading, UnreadError
+from judging.parsers.codes import Verdicts
+from judging.parsers.json_path import JsonParser, read_path, values_at
+from judging.parsers.letter import LetterParser
+from judging.parsers.lines import LinesParser
+from judging.parsers.regex import RegexParser, compile_pattern
+from judging.parsers.tags import TagsParser
+
+RELEVANT = AskedVariable("relevant", ("yes", "no"), "nominal")
+USE = AskedVariable("use", ("answers", "related"), "nominal", {"relevant": ("yes",)})
+PREFERRED = AskedVariable("preferred", ("first", "second", "tie-good", "tie-bad"), "nominal")
+UNITS = tuple(AskedUnit(f"passage {n}", "passage", "", (RELEVANT, USE)) for n in (1, 2, 3))
+PAIR = AskedUnit("pair 1", "pair", "", (PREFERRED,))
+GRADES = {"relevant": {"0": "no", "1": "no", "2": "yes", "3": "yes"}}
+SCORE = r"(?i)final score:\s*([0-3])"
+
+
+def read(parser: Parser, text: str, units: int = 1) -> Reading:
+    return parser.read(Answer(text), Owed(UNITS[:units], by_unit=units == 1))
+
+
+def label(parser: Parser, text: str) -> object:
+    return read(parser, text).units["passage 1"]["relevant"]
+
+
+def preferred(parser: Parser, text: str) -> object:
+    return parser.read(Answer(text), Owed((PAIR,), True)).units["pair 1"]["preferred"]
+
+
+def fault(parser: Parser, text: str, *units: AskedUnit) -> str:
+    with pytest.raises(UnreadError) as raised:
+        parser.read(Answer(text), Owed(units or UNITS[:1], not units))
+    return raised.value.fault
+
+
+class TestRegex:
+    GRADE = RegexParser(SCORE, ("relevant",), Verdicts(GRADES))
+
+    @pytest.mark.parametrize(
+        ("text", "code"),
+        [
+            ("Final score: 2", "yes"),
+            ("It matches the intent.\nfinal SCORE:   0", "no"),
+            ("<think>Final score: 0?</think>Final score: 3", "yes"),
+            ("```\nFinal score: 1\n```", "no"),
+            ("Final score: 2. Yes, final score: 3.", "yes"),
+        ],
+    )
+    def test_what_its_group_captures_is_mapped(self, text: str, code: str) -> None:
+        assert label(self.GRADE, text) == code
+
+    def test_verdicts_that_differ_are_ambiguous_unless_one_is_taken(self) -> None:
+        text = "final score: 0. Or rather: final score: 3"
+        assert fault(self.GRADE, text) == "ambiguous"
+        first, last = Verdicts(GRADES, "first"), Verdicts(GRADES, "last")
+        assert label(RegexParser(SCORE, ("relevant",), first), text) == "no"
+        assert label(RegexParser(SCORE, ("relevant",), last), text) == "yes"
+
+    @pytest.mark.parametrize("text", ["", "Relevant.", "final score: 7", "<think>final score: 2"])
+    def test_without_a_capture_there_is_no_answer(self, text: str) -> None:
+        assert fault(self.GRADE, text) == "unreadable"
+
+    def test_a_refusal_is_one_and_with_a_verdict_it_is_ambiguous(self) -> None:
+        verdicts = Verdicts(GRADES, refusal=("(?i)cannot assess",))
+        parser = RegexParser(SCORE, ("relevant",), verdicts)
+        assert fault(parser, "I cannot assess this.") == "refused"
+        assert fault(parser, "I cannot assess it. Final score: 2") == "ambiguous"
+
+    def test_named_groups_are_variables_and_what_is_not_asked_is_left_out(self) -> None:
+        parser = RegexParser(r"R: (?P<relevant>\w+)(?:, U: (?P<use>\w+))?", ("relevant", "use"))
+        assert read(parser, "R: yes, U: related").units == {
+            "passage 1": {"relevant": "yes", "use": "related"}
+        }
+        assert read(parser, "R: no, U: related").units == {"passage 1": {"relevant": "no"}}
+
+    @pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", "(", r"(?<!x)y"])
+    def test_a_pattern_that_may_run_away_is_none(self, pattern: str) -> None:
+        with pytest.raises(ValueError, match=r"\S"):
+            compile_pattern(pattern)
+
+    def test_a_pattern_of_nested_repeats_ends(self) -> None:
+        parser = RegexParser(r"((a+)+)+(b)$", ("relevant",))
+        assert fault(parser, "a" * 50_000) == "unreadable"
+
+
+class TestLetter:
+    PAIRWISE = LetterParser(
+        "preferred",
+        Verdicts(
+            {"preferred": {"A": "first", "B": "second", "C": "tie-good", "Answer A": "first"}}
+        ),
+    )
+
+    @pytest.mark.parametrize(
+        ("text", "code"),
+        [
+            ("A", "first"),
+            ("b", "second"),
+            ("(B)", "second"),
+            ("**C**", "tie-good"),
+            ("Answer: B.", "second"),
+            ("The final answer is: A", "first"),
+            ("B. It is more complete", "second"),
+            ("A) since it cites", "first"),
+            ("Answer A", "first"),
+            ("A. Answer A", "first"),
+            ("<think>B?</think>\nA", "first"),
+        ],
+    )
+    def test_a_lone_option_is_read(self, text: str, code: str) -> None:
+        assert preferred(self.PAIRWISE, text) == code
+
+    @pytest.mark.parametrize("text", ["", "D", "A or B", "A good question", "Both. A and B", "AB"])
+    def test_anything_else_is_not(self, text: str) -> None:
+        assert fault(self.PAIRWISE, text, PAIR) == "unreadable"
+
+
+class TestTags:
+    BRACKETS = TagsParser(
+        {"preferred": ("[[", "]]")},
+        Verdicts({"preferred": {"A": "first", "B": "second", "C": "tie-good"}}),
+    )
+
+    def test_a_verdict_between_marks_is_read(self) -> None:
+        assert preferred(self.BRACKETS, "Assistant A is better, so: [[A]]") == "first"
+        assert preferred(self.BRACKETS, "[[B]] … [[B]]") == "second"
+
+    def test_two_that_differ_are_ambiguous(self) -> None:
+        assert fault(self.BRACKETS, "[[A]] or [[B]]", PAIR) == "ambiguous"
+
+    @pytest.mark.parametrize("text", ["A", "[A]", "[[D]]", f"[[{'x' * 500}]]"])
+    def test_without_a_verdict_there_is_no_answer(self, text: str) -> None:
+        assert fault(self.BRACKETS, text, PAIR) == "unreadable"
+
+    def test_tags_of_several_variables_are_read_beside_each_other(self) -> None:
+        parser = TagsParser({"relevant": ("<verdict>", "</verdict>"), "use": ("<use>", "</use>")})
+        text = "<verdict> Yes </verdict>\n<use>answers</use>"
+        assert read(parser, text).units["passage 1"] == {"relevant": "yes", "use": "answers"}
+
+
+class TestLines:
+    SUPPORT = LinesParser(
+        "relevant", " - ", Verdicts({"relevant": {"support": "yes", "no support": "no"}})
+    )
+
+    def test_each_number_is_a_unit(self) -> None:
+        text = "Verdicts:\n1. support\n2) **no support** - it says nothing\n(3): Support."
+        units = read(self.SUPPORT, text, units=3).units
+        assert [units[f"passage {n}"]["relevant"] for n in (1, 2, 3)] == ["yes", "no", "yes"]
+
+    @pytest.mark.parametrize(
+        ("text", "fault_of_it"),
+        [
+            ("1. support\n2. no support", "unreadable"),
+            ("1. support\n2. support\n3. perhaps", "unreadable"),
+            ("1. support\n2. support\n3. support\n4. support", "unreadable"),
+            ("1. support\n2. support\n2. no support\n3. support", "ambiguous"),
+        ],
+    )
+    def test_all_numbers_are_owed_once(self, text: str, fault_of_it: str) -> None:
+        assert fault(self.SUPPORT, text, *UNITS) == fault_of_it
+
+
+class TestJson:
+    SCORE = JsonParser({"relevant": read_path("$.result.score")}, verdicts=Verdicts(GRADES))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '{"result": {"score": 2}}',
+            '```json\n{"result": {"score": "2", "why": "…"}}\n```',
+            'See {"note": 1}. {"result": {"score": 2.0,},}',
+        ],
+    )
+    def test_a_value_is_read_at_its_path(self, text: str) -> None:
+        assert label(self.SCORE, text) == "yes"
+
+    def test_two_objects_that_differ_are_ambiguous_unless_one_is_taken(self) -> None:
+        text = '{"result": {"score": 0}} {"result": {"score": 2}}'
+        assert fault(self.SCORE, text) == "ambiguous"
+        last = JsonParser(self.SCORE.paths, verdicts=Verdicts(GRADES, "last"))
+        assert label(last, text) == "yes"
+
+    @pytest.mark.parametrize("text", ["2", '{"score": 2}', '{"result": {"score": null}}', "[]"])
+    def test_where_the_path_leads_nowhere_there_is_no_answer(self, text: str) -> None:
+        assert fault(self.SCORE, text) == "unreadable"
+
+    def test_an_array_has_an_element_for_each_unit(self) -> None:
+        parser = JsonParser({"relevant": read_path("$.v")}, read_path("$.verdicts"))
+        text = 'Sure: {"verdicts": [{"v": "yes"}, {"v": "no"}, {"v": "no"}]}'
+        units = read(parser, text, units=3).units
+        assert [units[f"passage {n}"]["relevant"] for n in (1, 2, 3)] == ["yes", "no", "no"]
+        assert fault(parser, '{"verdicts": [{"v": "yes"}]}', *UNITS) == "unreadable"
+
+    @pytest.mark.parametrize(
+        ("path", "found"),
+        [
+            ("$.a", [{"b": [1, 2]}]),
+            ("$.a.b[1]", [2]),
+            ("$['a'].b[*]", [1, 2]),
+            ("$.c", []),
+            ("$[0]", []),
+        ],
+    )
+    def test_a_path_leads_to_values(self, path: str, found: list[object]) -> None:
+        assert list(values_at({"a": {"b": [1, 2]}}, read_path(path))) == found
+
+    @pytest.mark.parametrize("path", ["", "a", "$.", "$.a..b", "$a", "$.a[b]", "$.a "])
+    def test_what_is_no_path_is_refused(self, path: str) -> None:
+        with pytest.raises(ValueError, match="is no path"):
+            read_path(path)
