@@ -60,6 +60,11 @@ def tokens_in(usage: Mapping[str, Any]) -> tuple[int, int, int] | None:
     return prompt, min(_count(cached_count) or 0, prompt), completion
 
 
+def longest_completion(params: Mapping[str, Any]) -> int | None:
+    """Return how many tokens a judge's completion may have. None if its server decides."""
+    return params.get("max_tokens", params.get("max_completion_tokens"))
+
+
 def format_money(amount: Decimal) -> str:
     """Format an amount in US dollars, at least one cent."""
     return f"{max(amount, Decimal('0.01')):,.2f} US dollars"

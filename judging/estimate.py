@@ -21,7 +21,7 @@ from judging.answers import cache
 from judging.answers.results import ANSWERED
 from judging.backends.base import Request
 from judging.batch_api.requests import build_preparer
-from judging.costs import FREE, Rates, find_rates, format_money, tokens_in
+from judging.costs import FREE, Rates, find_rates, format_money, longest_completion, tokens_in
 from judging.engine.worker import CONCURRENCY
 from judging.lanes import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -238,7 +238,7 @@ def _tokens_a_call(
         return 0.0, 0.0
     length = sum(length_of(each.request) for each in prepared) / len(prepared)
     units = sum(len(each.units) for each in prepared) / len(prepared)
-    guessed = judge.params.get("max_tokens", TOKENS_A_UNIT * units)
+    guessed = longest_completion(judge.params) or TOKENS_A_UNIT * units
     completion = guessed if learned.completion is None else learned.completion
     return length / (learned.characters or CHARACTERS), completion
 
@@ -247,7 +247,7 @@ def _guessed(judge: Judge, learned: Learned) -> Iterator[str]:
     if learned.characters is None:
         yield f"a token is assumed to have {CHARACTERS:g} characters"
     if learned.completion is None:
-        most = judge.params.get("max_tokens")
+        most = longest_completion(judge.params)
         yield (
             f"each answer is assumed to have the maximum length, {most:,} tokens"
             if most

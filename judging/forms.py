@@ -11,12 +11,20 @@ from annotation.models import Campaign, Rater, User
 from annotation.people.membership import readable
 from datasets.text import as_sentence
 from judging import servers
+from judging.backends import HOSTED
 from judging.backends.base import SetupError
+from judging.backends.contents import (
+    MAX_OBJECT_LENGTH,
+    ContentsError,
+    check_omitted,
+    is_deterministic,
+)
 from judging.judges import (
     MAX_PROMPT_LENGTH,
     PARAMS,
     Definition,
     ParamError,
+    Value,
     has_controls,
     read_params,
 )
@@ -45,16 +53,36 @@ PARAM_HELP = {
         "Seconds until a request times out. Empty: depends on the server's latency, 30 to 600.",
     ),
     "concurrency": ("Requests at once", "16 by default."),
+    "reasoning_effort": (
+        "Reasoning effort",
+        "A word that the server knows, such as low. Empty: the model's own.",
+    ),
+    "max_completion_tokens": (
+        "Longest answer with reasoning",
+        "In tokens, for models that reject the one above.",
+    ),
+    "api": ("API", "Of servers that speak OpenAI's protocol."),
+    "omit": ("Not sent", "Such as seed, temperature or response_format, separated by commas."),
+    "extra_body": ("Sent in addition", 'A JSON object, such as {"top_k": 20}.'),
+    "chat_template_kwargs": (
+        "For the chat template",
+        'A JSON object for vLLM and its kin, such as {"enable_thinking": false}.',
+    ),
 }
 BACKENDS = (
     ("openai", "A model on a server that speaks OpenAI's protocol"),
+    ("anthropic", "A model on a server that speaks Anthropic's protocol"),
     ("lexical", "Word overlap: no model, no cost, the baseline that a model has to beat"),
 )
 GRANULARITIES = (
     (Judge.Granularity.ITEM, "All units of an item in one request: fewer tokens"),
     (Judge.Granularity.UNIT, "One request for each unit: no answer depends on another"),
 )
-REPAIR = (("", "No"), ("1", "Once"))
+SELECTS = {
+    "repair": (("", "No"), ("1", "Once")),
+    "api": (("", "Chat completions"), ("responses", "Responses")),
+}
+OBJECTS = ("extra_body", "chat_template_kwargs")
 REUSE = (
     (JudgeRun.Reuse.NEVER, "No: ask everything again"),
     (JudgeRun.Reuse.CAMPAIGN, "Reuse answers to equal requests from runs over this campaign"),
@@ -115,7 +143,11 @@ class JudgeForm(forms.Form):
             del self.fields["api_key_env"]
         for name, (label, words) in PARAM_HELP.items():
             self.fields[name] = forms.CharField(
-                label=label, required=False, max_length=40, help_text=words, widget=_widget(name)
+                label=label,
+                required=False,
+                max_length=MAX_OBJECT_LENGTH if name in OBJECTS else 200 if name == "omit" else 40,
+                help_text=words,
+                widget=_widget(name),
             )
 
     @property
@@ -143,7 +175,7 @@ class JudgeForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         self.params = self._params(data)
-        if data.get("backend") == "openai":
+        if data.get("backend") in HOSTED:
             if not data.get("model"):
                 self.add_error("model", "Enter the model that the server should run.")
             self.chosen = self._server(data)
@@ -167,16 +199,23 @@ class JudgeForm(forms.Form):
             text=data["prompt"],
         )
 
-    def _params(self, data: dict[str, Any]) -> dict[str, int | float | str]:
-        found: dict[str, int | float | str] = {}
+    def _params(self, data: dict[str, Any]) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        omitted: list[str] = []
         for name in PARAM_HELP:
             if not (text := (data.get(name) or "").strip()):
                 continue
             try:
-                found |= read_params([f"{name}={text}"])
-            except ParamError:
-                self.add_error(name, f"Enter {PARAMS[name][1]}.")
-        if int(found.get("samples", 1)) > 1 and not found.get("temperature"):
+                given: dict[str, Any] = read_params([f"{name}={text}"])
+            except ParamError as error:
+                own = isinstance(error.__cause__, ContentsError)
+                wrong = f"This {error.__cause__}." if own else f"Enter {PARAMS[name][1]}."
+                self.add_error(name, wrong)
+                continue
+            omitted += given.pop("omit", [])
+            found |= given
+        found |= {"omit": check_omitted(omitted)} if omitted else {}
+        if found.get("samples", 1) != 1 and is_deterministic(found):
             wrong = "At temperature 0 all samples are equal; set a temperature, such as 0.7."
             self.add_error("samples", wrong)
         return found
@@ -185,6 +224,8 @@ class JudgeForm(forms.Form):
         named = self.servers.get(data.get("server") or "")
         url = (data.get("base_url") or "").strip()
         if named and not url:
+            if data["backend"] != "openai" and named.base_url == HOSTED["openai"].public_url:
+                self.add_error("server", "It does not speak this protocol; choose another server.")
             return named
         if not url:
             self.add_error("base_url", "Enter an address, or choose a server above.")
@@ -272,7 +313,9 @@ class ConcurrencyForm(forms.Form):
 
 
 def _widget(param: str) -> forms.Widget:
-    return forms.Select(choices=REPAIR) if param == "repair" else forms.TextInput()
+    if param in OBJECTS:
+        return forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
+    return forms.Select(choices=SELECTS[param]) if param in SELECTS else forms.TextInput()
 
 
 def _choice(field: forms.Field, choices: list[tuple[str, str]]) -> forms.ChoiceField:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import unicodedata
@@ -15,14 +16,22 @@ from django.db import transaction
 from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
 from audit.recording import record
+from judging.backends import HOSTED
 from judging.backends.base import SetupError
+from judging.backends.contents import (
+    OMITTED,
+    ContentsError,
+    check_omitted,
+    read_extra,
+    read_object,
+    read_omitted,
+)
 from judging.backends.vllm_server import PARAM_FLAGS
 from judging.lanes import build_backend
 from judging.models import Judge
 from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED
 
-KEY_VARIABLE = "OPENAI_API_KEY"
 MAX_PROMPT_LENGTH = 1_000_000
 MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100}
 ONE_LINE_FIELDS = ("name", "model", "base_url")
@@ -107,7 +116,7 @@ def _check(definition: Definition) -> None:
     if definition.backend == "lexical":
         _check_unused(definition)
     own = [name for name in definition.params if name in PARAM_FLAGS]
-    if own and definition.backend == "openai":
+    if own and definition.backend in HOSTED:
         raise JudgeError(f"--param {own[0]} is for the vllm backend; leave it out")
 
 
@@ -133,13 +142,13 @@ def _check_unused(definition: Definition) -> None:
 def _judge(definition: Definition) -> Judge:
     _check(definition)
     text = definition.text or (_prompt(definition.prompt) if definition.prompt else "")
-    key = definition.api_key_env or ("" if definition.params.get(GUARDED) else KEY_VARIABLE)
-    networked = definition.backend == "openai"
+    hosted, guarded = HOSTED.get(definition.backend), definition.params.get(GUARDED)
+    default_key = hosted.key_variable if hosted and not guarded else ""
     return Judge(
         backend=definition.backend,
         model=definition.model,
         base_url=definition.base_url,
-        api_key_env=key if networked else definition.api_key_env,
+        api_key_env=definition.api_key_env or default_key,
         prompt=text,
         prompt_name=Path(definition.prompt).name[:200] if definition.prompt else "",
         prompt_sha256=sha256_of(text) if text else "",
@@ -191,7 +200,7 @@ def _existing_judge(rater: Rater, definition: Judge) -> Judge:
     return existing
 
 
-Value = int | float | str
+Value = int | float | str | list[str] | dict[str, Any]
 
 
 class ParamError(ValueError):
@@ -248,26 +257,59 @@ PARAMS: dict[str, tuple[Callable[[str], Value], str]] = {
     "quantization": (_word(r"\w[\w-]{0,39}"), "for vllm: a method, such as awq or fp8"),
     "dtype": (_word("auto|bfloat16|float16|float32"), "for vllm: auto, bfloat16, float16, float32"),
     "revision": (_word(r"\w[\w./-]{0,99}"), "for vllm: the commit or tag of the model"),
+    "max_completion_tokens": (_whole(1, 1_000_000), "a whole number above 0, with the reasoning"),
+    "reasoning_effort": (_word("[a-z]{1,20}"), "a word such as low, that the server knows"),
+    "api": (_word("chat|responses"), "for openai: chat or responses"),
+    "chat_template_kwargs": (read_object, "for openai: a JSON object"),
+    "extra_body": (read_extra, "a JSON object, whose keys are sent as they are"),
+    "omit": (read_omitted, f"what is not sent, any of {', '.join(OMITTED)}"),
 }
 
 
 def read_params(pairs: Iterable[str]) -> dict[str, Value]:
-    """Read parameters of the form `K=V`. Raises ParamError."""
+    """Read parameters of the form `K=V`, where `K=null` omits what is sent. Raises ParamError."""
     params: dict[str, Value] = {}
+    omitted: list[str] = []
     for pair in pairs:
         name, equals, text = pair.partition("=")
+        if equals and text.strip() == "null":
+            omitted += _value("omit", name)
+            continue
         if not equals or name not in PARAMS:
             names = ", ".join(PARAMS)
             raise ParamError(f"param {pair!r} is not K=V with K one of {names}; correct it")
         if name in params:
             raise ParamError(f"param {name} is given twice; give it once")
         params[name] = _value(name, text)
+    return _with_omitted(params, omitted)
+
+
+def check_params(given: Mapping[str, Any]) -> dict[str, Value]:
+    """Check parameters with values of any type, such as those of a file. Raises ParamError."""
+    pairs = (f"{name}={param_text(value)}" for name, value in given.items())
+    return read_params(pairs)
+
+
+def param_text(value: Any) -> str:
+    """Return a parameter's value as it is written after `K=`."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _with_omitted(params: dict[str, Value], omitted: list[str]) -> dict[str, Value]:
+    if omitted:
+        before = params.get("omit", [])
+        assert isinstance(before, list)
+        params["omit"] = check_omitted([*before, *omitted])
     return params
 
 
-def _value(name: str, text: str) -> Value:
+def _value(name: str, text: str) -> Any:
     read, expected = PARAMS[name]
     try:
         return read(text.strip())
+    except ContentsError as error:
+        raise ParamError(f"param {name} {error}") from error
     except ValueError as error:
         raise ParamError(f"param {name} is {text!r}; give {expected}") from error

@@ -50,7 +50,10 @@ from judging.runs import ledger
 JSON = dict[str, Any]
 FORM = 2
 RUN_HASH = "run_sha256"
-SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "logprobs", "samples")
+SAMPLING = (
+    "temperature", "top_p", "seed", "max_tokens", "logprobs", "samples", "max_completion_tokens",
+    "reasoning_effort", "chat_template_kwargs", "extra_body", "omit", "api",
+)  # fmt: skip
 
 
 def begin(run: JudgeRun, backend: Backend, findings: Findings) -> None:

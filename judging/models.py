@@ -198,6 +198,8 @@ class JudgeCall(_WrittenOnce):
     `repair` asks again for an answer that could not be read. An answer that was reused from an
     equal request names that call in `reused_from`, and cost nothing. `reading` names the steps by
     which the answer was read (`judging.parsers.ladder`), joined by +; it is empty if nothing was.
+    `reasoning` is what the model thought before it answered, if the server returns that apart; it
+    may be cut at its end.
     """
 
     run = models.ForeignKey(JudgeRun, models.PROTECT, related_name="judge_calls")
@@ -208,6 +210,7 @@ class JudgeCall(_WrittenOnce):
     detail = models.CharField(max_length=300, blank=True)
     http_status = models.PositiveSmallIntegerField(null=True)
     completion = models.TextField(null=True)  # noqa: DJ001 - no completion is not an empty one
+    reasoning = models.TextField(blank=True, default="")
     body = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=40, blank=True)
     usage = models.JSONField(default=dict)

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from annotation.models import User
+from judging.backends import HOSTED
 from judging.backends.base import SetupError
-from judging.backends.openai import PUBLIC_URL, parse_base_url
 from judging.backends.ssrf_guard import check_address
+from judging.backends.wire import parse_base_url
 from judging.models import Judge
 
 GUARDED = "guarded"
 KEY_PREFIX = "TANDEM_KEY_"
-PUBLIC_KEY = "OPENAI_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,24 @@ def listed_hosts_for(judge: Judge) -> tuple[str, ...] | None:
 
 
 def known_servers() -> list[Server]:
-    """Return OpenAI's server and the servers of all existing judges, each with its key.
+    """Return the providers' servers and the servers of all existing judges, each with its key.
 
     A server is unguarded if the operator has defined a judge that uses it.
     """
-    found: dict[tuple[str, str], bool] = {(PUBLIC_URL, PUBLIC_KEY): True}
-    judges = Judge.objects.filter(backend="openai").order_by("pk")
-    for url, key, params in judges.values_list("base_url", "api_key_env", "params"):
-        server = (parse_base_url(url), key)
+    found: dict[tuple[str, str], bool] = {
+        (hosted.public_url, hosted.key_variable): True for hosted in HOSTED.values()
+    }
+    judges = Judge.objects.filter(backend__in=HOSTED).order_by("pk")
+    given = judges.values_list("backend", "base_url", "api_key_env", "params")
+    for backend, url, key, params in given:
+        server = (parse_base_url(url, HOSTED[backend].public_url), key)
         found[server] = found.get(server, True) and bool(params.get(GUARDED))
     return [Server(*server, guarded) for server, guarded in found.items()]
 
 
 def new_server(url: str, key: str, user: User) -> Server:
     """Check a server that was entered in the browser. Raises SetupError."""
-    address = parse_base_url(url)
+    address = parse_base_url(url, "")
     check_address(url.strip(), settings.TANDEM_JUDGE_HOSTS)
     if key and user.role != User.Role.ADMIN:
         raise SetupError("only an admin may combine a new address with a key; leave the key out")

@@ -25,7 +25,7 @@ from psycopg import sql
 SERVER = os.environ.get("DATABASE_URL", "")
 ON_POSTGRESQL = SERVER.startswith("postgres")
 DECIDED = ("DATABASE_URL", "CELERY_BROKER_URL", "CELERY_RESULT_BACKEND", "SECRET_KEY",
-           "OPENAI_API_KEY", "TANDEM_DATA_DIR", "DEBUG")  # fmt: skip
+           "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TANDEM_DATA_DIR", "DEBUG")  # fmt: skip
 
 FILE = "tandem.sqlite3"
 

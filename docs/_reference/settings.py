@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from config import env
 from docs._reference.words import ROOT, code, meaning, page, plain, table
-from judging.judges import KEY_VARIABLE
+from judging.backends import HOSTED
 from judging.servers import KEY_PREFIX
 
 OPENING = """\
@@ -25,7 +25,8 @@ judge's address. Judges that are defined on the command line need no entry.
 """
 JUDGES = f"""\
 A judge names the variable of its key with `create_judge --api-key-env NAME`; the default is
-`{KEY_VARIABLE}`. The variable is read at each request, in the process that runs the judge. In the
+{" or ".join(f"`{each.key_variable}` (backend `{name}`)" for name, each in HOSTED.items())}. The
+variable is read at each request, in the process that runs the judge. In the
 browser an admin may name variables that begin with `{KEY_PREFIX}…`; see
 [Judges in the browser](../how-to/add-a-judge.md#judges-in-the-browser).
 """

@@ -17,6 +17,7 @@ from annotation.models import Assignment, Campaign
 from judging.answers.calls import Call
 from judging.answers.results import ANSWERED, Failure, Result
 from judging.backends.base import Answer
+from judging.backends.contents import is_deterministic
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared
 
@@ -103,7 +104,7 @@ def reusable_calls(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[Jud
     where asking again should give the same. Failed calls are never reused.
     """
     good = Q(state=ANSWERED, assignment__status=Assignment.Status.DONE)
-    if not judge.params.get("temperature", 0.0):
+    if is_deterministic(judge.params):
         unreadable = Q(state=ANSWERED) | Q(state="unreadable")
         good |= unreadable & Q(assignment__reason__in=("unreadable", "ambiguous"))
     # If a repair was needed, the call before it has the unreadable answer.
@@ -119,6 +120,7 @@ def _reuse(prepared: Prepared, call: JudgeCall) -> Result:
         call.finish_reason,
         model=call.model_returned,
         logprobs=call.logprobs,
+        reasoning=call.reasoning,
     )
     taken = Call(
         call.state,

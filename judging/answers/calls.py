@@ -20,6 +20,7 @@ from judging.costs import PriceBook
 from judging.models import JudgeCall, JudgeRun
 
 MAX_TOKENS = 2**31 - 1
+MAX_REASONING = 64 * 1024
 CHUNK = 100
 Row = tuple[Any, ...]
 Attempt = tuple[int, int, str, "Call"]
@@ -92,6 +93,7 @@ def _call_values(
         storable_text(call.detail)[:300],
         call.status,
         storable_text(answer.text) if answer else None,
+        storable_text(answer.reasoning[:MAX_REASONING]) if answer else "",
         storable_text(call.body),
         storable_text(answer.finish_reason)[:40] if answer else "",
         storable(answer.usage) if answer else {},
@@ -115,6 +117,7 @@ COLUMNS = (
     "detail",
     "http_status",
     "completion",
+    "reasoning",
     "body",
     "finish_reason",
     "usage",

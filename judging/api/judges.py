@@ -39,15 +39,16 @@ from judging.api.serializers import (
     NewJudgeSerializer,
     WholeJudgeSerializer,
 )
+from judging.backends import HOSTED
 from judging.backends.base import SetupError
-from judging.backends.openai import PUBLIC_URL, parse_base_url
+from judging.backends.wire import parse_base_url
 from judging.estimate import estimate
 from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
-from judging.judges import JudgeError, define
+from judging.judges import JudgeError, define, param_text
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
-from judging.servers import PUBLIC_KEY, Server, known_servers
+from judging.servers import Server, known_servers
 
 NOT_CREATED = "the judge was not created"
 
@@ -131,14 +132,16 @@ def _as_form(user: User, wanted: dict[str, Any]) -> dict[str, Any]:
         wrong = problem(f"is not one of {', '.join(PARAM_HELP)}; leave it out", unknown[0][:200])
         raise RefusedBodyError(NOT_CREATED, [wrong])
     plain = {name: wanted.get(name, "") for name in ("name", "backend", "model", "prompt")}
-    return {**plain, "granularity": wanted["granularity"], **params, **_server(user, wanted)}
+    given = {name: param_text(value) for name, value in params.items()}
+    return {**plain, "granularity": wanted["granularity"], **given, **_server(user, wanted)}
 
 
 def _server(user: User, wanted: dict[str, Any]) -> dict[str, str]:
     """Return the form fields of the server: a known one with its key, or a new address."""
-    key = wanted.get("api_key_env", "" if "base_url" in wanted else PUBLIC_KEY)
+    hosted = HOSTED.get(wanted["backend"], HOSTED["openai"])
+    key = wanted.get("api_key_env", "" if "base_url" in wanted else hosted.key_variable)
     try:
-        named = Server(parse_base_url(wanted.get("base_url", PUBLIC_URL)), key).name
+        named = Server(parse_base_url(wanted.get("base_url", ""), hosted.public_url), key).name
     except SetupError as error:
         raise RefusedBodyError(NOT_CREATED, [problem(str(error), "base_url")]) from error
     if named in {server.name for server in known_servers()}:

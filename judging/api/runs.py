@@ -222,7 +222,7 @@ class Calls(List):
         rows = visible_calls(get_account(request)).filter(run=run).order_by("-pk")
         if "state" in self.parameters:
             rows = rows.filter(state=self.parameters["state"])
-        large = ("completion", "body", "logprobs")
+        large = ("completion", "reasoning", "body", "logprobs")
         return self.page(rows.defer(*large), partial(rendered, CallSerializer))
 
 

@@ -59,7 +59,7 @@ class NewJudgeSerializer(Strict):
     backend = serializers.ChoiceField([name for name, _ in BACKENDS])
     model = serializers.CharField(max_length=200, required=False)
     base_url = serializers.CharField(
-        max_length=500, required=False, help_text="OpenAI's public server if left out"
+        max_length=500, required=False, help_text="the provider's public server if left out"
     )
     api_key_env = serializers.CharField(
         max_length=100,
@@ -71,7 +71,7 @@ class NewJudgeSerializer(Strict):
     )
     granularity = serializers.ChoiceField(Judge.Granularity.values, default="item")
     params = serializers.DictField(
-        child=serializers.CharField(max_length=40), required=False, help_text=f"of {PARAMS}"
+        child=serializers.JSONField(), required=False, help_text=f"of {PARAMS}"
     )
 
 
@@ -224,6 +224,9 @@ class CallSerializer(serializers.Serializer[JudgeCall]):
 class WholeCallSerializer(CallSerializer):
     request_hash = serializers.CharField()
     completion = serializers.CharField(allow_null=True, help_text="the model's complete answer")
+    reasoning = serializers.CharField(
+        help_text="what the model thought before its answer, if the server returns that apart"
+    )
     body = serializers.CharField(help_text="what the server sent instead of an answer")
     finish_reason = serializers.CharField()
     model_returned = serializers.CharField()
@@ -309,6 +312,7 @@ WHOLE_CALL = {
     **A_CALL,
     "request_hash": "5d0f…",
     "completion": '{"units": {"q1:1": {"answerable": "yes"}}}',
+    "reasoning": "",
     "body": "",
     "finish_reason": "stop",
     "model_returned": "gpt-4.1-mini-2025-04-14",

@@ -1,18 +1,24 @@
 """Backends: how a judge is asked, with one module for each kind and this registry by name.
 
 `base` defines what a backend is: `Backend`, its `Request` and `Answer`, and the errors of a call.
-`openai` speaks the chat completions protocol, over the HTTP of `openai_transport` and behind
-`ssrf_guard`. `vllm` starts a server (`vllm_server`, under `vllm_watchdog`) and asks it through
-`openai`. `lexical` compares words and needs no model. `scripted` serves tests and benchmarks.
-`capabilities` probes a server before a run, and `logprobs` reads the probability of each code.
+`wire` is the backend for any server, behind `ssrf_guard` and over the HTTP of `transport`; the
+protocols are `openai` (chat completions), `responses` and `anthropic`. `contents` is what a person
+may leave out of a body and add to it, and `bodies` writes bodies fast. `vllm` starts a server
+(`vllm_server`, under `vllm_watchdog`) and asks it through `openai`. `lexical` compares words and
+needs no model. `scripted` serves tests and benchmarks. `capabilities` probes a server before a run,
+and `logprobs` reads the probability of each code.
 
-To add a backend, add a module here and a line to `BACKENDS`.
+To add a backend, add a module here and a line to `BACKENDS`. A backend that asks a server of a
+person's choice has a line in `HOSTED`, too. To add a protocol, write a `Wire`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+from judging.backends import anthropic, openai
+from judging.backends.anthropic import Anthropic
 from judging.backends.base import Backend, Setup
 from judging.backends.lexical import Lexical
 from judging.backends.openai import OpenAICompatible
@@ -20,6 +26,21 @@ from judging.backends.vllm import VLLM
 
 BACKENDS: dict[str, Callable[[Setup], Backend]] = {
     "openai": OpenAICompatible,
+    "anthropic": Anthropic,
     "lexical": Lexical,
     "vllm": VLLM,
+}
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """The public server of a backend, and the environment variable that holds its key."""
+
+    public_url: str
+    key_variable: str
+
+
+HOSTED: Mapping[str, Hosted] = {
+    "openai": Hosted(openai.PUBLIC_URL, openai.KEY_VARIABLE),
+    "anthropic": Hosted(anthropic.PUBLIC_URL, anthropic.KEY_VARIABLE),
 }

@@ -109,7 +109,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """A judge's reply, verbatim. `status` is the HTTP status; `model` is the server's own claim."""
+    """A judge's reply, verbatim. `status` is the HTTP status; `model` is the server's own claim.
+
+    `reasoning` is what the model thought before it answered, if the server returns that apart.
+    """
 
     text: str
     finish_reason: str = "stop"
@@ -117,6 +120,7 @@ class Answer:
     model: str = ""
     status: int | None = None
     logprobs: Any = None
+    reasoning: str = ""
 
 
 class BackendError(Exception):

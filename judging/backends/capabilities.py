@@ -11,10 +11,11 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from judging.backends.base import (
+    ANY_FORM,
     JSON,
     Answer,
     BackendError,
@@ -26,6 +27,7 @@ from judging.backends.base import (
     RejectedError,
     Request,
 )
+from judging.backends.contents import STRUCTURE
 from judging.backends.logprobs import NoLikelihoodError, likelihoods_at, locate_tokens
 
 MAX_NAME_LENGTH = 100
@@ -59,15 +61,21 @@ _FATAL_STATUSES = {
     403: "the server forbids this request with this key",
     429: "the quota of this key is used up",
 }
+# Why a server may reject a body, by the param whose part it rejects, and what mends it.
 _OPTIONAL_PARTS = {
-    ("logprobs", "top_logprobs"): (
-        "the server gives no log probabilities, or not so many; leave out logprobs, or ask for "
-        "fewer"
+    "logprobs": (
+        "no log probabilities, or not so many",
+        "leave out logprobs, or ask for fewer",
     ),
-    ("response_format",): (
-        "the server accepts no JSON schema for its answers, which judges need; choose another "
-        "model or server"
-    ),
+    STRUCTURE: ("no JSON schema for its answers", ""),
+    "temperature": ("no temperature, or not this one", ""),
+    "seed": ("no seed", ""),
+    "max_tokens": ("no max_tokens", "give max_completion_tokens instead"),
+    "max_completion_tokens": ("no max_completion_tokens", "give max_tokens instead"),
+    "top_p": ("no top_p", "leave out top_p"),
+    "reasoning_effort": ("no such reasoning_effort", "leave it out, or give another"),
+    "chat_template_kwargs": ("no chat_template_kwargs", "leave them out"),
+    "extra_body": ("not all of extra_body", "leave out what the server does not know"),
 }
 
 
@@ -80,8 +88,20 @@ class Server(Protocol):
 
     def body(self, request: Request) -> JSON: ...
 
+    def short_body(self, question: str, tokens: int) -> JSON:
+        """Return the JSON of a short question that is sampled alike for all judges of a model."""
+        ...
+
+    def without(self, body: Mapping[str, Any], names: Iterable[str]) -> JSON:
+        """Return a body without the keys that these params have in it."""
+        ...
+
     async def complete(self, body: JSON) -> tuple[Answer, JSON]:
-        """Return a chat completion, and the whole response. Raises BackendError."""
+        """Return a completion, and the whole response. Raises BackendError."""
+        ...
+
+    async def list_models(self) -> str | None:
+        """Read the list of models, as `fetch` does."""
         ...
 
     async def fetch(self, path: str) -> str | None:
@@ -95,7 +115,7 @@ class Server(Protocol):
 
 async def fetch_identity(server: Server) -> dict[str, Any]:
     """Return which model and version answers, without a completion."""
-    models = parse_models(await server.fetch("models"))
+    models = parse_models(await server.list_models())
     own = find_model(models, server.model)
     found: JSON = {key: own[key] for key in IDENTITY_KEYS if key in own}
     # vLLM gives the time of the request as the model's time of creation.
@@ -134,20 +154,15 @@ def count_differences(before: Sequence[str], now: Sequence[str] | None) -> int:
 
 
 async def _short_answer(server: Server, question: str) -> str | None:
-    body: JSON = {
-        "model": server.model,
-        "messages": [{"role": "user", "content": question}],
-        "temperature": 0.0,
-        "seed": 0,
-        "max_tokens": SHORT_TOKENS,
-    }
     try:
-        answer, _ = await server.complete(body)
+        answer, _ = await server.complete(server.short_body(question, SHORT_TOKENS))
     except FinalError as error:
         if error.answer is None:
             return None
         answer = error.answer
     except BackendError:
+        return None
+    if not answer.text.strip():
         return None
     return hashlib.sha256(answer.text.strip().encode("utf-8", "replace")).hexdigest()[:16]
 
@@ -192,10 +207,11 @@ class _Probe:
         self.facts: JSON = {}
         self.warnings: list[str] = []
         self.refusal = ""
+        self.structured = True
         self.models: list[JSON] = []
 
     async def findings(self) -> Findings:
-        self.models = parse_models(await self.server.fetch("models"))
+        self.models = parse_models(await self.server.list_models())
         await self._check_model()
         await self._check_answers()
         return Findings(self.facts, tuple(self.warnings), self.refusal)
@@ -231,6 +247,7 @@ class _Probe:
     async def _check_schema(self) -> bool:
         """Ask as the judge would, and tell whether the server answers at all."""
         body = self.server.body(_request_for(QUESTION, LABEL_SCHEMA))
+        self.structured = body != self.server.body(_request_for(QUESTION, ANY_FORM))
         try:
             answer, whole = await self._complete(body)
         except FatalError as error:
@@ -276,8 +293,11 @@ class _Probe:
         except (ValueError, RecursionError):
             label = None
         obeyed = isinstance(label, dict) and label.keys() == {"word"} and label["word"] in LABELS
-        self.facts["structured_output"] = "obeyed" if obeyed else "ignored"
-        if not obeyed:
+        if not self.structured:
+            self.facts["structured_output"] = "omitted"
+        else:
+            self.facts["structured_output"] = "obeyed" if obeyed else "ignored"
+        if self.structured and not obeyed:
             self.warnings.append(
                 "the server ignores the schema of the answer: the model may answer in any form, "
                 "and unreadable answers count as missing"
@@ -350,11 +370,20 @@ class _Probe:
         raise error
 
     async def _find_rejected_part(self, body: JSON, error: RejectedError) -> str:
-        """Find out why the server rejects this judge's requests, by leaving parts out."""
-        for keys, words in _OPTIONAL_PARTS.items():
-            left = {key: value for key, value in body.items() if key not in keys}
-            if left != body and await self._is_accepted(left):
-                return words
+        """Find out why the server rejects this judge's requests, by leaving parts out.
+
+        Several parts may be rejected, so each is added to what is left without any of them.
+        """
+        parts = [n for n in _OPTIONAL_PARTS if self.server.without(body, [n]) != body]
+        if parts and await self._is_accepted(self.server.without(body, parts)):
+            rejected = [
+                name
+                for name in parts
+                if not await self._is_accepted(
+                    self.server.without(body, [other for other in parts if other != name])
+                )
+            ]
+            return _describe_rejected(rejected, parts)
         status = f" (status {error.status})" if error.status else ""
         return f"the server rejects this judge's requests{status}; check its model and parameters"
 
@@ -371,6 +400,18 @@ class _Probe:
             f"the server gave the probe no usable answer ({what}), so it is unknown whether the "
             "server keeps to a schema"
         )
+
+
+def _describe_rejected(rejected: Sequence[str], parts: Sequence[str]) -> str:
+    if not rejected:
+        names = ", ".join(parts)
+        return f"the server rejects this judge's requests unless one of these is left out: {names}"
+    whats, mends = zip(*(_OPTIONAL_PARTS[name] for name in rejected), strict=True)
+    omitted = [name for name in rejected if not _OPTIONAL_PARTS[name][1]]
+    steps = [mend for mend in mends if mend]
+    if omitted:
+        steps.append(f"define the judge with omit={','.join(omitted)}")
+    return f"the server accepts {', and '.join(whats)}; {', and '.join(steps)}"
 
 
 def _request_for(question: str, schema: JSON) -> Request:

@@ -75,6 +75,7 @@ class VLLM:
             listed_hosts=None,
         )
         self._inner = self._unconnected = OpenAICompatible(self._setup)
+        self.batch_url = self._inner.batch_url
         self._server: Server | None = None
         self._started: ServerProcess | None = None
         self._failure: FatalError | None = None
@@ -106,6 +107,10 @@ class VLLM:
     def body(self, request: Request) -> JSON:
         """Return the JSON of a request, for batch files."""
         return self._unconnected.body(request)
+
+    def read_reply(self, status: int, headers: Mapping[str, str], raw: bytes) -> Answer:
+        """Read the answer in a response, for batch files. Raises BackendError."""
+        return self._unconnected.read_reply(status, headers, raw)
 
     async def ask(self, request: Request) -> Answer:
         started = await self._running_process()

@@ -154,7 +154,7 @@ WITHHELD_VARIABLES = (
     "PYTHONPATH",
     "PYTHONHOME",
 )
-KEY_PREFIXES = ("OPENAI_API_KEY", "TANDEM_KEY_")
+KEY_PREFIXES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TANDEM_KEY_")
 # Flags are listed in manifests, and every user of the machine can read them.
 SECRET_FLAGS = ("--api-key", "--hf-token")
 

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,6 @@ from typing import Any, BinaryIO, Literal, Self
 
 from datasets.rows import InputError, Place
 from judging.backends.base import Answer, BackendError
-from judging.backends.openai_transport import read_reply
 
 PREFIX = "run"
 MAX_LINE_BYTES = 64 * 1024**2
@@ -28,6 +27,7 @@ MAX_REQUESTS = 50_000
 MAX_BYTES = 200_000_000
 Kind = Literal["requests", "results"]
 Line = dict[str, Any]
+ReadReply = Callable[[int, Mapping[str, str], bytes], Answer]
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def build_index(path: Path) -> Index:
     return Index(path, run, lines)
 
 
-def read_reply_line(line: Line) -> Answer:
-    """Read the answer in a line of results. Raises BackendError."""
+def read_reply_line(line: Line, read_reply: ReadReply) -> Answer:
+    """Read the answer in a line of results, as the judge's backend does. Raises BackendError."""
     response, error = line.get("response"), line.get("error")
     response = response if isinstance(response, dict) else {}
     status, body = response.get("status_code"), response.get("body")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from datasets.console import Tick
 from judging import manifest
 from judging.answers import cache
 from judging.answers.results import find_stored_results, record
-from judging.backends.base import Backend, Findings, Request, SetupError
+from judging.backends.base import Answer, Backend, Findings, Request, SetupError
 from judging.batch_api.format import BatchError, Files, cannot_write, custom_id
 from judging.lanes import build_backend
 from judging.models import Judge, JudgeRun
@@ -32,7 +32,6 @@ from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger, lifecycle
 
 CLAIM_SIZE = 256
-URL = "/v1/chat/completions"
 
 
 class EndedError(Exception):
@@ -41,9 +40,18 @@ class EndedError(Exception):
 
 @runtime_checkable
 class WritesBodies(Protocol):
-    """A backend whose requests can be written to files."""
+    """A backend whose requests can be written to files, for the path `batch_url` of a server.
+
+    The path is empty if its protocol has no such files.
+    """
+
+    batch_url: str
 
     def body(self, request: Request) -> dict[str, Any]: ...
+
+    def read_reply(self, status: int, headers: Mapping[str, str], raw: bytes) -> Answer:
+        """Read the answer in a response. Raises BackendError."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,10 @@ def check_writable(backend: Backend) -> WritesBodies:
     """Check that a backend's requests can be written to files. Raises SetupError."""
     if not isinstance(backend, WritesBodies):
         raise SetupError("it asks no server, so it has no requests; leave --batch-file out")
+    if not backend.batch_url:
+        raise SetupError(
+            "its server does not read files in OpenAI's batch format; leave --batch-file out"
+        )
     return backend
 
 
@@ -178,7 +190,7 @@ def _lines(run: JudgeRun, asked: Sequence[Prepared], sends: WritesBodies) -> Ite
     for each in asked:
         name = custom_id(run.pk, uids[each.assignment.pk])
         body = sends.body(each.request)
-        request = {"custom_id": name, "method": "POST", "url": URL, "body": body}
+        request = {"custom_id": name, "method": "POST", "url": sends.batch_url, "body": body}
         yield json.dumps(request, ensure_ascii=False).encode() + b"\n"
 
 

@@ -29,12 +29,13 @@ from judging.batch_api import requests
 from judging.batch_api.format import (
     Index,
     Line,
+    ReadReply,
     build_index,
     detect_kind,
     open_file,
     read_reply_line,
 )
-from judging.batch_api.requests import build_preparer
+from judging.batch_api.requests import build_preparer, check_writable
 from judging.engine.worker import format_reasons
 from judging.lanes import build_backend
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
@@ -115,13 +116,16 @@ def _run_of(index: Index, campaign: Campaign, judge: Judge) -> JudgeRun:
 
 def _has_news(run: JudgeRun, index: Index) -> bool:
     """Tell whether a line has a result that was not loaded in this run before."""
+    read_reply = check_writable(build_backend(run.judge)).read_reply
     with open_file(index.path) as file:
         for chunk in _chunks(list(index.lines), CHUNK):
             settled, returned = _returned(run, chunk)
             for uid in chunk:
                 if uid not in returned:
                     return True
-                if uid not in settled and _read_line(index.line(file, uid))[1] is not None:
+                if uid in settled:
+                    continue
+                if _read_line(index.line(file, uid), read_reply)[1] is not None:
                     return True
     return False
 
@@ -188,6 +192,7 @@ class _Group:
         self, loaded: LoadedResults, lease: uuid.UUID, preparer: Preparer, uids: list[uuid.UUID]
     ) -> None:
         self.loaded, self.lease, self.preparer = loaded, lease, preparer
+        self.read_reply = check_writable(preparer.backend).read_reply
         self.settled, self.returned = _returned(loaded.run, uids)
         rows = Assignment.objects.filter(uid__in=uids)
         rows.filter(status__in=(OPEN, CANCELLED)).update(status=LEASED, lease=lease)
@@ -210,7 +215,7 @@ class _Group:
         """Return what to store of a line. None if it changes nothing."""
         row, loaded = prepared.assignment, self.loaded
         is_ours = row.lease == self.lease
-        call, outcome = _read_line(line)
+        call, outcome = _read_line(line, self.read_reply)
         if row.uid in self.settled or (row.uid in self.returned and outcome is None):
             loaded.before += 1
             # A process that died before the labels were stored has left only the call.
@@ -222,11 +227,11 @@ class _Group:
         return Result(prepared, (call,), outcome if is_ours else None)
 
 
-def _read_line(line: Line) -> tuple[Call, Outcome]:
+def _read_line(line: Line, read_reply: ReadReply) -> tuple[Call, Outcome]:
     """Read a line as a call, and as the outcome of its assignment if it has one."""
     now = datetime.now(UTC)
     try:
-        answer = read_reply_line(line)
+        answer = read_reply_line(line, read_reply)
     except BackendError as error:
         own = getattr(error, "answer", None)
         call = Call(error.state, now, 0.0, error.message, error.status, error.body, own)

@@ -21,7 +21,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from annotation.answers.submission import LostLeaseError
 from judging.answers.cache import EqualRequests
 from judging.answers.results import Result, record
-from judging.costs import Budget, PriceBook
+from judging.costs import Budget, PriceBook, longest_completion
 from judging.engine.dispatch import Dispatcher, Resources
 from judging.engine.limits import LONGEST_DEADLINE, Limit
 from judging.engine.persistence import Writer, claim_requests, read_history
@@ -169,7 +169,7 @@ class _Engine:
             run.prompt_tokens + run.completion_tokens,
             run.cost,
             lambda: self.rates,
-            run.judge.params.get("max_tokens"),
+            longest_completion(run.judge.params),
         )
 
     def _means(self) -> Resources:

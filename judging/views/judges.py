@@ -16,11 +16,12 @@ from annotation.presentation import ForgottenItemError
 from annotation.protocols import PROTOCOLS
 from datasets.access import READERS, role_required
 from judging.access import BLIND, visible_runs
+from judging.backends import HOSTED
 from judging.backends.base import SetupError
-from judging.backends.openai import parse_base_url
+from judging.backends.wire import parse_base_url
 from judging.display import shown, standing_of
 from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
-from judging.judges import JudgeError, define
+from judging.judges import JudgeError, define, param_text
 from judging.models import ACTIVE, Judge
 from judging.prompts.template import PromptError
 from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
@@ -86,9 +87,11 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
 
 
 def _like(judge: Judge) -> dict[str, Any]:
-    known = {name: judge.params[name] for name in PARAM_HELP if name in judge.params}
-    networked = judge.backend == "openai"
-    server = Server(parse_base_url(judge.base_url), judge.api_key_env).name if networked else NEW
+    known = {name: param_text(judge.params[name]) for name in PARAM_HELP if name in judge.params}
+    server = NEW
+    if hosted := HOSTED.get(judge.backend):
+        url = parse_base_url(judge.base_url, hosted.public_url)
+        server = Server(url, judge.api_key_env).name
     return {
         "name": f"{judge.rater.name} 2"[:150],
         "backend": judge.backend,
@@ -109,7 +112,7 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
     found = visible_runs(user).filter(judge=judge)[:RUNS_SHOWN]
     runs = [{"run": run, "standing": standing_of(run)} for run in found]
     params = {
-        PARAM_HELP[name][0] if name in PARAM_HELP else name: value
+        PARAM_HELP[name][0] if name in PARAM_HELP else name: param_text(value)
         for name, value in judge.params.items()
         if name != GUARDED
     }

@@ -170,7 +170,7 @@ def calls(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = chosen if chosen in states else ""
     rows = run.judge_calls.select_related("assignment__item").order_by("-pk")
     rows = rows.filter(state=chosen) if chosen else rows
-    page = Paginator(rows.defer("completion", "body", "logprobs"), PAGE)
+    page = Paginator(rows.defer("completion", "reasoning", "body", "logprobs"), PAGE)
     context = {"run": run, "states": states, "chosen": chosen, "total": sum(states.values())}
     context["page"] = page.get_page(request.GET.get("page"))
     return render(request, "judges/calls.html", context)
@@ -199,6 +199,8 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
         "run": found.run,
         "raw": None if raw is None else shown(raw),
         "raw_cut": raw is not None and is_cut(raw),
+        "reasoning": shown(found.reasoning),
+        "reasoning_cut": is_cut(found.reasoning),
         "body": shown(found.body, 8000),
         "usage": shown(json.dumps(found.usage, ensure_ascii=False, indent=2), 4000),
         "logprobs": logprob_facts(found.logprobs),

@@ -20,7 +20,7 @@ from scripts.mutants.sampling import PRODUCT, Mutant
 ROOT = Path(__file__).resolve().parents[2]
 DECIDED = {
     "DATABASE_URL", "CELERY_BROKER_URL", "CELERY_RESULT_BACKEND", "SECRET_KEY", "OPENAI_API_KEY",
-    "TANDEM_DATA_DIR", "PYTEST_ADDOPTS", "DJANGO_SETTINGS_MODULE",
+    "ANTHROPIC_API_KEY", "TANDEM_DATA_DIR", "PYTEST_ADDOPTS", "DJANGO_SETTINGS_MODULE",
 }  # fmt: skip
 
 

@@ -107,7 +107,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "judging/answers/logprobs.py",
         "judging/backends/lexical.py",
         "judging/backends/logprobs.py",
-        "judging/backends/openai_transport.py",
+        "judging/backends/transport.py",
         "judging/batch_api/results.py",
         "judging/prompts/repair.py",
     ),

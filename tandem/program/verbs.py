@@ -67,6 +67,7 @@ TREE = (
     _verb("judge jury", "create_jury", "combine several judges into one"),
     _verb("judge price", "create_price", "set what a model costs from a day on"),
     _verb("judge manifest", "judge_manifest", "show the setup of a judge's runs", "--judge"),
+    _verb("judge record", "record_replies", "record a server's replies for tests", "--judge"),
     _verb("judge robustness", "robustness", "ask a judge again under perturbations", "--judge"),
     _verb("people add", "create_account", "create an account"),
     _verb("people set", "person", "show an account, or change it"),

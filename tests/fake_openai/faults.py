@@ -15,6 +15,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.fake_openai.wires import CHAT, Wire
+
 Fault = Callable[[web.Request, "Case"], Awaitable[web.StreamResponse]]
 HANG_SECONDS = 3600.0
 HUGE = 6 * 1024 * 1024
@@ -22,27 +24,41 @@ HUGE = 6 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Case:
-    """What a fault may draw on: the good answer, and the text of Retry-After, if any."""
+    """What a fault may draw on: the good answer, and the text of Retry-After, if any.
+
+    The answer is one of chat completions, which the request's protocol translates.
+    """
 
     good: dict[str, Any]
     retry_after: str | None = None
+    wire: Wire = CHAT
+
+    @property
+    def told(self) -> Any:
+        return self.wire.told(self.good)
+
+    def error(
+        self, code: int, message: str, error_code: str | None, headers: dict[str, str]
+    ) -> web.Response:
+        error = self.wire.error(code, message, error_code)
+        return web.json_response(error, status=code, headers=headers)
 
 
 async def too_many(request: web.Request, case: Case) -> web.StreamResponse:
     headers = {} if case.retry_after is None else {"Retry-After": case.retry_after}
-    return _error(429, "Rate limit reached", "rate_limit_exceeded", headers)
+    return case.error(429, "Rate limit reached", "rate_limit_exceeded", headers)
 
 
 async def hang(request: web.Request, case: Case) -> web.StreamResponse:
     await asyncio.sleep(HANG_SECONDS)
-    return web.json_response(case.good)
+    return web.json_response(case.told)
 
 
 async def trickle(request: web.Request, case: Case) -> web.StreamResponse:
     """One byte at a time, for ever within a deadline."""
     response = web.StreamResponse()
     await response.prepare(request)
-    for byte in json.dumps(case.good).encode():
+    for byte in json.dumps(case.told).encode():
         await response.write(bytes([byte]))
         await asyncio.sleep(0.2)
     return response
@@ -56,7 +72,7 @@ async def reset(request: web.Request, case: Case) -> web.StreamResponse:
 
 async def half_body(request: web.Request, case: Case) -> web.StreamResponse:
     """Says more bytes than it sends, and hangs up."""
-    raw = json.dumps(case.good).encode()
+    raw = json.dumps(case.told).encode()
     response = web.StreamResponse(headers={"Content-Length": str(len(raw) + 100)})
     await response.prepare(request)
     await response.write(raw)
@@ -81,7 +97,7 @@ async def packed(request: web.Request, case: Case) -> web.StreamResponse:
 
 def status(code: int, message: str, error_code: str | None = None) -> Fault:
     async def answer(request: web.Request, case: Case) -> web.StreamResponse:
-        return _error(code, message, error_code, {})
+        return case.error(code, message, error_code, {})
 
     return answer
 
@@ -98,13 +114,13 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> Fault:
 
     async def answer(request: web.Request, case: Case) -> web.StreamResponse:
         good = json.loads(json.dumps(case.good))
-        return web.json_response(change(good))
+        return web.json_response(case.wire.told(change(good)))
 
     return answer
 
 
 async def truncated_json(request: web.Request, case: Case) -> web.StreamResponse:
-    raw = json.dumps(case.good).encode()
+    raw = json.dumps(case.told).encode()
     return web.Response(body=raw[: len(raw) // 2], content_type="application/json")
 
 
@@ -113,15 +129,8 @@ async def redirect(request: web.Request, case: Case) -> web.StreamResponse:
 
 
 async def says_the_key(request: web.Request, case: Case) -> web.StreamResponse:
-    said = request.headers.get("Authorization", "none")
-    return _error(401, f"Incorrect API key provided: {said}", "invalid_api_key", {})
-
-
-def _error(
-    code: int, message: str, error_code: str | None, headers: dict[str, str]
-) -> web.Response:
-    error = {"error": {"message": message, "type": "error", "code": error_code}}
-    return web.json_response(error, status=code, headers=headers)
+    said = request.headers.get("Authorization") or request.headers.get("x-api-key", "none")
+    return case.error(401, f"Incorrect API key provided: {said}", "invalid_api_key", {})
 
 
 def _message(**values: Any) -> Callable[[dict[str, Any]], Any]:

@@ -1,4 +1,4 @@
-"""The server: chat completions and what vLLM has beside them, and `/stats` and `/control`."""
+"""The server: three protocols and what vLLM has beside them, and `/stats` and `/control`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tests.fake_openai.behaviour import Behaviour as Behaviour
 from tests.fake_openai.caching import LETTERS, PrefixCache
 from tests.fake_openai.faults import FAULTS, Case
 from tests.fake_openai.limiting import Bucket
+from tests.fake_openai.wires import wire_of, wrong_with
 
 MODEL = "fake-judge"
 JSON = dict[str, Any]
@@ -60,7 +61,8 @@ class FakeOpenAI:
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=64 * 1024**2)
-        app.router.add_post("/v1/chat/completions", self.complete)
+        for path in ("chat/completions", "responses", "messages"):
+            app.router.add_post(f"/v1/{path}", self.complete)
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/version", self.version)
         app.router.add_get("/health", self.health)
@@ -147,6 +149,11 @@ class FakeOpenAI:
                 self.under_way -= 1
 
     async def _answer(self, request: web.Request, body: JSON) -> web.StreamResponse:
+        wire = wire_of(request, body)
+        if wrong := wrong_with(wire, request, body):
+            self.outcomes["wrong"] += 1
+            return web.json_response(wire.error(400, wrong, None), status=400)
+        sent, body = body, wire.asked(body)
         prompt, told, most = _prompt(body), self.told, self.behaviour.holds_after
         if most is not None and self.calls > most:
             self.held += 1
@@ -154,7 +161,7 @@ class FakeOpenAI:
             self.held -= 1
         self.prompts[hashlib.sha256(prompt.encode()).hexdigest()] += 1
         wait = self._limited(len(prompt) // LETTERS)
-        outcome = self._outcome(request, body, len(prompt) // LETTERS) if wait is None else "429"
+        outcome = self._outcome(request, sent, len(prompt) // LETTERS) if wait is None else "429"
         async with self.slots or contextlib.nullcontext():
             self.working += 1
             try:
@@ -166,10 +173,12 @@ class FakeOpenAI:
         self.outcomes[outcome] += 1
         good = self._good(body, prompt, cached)
         if outcome != "ok":
-            return await FAULTS[outcome](request, Case(good, self.behaviour.retry_after or wait))
+            return await FAULTS[outcome](
+                request, Case(good, self.behaviour.retry_after or wait, wire)
+            )
         self.cache.keep(blocks)
         self.usage.update({k: n for k, n in good["usage"].items() if isinstance(n, int)})
-        return web.json_response(good)
+        return web.json_response(wire.told(good))
 
     def _limited(self, tokens: int) -> str | None:
         """How long to wait, where one of the buckets is empty."""
@@ -184,8 +193,10 @@ class FakeOpenAI:
         return self.cache.find(prompt, block) if block else (None, [])
 
     def _let_in(self, request: web.Request) -> bool:
-        sent = request.headers.get("Authorization")
-        return self.behaviour.key is None or sent == f"Bearer {self.behaviour.key}"
+        if self.behaviour.key is None:
+            return True
+        sent = request.headers.get("x-api-key"), request.headers.get("Authorization")
+        return sent in ((self.behaviour.key, None), (None, f"Bearer {self.behaviour.key}"))
 
     def _outcome(self, request: web.Request, body: JSON, tokens: int) -> str:
         behaviour = self.behaviour
@@ -218,6 +229,8 @@ class FakeOpenAI:
         if cached is not None and self.behaviour.cached_in_usage:
             usage["prompt_tokens_details"] = {"cached_tokens": cached}
         message = {"role": "assistant", "content": content, "refusal": None}
+        if self.behaviour.reasoning:
+            message["reasoning_content"] = self.behaviour.reasoning
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": logprobs}
         return {
             "id": f"chatcmpl-{self.calls}",

@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
 def _note(told: dict[str, Any], arguments: list[str], child: int) -> None:
     if "notes" in told:
         names = ("SECRET_KEY", "DATABASE_URL", "PYTHONPATH", "VLLM_API_KEY", "OPENAI_API_KEY",
-                 "TANDEM_KEY_LAB")  # fmt: skip
+                 "ANTHROPIC_API_KEY", "TANDEM_KEY_LAB")  # fmt: skip
         note = {
             "pid": os.getpid(),
             "child": child,

@@ -29,18 +29,39 @@ pytestmark = pytest.mark.processes
 KILLS = 3
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.long)])
+OTHER_WIRES = {
+    "responses": ("--backend", "openai", "--param", "api=responses"),
+    "messages": ("--backend", "anthropic"),
+}
+
+
+@pytest.mark.parametrize(
+    ("wire", "kills"),
+    [
+        ("chat", 1),
+        pytest.param("chat", KILLS, marks=pytest.mark.long),
+        pytest.param("responses", 1, marks=pytest.mark.long),
+        ("messages", 1),
+    ],
+)
 def test_a_killed_run_goes_on_and_answers_every_unit_once(
-    house: House, server: Running, kills: int
+    house: House, server: Running, wire: str, kills: int
 ) -> None:
+    run = RUN
+    if wire in OTHER_WIRES:
+        run = (*RUN[:-1], wire)
+        house.manage(
+            "create_judge", wire, *OTHER_WIRES[wire], "--model", "fake-judge", "--granularity",
+            "unit", "--base-url", server.url, "--param", f"concurrency={CONCURRENCY}",
+        )  # fmt: skip
     for kill in range(1, kills + 1):
         server.behave(holds_after=kill * UNITS // (kills + 2))
-        process = house.hurried(*RUN)
+        process = house.hurried(*run)
         until(server.holds, "it is in mid-run")
         kill_9(process)
         server.behave()
     before = server.stats()["calls"]
-    process = house.hurried(*RUN)
+    process = house.hurried(*run)
     said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, said
     assert before < UNITS

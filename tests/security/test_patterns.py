@@ -19,7 +19,7 @@ NOT_IMPORTED = ("migrations", "management", "__main__", "gunicorn")
 SEPARATED = {
     "datasets.text._WORD_BEFORE": "a full stop ends each round, and no letter is one",
     "annotation.views.protocol_pages.grounded_answer._MARKERS": "a comma begins each round",
-    "judging.backends.openai_transport._DURATION": "a unit ends each round, and no digit is one",
+    "judging.backends.transport._DURATION": "a unit ends each round, and no digit is one",
 }
 """Repeats within repeats that can be read in one way only."""
 

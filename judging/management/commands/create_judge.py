@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from datasets.console import Command as BaseCommand
-from judging.backends import BACKENDS
+from judging.backends import BACKENDS, HOSTED
+from judging.backends.contents import is_deterministic
 from judging.judges import (
-    KEY_VARIABLE,
     PARAMS,
     Definition,
     JudgeError,
@@ -19,6 +19,8 @@ from judging.judges import (
     read_params,
 )
 from judging.models import Judge
+
+KEYS = ", ".join(f"{hosted.key_variable} with {name}" for name, hosted in HOSTED.items())
 
 
 class Command(BaseCommand):
@@ -33,8 +35,8 @@ class Command(BaseCommand):
             "--api-key-env",
             default="",
             metavar="VAR",
-            help=f"the environment variable that holds the key (default {KEY_VARIABLE}); "
-            "the key itself is never stored",
+            help=f"the environment variable that holds the key (default {KEYS}); the key itself "
+            "is never stored",
         )
         parser.add_argument(
             "--prompt",
@@ -63,7 +65,7 @@ class Command(BaseCommand):
             )
         except (JudgeError, ParamError) as error:
             raise CommandError(f"Judge {options['name']!r}: {error}.") from error
-        if int(judge.params.get("samples", 1)) > 1 and not judge.params.get("temperature"):
+        if int(judge.params.get("samples", 1)) > 1 and is_deterministic(judge.params):
             self.say("At temperature 0 all samples are alike; give --param temperature=0.7.")
         what = "Created" if made else "Nothing to do: it is there already"
         self.say(

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from judging.backends.base import SetupError
-from judging.backends.openai import PUBLIC_URL, parse_base_url
-from judging.backends.openai_transport import parse_retry_wait
+from judging.backends.openai import PUBLIC_URL
+from judging.backends.transport import parse_retry_wait
+from judging.backends.wire import parse_base_url
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -26,7 +27,7 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
     ],
 )
 def test_a_version_is_added_where_there_is_none(written: str, base: str) -> None:
-    assert parse_base_url(written) == base
+    assert parse_base_url(written, PUBLIC_URL) == base
 
 
 @pytest.mark.every_case
@@ -36,7 +37,7 @@ def test_a_version_is_added_where_there_is_none(written: str, base: str) -> None
 )
 def test_what_is_no_address_is_refused(written: str) -> None:
     with pytest.raises(SetupError):
-        parse_base_url(written)
+        parse_base_url(written, PUBLIC_URL)
 
 
 @pytest.mark.every_case

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from judging.backends.base import JSON, Facts, Message, Request
-from judging.backends.openai import CACHE_SIZE, Bodies
+from judging.backends.bodies import CACHE_SIZE, Bodies
 
 SCHEMA: JSON = {"type": "object", "properties": {'"messages": []': {"type": "string"}}}
 ODD = 'q"uo\\te \n\t\x01 é 🌉 قديم {x}'

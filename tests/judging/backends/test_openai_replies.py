@@ -16,7 +16,8 @@ from judging.backends.base import (
     RejectedError,
     TransientError,
 )
-from judging.backends.openai_transport import KEPT_BODY, read_reply
+from judging.backends.openai import ChatCompletions
+from judging.backends.transport import KEPT_BODY, read_reply
 
 pytestmark = pytest.mark.every_case
 
@@ -29,7 +30,8 @@ def body(content: Any = "yes", **more: Any) -> dict[str, Any]:
 
 def read(given: object, status: int = 200, **headers: str) -> Answer:
     raw = given if isinstance(given, bytes) else json.dumps(given).encode()
-    return read_reply(status, {name.replace("_", "-"): text for name, text in headers.items()}, raw)
+    sent = {name.replace("_", "-"): text for name, text in headers.items()}
+    return read_reply(status, sent, raw, ChatCompletions().read)
 
 
 def error_of(given: object, status: int = 200, **headers: str) -> BackendError:

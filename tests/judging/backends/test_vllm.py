@@ -20,9 +20,10 @@ import pytest
 from judging.backends import vllm as module
 from judging.backends import vllm_server
 from judging.backends.base import FatalError, FinalError, Setup, SetupError, TransientError
+from judging.backends.openai import KEY_VARIABLE
 from judging.backends.vllm import VLLM
 from judging.backends.vllm_server import MAX_RESTARTS, Servers, explain_log
-from judging.servers import KEY_PREFIX, PUBLIC_KEY
+from judging.servers import KEY_PREFIX
 from tests.cast import ROOT
 from tests.fake_openai.running import Running
 from tests.judging import fake_vllm
@@ -122,7 +123,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
             "SECRET_KEY": "ours",
             "DATABASE_URL": "postgresql://us:pass@host/db",
             "PYTHONPATH": str(ROOT),
-            PUBLIC_KEY: "sk-of-another-server",
+            KEY_VARIABLE: "sk-of-another-server",
             f"{KEY_PREFIX}LAB": "sk-of-another-server",
             "TANDEM_VLLM_ARGS": "--enforce-eager --chat-template 'a b.jinja'",
         }.items():

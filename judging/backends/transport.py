@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -38,6 +38,7 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
 _VAST = re.compile(r"\d[eE]\+?\d{3}")
 _TOO_LONG = ("context_length", "context length", "maximum context", "max_model_len", "too long")
+_UNPAID = "credit balance is too low"
 _FILTERED = ("content_filter", "content management policy")
 
 
@@ -136,11 +137,16 @@ def _until(text: str, now: datetime) -> float | None:
         return None
 
 
-def read_reply(status: int, headers: Mapping[str, str], raw: bytes) -> Answer:
-    """Read the answer in a response. Raises BackendError with the beginning of the body."""
+def read_reply(
+    status: int, headers: Mapping[str, str], raw: bytes, read: Callable[[JSON, int], Answer]
+) -> Answer:
+    """Read the answer in a response. Raises BackendError with the beginning of the body.
+
+    `read` is a protocol's own reading of the JSON of a good response and of its status.
+    """
     try:
         if 200 <= status < 300:
-            return _answer(_completion(raw), status)
+            return read(_parse_body(raw), status)
         raise _refusal(status, headers, raw)
     except BackendError as error:
         error.status = status
@@ -153,9 +159,9 @@ def _refusal(status: int, headers: Mapping[str, str], raw: bytes) -> BackendErro
     message = f"the server answered {status}" + (f": {error}" if error else "")
     if status == 429 and "insufficient_quota" not in error:
         return RateError(message, wait=parse_retry_wait(headers, datetime.now(UTC)))
-    if status == 503 and "retry-after" in headers:
+    if status in (503, 529) and "retry-after" in headers:
         return RateError(message, wait=parse_retry_wait(headers, datetime.now(UTC)))
-    if status in (401, 402, 403, 404, 429) or 300 <= status < 400:
+    if status in (401, 402, 403, 404, 429) or 300 <= status < 400 or _UNPAID in error.lower():
         return FatalError(f"status-{status}", message)
     if status in (408, 409, 425) or status >= 500:
         return TransientError(f"status-{status}", message)
@@ -179,7 +185,7 @@ def _error_text(raw: bytes) -> str:
     return " ".join(" ".join(parts).split())[:300]
 
 
-def _completion(raw: bytes) -> JSON:
+def _parse_body(raw: bytes) -> JSON:
     if not raw.strip():
         raise TransientError("empty-body", "the server sent an empty body")
     try:
@@ -207,42 +213,8 @@ _PLAIN = json.JSONDecoder(parse_constant=lambda constant: None)
 _FINITE = json.JSONDecoder(parse_constant=lambda constant: None, parse_float=_finite)
 
 
-def _answer(body: JSON, status: int) -> Answer:
-    choices = body.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise TransientError("no-choices", f"the server sent no choices. {_error_in(body)}".strip())
-    choice = choices[0]
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        raise TransientError("no-message", "the server sent a choice without a message")
-    text, refusal = _text(message.get("content")), message.get("refusal")
-    answer = Answer(
-        text=text if text is not None else str(refusal or ""),
-        finish_reason=_word(choice.get("finish_reason")),
-        usage=body["usage"] if isinstance(body.get("usage"), dict) else {},
-        model=_word(body.get("model")),
-        status=status,
-        logprobs=choice.get("logprobs"),
-    )
-    _check_finish(answer, written=text is not None, refused=bool(refusal))
-    return answer
-
-
-def _check_finish(answer: Answer, written: bool, refused: bool) -> None:
-    if answer.finish_reason == "content_filter":
-        raise FinalError(
-            "filtered", "the server's content filter stopped the answer", answer=answer
-        )
-    if refused:
-        raise FinalError("refused", "the model refused", answer=answer)
-    if answer.finish_reason == "length":
-        raise FinalError("truncated", "the completion was cut at its length limit", answer=answer)
-    if not written:
-        raise FinalError("unreadable", "the model wrote no text", answer=answer)
-
-
-def _text(content: Any) -> str | None:
-    """Return the content as one text, since some servers send it in parts."""
+def text_of(content: Any) -> str | None:
+    """Return a content as one text, since it may come in parts. None if it has no text."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -252,11 +224,13 @@ def _text(content: Any) -> str | None:
     return "".join(words) if words else None
 
 
-def _word(value: Any) -> str:
+def word_of(value: Any) -> str:
+    """Return a text, empty if it is none."""
     return value if isinstance(value, str) else ""
 
 
-def _error_in(body: JSON) -> str:
+def error_in(body: JSON) -> str:
+    """Return the message of an error under a good status, on one line."""
     error = body.get("error")
     message = error.get("message") if isinstance(error, dict) else error
     return " ".join(str(message).split())[:300] if message else ""

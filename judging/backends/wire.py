@@ -1,0 +1,323 @@
+"""The backend for any server, and `Wire`: how one protocol writes requests and reads replies.
+
+Session, guard, limits and redaction are the same for all protocols. Each protocol is a module with
+a `Wire` of its own: `openai`, `responses`, `anthropic`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from judging.backends.base import (
+    ANY_FORM,
+    JSON,
+    Answer,
+    BackendError,
+    Facts,
+    FatalError,
+    FinalError,
+    Findings,
+    Message,
+    Request,
+    Setup,
+    SetupError,
+)
+from judging.backends.bodies import Bodies
+from judging.backends.capabilities import call_slots, fetch_identity, probe, short_answers
+from judging.backends.contents import check_once, sorted_object
+from judging.backends.ssrf_guard import guard_for
+from judging.backends.transport import (
+    CONNECT_SECONDS,
+    read_body,
+    read_reply,
+    redact_error,
+    redact_key,
+    transport_failure,
+)
+
+DEFAULT_TIMEOUT = 600.0
+FETCH_SECONDS = 10.0
+# No tokenizer comes close to packing prose this tightly.
+MAX_CHARACTERS_PER_TOKEN = 16
+# A short question differs from the judge's requests in what bounds and samples its answer.
+SHORT_PARAMS: JSON = {"temperature": 0.0, "seed": 0}
+KEPT_PARAMS = ("reasoning_effort", "chat_template_kwargs", "extra_body")
+_VERSION = re.compile(r"/v\d[^/]*(/.*)?$")
+_PATHS = ("/chat/completions", "/responses", "/messages")
+_NOTHING = Facts("", (), (), unit_by_unit=True)
+
+
+class Wire(ABC):
+    """A protocol, without state.
+
+    `path` is where requests go, under the base URL, and `models` is where the models are listed.
+    `listed` is the body's key for the messages, except those of the roles in `apart`. `defaults`
+    are the params that are sent unless a judge sets or omits them. `keys` has each param that a
+    body can do without, with its keys in the body. `batch_url` is empty if there are no batch files
+    of this protocol.
+    """
+
+    path: ClassVar[str]
+    models: ClassVar[str] = "models"
+    listed: ClassVar[str] = "messages"
+    apart: ClassVar[frozenset[str]] = frozenset()
+    defaults: ClassVar[Mapping[str, Any]] = {"temperature": 0.0}
+    keys: ClassVar[Mapping[str, tuple[str, ...]]]
+    batch_url: ClassVar[str] = ""
+
+    def check(self, params: Mapping[str, Any]) -> None:
+        """Check the params of a judge. Raises SetupError."""
+        check_once(params, self.keys)
+
+    def headers(self, key: str) -> dict[str, str]:
+        """Return the headers of a request. The key may be empty."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    @abstractmethod
+    def body(self, model: str, request: Request, params: Mapping[str, Any]) -> JSON:
+        """Return the JSON of a request, with the messages directly after the model."""
+
+    @abstractmethod
+    def read(self, body: JSON, status: int) -> Answer:
+        """Read the JSON of a response with a good status. Raises BackendError."""
+
+
+def filtered(answer: Answer) -> FinalError:
+    words = "the server's content filter stopped the answer"
+    return FinalError("filtered", words, answer=answer)
+
+
+def truncated(answer: Answer) -> FinalError:
+    return FinalError("truncated", "the completion was cut at its length limit", answer=answer)
+
+
+def unwritten(answer: Answer) -> FinalError:
+    return FinalError("unreadable", "the model wrote no text", answer=answer)
+
+
+def reported_usage(prompt: Any, completion: Any, cached: Any, reasoning: Any) -> JSON:
+    """Return token counts under the names of chat completions, without those that are unknown."""
+    usage = {"prompt_tokens": prompt, "completion_tokens": completion}
+    found: JSON = {name: count for name, count in usage.items() if isinstance(count, int)}
+    if isinstance(cached, int):
+        found["prompt_tokens_details"] = {"cached_tokens": cached}
+    if isinstance(reasoning, int):
+        found["completion_tokens_details"] = {"reasoning_tokens": reasoning}
+    return found
+
+
+def parse_base_url(text: str, public_url: str) -> str:
+    """Check a base URL and add a version if its path has none. Raises SetupError."""
+    url = (text or public_url).strip().rstrip("/")
+    for path in _PATHS:
+        url = url.removesuffix(path).rstrip("/")
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - reading the port validates it
+    except ValueError as error:
+        raise SetupError(f"base URL {text!r} cannot be read; {error}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SetupError(
+            f"base URL {text!r} is not of the form http://HOST or https://HOST; correct it"
+        )
+    if parts.username is not None or parts.query or parts.fragment:
+        raise SetupError(
+            "the base URL contains a user, a query or a fragment; remove it, and name the "
+            "environment variable that holds the key"
+        )
+    versioned = any(re.match(r"v\d", segment) for segment in parts.path.split("/"))
+    return url if versioned else f"{url}/v1"
+
+
+class WireBackend:
+    """One session with one server, without redirects and without proxies from the environment."""
+
+    def __init__(self, setup: Setup, wire: Wire, public_url: str) -> None:
+        if not setup.model:
+            raise SetupError("a judge on a server needs a model; give --model")
+        wire.check(setup.params)
+        self.wire, self.model, self.api_key_env = wire, setup.model, setup.api_key_env
+        self.base_url = self.endpoint = parse_base_url(setup.base_url, public_url)
+        self.guard = guard_for(self.base_url, setup.listed_hosts)
+        self._extra: JSON = sorted_object(setup.params.get("extra_body", {}))
+        self._omitted: tuple[str, ...] = tuple(setup.params.get("omit", ()))
+        self.params: Mapping[str, Any] = self._sent(dict(wire.defaults) | dict(setup.params))
+        self.timeout = float(self.params.get("timeout", DEFAULT_TIMEOUT))
+        self.batch_url = wire.batch_url
+        self.context: int | None = None
+        self._bodies = Bodies(self.body, wire.listed, wire.apart)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=self.guard.connector(),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # A small compressed body could expand past the limit on what is read.
+            headers={"Accept-Encoding": "identity"},
+            auto_decompress=False,
+        )
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def identity(self, request: Request) -> JSON:
+        """Return the address and a digest of the exact bytes that are sent to it."""
+        request.written[self], sent = self._bodies.encode(request)
+        found: JSON = {"endpoint": self.base_url, "sent": sent}
+        # Without a seed, repetitions are sent as equal bytes, although each is a sample of its own.
+        if request.sample and "seed" not in self.params:
+            found["sample"] = request.sample
+        return found
+
+    def encode(self, request: Request) -> bytes:
+        """Return the body as it is sent, encoded once for each request."""
+        if self not in request.written:
+            request.written[self], _ = self._bodies.encode(request)
+        return request.written[self]
+
+    def body(self, request: Request) -> JSON:
+        """Return the JSON that is sent."""
+        return self._completed_body(request, self.params)
+
+    def short_body(self, question: str, tokens: int) -> JSON:
+        """Return the JSON of a short question that is sampled alike for all judges of a model."""
+        params = self._sent({**self.wire.defaults, **SHORT_PARAMS})
+        params |= {name: self.params[name] for name in KEPT_PARAMS if name in self.params}
+        whole = "max_completion_tokens" in self.params and "max_tokens" not in self.params
+        params["max_completion_tokens" if whole else "max_tokens"] = tokens
+        request = Request((Message("user", question),), ANY_FORM, _NOTHING)
+        return self._completed_body(request, params)
+
+    def without(self, body: Mapping[str, Any], names: Iterable[str]) -> JSON:
+        """Return a body without the keys that these params have in it."""
+        keys = {key for name in names for key in self.wire.keys.get(name, (name,))}
+        keys |= set(self._extra) if "extra_body" in names else set()
+        return {key: value for key, value in body.items() if key not in keys}
+
+    async def ask(self, request: Request) -> Answer:
+        self._check_length(request)
+        return (await self._completed(self.encode(request)))[0]
+
+    async def probe(self) -> Findings:
+        findings = await probe(self)
+        self.recall(findings.facts)
+        return findings
+
+    def recall(self, facts: Mapping[str, Any]) -> None:
+        """Apply the facts of an earlier probe, made here or in another process."""
+        self.context = facts.get("max_model_len")
+
+    async def fingerprint(self, answers: bool = False) -> Mapping[str, Any]:
+        """Return which model and version answers. `answers` adds hashes of five completions."""
+        found = await fetch_identity(self)
+        if answers and (hashes := await short_answers(self, call_slots(self))):
+            found["answers"] = hashes
+        return found
+
+    async def complete(self, body: JSON) -> tuple[Answer, JSON]:
+        """Return the answer to any body, and the whole response. Raises BackendError."""
+        answer, raw = await self._completed(json.dumps(body, ensure_ascii=False).encode())
+        return answer, json.loads(raw)
+
+    async def exchange(self, body: JSON) -> tuple[int, Mapping[str, str], bytes]:
+        """Send any body and return status, headers and the body of the response, not yet read.
+
+        Raises BackendError.
+        """
+        data = json.dumps(body, ensure_ascii=False).encode()
+        return await self._exchange("POST", f"{self.base_url}/{self.wire.path}", data, self.timeout)
+
+    async def list_models(self) -> str | None:
+        return await self.fetch(self.wire.models)
+
+    async def fetch(self, path: str) -> str | None:
+        """Read a path next to the completions, or under the root if it begins with a slash."""
+        root = _VERSION.sub("", self.base_url) if path.startswith("/") else f"{self.base_url}/"
+        try:
+            seconds = min(self.timeout, FETCH_SECONDS)
+            status, _, raw = await self._exchange("GET", f"{root}{path}", None, seconds)
+        except BackendError as error:
+            if isinstance(error, FatalError) or getattr(error, "unreachable", False):
+                raise
+            return None
+        return raw.decode("utf-8", "replace") if status == 200 else None
+
+    def read_reply(self, status: int, headers: Mapping[str, str], raw: bytes) -> Answer:
+        """Read the answer in a response of this protocol. Raises BackendError."""
+        return read_reply(status, headers, raw, self.wire.read)
+
+    def _sent(self, params: JSON) -> JSON:
+        return {name: value for name, value in params.items() if name not in self._omitted}
+
+    def _completed_body(self, request: Request, params: Mapping[str, Any]) -> JSON:
+        """Return a body without what is omitted, and with what is added."""
+        body = self.wire.body(self.model, request, params)
+        return self.without(body, self._omitted) | self._extra if self._changes else body
+
+    @property
+    def _changes(self) -> bool:
+        return bool(self._omitted or self._extra)
+
+    def _check_length(self, request: Request) -> None:
+        """Reject a prompt that cannot fit with any tokenizer. The server checks the others."""
+        length = sum(len(message.content) for message in request.messages)
+        if self.context is not None and length > self.context * MAX_CHARACTERS_PER_TOKEN:
+            limit = f"the model takes {self.context:,} tokens"
+            raise FinalError("too-long", f"the prompt has {length:,} characters, {limit}")
+
+    async def _completed(self, data: bytes) -> tuple[Answer, bytes]:
+        url = f"{self.base_url}/{self.wire.path}"
+        status, headers, raw = await self._exchange("POST", url, data, self.timeout)
+        try:
+            return self.read_reply(status, headers, raw), raw
+        except BackendError as error:
+            self._redact(error)
+            raise
+
+    async def _exchange(
+        self, method: str, url: str, data: bytes | None, seconds: float
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers (in any case) and body. Raises BackendError."""
+        if self._session is None:
+            raise RuntimeError("ask inside the backend's async with block")
+        key = self._key()
+        headers = {"Content-Type": "application/json"} if data else {}
+        headers |= self.wire.headers(key)
+        # Naming the payload's kind saves aiohttp the search by the type of the data.
+        payload = aiohttp.BytesPayload(data) if data else None
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
+        try:
+            async with self._session.request(
+                method, url, data=payload, headers=headers, allow_redirects=False, timeout=timeout
+            ) as response:
+                raw = redact_key(key, await read_body(response))
+                return response.status, response.headers, raw
+        except BackendError as error:
+            self._redact(error)
+            raise
+        except (aiohttp.ClientError, OSError) as error:
+            failure = transport_failure(error, seconds)
+            self._redact(failure)
+            raise failure from error
+
+    def _key(self) -> str:
+        key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
+        if not key.isprintable():
+            message = f"the key in {self.api_key_env} contains a line break; write it on one line"
+            raise FatalError("key", message)
+        return key
+
+    def _redact(self, error: BackendError) -> None:
+        """Remove from a failure what must stay secret: the key, and a guarded server's text."""
+        redact_error(self._key(), error)
+        self.guard.redact(error)

@@ -1,0 +1,286 @@
+"""Every protocol against the fake server: what is sent, what is read, and how each fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from judging.backends.anthropic import Anthropic
+from judging.backends.base import (
+    Answer,
+    BackendError,
+    Facts,
+    FatalError,
+    FinalError,
+    Findings,
+    Message,
+    RateError,
+    RejectedError,
+    Request,
+    Setup,
+    SetupError,
+    TransientError,
+)
+from judging.backends.openai import OpenAICompatible
+from judging.backends.wire import WireBackend
+from tests.fake_openai.server import Behaviour, FakeOpenAI
+from tests.judging.backends.test_openai import KEY, REQUEST, SCHEMA, serving
+
+WIRES = ("chat", "responses", "messages")
+OTHERS = ("responses", "messages")
+THOUGHT = "The bridge opened in 1901, so yes."
+
+
+def backend_of(wire: str, url: str, **params: Any) -> WireBackend:
+    setup = Setup("fake-judge", url, "TANDEM_TEST_KEY", {"timeout": 5.0} | params)
+    if wire == "messages":
+        return Anthropic(setup)
+    api = {"api": wire} if wire == "responses" else {}
+    return OpenAICompatible(Setup(setup.model, url, setup.api_key_env, {**setup.params, **api}))
+
+
+def ask(
+    wire: str, behaviour: Behaviour, request: Request = REQUEST, **params: Any
+) -> tuple[Answer, dict[str, Any]]:
+    """The answer to a request, and what was sent."""
+
+    async def inside() -> tuple[Answer, dict[str, Any]]:
+        server = FakeOpenAI(behaviour)
+        async with serving(server) as url, backend_of(wire, url, **params) as backend:
+            return await backend.ask(request), server.last
+
+    return asyncio.run(inside())
+
+
+def sent(wire: str, **params: Any) -> dict[str, Any]:
+    return ask(wire, Behaviour(), **params)[1]
+
+
+def error_of(wire: str, fault: str, **behaviour: Any) -> BackendError:
+    with pytest.raises(BackendError) as caught:
+        ask(wire, Behaviour(faults={fault: 1.0}, **behaviour))
+    return caught.value
+
+
+def probed(wire: str, behaviour: Behaviour, **params: Any) -> Findings:
+    async def inside() -> Findings:
+        server = FakeOpenAI(behaviour)
+        async with serving(server) as url, backend_of(wire, url, **params) as backend:
+            return await backend.probe()
+
+    return asyncio.run(inside())
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_answer_has_text_reasoning_usage_and_model_on_every_wire(wire: str) -> None:
+    answer, _ = ask(wire, Behaviour(reasoning=THOUGHT, prefix_cache=4))
+    assert json.loads(answer.text) == {"answerable": "yes"}
+    assert (answer.model, answer.status, answer.reasoning) == ("fake-judge", 200, THOUGHT)
+    usage = answer.usage
+    assert usage["prompt_tokens"] > 0
+    assert usage["completion_tokens"] > 0
+    assert usage["prompt_tokens_details"] == {"cached_tokens": 0}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_without_a_schema_the_answer_is_what_the_model_writes(wire: str) -> None:
+    request = Request(REQUEST.messages, {}, REQUEST.facts)
+    answer, body = ask(wire, Behaviour(), request)
+    assert answer.text.startswith("I would say ")
+    assert not {"response_format", "text", "tools", "tool_choice"} & set(body)
+
+
+def test_responses_are_asked_for_without_being_stored() -> None:
+    assert sent("responses", max_tokens=50, reasoning_effort="low", logprobs=3) == {
+        "model": "fake-judge",
+        "input": [
+            {"role": "system", "content": "Judge."},
+            {"role": "user", "content": "Is it {query}? 🌉 قديم"},
+        ],
+        "store": False,
+        "text": {
+            "format": {"type": "json_schema", "name": "answer", "strict": True, "schema": SCHEMA}
+        },
+        "temperature": 0.0,
+        "max_output_tokens": 50,
+        "reasoning": {"effort": "low"},
+        "include": ["message.output_text.logprobs"],
+        "top_logprobs": 3,
+    }
+
+
+def test_messages_have_their_system_apart_and_their_structure_by_a_tool() -> None:
+    assert sent("messages", reasoning_effort="low", seed=7) == {
+        "model": "fake-judge",
+        "messages": [{"role": "user", "content": "Is it {query}? 🌉 قديم"}],
+        "max_tokens": 8192,
+        "system": "Judge.",
+        "tools": [{"name": "answer", "description": "Gives the answer.", "input_schema": SCHEMA}],
+        "tool_choice": {"type": "tool", "name": "answer", "disable_parallel_tool_use": True},
+        "temperature": 0.0,
+        "output_config": {"effort": "low"},
+    }
+
+
+def test_a_model_that_thinks_is_neither_made_to_use_a_tool_nor_given_a_temperature() -> None:
+    thinking = {"type": "adaptive"}
+    answer, body = ask("messages", Behaviour(), extra_body={"thinking": thinking})
+    assert json.loads(answer.text) == {"answerable": "yes"}
+    assert body["tool_choice"]["type"] == "auto"
+    assert "temperature" not in body
+    assert body["thinking"] == thinking
+
+
+@pytest.mark.parametrize("wire", OTHERS)
+def test_bodies_that_are_written_in_parts_equal_the_whole(wire: str) -> None:
+    """The system is apart with one of them, and two requests may differ in nothing else."""
+    backend = backend_of(wire, "http://h")
+    for system in ("Judge.", "Judge well.", "Judge."):
+        for text, shared in (("Is it so?", 0), ("Is it not?", 6)):
+            messages = (Message("system", system), Message("user", text, shared))
+            request = Request(messages, SCHEMA, Facts("", (), (), unit_by_unit=True))
+            written = json.dumps(backend.body(request), ensure_ascii=False).encode()
+            assert backend.encode(request) == written
+
+
+def test_log_probabilities_are_read_from_responses_as_from_chat_completions() -> None:
+    answers = [ask(wire, Behaviour(), logprobs=5)[0] for wire in ("chat", "responses")]
+    assert answers[0].logprobs["content"]
+    assert answers[0].logprobs == answers[1].logprobs
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"logprobs": 5}, "gives no log probabilities; leave out logprobs"),
+        ({"temperature": 1.5}, "is from 0 to 1"),
+        ({"api": "responses"}, "--param api is for the openai backend"),
+        ({"chat_template_kwargs": {"a": 1}}, "is for the openai backend"),
+        ({"temperature": 0.5, "extra_body": {"thinking": {"type": "adaptive"}}}, "while it thinks"),
+    ],
+)
+def test_what_anthropic_does_not_have_is_refused_in_words(params: Any, words: str) -> None:
+    with pytest.raises(SetupError, match=words):
+        Anthropic(Setup("m", "", "", params))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_key_is_sent_as_the_protocol_wants_it(
+    wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TANDEM_TEST_KEY", KEY)
+    assert ask(wire, Behaviour(key=KEY))[0].status == 200
+    error = error_of(wire, "401")
+    assert isinstance(error, FatalError)
+    assert KEY not in f"{error} {error.body}"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("wire", OTHERS)
+@pytest.mark.parametrize(
+    ("fault", "kind", "state"),
+    [
+        ("500", TransientError, "status-500"),
+        ("503", TransientError, "status-503"),
+        ("529", TransientError, "status-529"),
+        ("reset", TransientError, "reset"),
+        ("half-body", TransientError, "broken-body"),
+        ("truncated-json", TransientError, "not-json"),
+        ("empty", TransientError, "empty-body"),
+        ("html", TransientError, "html"),
+        ("string", TransientError, "not-an-object"),
+        ("400", RejectedError, "status-400"),
+        ("huge", RejectedError, "too-large"),
+        ("429", RateError, "rate"),
+        ("402", FatalError, "status-402"),
+        ("403", FatalError, "status-403"),
+        ("404", FatalError, "status-404"),
+        ("redirect", FatalError, "status-302"),
+        ("too-long", FinalError, "too-long"),
+        ("refusal", FinalError, "refused"),
+        ("length", FinalError, "truncated"),
+        ("null-content", FinalError, "unreadable"),
+    ],
+)
+def test_each_fault_has_the_same_state_on_every_wire(
+    wire: str, fault: str, kind: type[BackendError], state: str
+) -> None:
+    error = error_of(wire, fault)
+    assert (type(error), error.state) == (kind, state)
+    assert "\n" not in error.message
+
+
+@pytest.mark.parametrize("wire", OTHERS)
+def test_a_final_failure_keeps_what_was_written_and_paid(wire: str) -> None:
+    cut = error_of(wire, "length", reasoning=THOUGHT)
+    assert isinstance(cut, FinalError)
+    assert cut.answer
+    assert cut.answer.usage["completion_tokens"] > 0
+    assert cut.answer.reasoning == THOUGHT
+
+
+@pytest.mark.parametrize("wire", OTHERS)
+@pytest.mark.parametrize("fault", ["no-choices", "null-choice"])
+def test_a_reply_without_an_answer_is_worth_another_attempt(wire: str, fault: str) -> None:
+    assert isinstance(error_of(wire, fault), TransientError)
+
+
+def test_the_provider_s_filter_is_told_from_a_refusal_where_it_says_so() -> None:
+    assert error_of("responses", "filtered").state == "filtered"
+    assert error_of("messages", "filtered").state == "refused"
+
+
+@pytest.mark.parametrize("wire", OTHERS)
+@pytest.mark.parametrize("fault", ["429", "529"])
+def test_a_busy_server_is_waited_for_as_long_as_it_says(wire: str, fault: str) -> None:
+    if fault == "529":
+        error = error_of(wire, fault)
+        assert isinstance(error, TransientError)
+        return
+    error = error_of(wire, fault, retry_after="7")
+    assert isinstance(error, RateError)
+    assert error.wait == 7.0
+
+
+@pytest.mark.parametrize("wire", OTHERS)
+def test_a_probe_finds_out_the_same_on_every_wire(wire: str) -> None:
+    findings = probed(wire, Behaviour(prefix_cache=16))
+    assert (findings.warnings, findings.refusal) == ((), "")
+    facts = dict(findings.facts)
+    assert len(facts.pop("answers")) == 5
+    assert facts["structured_output"] == "obeyed"
+    assert facts["prefix_cache"] is True
+    assert facts["listed"] is True
+
+
+@pytest.mark.parametrize(
+    ("wire", "refused", "omit"),
+    [
+        ("chat", ("response_format",), "response_format"),
+        ("chat", ("temperature", "seed"), "temperature,seed"),
+        ("responses", ("text",), "response_format"),
+        ("messages", ("temperature",), "temperature"),
+        ("messages", ("tools",), "response_format"),
+    ],
+)
+def test_a_probe_tells_what_to_omit_and_omitting_it_works(
+    wire: str, refused: tuple[str, ...], omit: str
+) -> None:
+    behaviour = Behaviour(refused=refused)
+    assert probed(wire, behaviour).refusal.endswith(f"define the judge with omit={omit}")
+    judged = probed(wire, behaviour, omit=omit.split(","))
+    assert judged.refusal == ""
+    assert not judged.warnings
+
+
+def test_a_probe_tells_of_everything_that_is_rejected_at_once() -> None:
+    refused = Behaviour(refused=("max_tokens", "temperature", "logprobs"))
+    words = probed("chat", refused, max_tokens=10, logprobs=5).refusal
+    assert "no log probabilities" in words
+    assert "omit=temperature" in words
+    assert "give max_completion_tokens instead" in words
+    known = probed("chat", refused, max_completion_tokens=100, omit=["temperature"])
+    assert known.refusal == ""
