@@ -87,7 +87,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
 
 
 def _like(judge: Judge) -> dict[str, Any]:
-    known = {name: param_text(judge.params[name]) for name in PARAM_HELP if name in judge.params}
+    known = {name: _as_written(judge.params[name]) for name in PARAM_HELP if name in judge.params}
     server = NEW
     if hosted := HOSTED.get(judge.backend):
         url = parse_base_url(judge.base_url, hosted.public_url)
@@ -102,6 +102,11 @@ def _like(judge: Judge) -> dict[str, Any]:
     } | known
 
 
+def _as_written(value: Any) -> Any:
+    """Return a parameter's value as a person writes it."""
+    return param_text(value) if isinstance(value, list | dict) else value
+
+
 @require_safe
 @role_required(*READERS)
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
@@ -112,7 +117,7 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
     found = visible_runs(user).filter(judge=judge)[:RUNS_SHOWN]
     runs = [{"run": run, "standing": standing_of(run)} for run in found]
     params = {
-        PARAM_HELP[name][0] if name in PARAM_HELP else name: param_text(value)
+        PARAM_HELP[name][0] if name in PARAM_HELP else name: _as_written(value)
         for name, value in judge.params.items()
         if name != GUARDED
     }

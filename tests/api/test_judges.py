@@ -55,6 +55,24 @@ class TestDefining:
         assert rita.get("judges/?name=m").json()["count"] == 1
         assert rita.get("judges/?backend=lexical").json()["count"] == 0
 
+    def test_a_body_is_changed_with_json(self, rita: Script) -> None:
+        params = {"omit": ["seed"], "extra_body": {"top_k": 20}, "temperature": 0.5}
+        made = rita.post("judges/", {**MODEL, "params": params})
+        assert made.status_code == 201
+        assert made.json()["params"] == params
+
+    def test_a_judge_of_anthropic_has_the_provider_s_server_and_key(self, rita: Script) -> None:
+        told = rita.post("judges/", {**MODEL, "backend": "anthropic"}).json()
+        assert told["api_key_env"] == "ANTHROPIC_API_KEY"
+        (wrong,) = assert_told(
+            rita.post(
+                "judges/",
+                {**MODEL, "name": "n", "backend": "anthropic", "params": {"logprobs": "5"}},
+            ),
+            422,
+        )
+        assert "no log probabilities" in wrong["wrong"]
+
     def test_the_same_key_makes_it_once_and_the_same_name_is_refused(self, rita: Script) -> None:
         for _ in range(2):
             assert rita.post("judges/", MODEL, Idempotency_Key="j").status_code == 201
@@ -71,6 +89,7 @@ class TestDefining:
             ({"base_url": "https://host.example/v1", "api_key_env": "SECRET_KEY"}, "api_key_env"),
             ({"params": {"temperature": "9"}}, "params.temperature"),
             ({"params": {"guarded": "0"}}, "guarded"),
+            ({"params": {"extra_body": {"stream": True}}}, "params.extra_body"),
             ({"prompt": "nothing to fill in"}, "prompt"),
             ({"model": ""}, "model"),
         ],

@@ -50,7 +50,7 @@ def stored(run: JudgeRun, *told: Call) -> list[JudgeCall]:
 
 def test_every_field_of_a_call_is_stored(run: JudgeRun) -> None:
     usage, told = {"prompt_tokens": 3}, {"content": [{"token": "a"}]}
-    answer = Answer("yes", "stop", usage, "m-7", 200, told)
+    answer = Answer("yes", "stop", usage, "m-7", 200, told, "So it is.")
     source = stored(run, call())[0]
     more: dict[str, Any] = {
         "detail": "so", "status": 202, "body": "{}", "repair": True, "cost": Decimal("0.5"),
@@ -60,10 +60,17 @@ def test_every_field_of_a_call_is_stored(run: JudgeRun) -> None:
     assert {field.attname: getattr(found, field.attname) for field in JudgeCall._meta.fields} == {
         "id": found.pk, "run_id": run.pk, "assignment_id": rows(run)[0], "attempt": 1,
         "request_hash": "hash 1", "state": "truncated", "detail": "so", "http_status": 202,
-        "completion": "yes", "body": "{}", "finish_reason": "stop", "usage": usage,
+        "completion": "yes", "reasoning": "So it is.", "body": "{}", "finish_reason": "stop",
+        "usage": usage,
         "logprobs": told, "model_returned": "m-7", "cost": Decimal("0.5"), "repair": True,
         "reused_from_id": source.pk, "reading": "fence", "sent_at": NOON, "seconds": 2.0,
     }  # fmt: skip
+
+
+def test_of_long_reasoning_the_beginning_is_kept(run: JudgeRun) -> None:
+    (found,) = stored(run, call(Answer("yes", reasoning="\0é" * calls.MAX_REASONING)))
+    assert found.reasoning.startswith("\\u0000é")
+    assert found.reasoning.count("é") == calls.MAX_REASONING // 2
 
 
 def test_without_an_answer_there_is_nothing_of_it(run: JudgeRun) -> None:

@@ -81,6 +81,23 @@ def test_the_key_is_named_and_never_stored(monkeypatch: pytest.MonkeyPatch) -> N
     assert "sk-canary" not in str(list(Judge.objects.values()))
 
 
+def test_a_judge_of_anthropic_has_the_provider_s_key_and_refuses_what_is_not_there() -> None:
+    anthropic = ("--backend", "anthropic", "--model", "m")
+    create("j", *anthropic)
+    made = Judge.objects.get()
+    assert (made.api_key_env, made.base_url) == ("ANTHROPIC_API_KEY", "")
+    assert "no log probabilities" in refusal("k", *anthropic, "--param", "logprobs=5")
+    assert "is for the vllm backend" in refusal("k", *anthropic, "--param", "max_model_len=4096")
+
+
+def test_a_body_that_is_changed_key_by_key_is_part_of_the_judge() -> None:
+    changed = ("--param", "seed=null", "--param", 'extra_body={"top_k": 20}')
+    create("j", *OPENAI, *changed)
+    assert Judge.objects.get().params == {"omit": ["seed"], "extra_body": {"top_k": 20}}
+    assert "Nothing to do" in create("j", *OPENAI, *changed)
+    assert "exists with another params" in refusal("j", *OPENAI, "--param", "seed=null")
+
+
 def test_a_prompt_from_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
     path = tmp_path / "mine.md"
     path.write_text("Judge.\n---\n{texts}{units}{answer}", "utf-8")

@@ -100,6 +100,37 @@ def test_samples_and_a_repair_can_be_asked_for(rita: Client) -> None:
     assert made.params == {"temperature": 0.7, "samples": 5, "repair": 1, GUARDED: 1}
 
 
+def test_a_body_is_changed_key_by_key(rita: Client) -> None:
+    changed = {
+        "omit": "seed, response_format", "extra_body": '{"top_k": 20}', "api": "responses",
+        "reasoning_effort": "low", "max_completion_tokens": "900",
+    }  # fmt: skip
+    define(rita, **changed)
+    made = Judge.objects.get()
+    assert made.params == {
+        "omit": ["response_format", "seed"], "extra_body": {"top_k": 20}, "api": "responses",
+        "reasoning_effort": "low", "max_completion_tokens": 900, GUARDED: 1,
+    }  # fmt: skip
+    like = rita.get(reverse("judge-new"), {"like": made.pk}).context["form"].initial
+    assert {name: like[name] for name in changed} == changed | {
+        "omit": "response_format,seed", "max_completion_tokens": 900,
+    }  # fmt: skip
+    assert "response_format,seed" in rita.get(reverse("judge", args=[made.pk])).content.decode()
+
+
+def test_a_judge_of_anthropic_has_its_own_server_and_key(rita: Client) -> None:
+    own = {"backend": "anthropic", "base_url": "", "temperature": "1"}
+    server = "https://api.openai.com/v1 OPENAI_API_KEY"
+    assert "does not speak this protocol" in problems(define(rita, **own, server=server))["server"]
+    define(rita, **own, server="https://api.anthropic.com/v1 ANTHROPIC_API_KEY")
+    made = Judge.objects.get()
+    assert (made.backend, made.api_key_env) == ("anthropic", "ANTHROPIC_API_KEY")
+    wrong = define(
+        rita, **own | {"name": "b", "logprobs": "5", "base_url": "https://a.example.org"}
+    )
+    assert "gives no log probabilities" in wrong.content.decode()
+
+
 def test_a_judge_without_a_key_never_gets_the_default_one(rita: Client) -> None:
     define(rita)
     assert Judge.objects.get().api_key_env == ""
@@ -128,6 +159,9 @@ def test_the_floor_needs_no_model_and_no_server(rita: Client) -> None:
         ({"samples": "5"}, "samples", "all samples are equal"),
         ({"samples": "50", "temperature": "1"}, "samples", "from 1 to 20"),
         ({"repair": "2"}, "repair", "0 or 1"),
+        ({"extra_body": "top_k"}, "extra_body", "This is no JSON"),
+        ({"extra_body": '{"model": "x"}'}, "extra_body", "may not change 'model'"),
+        ({"omit": "model"}, "omit", "not sent by itself"),
         ({"max_tokens": "many"}, "max_tokens", "whole number"),
         ({"prompt": "no slots"}, "prompt", "{texts} is missing"),
         ({"prompt": PROMPT + "{secret}"}, "prompt", "{secret} is no slot"),

@@ -385,6 +385,18 @@ def test_whoever_has_an_open_item_reads_no_answer_of_a_judge(rita: Client, ended
     assert "answerable" not in page
 
 
+def test_a_call_shows_what_the_model_thought(rita: Client, ended: JudgeRun) -> None:
+    call = JudgeCall.objects.filter(state="answered").first()
+    assert call is not None
+    assert "reasoning" not in get(rita, "judge-call", call.pk)
+    JudgeCall.objects.filter(pk=call.pk).update(reasoning=f"So it is. {HOSTILE}" + "x" * 50_000)
+    page = get(rita, "judge-call", call.pk)
+    assert "The model’s reasoning" in page
+    assert "So it is." in page
+    assert "<script>alert" not in page
+    assert "x" * 45_000 not in page
+
+
 def test_what_a_model_wrote_is_text_and_nothing_else(rita: Client, ended: JudgeRun) -> None:
     call = JudgeCall.objects.get(state="refused")
     JudgeCall.objects.filter(pk=call.pk).update(completion=HOSTILE + "x" * 50_000, body=HOSTILE)
