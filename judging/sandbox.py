@@ -32,6 +32,7 @@ from judging.costs import cost_of_call
 from judging.lanes import build_backend
 from judging.models import Judge
 from judging.parsers.base import Step, UnreadError
+from judging.prompts.isolation import request_parts
 from judging.prompts.perturbations import order_of_fields
 from judging.prompts.request import Prepared, Preparer
 from judging.runs.lifecycle import checked_prompt
@@ -87,7 +88,7 @@ class Trial:
 def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Trial:
     """Ask a judge about the item of a number from 1, or about a random item.
 
-    A judge that works unit by unit is asked about the first unit. Raises BusyError,
+    A judge that takes several requests for an item is asked the first of them. Raises BusyError,
     NothingToTryError, SetupError, PromptError.
     """
     if not _places.acquire(blocking=False):
@@ -105,15 +106,9 @@ def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
             "run_judge --limit 1 on the command line"
         )
     item, names = _item(campaign, judge, number)
-    by_unit = judge.granularity == Judge.Granularity.UNIT
-    part = names[:1] if by_unit else names
-    row = Assignment(
-        item=item,
-        rater=judge.rater,
-        scope=part[0] if by_unit else "",
-        asked=part,
-        shown=order_of_fields(judge, item),
-    )
+    scope, part = request_parts(judge, item, names)[0]
+    shown = order_of_fields(judge, item)
+    row = Assignment(item=item, rater=judge.rater, scope=scope, asked=part, shown=shown)
     backend = build_backend(judge)
     preparer = Preparer(campaign, judge, checked_prompt(judge, campaign), backend)
     prepared = preparer.prepare(row)

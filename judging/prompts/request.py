@@ -12,7 +12,7 @@ from typing import Any
 from cachetools import FIFOCache
 from django.db.models import QuerySet
 
-from annotation.models import Assignment, Campaign
+from annotation.models import Assignment, Campaign, Item
 from annotation.presentation import preload, present, schema
 from annotation.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
 from annotation.protocols.schema import Schema
@@ -38,6 +38,7 @@ from judging.judge_file.template import FileError
 from judging.models import Judge
 from judging.parsers.base import Owed, Parser, Reading
 from judging.parsers.schema import SCHEMA
+from judging.prompts.isolation import isolated, isolation_of, visible_fields
 from judging.prompts.perturbations import apply_perturbation, is_unconstrained, reorder_texts
 from judging.prompts.template import (
     NO_PASSAGES,
@@ -142,8 +143,12 @@ class Preparer:
         grounded = "passages" in self.schema.protocol.needs
         self.without_texts = NO_PASSAGES if grounded else NO_TEXTS
         self._secrets: Mapping[int, frozenset[str]] = {}
+        self.isolation = isolation_of(judge, campaign.protocol)
         self._cache: FIFOCache[tuple[int, tuple[str, ...]], _PresentedItem] = FIFOCache(
             CACHED_ITEMS
+        )
+        self._parts: FIFOCache[tuple[int, tuple[str, ...], frozenset[str]], _PresentedItem] = (
+            FIFOCache(CACHED_ITEMS)
         )
         self._answer_fields = cache(partial(answer_fields, self.schema))
         self._unit_schema = cache(self.schema.unit_schema)
@@ -160,6 +165,7 @@ class Preparer:
         """Build the request of an assignment."""
         shown_item = self._presented(assignment)
         asked = {name: shown_item.named[name] for name in assignment.asked}
+        shown_item = self._isolated(assignment, shown_item, asked.values())
         masked = mask_names(asked, shown_item.secrets)
         units = {masked[name]: unit for name, unit in asked.items()}
         request = self._request(assignment, shown_item, units)
@@ -187,10 +193,26 @@ class Preparer:
             self._cache[key] = self._present(assignment)
         return self._cache[key]
 
+    def _isolated(
+        self, assignment: Assignment, whole: _PresentedItem, asked: Collection[UnitSpec]
+    ) -> _PresentedItem:
+        """Return the part of an item that a request about some of its units may show."""
+        visible = visible_fields(whole.shown, asked, self.isolation)
+        if len(visible) == len({text.field for text in whole.shown.texts}):
+            return whole
+        key = assignment.item_id, tuple(assignment.shown), visible
+        if key not in self._parts:
+            part = isolated(whole.shown, visible)
+            self._parts[key] = self._presented_item(assignment.item, whole.spec, part)
+        return self._parts[key]
+
     def _present(self, assignment: Assignment) -> _PresentedItem:
         item = assignment.item
         spec = present(item)
         shown = reorder_texts(assignment, apply_perturbation(self.judge, spec, item))
+        return self._presented_item(item, spec, shown)
+
+    def _presented_item(self, item: Item, spec: ItemSpec, shown: ItemSpec) -> _PresentedItem:
         return _PresentedItem(
             spec=spec,
             shown=shown,

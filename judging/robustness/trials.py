@@ -21,7 +21,15 @@ from judging.robustness.effects import asks_for_mass, summarise_masses
 from judging.runs.ledger import assignments_of
 from judging.runs.lifecycle import prompt_for
 
-COPIED_FIELDS = ("backend", "model", "base_url", "api_key_env", "granularity")
+COPIED_FIELDS = (
+    "backend",
+    "model",
+    "base_url",
+    "api_key_env",
+    "granularity",
+    "file",
+    "file_sha256",
+)
 MAX_BASE_LENGTH = 100
 Perturbation = dict[str, Any]
 
@@ -60,6 +68,11 @@ def ensure_trials(
 def _check(campaign: Campaign, base: Judge, kind: str, prompt: str) -> None:
     if base.base_id is not None:
         raise TrialError(f"judge {base} is itself a trial; name the judge that it tests")
+    if kind == "paraphrase" and base.file:
+        raise TrialError(
+            f"paraphrase: judge {base} is from a judge file; create a second judge from a file in "
+            "other words, and compare the two"
+        )
     if not assignments_of(campaign, base).filter(status="done").exists():
         raise TrialError(f"judge {base} has answered nothing in {campaign}; run it first")
     wrong = KIND_CHECKS[kind](campaign, base) if kind in KIND_CHECKS else ""

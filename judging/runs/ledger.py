@@ -29,7 +29,7 @@ from annotation.assignments.queue import order_for
 from annotation.models import Assignment, Campaign, Item, Unit
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
-from annotation.presentation import design
+from annotation.presentation import design, present
 from annotation.registry import declared
 from datasets.db.prepared import (
     Among,
@@ -41,6 +41,7 @@ from datasets.db.prepared import (
 )
 from datasets.models import Query
 from judging.models import Judge, JudgeCall, JudgeRun, Strike
+from judging.prompts.isolation import orders, request_parts
 from judging.prompts.perturbations import is_unconstrained, order_of_fields
 
 Status = Assignment.Status
@@ -333,13 +334,13 @@ def plan(campaign: Campaign, judge: Judge) -> None:
     a trial are planned by `plan_trial` alone.
     """
     if judge.base_id is None:
-        _create(judge, _repeat(_missing(campaign, judge), sample_count(judge)))
+        _create(judge, _repeat(_missing(campaign, judge), judge))
 
 
 def missing_assignments(campaign: Campaign, judge: Judge) -> Iterator[Assignment]:
     """Yield the assignments that `plan` would create, unsaved."""
     if judge.base_id is None:
-        for together in _repeat(_missing(campaign, judge), sample_count(judge)):
+        for together in _repeat(_missing(campaign, judge), judge):
             for row in together:
                 yield Assignment(rater=judge.rater, **row._asdict())
 
@@ -381,10 +382,12 @@ def sample_count(judge: Judge) -> int:
     return int(judge.params.get("samples", 1))
 
 
-def _repeat(rows: Iterator[_NewAssignment], samples: int) -> Iterator[list[_NewAssignment]]:
+def _repeat(rows: Iterator[_NewAssignment], judge: Judge) -> Iterator[list[_NewAssignment]]:
     """Yield the replicates of each assignment, which are created together."""
+    samples = sample_count(judge)
     for row in rows:
-        yield [row._replace(replicate=n) for n in range(samples)]
+        shown = orders(judge, present(row.item), samples) if judge.file else [[]] * samples
+        yield [row._replace(replicate=n, shown=order) for n, order in enumerate(shown)]
 
 
 def _create(judge: Judge, rows: Iterable[list[_NewAssignment]]) -> None:
@@ -426,14 +429,18 @@ def _values(judge: Judge, row: _NewAssignment) -> tuple[Any, ...]:
 
 def _missing(campaign: Campaign, judge: Judge) -> Iterator[_NewAssignment]:
     existing = set(assignments_of(campaign, judge).values_list("item", "scope"))
-    by_unit = judge.granularity == Judge.Granularity.UNIT
     follows = bool(prerequisite_of(campaign))
     for item, names in (_ready_items_with_units if follows else _items_with_units)(campaign, judge):
-        # Units added for people after the judge's assignment was created are kept separate.
-        alone = by_unit or (follows and (item.pk, "") in existing)
-        for scope, part in [(n, [n]) for n in names] if alone else [("", names)]:
+        # A judge that was asked about whole items before goes on as it began.
+        before = (item.pk, "") in existing
+        for scope, part in [("", names)] if before else request_parts(judge, item, names):
             if (item.pk, scope) not in existing:
                 yield _NewAssignment(item, scope, part)
+            elif follows:
+                # Units added for people after the judge's assignment was created are kept separate.
+                yield from (
+                    _NewAssignment(item, n, [n]) for n in part if (item.pk, n) not in existing
+                )
 
 
 def _ready_items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:

@@ -72,7 +72,8 @@ def test_a_judge_labels_each_answer_and_passage(
     judge("m", "openai", model="m", base_url=server.url, granularity=granularity)
     command("run_judge", "--campaign", study.name, "--judge", "m")
     assert said("m") == dict.fromkeys(EXPECTED, "no")
-    assert JudgeCall.objects.count() == (2 if granularity == "item" else len(EXPECTED))
+    # By item, each of the two answers to a query is asked about without the other.
+    assert JudgeCall.objects.count() == (4 if granularity == "item" else len(EXPECTED))
 
 
 @pytest.mark.parametrize("granularity", ["item", "unit"])

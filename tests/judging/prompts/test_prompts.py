@@ -69,11 +69,11 @@ def test_a_prompt_ends_with_what_is_asked(
 def test_two_units_of_one_item_share_everything_up_to_the_unit(
     db: None, tmp_path: Path, protocol: str
 ) -> None:
-    beginnings: dict[tuple[int, str], set[str]] = {}
+    beginnings: dict[tuple[object, ...], set[str]] = {}
     every = prepared(campaign_of(tmp_path, protocol), "unit")
     for one in every:
         (unit,) = one.request.facts.units
-        place = one.assignment.item_id, unit.kind
+        place = one.assignment.item_id, unit.kind, one.request.facts.texts
         beginnings.setdefault(place, set()).add(words(one).rpartition(last_lines(one)[0])[0])
     assert {len(each) for each in beginnings.values()} == {1}
     assert len(beginnings) < len(every)

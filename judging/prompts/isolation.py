@@ -1,0 +1,122 @@
+"""Isolation: what one request may show of an item, and in which order.
+
+- `unit`: the texts that its units are about.
+- `response`: of the answers, only the one that its units are about.
+- `item` and `query`: everything that people are shown. No request shows more than an item.
+
+An answer that is rated beside others is rated against them, so `response` is the default where
+people rate several answers on one page.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from annotation.models import Item
+from annotation.presentation import present
+from annotation.protocols.base import ItemSpec, UnitSpec, name_units
+from judging.judge_file.document import ISOLATION, read_file
+from judging.models import Judge
+from judging.parsers.base import Parser
+from judging.parsers.schema import SCHEMA
+
+DEFAULTS = {"answer-rating": "response"}
+REPORT = "report:"
+SCOPE = "response "
+"""Begins the scope of an assignment that asks about one answer."""
+
+
+def isolation_of(judge: Judge, protocol: str) -> str:
+    """Return what a request of this judge may show: its own choice, or the protocol's default."""
+    own = read_file(judge.file).isolate if judge.file else judge.params.get("isolate")
+    return str(own) if own in ISOLATION else DEFAULTS.get(protocol, "item")
+
+
+def parser_of(judge: Judge) -> Parser:
+    return read_file(judge.file).parser if judge.file else SCHEMA
+
+
+def report_of(unit: UnitSpec) -> str:
+    """Return the field of the answer that a unit is about, empty if it is about none."""
+    if unit.kind == "report":
+        return f"{REPORT}{unit.key}"
+    if unit.kind == "sentence":
+        return f"{REPORT}{unit.key.rsplit('#', 1)[0]}"
+    return unit.of[0] if unit.kind == "report-passage" else ""
+
+
+def request_parts(judge: Judge, item: Item, names: list[str]) -> list[tuple[str, list[str]]]:
+    """Return the requests that ask a judge about units of an item: scope and names of each.
+
+    The scope is the unit's name, or the answer's where each answer is asked about by itself.
+    """
+    if judge.granularity == Judge.Granularity.UNIT:
+        return [(name, [name]) for name in names]
+    if isolation_of(judge, item.campaign.protocol) not in ("response", "unit"):
+        return [("", names)]
+    units, groups = name_units(present(item).units), dict[str, list[str]]()
+    for name in names:
+        groups.setdefault(report_of(units[name]), []).append(name)
+    if len(groups) == 1:
+        return [("", names)]
+    return [(f"{SCOPE}{field.removeprefix(REPORT)}", part) for field, part in groups.items()]
+
+
+def visible_fields(spec: ItemSpec, units: Iterable[UnitSpec], level: str) -> frozenset[str]:
+    """Return the fields of the texts that a request about these units shows."""
+    fields = frozenset(text.field for text in spec.texts)
+    if level not in ("unit", "response"):
+        return fields
+    asked = list(units)
+    # Pairs compare answers, and a unit without a text of its own is about the item.
+    if any(unit.kind == "pair" for unit in asked):
+        return fields
+    reports = {report_of(unit) for unit in asked}
+    hidden = {field for field in fields if field.startswith(REPORT) and field not in reports}
+    if level == "unit" and (own := {field for unit in asked for field in _passages(unit, fields)}):
+        hidden |= {field for field in fields if field.startswith("passage:") and field not in own}
+    return fields - hidden
+
+
+def _passages(unit: UnitSpec, fields: frozenset[str]) -> set[str]:
+    """Return the field of the passage that a unit is, or is a sentence of."""
+    if unit.of:
+        return {unit.of[1]} & fields
+    if not unit.kind.startswith("passage"):
+        return set()
+    key = unit.key.rsplit("#", 1)[0] if unit.kind.endswith("sentence") else unit.key
+    named = {field for field in fields if field == f"passage:{key}"}
+    return named or {f for f in fields if f.startswith("passage:") and key.endswith(f"/{f[8:]}")}
+
+
+def isolated(spec: ItemSpec, visible: frozenset[str]) -> ItemSpec:
+    """Return an item with the visible texts alone."""
+    return replace(spec, texts=tuple(text for text in spec.texts if text.field in visible))
+
+
+def orders(judge: Judge, spec: ItemSpec, samples: int) -> list[list[str]]:
+    """Return the fields of an item's texts in the order of each replicate, empty for its own.
+
+    A judge file with the order `both` asks about each pair in both orders. With `shuffled`, each
+    replicate has an order drawn by the judge's seed.
+    """
+    order = read_file(judge.file).order if judge.file else "given"
+    fields = [text.field for text in spec.texts]
+    if order == "both" and any(unit.kind == "pair" for unit in spec.units):
+        return [swapped for _ in range(samples) for swapped in ([], fields[::-1])]
+    if order == "shuffled":
+        return [_drawn(judge, spec, fields, n) for n in range(samples)]
+    return [[]] * samples
+
+
+def _drawn(judge: Judge, spec: ItemSpec, fields: Sequence[str], replicate: int) -> list[str]:
+    seed = judge.params.get("seed", 0)
+    # A text as the seed, since the hash of other things differs between processes.
+    draw = random.Random(f"{seed}\0{spec.key}\0{replicate}")
+    # The codes of a pair say which text was shown first, so it is turned as a whole or not at all.
+    if any(unit.kind == "pair" for unit in spec.units):
+        return list(fields[::-1]) if draw.random() < 0.5 else []
+    drawn = draw.sample(list(fields), len(fields))
+    return [] if drawn == list(fields) else drawn
