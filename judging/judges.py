@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ from judging.backends.contents import (
     read_omitted,
 )
 from judging.backends.vllm_server import PARAM_FLAGS
+from judging.judge_file.document import ISOLATION, read_file
+from judging.judge_file.template import FileError
 from judging.lanes import build_backend
 from judging.models import Judge
 from judging.prompts.template import PromptError, read_prompt, sha256_of
@@ -35,7 +37,7 @@ from judging.servers import GUARDED
 MAX_PROMPT_LENGTH = 1_000_000
 MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100}
 ONE_LINE_FIELDS = ("name", "model", "base_url")
-ENGINE_PARAMS = ("concurrency", "timeout")
+ENGINE_PARAMS = ("concurrency", "timeout", "isolate")
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 DEFINITION_FIELDS = (
     "backend",
@@ -45,6 +47,7 @@ DEFINITION_FIELDS = (
     "prompt",
     "granularity",
     "params",
+    "file",
 )
 
 
@@ -56,8 +59,9 @@ class JudgeError(ValueError):
 class Definition:
     """A judge as a person entered it. `prompt` is a file, or the name of a protocol.
 
-    `text` is a checked prompt that replaces it. If no key is named, the default key applies unless
-    the params say `guarded`.
+    `text` is a checked prompt that replaces it, and `file` the text of a judge file, whose params
+    apply where `params` has none. If no key is named, the default key applies unless the params say
+    `guarded`.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Definition:
     granularity: str = "item"
     params: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
+    file: str = ""
 
 
 def define(definition: Definition) -> tuple[Judge, bool]:
@@ -139,7 +144,28 @@ def _check_unused(definition: Definition) -> None:
         raise JudgeError(f"the lexical judge does not use {unused[0]}; leave it out")
 
 
+def _with_file(definition: Definition) -> Definition:
+    """Complete a definition by its judge file. Raises JudgeError."""
+    if not definition.file:
+        return definition
+    if definition.prompt or definition.text:
+        raise JudgeError("the judge file has the messages; leave out --prompt")
+    try:
+        file = read_file(definition.file)
+        extra = {"extra_body": file.extra_body} if file.extra_body else {}
+        own = check_params({**file.params, **extra})
+    except FileError as error:
+        line = f"line {error.line}: " if error.line else ""
+        raise JudgeError(f"the judge file, {line}{error}") from error
+    except ParamError as error:
+        raise JudgeError(f"the judge file: {error}") from error
+    alone = not file.parser.several or file.isolate == "unit"
+    granularity = Judge.Granularity.UNIT if alone else definition.granularity
+    return replace(definition, params={**own, **definition.params}, granularity=granularity)
+
+
 def _judge(definition: Definition) -> Judge:
+    definition = _with_file(definition)
     _check(definition)
     text = definition.text or (_prompt(definition.prompt) if definition.prompt else "")
     hosted, guarded = HOSTED.get(definition.backend), definition.params.get(GUARDED)
@@ -154,6 +180,8 @@ def _judge(definition: Definition) -> Judge:
         prompt_sha256=sha256_of(text) if text else "",
         granularity=definition.granularity,
         params=dict(definition.params),
+        file=definition.file,
+        file_sha256=sha256_of(definition.file) if definition.file else "",
     )
 
 
@@ -248,6 +276,7 @@ PARAMS: dict[str, tuple[Callable[[str], Value], str]] = {
     "max_tokens": (_whole(1, 1_000_000), "a whole number above 0"),
     "logprobs": (_logprobs, "a whole number from 0 to 20, or true"),
     "repair": (_whole(0, 1), "0 or 1"),
+    "isolate": (_word("|".join(ISOLATION)), f"one of {', '.join(ISOLATION)}"),
     "samples": (_whole(1, 20), "a whole number from 1 to 20"),
     "concurrency": (_whole(1, 1024), "a whole number from 1 to 1024"),
     "timeout": (_number(0.1, 3600), "seconds from 0.1 to 3600"),

@@ -34,7 +34,9 @@ from annotation.registry import declared
 from judging.answers.calls import storable
 from judging.backends.base import Backend, Findings
 from judging.costs import cost_of_run
+from judging.judge_file.document import read_file
 from judging.models import Judge, JudgeCall, JudgeRun
+from judging.prompts.isolation import isolation_of
 from judging.prompts.perturbations import KINDS
 from judging.retries import Patience
 from judging.robustness.effects import (
@@ -141,6 +143,8 @@ def _asked(run: JudgeRun, backend: Backend) -> JSON:
             "backend": judge.backend,
             "model": judge.model,
             "granularity": judge.granularity,
+            "isolate": isolation_of(judge, campaign.protocol),
+            "file": _file(judge),
             "base": judge.base.rater.name if judge.base else None,
             "variation": judge.variation,
         },
@@ -160,8 +164,18 @@ def _asked(run: JudgeRun, backend: Backend) -> JSON:
     }
 
 
+def _file(judge: Judge) -> JSON | None:
+    if not judge.file:
+        return None
+    file = read_file(judge.file)
+    about = {"title": file.title, "source": file.source, "parser": file.parser_name}
+    return {"sha256": judge.file_sha256, **about, "text": judge.file}
+
+
 def _prompt(run: JudgeRun) -> JSON:
     judge, protocol = run.judge, declared(run.campaign)
+    if judge.file:
+        return {"name": "judge file", "version": None, "sha256": run.prompt_sha256}
     own = bool(judge.prompt)
     return {
         "name": judge.prompt_name if own else protocol.slug,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -10,11 +11,15 @@ from django.core.management.base import CommandError
 from datasets.console import Command as BaseCommand
 from judging.backends import BACKENDS, HOSTED
 from judging.backends.contents import is_deterministic
+from judging.judge_file.document import read_file
+from judging.judge_file.fixtures import failures
+from judging.judge_file.template import FileError
 from judging.judges import (
     PARAMS,
     Definition,
     JudgeError,
     ParamError,
+    check_params,
     define,
     read_params,
 )
@@ -27,8 +32,17 @@ class Command(BaseCommand):
     help = "Defines a judge, whose labels are listed under its name. It can never be changed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--backend", required=True, choices=sorted(BACKENDS))
+        parser.add_argument("name", metavar="NAME", nargs="?", default="")
+        parser.add_argument("--backend", choices=sorted(BACKENDS))
+        parser.add_argument(
+            "--file",
+            default="",
+            metavar="FILE",
+            help="a judge file: messages, parser and parameters of a judge of one's own",
+        )
+        parser.add_argument(
+            "--check", action="store_true", help="check the judge file and run its fixtures, only"
+        )
         parser.add_argument("--model", default="", help="the model's name on its server")
         parser.add_argument("--base-url", default="", metavar="URL", help="with or without /v1")
         parser.add_argument(
@@ -50,6 +64,12 @@ class Command(BaseCommand):
         )
 
     def run(self, **options: Any) -> None:
+        text = _read(options["file"]) if options["file"] else ""
+        if options["check"]:
+            self._check(options["file"], text)
+            return
+        if not options["name"] or not options["backend"]:
+            raise CommandError("Give the judge a NAME and a --backend.")
         try:
             judge, made = define(
                 Definition(
@@ -61,6 +81,7 @@ class Command(BaseCommand):
                     prompt=options["prompt"],
                     granularity=options["granularity"],
                     params=read_params(options["param"]),
+                    file=text,
                 )
             )
         except (JudgeError, ParamError) as error:
@@ -71,3 +92,30 @@ class Command(BaseCommand):
         self.say(
             f"{what}: judge {judge} ({judge.backend}, {judge.granularity} by {judge.granularity})."
         )
+
+    def _check(self, name: str, text: str) -> None:
+        if not text:
+            raise CommandError("--check needs a judge file; give --file.")
+        try:
+            file = read_file(text)
+            check_params(file.params)
+        except FileError as error:
+            place = f"{name}, line {error.line}" if error.line else name
+            raise CommandError(f"{place}: {error}.") from error
+        except ParamError as error:
+            raise CommandError(f"{name}: {error}.") from error
+        if wrong := list(failures(file)):
+            raise CommandError(f"{name}: {'; '.join(wrong)}.")
+        about = f"{file.title or name}: {file.protocol.name}, read by {file.parser_name}"
+        self.say(f"{about}; {len(file.fixtures)} fixtures are read as they say.")
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except OSError as error:
+        raise CommandError(
+            f"{path}: cannot be read ({error.strerror}); correct the path."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path}: is not UTF-8; save it as UTF-8.") from error

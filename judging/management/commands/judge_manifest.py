@@ -14,7 +14,7 @@ from datasets.console import Command as BaseCommand
 from judging.jury import voting_judges
 from judging.management.commands.run_judge import judge_called
 from judging.manifest import manifest_of
-from judging.models import JudgeRun
+from judging.models import Judge, JudgeRun
 
 
 class Command(BaseCommand):
@@ -24,11 +24,19 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--campaign", required=True, metavar="C")
+        parser.add_argument("--campaign", metavar="C")
         parser.add_argument("--judge", required=True, metavar="J")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+        parser.add_argument(
+            "--file", type=Path, metavar="F", help="write the judge file here; takes no campaign"
+        )
 
     def run(self, **options: Any) -> None:
+        if options["file"]:
+            self._write_file(judge_called(options["judge"]), options["file"])
+            return
+        if not options["campaign"]:
+            raise CommandError("Give the --campaign of the runs, or --file for the judge file.")
         if voting := voting_judges(options["judge"]):
             raise CommandError(
                 f"Jury {options['judge']!r} asks nothing itself, so it has no runs; the manifests "
@@ -44,3 +52,10 @@ class Command(BaseCommand):
             write_whole(options["output"], [text])
         else:
             print_lines(self.stdout, [text])
+
+    def _write_file(self, judge: Judge, path: Path) -> None:
+        if not judge.file:
+            own = judge.prompt_name or "that of the campaign's protocol"
+            raise CommandError(f"Judge {judge} is from no judge file; its prompt is {own}.")
+        write_whole(path, [judge.file])
+        self.say(f"Wrote the file of judge {judge} to {path} (SHA-256 {judge.file_sha256}).")

@@ -1,0 +1,129 @@
+"""Judges from files: checked, created, run and written back as they were."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.models import Assignment, Campaign, Label
+from judging.backends.base import Request
+from judging.models import Judge, JudgeCall
+from tests.judging.cast import campaign_of, command, run_scripted
+from tests.judging.judge_file.test_document import GRADED
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "judge.toml"
+    path.write_text(GRADED, "utf-8")
+    return path
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Campaign:
+    return campaign_of(tmp_path, "grounding-relevance")
+
+
+def create(file: Path, *more: str) -> Judge:
+    command(
+        "create_judge", "graded", "--file", str(file), "--backend", "openai", "--model", "m", *more
+    )
+    return Judge.objects.get(rater__name="graded")
+
+
+def test_a_file_is_checked_without_a_judge(file: Path) -> None:
+    said = command("create_judge", "--file", str(file), "--check")
+    assert "2 fixtures are read as they say" in said
+    assert not Judge.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("title =", "titel =", "line 2: 'titel' is no key"),
+        ('relevant = "yes" }', 'relevant = "no" }', "fixture 1: is read as relevant = yes"),
+        ("temperature = 0", "temperature = 9", "param temperature is '9'"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(file: Path, old: str, new: str, told: str) -> None:
+    file.write_text(GRADED.replace(old, new, 1), "utf-8")
+    with pytest.raises(CommandError) as raised:
+        command("create_judge", "--file", str(file), "--check")
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert str(raised.value).startswith(str(file))
+
+
+def test_a_judge_keeps_its_file_and_gives_it_back(file: Path, tmp_path: Path) -> None:
+    judge = create(file, "--param", "max_tokens=99")
+    assert (judge.file, judge.granularity) == (GRADED, "unit")
+    assert judge.params == {"temperature": 0.0, "max_tokens": 99, "extra_body": {"top_k": 1}}
+    out = tmp_path / "out.toml"
+    command("judge_manifest", "--judge", "graded", "--file", str(out))
+    assert out.read_text("utf-8") == GRADED
+
+
+def test_the_same_name_with_another_file_is_refused(file: Path) -> None:
+    create(file)
+    assert "already" in command(
+        "create_judge", "graded", "--file", str(file), "--backend", "openai", "--model", "m"
+    )
+    file.write_text(GRADED.replace("a paper", "another"), "utf-8")
+    with pytest.raises(CommandError, match="another file"):
+        create(file)
+
+
+def test_it_is_run_with_its_own_words_and_read_by_its_own_parser(
+    file: Path, study: Campaign
+) -> None:
+    judge, asked = create(file), list[Request]()
+
+    def graded(request: Request) -> str:
+        asked.append(request)
+        return "The passage names the year.\nFinal score: 3"
+
+    run, _, _ = run_scripted(study, judge, graded)
+    assert run.done == run.calls == 2
+    assert {request.schema == {} for request in asked} == {True}
+    (message,) = asked[0].messages
+    assert "Query: How was bridge 1 built?\nPassage: The bridge opened in 1901." in message.content
+    labels = Label.objects.filter(response__assignment__rater=judge.rater)
+    assert set(labels.values_list("variable", "value")) == {("relevant", "yes")}
+    assert set(JudgeCall.objects.values_list("reading", flat=True)) == {"as-is"}
+
+
+def test_a_verdict_that_its_author_does_not_map_is_missing(file: Path, study: Campaign) -> None:
+    run, _, _ = run_scripted(study, create(file), lambda request: "I cannot assess this.")
+    assert run.failures == {"refused": 2}
+    assert set(Assignment.objects.values_list("reason", flat=True)) == {"refused"}
+
+
+def test_the_manifest_has_the_file_and_what_a_call_saw(file: Path, study: Campaign) -> None:
+    run_scripted(study, create(file), lambda request: "final score: 0")
+    (manifest,) = json.loads(
+        command("judge_manifest", "--judge", "graded", "--campaign", study.name)
+    )
+    told = manifest["judge"]
+    assert told["isolate"] == "unit"
+    assert told["file"]["text"] == GRADED
+    assert told["file"]["parser"] == "regex"
+
+
+def test_it_runs_over_campaigns_of_its_protocol_alone(file: Path, tmp_path: Path) -> None:
+    judge = create(file)
+    with pytest.raises(Exception, match="is from a file about grounding-relevance"):
+        run_scripted(campaign_of(tmp_path), judge, lambda request: "")
+
+
+def test_a_name_that_an_item_does_not_have_is_told_before_anything_is_asked(
+    file: Path, study: Campaign
+) -> None:
+    file.write_text(GRADED.replace("{{ passage.text }}", "{{ report.text }}"), "utf-8")
+    with pytest.raises(Exception, match="'report' is undefined"):
+        run_scripted(study, create(file), lambda request: "final score: 0")
+    assert not JudgeCall.objects.exists()
