@@ -106,7 +106,9 @@ def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
             "run_judge --limit 1 on the command line"
         )
     item, names = _item(campaign, judge, number)
-    scope, part = request_parts(judge, item, names)[0]
+    if not (parts := request_parts(judge, item, names)):
+        raise NothingToTryError("this item has no units that the judge file reads; try another")
+    scope, part = parts[0]
     shown = order_of_fields(judge, item)
     row = Assignment(item=item, rater=judge.rater, scope=scope, asked=part, shown=shown)
     backend = build_backend(judge)

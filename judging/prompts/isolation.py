@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from annotation.models import Item
-from annotation.presentation import present
+from annotation.presentation import present, schema
 from annotation.protocols.base import ItemSpec, UnitSpec, name_units
 from judging.judge_file.document import ISOLATION, read_file
 from judging.models import Judge
@@ -50,8 +50,16 @@ def report_of(unit: UnitSpec) -> str:
 def request_parts(judge: Judge, item: Item, names: list[str]) -> list[tuple[str, list[str]]]:
     """Return the requests that ask a judge about units of an item: scope and names of each.
 
-    The scope is the unit's name, or the answer's where each answer is asked about by itself.
+    The scope is the unit's name, or the answer's where each answer is asked about by itself. A
+    parser that reads some variables alone is asked about no other units.
     """
+    if reads := parser_of(judge).reads:
+        variables = schema(item.campaign).variables
+        kinds = {variable.kind for variable in variables if variable.name in reads}
+        units = name_units(present(item).units)
+        names = [name for name in names if units[name].kind in kinds]
+    if not names:
+        return []
     if judge.granularity == Judge.Granularity.UNIT:
         return [(name, [name]) for name in names]
     if isolation_of(judge, item.campaign.protocol) not in ("response", "unit"):

@@ -84,12 +84,19 @@ def check_granularity(campaign: Campaign, judge: Judge) -> None:
 
 
 def check_file(campaign: Campaign, judge: Judge) -> None:
-    """Check that a judge file is about the campaign's protocol. Raises SetupError."""
-    if judge.file and (own := read_file(judge.file).protocol.name) != campaign.protocol:
+    """Check that a judge file reads something that the campaign asks. Raises SetupError."""
+    if not judge.file:
+        return
+    file = read_file(judge.file)
+    if file.protocol.name != campaign.protocol:
         raise SetupError(
-            f"judge {judge} is from a file about {own}, and {campaign} is about "
+            f"judge {judge} is from a file about {file.protocol.name}, and {campaign} is about "
             f"{campaign.protocol}; create a judge from a file about {campaign.protocol}"
         )
+    asked = {variable.name for variable in schema(campaign).variables}
+    if file.parser.reads and not asked.intersection(file.parser.reads):
+        told = ", ".join(file.parser.reads)
+        raise SetupError(f"judge {judge} reads {told}, which {campaign} does not ask")
 
 
 def check_template(campaign: Campaign, judge: Judge) -> None:

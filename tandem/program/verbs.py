@@ -63,6 +63,7 @@ TREE = (
     _verb("campaign draws", "draws", "show the sample, or replay it from the seed", "--campaign"),
     _verb("campaign gold", "set_known", "take gold answers from labels files"),
     _verb("judge create", "create_judge", "define a judge"),
+    _verb("judge library", "judge_library", "judge files that come along: list, show, add"),
     _verb("judge run", "run_judge", "ask a judge, or continue an interrupted run", "--judge"),
     _verb("judge jury", "create_jury", "combine several judges into one"),
     _verb("judge price", "create_price", "set what a model costs from a day on"),

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from datasets.console import Command as BaseCommand
+from judging import library
 from judging.backends import BACKENDS, HOSTED
 from judging.backends.contents import is_deterministic
 from judging.judge_file.document import read_file
@@ -38,7 +39,7 @@ class Command(BaseCommand):
             "--file",
             default="",
             metavar="FILE",
-            help="a judge file: messages, parser and parameters of a judge of one's own",
+            help="a judge file (messages, parser, parameters), or the name of one of the library",
         )
         parser.add_argument(
             "--check", action="store_true", help="check the judge file and run its fixtures, only"
@@ -111,6 +112,8 @@ class Command(BaseCommand):
 
 
 def _read(path: str) -> str:
+    if path in library.names() and not Path(path).is_file():
+        return library.text_of(path)
     try:
         return Path(path).read_text("utf-8")
     except OSError as error:

@@ -1,0 +1,76 @@
+"""The library of judge files: complete, read as its fixtures say, and a judge at one command."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from judging import library
+from judging.judge_file.document import read_file
+from judging.judge_file.fixtures import failures
+from judging.models import Judge
+from tests.cast import ROOT
+from tests.judging.cast import campaign_of, command, judge, run_scripted
+
+SUBJECTS = (
+    "graded-relevance", "nugget-creation", "nugget-importance", "nugget-assignment",
+    "citation-support", "faithfulness", "context-precision", "context-recall", "key-point-recall",
+    "report-coverage", "eligibility", "factuality", "pairwise-preference", "rubric-with-reference",
+)  # fmt: skip
+
+
+def test_it_has_each_published_design() -> None:
+    assert set(SUBJECTS) <= set(library.names())
+    assert len(library.names()) >= 15
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", library.names())
+def test_a_file_says_where_it_is_from_and_its_fixtures_are_read_as_they_say(name: str) -> None:
+    file = library.files()[name]
+    assert file.title
+    assert file.source
+    assert file.about.keys() >= {"scale", "validated", "weaknesses"}
+    assert len(file.fixtures) >= 3
+    assert list(failures(file)) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", library.names())
+def test_a_file_is_filled_in_for_every_item_of_its_protocol(name: str, tmp_path: Path) -> None:
+    file = library.files()[name]
+    rater = judge(name, "openai", model="m", base_url="http://127.0.0.1:1", file=file.text)
+    study = campaign_of(tmp_path, file.protocol.slug)
+    _, _, backend = run_scripted(study, rater, lambda request: "no verdict")
+    assert backend.asked
+    for request in backend.asked:
+        assert "{{" not in request.messages[0].content.replace("{{units}}", "")
+        assert "zeta-system" not in "".join(message.content for message in request.messages)
+
+
+@pytest.mark.django_db
+def test_a_file_is_listed_shown_and_added() -> None:
+    assert "graded-relevance" in command(
+        "judge_library", "list", "--protocol", "grounding-relevance"
+    )
+    assert "key-point-recall" not in command(
+        "judge_library", "list", "--protocol", "grounding-relevance"
+    )
+    assert command("judge_library", "show", "graded-relevance") == library.text_of(
+        "graded-relevance"
+    )
+    command("judge_library", "add", "graded-relevance", "g", "--backend", "openai", "--model", "m")
+    assert Judge.objects.get(rater__name="g").file == library.text_of("graded-relevance")
+    with pytest.raises(CommandError, match="graded-relevance"):
+        command("judge_library", "show", "graded-relevanse")
+
+
+def test_the_file_of_the_guide_is_read_as_its_fixture_says() -> None:
+    guide = (ROOT / "docs/how-to/write-a-judge-file.md").read_text("utf-8")
+    found = re.search(r"```toml\n(.*?)```", guide, re.DOTALL)
+    assert found
+    assert list(failures(read_file(found[1]))) == []
