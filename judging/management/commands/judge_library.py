@@ -23,8 +23,10 @@ class Command(CreateJudge):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("action", choices=ACTIONS)
-        parser.add_argument("library_file", metavar="FILE", nargs="?", default="")
+        parser.add_argument("action", choices=ACTIONS, help="list, show FILE, or add FILE NAME")
+        parser.add_argument(
+            "library_file", metavar="FILE", nargs="?", default="", help="a name of the list"
+        )
         parser.add_argument(
             "--protocol", choices=sorted(PROTOCOLS), help="list only files about it"
         )
