@@ -8,6 +8,7 @@ from __future__ import annotations
 from django.urls import path
 
 from analysis import views
+from analysis.bench import views as benching
 from analysis.evaluation import views as measuring
 from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.figures.files import FILES
@@ -31,6 +32,8 @@ urlpatterns = [
     ),
     path("reports/<slug:key>/", frozen.frozen, name="frozen"),
     path("reports/<slug:key>/compare/", frozen.compare, name="frozen-compare"),
+    path("campaigns/<int:pk>/judges/bench/", benching.judge_bench, name="judge-bench"),
+    path("campaigns/<int:pk>/judges/bench.json", benching.bench_file, name="judge-bench-file"),
     path("judges/runs/<int:pk>/robustness/", views.robustness, name="judge-robustness"),
     *(
         path(

@@ -44,6 +44,7 @@ _GROUNDING = (
 _REPORT = (
     *_PART,
     "system",
+    "family",
     "setting",
     "context",
     "citations",
@@ -148,7 +149,8 @@ class Writer:
 
     def _reports(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, r in enumerate(query.reports):
-            values = (r.system, r.setting, r.context, r.citations, r.sentences, r.deflected)
+            told = r.system, r.family, r.setting
+            values = (*told, r.context, r.citations, r.sentences, r.deflected)
             points = None if r.key_points is None else [part_of_line(k) for k in r.key_points]
             yield *self._part(key, r, n), *values, points
 

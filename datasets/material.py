@@ -139,6 +139,7 @@ _reports_of = _of(
     "key",
     "text",
     "system",
+    "family",
     "setting",
     "context",
     "citations",
@@ -173,10 +174,11 @@ def _passage(*columns: Any) -> rows.Passage:
 
 
 def _report(*columns: Any) -> rows.Report:
-    key, text, system, setting, context, citations, sentences, deflected, points, meta = columns
+    key, text, system, family, setting, *rest = columns
+    context, citations, sentences, deflected, points, meta = rest
     lists = _texts(context), _texts(citations), _texts(sentences)
     own = None if points is None else tuple(map(_answer_point, points))
-    return rows.Report(key, text, system, setting, *lists, deflected, own, meta)
+    return rows.Report(key, text, system, family, setting, *lists, deflected, own, meta)
 
 
 def _answer_point(point: dict[str, Any]) -> rows.AnswerPoint:

@@ -98,10 +98,12 @@ class Question(Part):
 class Report(Part):
     """A text under judgement. `context` and `citations` are passage ids, known or not.
 
+    `system` is what wrote it, and `family` whose model that is.
     `key_points` are its own, each `{id, text, spans?}`.
     """
 
     system = models.CharField(max_length=MAX_ID, null=True)  # noqa: DJ001 - absent is not empty
+    family = models.CharField(max_length=MAX_ID, null=True)  # noqa: DJ001 - absent is not empty
     setting = models.CharField(max_length=MAX_ID, null=True)  # noqa: DJ001 - absent is not empty
     context = models.JSONField(null=True)
     citations = models.JSONField(null=True)

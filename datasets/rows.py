@@ -72,12 +72,14 @@ class AnswerPoint:
 class Report:
     """A text under judgement. `context` (in rank order) and `citations` are passage ids.
 
+    `system` is what wrote it, and `family` whose model that is.
     `key_points` are the statements of this report, not those of the query; None if not extracted.
     """
 
     id: str
     text: str
     system: str | None = None
+    family: str | None = None
     setting: str | None = None
     context: tuple[str, ...] | None = None
     citations: tuple[str, ...] | None = None

@@ -1,8 +1,8 @@
 """Prices of models by date, a run's budget in tokens and money, and the costs of runs.
 
-A budget is reserved before a call and settled after it. `find_rates` queries the database once.
-`Rates.cost` is pure arithmetic, because it runs for every call. The cost is unknown if the model's
-price is.
+A price that somebody stored takes precedence over a provider's list price. A budget is reserved
+before a call and settled after it. `find_rates` queries the database once. `Rates.cost` is pure
+arithmetic, because it runs for every call. The cost is unknown if the model's price is.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from judging.backends.base import Request
+from judging.list_prices import listed_price
 from judging.models import JudgeCall, JudgeRun, Price
 
 CHARACTERS_PER_TOKEN = 4
@@ -50,14 +51,69 @@ FREE = Rates(Decimal(0), Decimal(0), Decimal(0))
 
 
 def tokens_in(usage: Mapping[str, Any]) -> tuple[int, int, int] | None:
-    """Read prompt, cached and completion tokens from a usage. None if a count is missing."""
+    """Read prompt, cached and completion tokens from a usage. None if a count is missing.
+
+    What a model writes while it thinks is paid like the answer, and is a part of the completion.
+    """
     prompt = _count(usage.get("prompt_tokens"))
     completion = _count(usage.get("completion_tokens"))
     if prompt is None or completion is None:
         return None
-    details = usage.get("prompt_tokens_details")
-    cached_count = details.get("cached_tokens") if isinstance(details, Mapping) else 0
-    return prompt, min(_count(cached_count) or 0, prompt), completion
+    cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
+    return prompt, min(cached, prompt), completion + _thinking_beside(usage)
+
+
+@dataclass(frozen=True)
+class TokenCounts:
+    """The tokens of a call, or of several. Each is 0 where the server did not say.
+
+    `cached_tokens` are a part of the prompt's, `thinking_tokens` of the completion's.
+    """
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    thinking_tokens: int = 0
+
+    def __add__(self, other: TokenCounts) -> TokenCounts:
+        return TokenCounts(
+            self.prompt_tokens + other.prompt_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.thinking_tokens + other.thinking_tokens,
+        )
+
+
+def count_tokens(usage: Mapping[str, Any]) -> TokenCounts:
+    """Read all counts from a usage, as far as it has them."""
+    completion = (_count(usage.get("completion_tokens")) or 0) + _thinking_beside(usage)
+    return TokenCounts(
+        _count(usage.get("prompt_tokens")) or 0,
+        _detail(usage, "prompt_tokens_details", "cached_tokens"),
+        completion,
+        min(_thinking(usage), completion),
+    )
+
+
+def _thinking(usage: Mapping[str, Any]) -> int:
+    return _detail(usage, "completion_tokens_details", "reasoning_tokens")
+
+
+def _thinking_beside(usage: Mapping[str, Any]) -> int:
+    """Return the thinking tokens that a server counts beside the completion, as its total shows.
+
+    OpenAI's servers, and most others, count them within the completion.
+    """
+    thinking, total = _thinking(usage), _count(usage.get("total_tokens"))
+    counted = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+    if not thinking or total is None or None in counted:
+        return 0
+    return thinking if total == sum(each or 0 for each in counted) + thinking else 0
+
+
+def _detail(usage: Mapping[str, Any], details: str, name: str) -> int:
+    told = usage.get(details)
+    return (_count(told.get(name)) or 0) if isinstance(told, Mapping) else 0
 
 
 def longest_completion(params: Mapping[str, Any]) -> int | None:
@@ -70,30 +126,40 @@ def format_money(amount: Decimal) -> str:
     return f"{max(amount, Decimal('0.01')):,.2f} US dollars"
 
 
-def find_rates(model: str, on: date) -> Rates | None:
-    """Return the newest rates of a model that apply on a day. None if there are none."""
+def find_rates(model: str, on: date, endpoint: str = "") -> Rates | None:
+    """Return the newest rates of a model that apply on a day. None if there are none.
+
+    Without a stored price, it is the provider's list price if the endpoint is the provider's own.
+    """
     price = Price.objects.filter(model=model, since__lte=on).order_by("-since").first()
-    return Rates(price.prompt, price.cached, price.completion) if price else None
+    found = price or listed_price(model, endpoint, on)
+    return Rates(found.prompt, found.cached, found.completion) if found else None
 
 
-def cost_of_call(usage: Mapping[str, Any], model: str, on: date) -> Decimal | None:
+def cost_of_call(
+    usage: Mapping[str, Any], model: str, on: date, endpoint: str = ""
+) -> Decimal | None:
     """Return the cost of one call. None, which is not 0, if the usage or the price is unknown."""
-    rates = find_rates(model, on)
+    rates = find_rates(model, on, endpoint)
     return rates.cost(usage) if rates else None
 
 
 class PriceBook:
-    """The rates of one model, looked up once a day, since a run may continue past midnight."""
+    """The rates of one model at an endpoint, looked up once a day: a run may pass midnight."""
 
-    def __init__(self, model: str) -> None:
-        self.model = model
+    def __init__(self, model: str, endpoint: str = "") -> None:
+        self.model, self.endpoint = model, endpoint
         self._on: date | None = None
         self._rates: Rates | None = None
 
     def on(self, day: date) -> Rates | None:
         if day != self._on:
-            self._on, self._rates = day, find_rates(self.model, day)
+            self._on, self._rates = day, find_rates(self.model, day, self.endpoint)
         return self._rates
+
+
+def price_book_of(run: JudgeRun) -> PriceBook:
+    return PriceBook(run.judge.model, run.lane.endpoint if run.lane else "")
 
 
 def _count(value: Any) -> int | None:

@@ -44,8 +44,8 @@ class Estimate:
     """Counts of assignments and tokens, US dollars and seconds, which are None if unknown.
 
     Of the `rows`, `missing` have no result. Of these, `reused` will be answered from equal requests
-    and `calls` will be asked. `cost_unknown` and `time_unknown` say why a figure is unknown, and
-    `notes` lists the guesses.
+    and `calls` will be asked. `basis` says what the tokens are estimated from. `cost_unknown` and
+    `time_unknown` say why a figure is unknown, and `notes` lists the guesses.
     """
 
     rows: int
@@ -61,6 +61,7 @@ class Estimate:
     cost_unknown: str = ""
     time_unknown: str = ""
     notes: tuple[str, ...] = ()
+    basis: str = ""
 
     @property
     def sentence(self) -> str:
@@ -80,12 +81,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Learned:
-    """Averages over a model's earlier calls. None if no call has them."""
+    """Averages over a model's earlier `calls` with token counts. None if no call has them."""
 
     characters: float | None
     completion: float | None
     cached_share: float
     seconds: float | None
+    calls: int = 0
 
 
 def estimate(
@@ -120,8 +122,10 @@ def estimate(
         completion_tokens=round(completion * (asked - reused)),
         concurrency=concurrency or int(judge.params.get("concurrency", CONCURRENCY)),
         notes=tuple(_guessed(judge, learned)) if backend.endpoint else (),
+        basis=_basis(judge, learned) if backend.endpoint else "",
     )
-    rates = find_rates(judge.model, on or timezone.now().date()) if backend.endpoint else FREE
+    day, endpoint = on or timezone.now().date(), backend.endpoint
+    rates = find_rates(judge.model, day, endpoint) if endpoint else FREE
     return _timed(_priced(figures, rates, judge), learned.seconds, judge)
 
 
@@ -197,6 +201,7 @@ def _learn(judge: Judge, campaign: Campaign) -> Learned:
         completion=sum(each[2] for each in counts) / len(counts) if counts else None,
         cached_share=sum(each[1] for each in counts) / prompt if prompt else 0.0,
         seconds=sum(seconds) / len(seconds) if seconds else None,
+        calls=len(counts),
     )
 
 
@@ -241,6 +246,20 @@ def _tokens_a_call(
     guessed = longest_completion(judge.params) or TOKENS_A_UNIT * units
     completion = guessed if learned.completion is None else learned.completion
     return length / (learned.characters or CHARACTERS), completion
+
+
+def _basis(judge: Judge, learned: Learned) -> str:
+    """Say what the numbers of tokens are estimated from."""
+    if learned.calls and learned.characters is not None:
+        noun = "call" if learned.calls == 1 else "calls"
+        return f"{learned.calls:,} earlier {noun} of this model under this protocol"
+    prompts = "the characters of the prompts"
+    if learned.calls:
+        noun = "call" if learned.calls == 1 else "calls"
+        return f"{prompts}, and answers in {learned.calls:,} earlier {noun} of this model"
+    if judge.params.get("max_tokens"):
+        return f"{prompts}, and the maximum length of answers"
+    return f"{prompts}, and a default length of answers"
 
 
 def _guessed(judge: Judge, learned: Learned) -> Iterator[str]:

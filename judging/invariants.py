@@ -19,6 +19,7 @@ import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
@@ -33,6 +34,7 @@ from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
 from audit.sealing import broken
 from audit.violations import Check, Violation
 from datasets import digests
+from judging.costs import TokenCounts, count_tokens
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.runs import ledger
 
@@ -238,15 +240,7 @@ def _tokens_of_each(calls: QuerySet[JudgeCall], name: str) -> Iterator[int]:
 
 
 def _tokens_of(usages: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    sums = {"prompt_tokens": 0, "completion_tokens": 0, "cached_tokens": 0}
-    for usage in usages:
-        details = usage.get("prompt_tokens_details")
-        told = {**usage, **(details if isinstance(details, Mapping) else {})}
-        for name in sums:
-            count = told.get(name)
-            if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31:
-                sums[name] += count
-    return sums
+    return asdict(sum(map(count_tokens, usages), TokenCounts()))
 
 
 def _is_uid(text: str) -> bool:

@@ -16,6 +16,7 @@ from django.db import transaction
 from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
 from audit.recording import record
+from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, read_answers
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.contents import (
@@ -35,8 +36,8 @@ from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED
 
 MAX_PROMPT_LENGTH = 1_000_000
-MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100}
-ONE_LINE_FIELDS = ("name", "model", "base_url")
+MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100, "family": 255}
+ONE_LINE_FIELDS = ("name", "model", "base_url", "family")
 ENGINE_PARAMS = ("concurrency", "timeout", "isolate")
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 DEFINITION_FIELDS = (
@@ -48,6 +49,7 @@ DEFINITION_FIELDS = (
     "granularity",
     "params",
     "file",
+    "family",
 )
 
 
@@ -61,7 +63,7 @@ class Definition:
 
     `text` is a checked prompt that replaces it, and `file` the text of a judge file, whose params
     apply where `params` has none. If no key is named, the default key applies unless the params say
-    `guarded`.
+    `guarded`. `answers` is the labels file that a scripted judge replays.
     """
 
     name: str
@@ -74,6 +76,8 @@ class Definition:
     params: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     file: str = ""
+    answers: str = ""
+    family: str = ""
 
 
 def define(definition: Definition) -> tuple[Judge, bool]:
@@ -99,6 +103,8 @@ def define(definition: Definition) -> tuple[Judge, bool]:
 def _record_creation(judge: Judge) -> None:
     """Record the judge's whole definition in the audit log, with the name of its key."""
     definition = {name: getattr(judge, name) for name in DEFINITION_FIELDS}
+    # The digest stands for the replayed labels.
+    definition["params"] = {name: v for name, v in judge.params.items() if name != ANSWERS}
     record("judge.made", of=judge, after=definition, backend=judge.backend)
 
 
@@ -118,8 +124,13 @@ def _check(definition: Definition) -> None:
     # The message does not repeat the value, since it may be the key itself.
     if definition.api_key_env and not ENVIRONMENT_NAME.fullmatch(definition.api_key_env):
         raise JudgeError("--api-key-env names an environment variable; give its name, not the key")
-    if definition.backend == "lexical":
+    if definition.backend in ("lexical", SCRIPTED):
         _check_unused(definition)
+    if bool(definition.answers) != (definition.backend == SCRIPTED):
+        raise JudgeError(
+            "--answers names the labels file that a judge of the backend scripted replays; give "
+            "both, or neither"
+        )
     own = [name for name in definition.params if name in PARAM_FLAGS]
     if own and definition.backend in HOSTED:
         raise JudgeError(f"--param {own[0]} is for the vllm backend; leave it out")
@@ -141,7 +152,8 @@ def _check_unused(definition: Definition) -> None:
     }
     unused = [option for option, value in given.items() if value]
     if unused:
-        raise JudgeError(f"the lexical judge does not use {unused[0]}; leave it out")
+        what = definition.backend
+        raise JudgeError(f"the {what} judge does not use {unused[0]}; leave it out")
 
 
 def _with_file(definition: Definition) -> Definition:
@@ -170,6 +182,11 @@ def _judge(definition: Definition) -> Judge:
     text = definition.text or (_prompt(definition.prompt) if definition.prompt else "")
     hosted, guarded = HOSTED.get(definition.backend), definition.params.get(GUARDED)
     default_key = hosted.key_variable if hosted and not guarded else ""
+    params, granularity = dict(definition.params), definition.granularity
+    if definition.backend == SCRIPTED:
+        # Where a unit has no label, the item's other units keep theirs.
+        granularity = Judge.Granularity.UNIT
+        params |= _answers(definition.answers)
     return Judge(
         backend=definition.backend,
         model=definition.model,
@@ -178,11 +195,24 @@ def _judge(definition: Definition) -> Judge:
         prompt=text,
         prompt_name=Path(definition.prompt).name[:200] if definition.prompt else "",
         prompt_sha256=sha256_of(text) if text else "",
-        granularity=definition.granularity,
-        params=dict(definition.params),
+        granularity=granularity,
+        params=params,
         file=definition.file,
         file_sha256=sha256_of(definition.file) if definition.file else "",
+        family=definition.family,
     )
+
+
+def _answers(source: str) -> dict[str, str]:
+    try:
+        return read_answers(Path(source))
+    except AnswerFileError as error:
+        raise JudgeError(str(error)) from error
+
+
+def shown_params(judge: Judge) -> dict[str, Any]:
+    """Return a judge's parameters as people entered them, with a digest for replayed labels."""
+    return {name: v for name, v in judge.params.items() if name not in (GUARDED, ANSWERS)}
 
 
 def _prompt(source: str) -> str:

@@ -31,6 +31,7 @@ from django.db.models import Count
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.registry import declared
+from judging.answer_files import DIGEST, SCRIPTED
 from judging.answers.calls import storable
 from judging.backends.base import Backend, Findings
 from judging.costs import cost_of_run
@@ -145,6 +146,9 @@ def _asked(run: JudgeRun, backend: Backend) -> JSON:
             "granularity": judge.granularity,
             "isolate": isolation_of(judge, campaign.protocol),
             "file": _file(judge),
+            "family": judge.family or None,
+            "scripted": judge.backend == SCRIPTED,
+            "answers_sha256": judge.params.get(DIGEST),
             "base": judge.base.rater.name if judge.base else None,
             "variation": judge.variation,
         },
@@ -231,6 +235,7 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
             "prompt_tokens": run.prompt_tokens,
             "cached_tokens": run.cached_tokens,
             "completion_tokens": run.completion_tokens,
+            "thinking_tokens": run.thinking_tokens,
         },
         "cost": _text(cost_of_run(run)),
         "models_returned": sorted(models),

@@ -79,8 +79,9 @@ class Judge(_WrittenOnce):
     """A model with its prompt and parameters, under the name of its rater.
 
     An empty `prompt` means the prompt of the campaign's protocol. The text of a judge file
-    (`judging.judge_file`) in `file` takes the place of both. The server's key is read from the
-    environment variable `api_key_env` when it is needed, and is never stored.
+    (`judging.judge_file`) in `file` takes the place of both. `family` names whose model it is, as
+    the reports of a batch do. The server's key is read from the environment variable `api_key_env`
+    when it is needed, and is never stored.
 
     A judge with a `base` is a trial of that judge. `variation` is its perturbation (see
     `judging.prompts.perturbations`), and its rater is of the kind *trial*.
@@ -101,6 +102,7 @@ class Judge(_WrittenOnce):
     file = models.TextField(blank=True, default="")
     file_sha256 = models.CharField(max_length=64, blank=True, default="")
     granularity = models.CharField(max_length=4, choices=Granularity, default=Granularity.ITEM)
+    family = models.CharField(max_length=255, blank=True, default="")
     params = models.JSONField(default=dict)
     base = models.ForeignKey("self", models.PROTECT, null=True, related_name="trials")
     variation = models.JSONField(default=dict)
@@ -118,7 +120,8 @@ class JudgeRun(models.Model):
 
     The process at work has the lease until `lease_until`, by the database's clock, and with it the
     lease of the `lane`. A judge that asks no server has no lane. Workers take only runs that are
-    `queued`. The counts are of this run. `limit` bounds `done` and the `failures` (by reason)
+    `queued`. The counts are of this run; `cached_tokens` are a part of the prompts' tokens, and
+    `thinking_tokens` of the completions'. `limit` bounds `done` and the `failures` (by reason)
     together, `most_tokens` and `most_cost` (US dollars) bound what is spent.
 
     People control an active run through `wish` and `concurrency`. The engine reads both when it
@@ -168,6 +171,7 @@ class JudgeRun(models.Model):
     prompt_tokens = models.PositiveBigIntegerField(default=0)
     cached_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
+    thinking_tokens = models.PositiveBigIntegerField(default=0)
     cost = models.DecimalField(default=0, max_digits=12, decimal_places=6)
     manifest = models.JSONField(default=dict)
     error = models.TextField(blank=True)

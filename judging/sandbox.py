@@ -163,7 +163,9 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
     answer, prepared = trial.answer, trial.prepared
     if answer is None:
         raise ValueError("there is no answer to read")
-    known: dict[str, Any] = {"cost": cost_of_call(answer.usage, judge.model, timezone.now().date())}
+    endpoint = preparer.backend.endpoint
+    cost = cost_of_call(answer.usage, judge.model, timezone.now().date(), endpoint)
+    known: dict[str, Any] = {"cost": cost}
     if trial.error is None:
         try:
             reading = prepared.read(answer)

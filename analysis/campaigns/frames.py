@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce, Length, NullIf
 from analysis.campaigns.evidence import campaign_evidence
 from analysis.data.assisted import AssistedKey
 from analysis.data.frame import (
+    Families,
     Frame,
     VariableFrame,
     selected_frame,
@@ -37,6 +38,7 @@ from annotation.protocols.schema import Schema
 from datasets.models import Grounding
 from judging.floor import UnitKey as FloorPlace
 from judging.floor import get_floor
+from judging.models import Judge
 
 NO_RULE = "the lexical rule says nothing of categories that are neither yes and no nor in an order"
 NO_TEXT = "the items show no text in which the lexical rule could look for words"
@@ -71,6 +73,18 @@ def with_floor(frame: Frame, campaign: Campaign) -> Frame:
         for name, of in frame.variables.items()
     }
     return replace(frame, variables=made)
+
+
+def with_families(frame: Frame, campaign: Campaign) -> Frame:
+    """Add the model families of the answers, if the batch names any, and of the judges."""
+    answers = Item.objects.filter(campaign=campaign, report__family__isnull=False)
+    rows = answers.order_by().values_list("key", "report__family")
+    items = {key: family for key, family in rows if family}
+    if not items:
+        return frame
+    named = Judge.objects.filter(rater__name__in=[rater.name for rater in frame.raters])
+    judges = dict(named.exclude(family="").values_list("rater__name", "family"))
+    return replace(frame, families=Families(items, judges))
 
 
 def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: bool) -> FloorCodes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from analysis.campaigns.contamination import contaminated_prompts
-from analysis.campaigns.frames import campaign_frame, campaign_strata, with_floor
+from analysis.campaigns.fakes import mark_fakes
+from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.misplaced_flags import misplaced_flags
 from analysis.data.selection import ReportOptions
@@ -17,7 +18,7 @@ from annotation.presentation import schema
 def campaign_report(campaign: Campaign, options: ReportOptions) -> JSON:
     """Create the report of a campaign, as JSON."""
     frame = campaign_frame(campaign, options, campaign_strata(campaign))
-    frame = with_floor(frame, campaign)
+    frame = with_families(with_floor(frame, campaign), campaign)
     head = {
         "campaign": campaign.name,
         "protocol": campaign.protocol,
@@ -28,5 +29,6 @@ def campaign_report(campaign: Campaign, options: ReportOptions) -> JSON:
     report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
     report["warnings"] += contaminated_prompts(campaign, judges_there)
+    mark_fakes(campaign, report)
     answers = written_answers(campaign)
     return report if answers is None else {**report, "written": written(answers)}

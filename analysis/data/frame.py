@@ -120,6 +120,14 @@ class ItemFacts:
 
 
 @dataclass(frozen=True)
+class Families:
+    """The model family of each item's answer, by the item's key, and of each judge, by name."""
+
+    items: Mapping[str, str] = field(default_factory=dict)
+    judges: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Frame:
     """The selected labels of a campaign or a file; `strata` are values by stratum and item.
 
@@ -134,6 +142,7 @@ class Frame:
     strata: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     inputs: Inputs = field(default_factory=lambda: Inputs.from_facts(()))
     evidence: Evidence = field(default_factory=Evidence)
+    families: Families = field(default_factory=Families)
 
 
 @dataclass

@@ -98,7 +98,7 @@ def _raters(report: JSON) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (
             RaterName(r["name"], r["kind"]),
-            r["kind"],
+            f"{r['kind']} (scripted)" if r.get("scripted") else r["kind"],
             r["responses"],
             r["labels"],
             *((r["excluded"] or "",) if excluded else ()),

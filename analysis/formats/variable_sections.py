@@ -160,6 +160,7 @@ def _judge_block(name: str, block: JSON, ordered: bool) -> Block:
         tables.append(_curves(block["curves"], block["reference"]))
     if "adjudicated" in block:
         tables.append(_adjudicated(block["adjudicated"], block["reference"]))
+    tables += _own_family(block)
     tables += _alternative(block["alt_test"], block.get("floor"))
     return Block(f"Judge {name}", tuple(tables), _describe_left_out(block), "judge")
 
@@ -231,6 +232,18 @@ def _adjudicated(block: JSON, reference: str) -> Table:
         for key, label in labels.items()
     )
     return Table("Compared with adjudicated labels", ("Against", "Units", *names.values()), rows)
+
+
+def _own_family(block: JSON) -> list[Table]:
+    """Return the table of the judge's own model family, if answers have families."""
+    if "own_family" not in block:
+        return []
+    told = block["own_family"]
+    named = f"Own family, {told['family']}" if told["family"] else "Own family"
+    labels = {"own": named, "others": "Other families", "preference": "Own less others"}
+    rows = tuple(_rows(told, labels))
+    header = ("Answers of", "Judge less people", "Units")
+    return [Table("How it treats its own family", header, rows)]
 
 
 def _rows(block: JSON, labels: dict[str, str]) -> list[tuple[Cell, ...]]:

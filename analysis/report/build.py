@@ -23,6 +23,7 @@ from .agreement import agreement, distribution
 from .alt_test import sensitivity_and_power
 from .evidence import spans
 from .extras import soft_labels
+from .families import own_family
 from .judges import adjudicated, bounds, judges
 from .planning import planning, systems_planning
 from .systems import scores, scores_of_items
@@ -83,7 +84,7 @@ def _check(
         for name, block in variables.items():
             whole = frame.variables[name]
             sample = Sample(whole, options.resamples, options.seed)
-            variable_figures(found, whole, _compared(sample, comparable).frame, block)
+            variable_figures(found, whole, comparable_part(sample, comparable).frame, block)
         score_figures(found, of)
         return found
 
@@ -108,11 +109,12 @@ def _rater(rater: object) -> JSON:
 def _variable(whole: Frame, name: str, options: ReportOptions, comparable: Comparable) -> JSON:
     frame = whole.variables[name]
     sample = Sample(frame, options.resamples, options.seed)
-    compared, both = _comparison(sample, options, comparable), _compared(sample, comparable)
+    compared, both = _comparison(sample, options, comparable), comparable_part(sample, comparable)
     for column in frame.columns("judge"):
         judge = compared["judges"][frame.raters[column].name]
         judge["alt_test"] |= sensitivity_and_power(both, column, compared, options.epsilon)
         judge |= bounds(both, column)
+        judge |= own_family(both, column, whole.families)
     return {
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
@@ -129,7 +131,7 @@ def _variable(whole: Frame, name: str, options: ReportOptions, comparable: Compa
 def _comparison(
     sample: Sample, options: ReportOptions, comparable: Comparable, with_curves: bool = True
 ) -> JSON:
-    both = _compared(sample, comparable)
+    both = comparable_part(sample, comparable)
     found = judges(both, options.epsilon, with_curves)
     if options.reference == "adjudicated":
         for column in both.frame.columns("judge"):
@@ -148,7 +150,7 @@ def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
     return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
 
 
-def _compared(sample: Sample, comparable: Comparable) -> Sample:
+def comparable_part(sample: Sample, comparable: Comparable) -> Sample:
     """Leave out the labels on which judges and people may not be compared."""
     if comparable is None:
         return sample

@@ -67,6 +67,7 @@ from .curves import (
     roc_auc,
     threshold_sweep,
 )
+from .errors import ErrorCorrelations, error_correlations
 from .estimate import (
     COEFFICIENT,
     COEFFICIENT_DIFFERENCE,
@@ -77,6 +78,7 @@ from .estimate import (
     Statistic,
     undefined,
 )
+from .families import FamilyDifferences, family_differences
 from .paired import (
     Comparison,
     PairedTest,
@@ -162,7 +164,9 @@ __all__ = [
     "Components",
     "Decision",
     "Draws",
+    "ErrorCorrelations",
     "Estimate",
+    "FamilyDifferences",
     "Floats",
     "Interval",
     "Ints",
@@ -210,11 +214,13 @@ __all__ = [
     "effective_labels",
     "effective_labels_of_ratio",
     "epsilon_curve",
+    "error_correlations",
     "estimate",
     "estimate_from",
     "exact_f1",
     "expanded_level",
     "f1",
+    "family_differences",
     "far_off",
     "fixed_collection_mean",
     "fixed_collection_ratio",

@@ -81,6 +81,9 @@ def _body(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
     )
     yield f"\n{counts['items']} items, {counts['units']} units, {counts['labels']} labels, "
     yield f"{counts['spans']} spans; raters: {raters or 'none'}.\n"
+    if fakes := manifest.get("scripted_judges"):
+        named = ", ".join(map(_inline, fakes))
+        yield f"Labels from {named} are fakes: replayed from a file, not given by a model.\n"
     yield "## What was asked\n\n| variable | of a | codes | level |\n| --- | --- | --- | --- |"
     for v in schema(campaign).variables:
         codes = ", ".join(_inline(code).replace("|", "\\|") for code in v.answers)
@@ -189,6 +192,7 @@ def manifest(campaign: Campaign, files: list[ExportedFile]) -> dict[str, Any]:
         },
         "batch": {"name": batch.name, "format": batch.format, "digest": batch.digest},
         "counts": counts(campaign),
+        "scripted_judges": scripted_judges(campaign),
         "files": [asdict(file) for file in files],
     }
 
@@ -208,6 +212,12 @@ def counts(campaign: Campaign) -> dict[str, Any]:
         "spans": Span.objects.filter(label__response__in=current).count(),
         "raters": dict(kinds.annotate(raters=Count("rater", distinct=True))),
     }
+
+
+def scripted_judges(campaign: Campaign) -> list[str]:
+    """Return the names of the judges that replayed a file, which are fakes."""
+    fakes = Rater.objects.filter(judge__backend="scripted", assignments__item__campaign=campaign)
+    return list(fakes.order_by("name").values_list("name", flat=True).distinct())
 
 
 MANIFEST = "manifest.json"

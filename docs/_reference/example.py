@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from analysis.campaigns.misplaced_flags import flag_as_json
+from analysis.data.frame import Families
+from analysis.data.resampling import Sample
 from analysis.data.selection import ReportOptions
+from analysis.labels_file.frames import file_frame
 from analysis.labels_file.reports import labels_report
+from analysis.report.families import own_family
 from annotation.answers.evidence import MisplacedEvidence
 
 PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"
@@ -31,12 +35,27 @@ def report() -> dict[str, Any]:
         levels = {"answerable": "nominal", "rating": "ordinal"}
         made = labels_report([path], levels, ReportOptions(resamples=20, reference="adjudicated"))  # type: ignore[arg-type]
     _add_crowd(made)
+    _add_fake(made)
     # Of the material of a labels file nothing is known, so it gives no hint and no role.
     misplaced = MisplacedEvidence(PEOPLE[0], "human", "rating", 9, Counter(report=1))
     roles = {"development": 4, "evaluation": 24, "audit": 4, "compared": "evaluation"}
     # Made up, so that the page is the same wherever no process is started for it.
     check = made["check"] | {"libraries": {"krippendorff": "0.9.0"}}
     return made | {"hints": [flag_as_json(misplaced)], "roles": roles, "check": check}
+
+
+def _add_fake(made: dict[str, Any]) -> None:
+    """Add what only a campaign knows: model families, and that a judge is scripted."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "labels.jsonl")
+        path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
+        frame, _ = file_frame([path], {"answerable": "nominal", "rating": "ordinal"})
+    sample = Sample(frame.variables["answerable"], 20, 0)
+    items = {item.key: item.system or "" for item in frame.items}
+    column = next(n for n, rater in enumerate(frame.raters) if rater.name == JUDGE)
+    found = own_family(sample, column, Families(items, {JUDGE: "SYSTEM"}))
+    made["variables"]["answerable"]["judges"][JUDGE] |= found
+    next(rater for rater in made["raters"] if rater["name"] == JUDGE)["scripted"] = True
 
 
 def _add_crowd(made: dict[str, Any]) -> None:

@@ -16,10 +16,9 @@ from django.db.models import F
 from annotation.models import Assignment
 from datasets.db.prepared import Among, Parameter, PreparedInsert, PreparedUpdate
 from judging.backends.base import Answer
-from judging.costs import PriceBook
+from judging.costs import PriceBook, count_tokens, price_book_of
 from judging.models import JudgeCall, JudgeRun
 
-MAX_TOKENS = 2**31 - 1
 MAX_REASONING = 64 * 1024
 CHUNK = 100
 Row = tuple[Any, ...]
@@ -59,6 +58,7 @@ class Tally:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    thinking_tokens: int = 0
     cost: Decimal = Decimal(0)
 
 
@@ -138,7 +138,7 @@ def _cost(run: JudgeRun, call: Call) -> Decimal | None:
     if call.cost is not None or call.answer is None or not call.answer.usage:
         return call.cost
     # Cached on the run, since every group of results needs the same rates.
-    book: PriceBook = vars(run).setdefault("price_book", PriceBook(run.judge.model))
+    book: PriceBook = vars(run).setdefault("price_book", price_book_of(run))
     rates = book.on(call.sent_at.date())
     return rates.cost(call.answer.usage) if rates else None
 
@@ -149,22 +149,14 @@ def _tally(attempts: Iterable[Attempt], rows: Iterable[Row]) -> Tally:
         if call.reused_from is not None:
             tally.reused += 1
             continue
-        usage = call.answer.usage if call.answer else {}
-        details = usage.get("prompt_tokens_details")
+        counts = count_tokens(call.answer.usage if call.answer else {})
         tally.calls += 1
-        tally.prompt_tokens += _tokens(usage, "prompt_tokens")
-        tally.completion_tokens += _tokens(usage, "completion_tokens")
-        if isinstance(details, Mapping):
-            tally.cached_tokens += _tokens(details, "cached_tokens")
+        tally.prompt_tokens += counts.prompt_tokens
+        tally.cached_tokens += counts.cached_tokens
+        tally.completion_tokens += counts.completion_tokens
+        tally.thinking_tokens += counts.thinking_tokens
         tally.cost += row[COST] or 0
     return tally
-
-
-def _tokens(usage: Mapping[str, Any], name: str) -> int:
-    count = usage.get(name)
-    if not isinstance(count, int) or isinstance(count, bool):
-        return 0
-    return count if 0 <= count <= MAX_TOKENS else 0
 
 
 def storable_text(text: str) -> str:

@@ -279,7 +279,8 @@ def answer_of(call: JudgeCall) -> Answer:
     return Answer(call.completion or "", call.finish_reason, logprobs=call.logprobs)
 
 
-SUMS = ("done", "calls", "reused", "prompt_tokens", "cached_tokens", "completion_tokens", "cost")
+TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "thinking_tokens")
+SUMS = ("done", "calls", "reused", *TOKENS, "cost")
 _struck = PreparedQuery(
     lambda: Strike.objects.filter(Among("assignment", "rows")).values_list("pk")
 )

@@ -201,6 +201,9 @@ class EstimateSerializer(serializers.Serializer[Any]):
     notes = serializers.ListField(
         child=serializers.CharField(), help_text="assumptions of the estimate"
     )
+    basis = serializers.CharField(
+        help_text="what the tokens are estimated from; empty if no server is asked"
+    )
     sentence = serializers.CharField(help_text="the estimate as text")
 
 

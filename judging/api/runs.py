@@ -259,6 +259,7 @@ A_ROW: dict[str, Any] = {
     "prompt_tokens": 70_410,
     "cached_tokens": 0,
     "completion_tokens": 12_300,
+    "thinking_tokens": 0,
     "cost": "0.047840",
 }
 
@@ -279,6 +280,9 @@ class ComparedSerializer(serializers.Serializer[Any]):
     prompt_tokens = serializers.IntegerField(source="spent.prompt_tokens")
     cached_tokens = serializers.IntegerField(source="spent.cached_tokens")
     completion_tokens = serializers.IntegerField(source="spent.completion_tokens")
+    thinking_tokens = serializers.IntegerField(
+        source="spent.thinking_tokens", help_text="the part of the completions that is reasoning"
+    )
     cost = serializers.SerializerMethodField(help_text="in US dollars; null where unknown")
 
     def get_reasons(self, row: dict[str, Any]) -> dict[str, int]:

@@ -8,11 +8,11 @@ from typing import Any
 from rest_framework import serializers
 
 from datasets.api.base import PageParameters, Strict
+from judging.answer_files import SCRIPTED
 from judging.costs import cost_of_run
 from judging.forms import BACKENDS, MOST_TRIED, PARAM_HELP
-from judging.judges import MAX_PROMPT_LENGTH
+from judging.judges import MAX_PROMPT_LENGTH, shown_params
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.servers import GUARDED
 
 LARGEST = 2**31 - 1
 MOST_TOKENS = 2**53
@@ -44,9 +44,16 @@ class JudgeSerializer(serializers.Serializer[Judge]):
         source="base_id", allow_null=True, help_text="the judge of which this is a trial"
     )
     created_at = serializers.DateTimeField()
+    family = serializers.CharField(help_text="whose model it is; empty if nobody said")
+    scripted = serializers.SerializerMethodField(
+        help_text="whether it is a fake, which replays a file's answers"
+    )
 
     def get_params(self, judge: Judge) -> dict[str, Any]:
-        return {name: value for name, value in judge.params.items() if name != GUARDED}
+        return shown_params(judge)
+
+    def get_scripted(self, judge: Judge) -> bool:
+        return judge.backend == SCRIPTED
 
 
 class WholeJudgeSerializer(JudgeSerializer):
@@ -115,6 +122,9 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
     prompt_tokens = serializers.IntegerField()
     cached_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
+    thinking_tokens = serializers.IntegerField(
+        help_text="the part of the completions that is reasoning"
+    )
     cost = serializers.SerializerMethodField(help_text="in US dollars; null where unknown")
     error = serializers.CharField(help_text="the current error, or the one that ended the run")
     started_at = serializers.DateTimeField()
@@ -251,6 +261,8 @@ A_JUDGE: dict[str, Any] = {
     "params": {"temperature": 0.0},
     "base": None,
     "created_at": "2026-11-20T09:30:00Z",
+    "family": "",
+    "scripted": False,
 }
 WHOLE_JUDGE = {**A_JUDGE, "prompt": "", "variation": {}}
 NEW_RUN: dict[str, Any] = {"judge": 1, "campaign": 1, "limit": 20}
@@ -274,6 +286,7 @@ A_RUN: dict[str, Any] = {
     "prompt_tokens": 14_210,
     "cached_tokens": 0,
     "completion_tokens": 2_480,
+    "thinking_tokens": 0,
     "cost": "0.009652",
     "error": "",
     "started_at": "2026-11-20T09:31:00Z",
@@ -331,6 +344,7 @@ AN_ESTIMATE: dict[str, Any] = {
     "cost_unknown": "",
     "time_unknown": "how long it takes is unknown before the first answers",
     "notes": [],
+    "basis": "12 earlier calls of this model under this protocol",
     "sentence": "20 of 20 will be asked, about $0.02.",
 }
 A_TRY: dict[str, Any] = {

@@ -5,8 +5,8 @@
 protocols are `openai` (chat completions), `responses` and `anthropic`. `contents` is what a person
 may leave out of a body and add to it, and `bodies` writes bodies fast. `vllm` starts a server
 (`vllm_server`, under `vllm_watchdog`) and asks it through `openai`. `lexical` compares words and
-needs no model. `scripted` serves tests and benchmarks. `capabilities` probes a server before a run,
-and `logprobs` reads the probability of each code.
+needs no model. `scripted` replays the answers of a file, and serves tests and benchmarks.
+`capabilities` probes a server before a run, and `logprobs` reads the probability of each code.
 
 To add a backend, add a module here and a line to `BACKENDS`. A backend that asks a server of a
 person's choice has a line in `HOSTED`, too. To add a protocol, write a `Wire`.
@@ -22,6 +22,7 @@ from judging.backends.anthropic import Anthropic
 from judging.backends.base import Backend, Setup
 from judging.backends.lexical import Lexical
 from judging.backends.openai import OpenAICompatible
+from judging.backends.scripted import Replay
 from judging.backends.vllm import VLLM
 
 BACKENDS: dict[str, Callable[[Setup], Backend]] = {
@@ -29,6 +30,7 @@ BACKENDS: dict[str, Callable[[Setup], Backend]] = {
     "anthropic": Anthropic,
     "lexical": Lexical,
     "vllm": VLLM,
+    "scripted": Replay,
 }
 
 

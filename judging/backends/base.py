@@ -65,7 +65,7 @@ class AskedUnit:
     that quotes support, and the code that requires them, if any. `written` is the key of a text
     that must be written where `written_if` holds. `listed` is the key of a list of points.
     `matches` names the key for the numbers of such points, and the variable and code that they
-    belong to.
+    belong to. `key` is the unit's own key, where `name` is what the judge is shown.
     """
 
     name: str
@@ -80,16 +80,21 @@ class AskedUnit:
     listed: str | None = None
     listed_if: Conditions = field(default_factory=dict)
     matches: tuple[str, str, str] | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The presented item as data, for backends that do not read the prompt."""
+    """The presented item as data, for backends that do not read the prompt.
+
+    `item` is the item's key, which no prompt shows.
+    """
 
     query: str
     texts: tuple[str, ...]
     units: tuple[AskedUnit, ...]
     unit_by_unit: bool
+    item: str = ""
 
 
 @dataclass(frozen=True)

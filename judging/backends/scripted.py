@@ -1,21 +1,42 @@
-"""A backend that gives prepared answers, so that every path can run offline."""
+"""Backends that give prepared answers: a labels file's, or in tests whatever a script says.
+
+`Replay` is the backend `scripted` of the registry. `Scripted` serves tests and benchmarks.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
+import hashlib
+import json
+import zlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from dataclasses import astuple, dataclass
+from functools import lru_cache
+from typing import Any, Self, get_args
 
-from judging.backends.base import JSON, Answer, Findings, Request
+from judging.backends.base import (
+    JSON,
+    Answer,
+    AskedUnit,
+    Conditions,
+    FinalError,
+    Findings,
+    Reason,
+    Request,
+    Setup,
+    SetupError,
+)
 
-Line = str | Answer | BaseException
-Script = Callable[[Request], Line] | Mapping[str, Line] | Iterable[Line]
+Reply = str | Answer | BaseException
+Script = Callable[[Request], Reply] | Mapping[str, Reply] | Iterable[Reply]
 
 
 class Scripted:
     """Answers from a function of the request, by unit name, or from a list in order.
 
-    A line that is an exception is raised. `asked` holds the requests in order. `most` is the
+    A reply that is an exception is raised. `asked` holds the requests in order. `most` is the
     largest number of requests in flight at once.
     """
 
@@ -54,11 +75,150 @@ class Scripted:
         return Findings()
 
 
-def _reader(script: Script) -> Callable[[Request], Line]:
+def _reader(script: Script) -> Callable[[Request], Reply]:
     if callable(script):
         return script
     if isinstance(script, Mapping):
-        lines: Mapping[str, Any] = script
+        lines: Mapping[str, Reply] = script
         return lambda request: lines[request.facts.units[0].name]
     rest = iter(script)
     return lambda request: next(rest)
+
+
+UnitKey = tuple[str, str, int]
+"""The keys of an item and of one of its units, and the replicate."""
+VERSION = "1"
+NO_LABEL = "the file has no label of {name} for unit {unit} of item {item}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A label of an answers file: its `value`, or the reason why it is `missing`.
+
+    `kind` is None if the file does not say what its units are. `quotes` are the label's evidence.
+    """
+
+    item: str
+    unit: str
+    kind: str | None
+    replicate: int
+    variable: str
+    value: str | None
+    missing: str | None
+    quotes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The lines of an answers file by unit, and the SHA-256 of their text."""
+
+    lines: Mapping[UnitKey, tuple[Line, ...]]
+    sha256: str
+
+    def of(self, item: str, unit: AskedUnit, sample: int) -> dict[str, Line]:
+        """Return the lines of a unit by variable. Without a line for a sample, the first counts."""
+        found = self.lines.get((item, unit.key, sample)) or self.lines.get((item, unit.key, 0), ())
+        return {line.variable: line for line in found if line.kind in (None, unit.kind)}
+
+
+def pack(lines: Iterable[Line]) -> tuple[str, str]:
+    """Return lines as a parameter of a judge, compressed, and the SHA-256 of their plain text."""
+    rows = [list(astuple(line)) for line in lines]
+    text = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
+    # With a fixed time, since equal files must give equal judges.
+    packed = base64.b64encode(gzip.compress(text, mtime=0)).decode("ascii")
+    return packed, hashlib.sha256(text).hexdigest()
+
+
+def _line(*columns: Any) -> Line:
+    item, unit, kind, replicate, variable, value, missing, quotes = columns
+    return Line(item, unit, kind, replicate, variable, value, missing, tuple(quotes))
+
+
+@lru_cache(maxsize=4)
+def unpack(packed: str) -> Answers:
+    """Read what `pack` returned. Raises SetupError."""
+    try:
+        text = gzip.decompress(base64.b64decode(packed, validate=True))
+        rows: list[Any] = json.loads(text)
+        read = [_line(*row) for row in rows]
+    except (ValueError, TypeError, OSError, EOFError, zlib.error) as error:
+        raise SetupError("the stored answers of the scripted judge cannot be read") from error
+    lines: dict[UnitKey, tuple[Line, ...]] = {}
+    for line in read:
+        key = line.item, line.unit, line.replicate
+        lines[key] = (*lines.get(key, ()), line)
+    return Answers(lines, hashlib.sha256(text).hexdigest())
+
+
+class Replay:
+    """A fake judge, which replays the labels of a file by item and unit.
+
+    The labels are part of the judge's parameters, so the judge stays what it is when the file
+    changes. A unit without a label of each variable that applies to it has a missing answer: for
+    the file's own reason, or as an error that names the label.
+    """
+
+    endpoint = ""
+
+    def __init__(self, setup: Setup) -> None:
+        self.params = {name: v for name, v in setup.params.items() if name != "answers"}
+        packed = setup.params.get("answers")
+        if not isinstance(packed, str) or not packed:
+            raise SetupError("a scripted judge replays a file; give it with --answers FILE")
+        self.answers = unpack(packed)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+    def identity(self, request: Request) -> JSON:
+        facts = request.facts
+        asked = [[u.kind, u.key, [v.name for v in u.variables]] for u in facts.units]
+        of = {"item": facts.item, "units": asked, "sample": request.sample}
+        return {"backend": "scripted", "version": VERSION, "answers": self.answers.sha256} | of
+
+    async def ask(self, request: Request) -> Answer:
+        facts = request.facts
+        replies = {
+            unit.name: _reply(facts.item, unit, self.answers.of(facts.item, unit, request.sample))
+            for unit in facts.units
+        }
+        reply: Any = next(iter(replies.values())) if facts.unit_by_unit else replies
+        return Answer(json.dumps(reply, ensure_ascii=False), model="scripted")
+
+    async def probe(self) -> Findings:
+        warning = "The answers are replayed from a file, and no model is asked."
+        return Findings({"answers_sha256": self.answers.sha256}, (warning,))
+
+
+def _reply(item: str, unit: AskedUnit, lines: Mapping[str, Line]) -> JSON:
+    """Return the answer to a unit. Raises FinalError if a label that applies is missing."""
+    reply: JSON = {"evidence": []} if unit.evidence else {}
+    for variable in unit.variables:
+        line = lines.get(variable.name)
+        if line is not None and line.value is not None:
+            reply[variable.name] = line.value
+        elif _holds(variable.asked_if, lines):
+            raise _missing(item, unit, variable.name, line)
+        else:
+            reply[variable.name] = None
+    if unit.evidence and (owner := lines.get(unit.evidence[0])):
+        reply["evidence"] = [{"quote": quote, "start": None} for quote in owner.quotes]
+    # A labels file holds no written texts.
+    reply |= {name: None for name in (unit.written, unit.listed) if name}
+    return reply | ({unit.matches[0]: []} if unit.matches else {})
+
+
+def _holds(conditions: Conditions, lines: Mapping[str, Line]) -> bool:
+    return all(name in lines and lines[name].value in codes for name, codes in conditions.items())
+
+
+def _missing(item: str, unit: AskedUnit, name: str, line: Line | None) -> FinalError:
+    if line is not None and line.missing:
+        known: tuple[Reason, ...] = get_args(Reason)
+        reason: Reason = next((each for each in known if each == line.missing), "error")
+        return FinalError(reason, f"the file says that {name} is missing: {line.missing}")
+    return FinalError("error", NO_LABEL.format(name=name, unit=unit.key, item=item))

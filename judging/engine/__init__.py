@@ -21,7 +21,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from annotation.answers.submission import LostLeaseError
 from judging.answers.cache import EqualRequests
 from judging.answers.results import Result, record
-from judging.costs import Budget, PriceBook, longest_completion
+from judging.costs import Budget, longest_completion, price_book_of
 from judging.engine.dispatch import Dispatcher, Resources
 from judging.engine.limits import LONGEST_DEADLINE, Limit
 from judging.engine.persistence import Writer, claim_requests, read_history
@@ -149,7 +149,7 @@ class _Engine:
         self.ending: Ending | None = None
         self.crash: BaseException | None = None
         self.shown_trouble = run.error
-        self.book = PriceBook(run.judge.model)
+        self.book = price_book_of(run)
         self.limit = Limit(
             concurrency,
             run.lane.ceiling if run.lane else None,

@@ -243,13 +243,14 @@ class Preparer:
                 text=unit.text,
                 about=text_number(unit, shown_item.places, query.key),
                 answer=answer_number(unit, shown_item.places),
+                key=unit.key,
                 **self._answer_fields(unit.kind),
             )
             for name, unit in units.items()
         )
         free = self.unconstrained or not self.parser.whole
         form = ANY_FORM if free else self._answer_schema(units)
-        facts = Facts(query.text, shown_item.texts, asked, self.by_unit)
+        facts = Facts(query.text, shown_item.texts, asked, self.by_unit, assignment.item.key)
         messages = self._messages(shown_item, asked, query, form)
         return Request(messages, form, facts, assignment.replicate)
 

@@ -27,6 +27,7 @@ COPIED_FIELDS = (
     "base_url",
     "api_key_env",
     "granularity",
+    "family",
     "file",
     "file_sha256",
 )

@@ -24,6 +24,7 @@ def compare_judges(campaign: Campaign) -> list[dict[str, Any]]:
             prompt_tokens=Sum("prompt_tokens"),
             cached_tokens=Sum("cached_tokens"),
             completion_tokens=Sum("completion_tokens"),
+            thinking_tokens=Sum("thinking_tokens"),
             cost=Sum("cost"),
             lane=Max("lane"),
             last_cost=last_cost(Q(run__campaign=campaign, run__judge=OuterRef("judge"))),

@@ -16,12 +16,13 @@ from annotation.presentation import ForgottenItemError
 from annotation.protocols import PROTOCOLS
 from datasets.access import READERS, role_required
 from judging.access import BLIND, visible_runs
+from judging.answer_files import FAKE, SCRIPTED
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.wire import parse_base_url
 from judging.display import shown, standing_of
 from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
-from judging.judges import JudgeError, define, param_text
+from judging.judges import JudgeError, define, param_text, shown_params
 from judging.models import ACTIVE, Judge
 from judging.prompts.template import PromptError
 from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
@@ -118,12 +119,12 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
     runs = [{"run": run, "standing": standing_of(run)} for run in found]
     params = {
         PARAM_HELP[name][0] if name in PARAM_HELP else name: _as_written(value)
-        for name, value in judge.params.items()
-        if name != GUARDED
+        for name, value in shown_params(judge).items()
     }
     return {
         "judge": judge,
         "params": params,
+        "fake": FAKE if judge.backend == SCRIPTED else "",
         "guarded": bool(judge.params.get(GUARDED)),
         "runs": runs,
         "campaigns": readable(user).order_by("name"),

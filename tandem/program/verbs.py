@@ -65,6 +65,7 @@ TREE = (
     _verb("judge create", "create_judge", "define a judge"),
     _verb("judge library", "judge_library", "judge files that come along: list, show, add"),
     _verb("judge run", "run_judge", "ask a judge, or continue an interrupted run", "--judge"),
+    _verb("judge bench", "bench_judges", "several judges in one table", "--campaign"),
     _verb("judge jury", "create_jury", "combine several judges into one"),
     _verb("judge price", "create_price", "set what a model costs from a day on"),
     _verb("judge manifest", "judge_manifest", "show the setup of a judge's runs", "--judge"),

@@ -68,7 +68,12 @@ def test_it_says_what_the_run_came_to(campaign: Campaign) -> None:
     assert made["counts"]["calls_of_unknown_cost"] == 4
     assert made["models_returned"] == ["m-1"]
     assert made["times"]["ended_at"] > made["times"]["started_at"]
-    assert set(made["usage"]) == {"prompt_tokens", "cached_tokens", "completion_tokens"}
+    assert set(made["usage"]) == {
+        "prompt_tokens",
+        "cached_tokens",
+        "completion_tokens",
+        "thinking_tokens",
+    }
 
 
 def test_failures_stand_in_it_by_state_and_reason(campaign: Campaign) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
 
 from judging.costs import PriceBook, Rates, cost_of_call, find_rates, format_money, tokens_in
+from judging.list_prices import list_prices
 from judging.models import Price
 from tests.judging.cast import command
 
@@ -154,3 +156,70 @@ def test_what_is_no_price_is_refused(db: None, option: str, value: str, said: st
 def test_a_model_without_a_name_is_refused(db: None) -> None:
     with pytest.raises(CommandError, match="1 to 200 characters"):
         command("create_price", " ", "--since", "2026-05-01", "--prompt", "2", "--completion", "3")
+
+
+PUBLIC = "https://api.openai.com/v1"
+AFTER = date(2026, 12, 1)
+ENTRY = "[[price]]\nmodels = {models}\nprompt = {prompt}\ncompletion = 1\nchecked = {checked}\n"
+
+
+def test_every_list_price_is_dated_and_names_its_source() -> None:
+    for price in list_prices():
+        assert price.since >= date(2026, 11, 25)
+        assert price.source.startswith("https://")
+        assert price.wire
+        assert price.host
+        assert 0 <= price.cached <= price.prompt < price.completion
+
+
+@pytest.mark.django_db
+def test_a_list_price_applies_to_the_providers_own_address_from_its_day_on() -> None:
+    listed = Rates(Decimal("0.4"), Decimal("0.1"), Decimal("1.6"))
+    assert find_rates("gpt-4.1-mini", AFTER, PUBLIC) == listed
+    assert find_rates("gpt-4.1-mini", date(2026, 11, 24), PUBLIC) is None
+    assert find_rates("gpt-4.1-mini", AFTER, "http://127.0.0.1:8000/v1") is None
+    assert find_rates("gpt-4.1-mini", AFTER) is None
+    assert find_rates("of-nobody", AFTER, PUBLIC) is None
+
+
+@pytest.mark.django_db
+def test_a_stored_price_takes_precedence_over_a_list_price() -> None:
+    made("gpt-4.1-mini", date(2020, 1, 1), "7", "8")
+    assert find_rates("gpt-4.1-mini", AFTER, PUBLIC) == Rates(Decimal(7), Decimal(7), Decimal(8))
+
+
+@pytest.mark.django_db
+def test_a_file_of_prices_is_stored_once(tmp_path: Path) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(
+        '[[price]]\nmodels = ["a", "b"]\nprompt = "1.5"\ncompletion = "3"\nchecked = 2026-11-01\n',
+        "utf-8",
+    )
+    assert "Created 2 prices; 0 were there already" in command("create_price", "--file", str(path))
+    assert "Created 0 prices; 2 were there already" in command("create_price", "--file", str(path))
+    assert find_rates("b", AFTER) == Rates(Decimal("1.5"), Decimal("1.5"), Decimal(3))
+    told = command("create_price", "a", "--list")
+    assert "a from 2026-11-01: 1.5" in told
+    assert "b from" not in told
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("prices", "is not TOML"),
+        ("a = 1", "has no"),
+        ('[[price]]\nmodels = ["a"]\n', "its keys"),
+        (ENTRY.format(models="[]", prompt=1, checked="2026-01-01"), "models"),
+        (ENTRY.format(models='["a"]', prompt='"x"', checked="2026-01-01"), "no price"),
+        (ENTRY.format(models='["a"]', prompt=1, checked='"soon"'), "no day"),
+    ],
+)
+def test_a_file_that_is_none_of_prices_is_refused_whole(
+    tmp_path: Path, text: str, what: str
+) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(CommandError, match=what):
+        command("create_price", "--file", str(path))
+    assert not Price.objects.exists()

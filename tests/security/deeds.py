@@ -530,6 +530,8 @@ DEEDS: dict[str, list[Doing]] = {
     "api-report": [_reading("api-report")],
     "api-frozen": [_reading_frozen("api-frozen")],
     "api-measures": [_reading("api-measures")],
+    "api-bench": [_reading("api-bench")],
+    "judge-bench-file": [_reading("judge-bench-file")],
     "measures-zip": [_reading("measures-zip")],
     **{f"measures-{suffix}": [_reading(f"measures-{suffix}")] for suffix in MEASURES},
     **{f"report-{suffix}": [_reading(f"report-{suffix}")] for suffix in REPORTS},
@@ -543,7 +545,7 @@ DEEDS: dict[str, list[Doing]] = {
 TAKEN_ALONG = (
     "export-file", "api-export", "api-labels", "api-units", "api-responses", "audit-file",
     "campaign-audit-file", "campaign-draws", "judge-run-manifest", "api-run-manifest",
-    "api-report", "api-frozen", "api-measures", "measures-zip",
+    "api-report", "api-frozen", "api-measures", "measures-zip", "api-bench", "judge-bench-file",
     *(f"measures-{suffix}" for suffix in MEASURES),
     *(f"{name}-{suffix}" for name in ("report", "frozen") for suffix in REPORTS),
     *(f"report-figure-{suffix}" for suffix in FIGURES),

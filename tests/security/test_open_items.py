@@ -46,6 +46,8 @@ def pages(study: Study) -> list[str]:
         reverse("frozen-compare", args=[key]),
         reverse("judge-call", args=[call.pk]),
         reverse("judge-robustness", args=[run.pk]),
+        reverse("judge-bench", args=[pk]),
+        reverse("judge-bench-file", args=[pk]),
         reverse("judge-run-manifest", args=[run.pk]),
         reverse("campaign-draws", args=[pk]),
         *(

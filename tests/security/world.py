@@ -361,6 +361,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("rater-quality", "rater"): _people_asked,
     ("api-progress", "pk"): _campaigns,
     ("api-quality", "pk"): _campaigns,
+    ("api-bench", "pk"): _campaigns,
     ("api-rater-progress", "pk"): _labelled_campaigns,
     ("api-rater-progress", "rater"): _people_asked,
     ("campaign", "pk"): _campaigns,
@@ -446,6 +447,8 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("judge-robustness", "pk"): _runs,
     ("judge-call", "pk"): _calls,
     ("judges-compared", "pk"): _campaigns,
+    ("judge-bench", "pk"): _campaigns,
+    ("judge-bench-file", "pk"): _campaigns,
 }
 FAMILIES: dict[tuple[str, str], Provider] = {
     ("report-figure-", "pk"): _labelled_campaigns,

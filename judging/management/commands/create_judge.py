@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 
 from datasets.console import Command as BaseCommand
 from judging import library
+from judging.answer_files import SCRIPTED
 from judging.backends import BACKENDS, HOSTED
 from judging.backends.contents import is_deterministic
 from judging.judge_file.document import read_file
@@ -63,6 +64,19 @@ class Command(BaseCommand):
         parser.add_argument(
             "--param", action="append", default=[], metavar="K=V", help=", ".join(PARAMS)
         )
+        parser.add_argument(
+            "--family",
+            default="",
+            metavar="F",
+            help="whose model it is, as `family` of a batch's reports; reports then show how it "
+            "treats its own family's answers",
+        )
+        parser.add_argument(
+            "--answers",
+            default="",
+            metavar="F",
+            help="for the backend scripted: the labels file whose labels it replays",
+        )
 
     def run(self, **options: Any) -> None:
         text = _read(options["file"]) if options["file"] else ""
@@ -83,6 +97,8 @@ class Command(BaseCommand):
                     granularity=options["granularity"],
                     params=read_params(options["param"]),
                     file=text,
+                    answers=options["answers"],
+                    family=options["family"],
                 )
             )
         except (JudgeError, ParamError) as error:
@@ -90,6 +106,8 @@ class Command(BaseCommand):
         if int(judge.params.get("samples", 1)) > 1 and is_deterministic(judge.params):
             self.say("At temperature 0 all samples are alike; give --param temperature=0.7.")
         what = "Created" if made else "Nothing to do: it is there already"
+        if judge.backend == SCRIPTED:
+            self.say("Note: a scripted judge is a fake, and is marked as one wherever it is named.")
         self.say(
             f"{what}: judge {judge} ({judge.backend}, {judge.granularity} by {judge.granularity})."
         )

@@ -5,62 +5,114 @@ from __future__ import annotations
 import argparse
 from argparse import ArgumentParser
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import IntegrityError, transaction
 
 from datasets.console import Command as BaseCommand
+from judging.list_prices import (
+    LONGEST_MODEL,
+    ListPrice,
+    PriceFileError,
+    list_prices,
+    read_amount,
+    read_prices,
+)
 from judging.models import Price
 
-LONGEST_MODEL, HIGHEST, PLACES = 200, Decimal(999_999), 6
+NEEDED = ("since", "prompt", "completion")
 
 
 class Command(BaseCommand):
     help = (
         "Stores the price of a model from a day on, in US dollars per million tokens. Calls use "
-        "the newest price of their day. Costs that were computed before do not change."
+        "the newest price of their day, and without one the provider's list price that comes with "
+        "Tandem. Costs that were computed before do not change."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("model", metavar="MODEL")
+        parser.add_argument("model", metavar="MODEL", nargs="?", default="")
         parser.add_argument(
-            "--since", required=True, type=_day, metavar="DATE", help="the first day, as 2026-11-22"
+            "--since", type=_day, metavar="DATE", help="the first day, as 2026-11-22"
         )
-        parser.add_argument("--prompt", required=True, type=_amount, metavar="P")
+        parser.add_argument("--prompt", type=_amount, metavar="P")
         parser.add_argument(
             "--cached",
             type=_amount,
             metavar="P",
             help="prompt tokens from the server's cache (default: the price of all others)",
         )
-        parser.add_argument("--completion", required=True, type=_amount, metavar="P")
+        parser.add_argument("--completion", type=_amount, metavar="P")
+        parser.add_argument(
+            "--file", type=Path, metavar="F", help="store all prices of a TOML file instead"
+        )
+        parser.add_argument(
+            "--list", action="store_true", help="show the prices in use, and store nothing"
+        )
 
     def run(self, **options: Any) -> None:
-        model, since = options["model"], options["since"]
+        if options["list"]:
+            self.show(options["model"])
+        elif options["file"]:
+            self.load(options["file"])
+        else:
+            self.create(options)
+
+    def create(self, options: dict[str, Any]) -> None:
+        model = options["model"]
         if not model.strip() or len(model) > LONGEST_MODEL:
             raise CommandError(f"A model's name has 1 to {LONGEST_MODEL} characters; mend it.")
+        if missing := [f"--{name}" for name in NEEDED if options[name] is None]:
+            raise CommandError(f"A price needs {', '.join(missing)}; give it.")
         cached = options["prompt"] if options["cached"] is None else options["cached"]
-        try:
-            with transaction.atomic():
-                Price.objects.create(
-                    model=model,
-                    since=since,
-                    prompt=options["prompt"],
-                    cached=cached,
-                    completion=options["completion"],
-                )
-        except IntegrityError as error:
+        price = ListPrice(model, options["since"], options["prompt"], cached, options["completion"])
+        if not _store(price):
             raise CommandError(
-                f"{model} has a price from {since} already, and prices never change; give a later "
-                "day."
-            ) from error
+                f"{model} has a price from {price.since} already, and prices never change; give a "
+                "later day."
+            )
         self.say(
-            f"Created: {model} costs, from {since}, {options['prompt']:f} US dollars for a million "
-            f"prompt tokens, {cached:f} for cached ones, {options['completion']:f} for "
+            f"Created: {model} costs, from {price.since}, {price.prompt:f} US dollars for a "
+            f"million prompt tokens, {cached:f} for cached ones, {price.completion:f} for "
             "completion tokens."
         )
+
+    def load(self, path: Path) -> None:
+        try:
+            prices = read_prices(path)
+        except PriceFileError as error:
+            raise CommandError(f"{error}.") from error
+        with transaction.atomic():
+            stored = [_store(price) for price in prices]
+        there = stored.count(False)
+        self.say(f"Created {stored.count(True)} prices; {there} were there already.")
+
+    def show(self, model: str) -> None:
+        for price in Price.objects.filter(**({"model": model} if model else {})):
+            self.say(_line(price, "stored with create_price"))
+        for listed in list_prices():
+            if model in ("", listed.model):
+                where = f"list price for {listed.host}, {listed.source}"
+                self.say(_line(listed, where))
+
+
+def _line(price: ListPrice | Price, source: str) -> str:
+    amounts = f"{price.prompt:f} prompt, {price.cached:f} cached, {price.completion:f} completion"
+    return f"{price.model} from {price.since}: {amounts} ({source})"
+
+
+def _store(price: ListPrice) -> bool:
+    """Store a price, and tell whether the model had none of that day."""
+    names = ("model", "since", "prompt", "cached", "completion")
+    try:
+        with transaction.atomic():
+            Price.objects.create(**{name: getattr(price, name) for name in names})
+    except IntegrityError:
+        return False
+    return True
 
 
 def _day(text: str) -> date:
@@ -71,13 +123,7 @@ def _day(text: str) -> date:
 
 
 def _amount(text: str) -> Decimal:
-    wanted = f"{text!r} is no price; give US dollars for a million tokens, such as 0.15"
     try:
-        amount = Decimal(text)
-    except InvalidOperation as error:
-        raise argparse.ArgumentTypeError(wanted) from error
-    if not amount.is_finite() or not 0 <= amount <= HIGHEST:
-        raise argparse.ArgumentTypeError(wanted)
-    if amount != round(amount, PLACES):
-        raise argparse.ArgumentTypeError(f"{text!r} has more than {PLACES} places; round it")
-    return amount
+        return read_amount(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

@@ -141,6 +141,8 @@ class Command(BaseCommand):
         wanted = {name: terms[name] for name in ("limit", "reuse", "concurrency")}
         found = estimate(judge, campaign, **wanted)
         self.say(found.sentence)
+        if found.basis and found.missing:
+            self.say(f"Basis: {found.basis}.")
         for note in found.notes:
             self.say(f"Note: {note}.")
 

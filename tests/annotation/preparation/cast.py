@@ -13,7 +13,7 @@ from annotation.registry import STEPS
 from datasets import rows
 from datasets.models import Batch
 from judging.backends.base import Answer, Request
-from judging.backends.scripted import Line
+from judging.backends.scripted import Reply
 from judging.models import Judge, JudgeRun
 from judging.preparation.status import campaign_for
 from tests.judging.cast import command, judge, run_scripted
@@ -85,10 +85,10 @@ Answers = Mapping[str, Mapping[str, Any] | Answer]
 """What an author answers of an item, by a word that stands in the request."""
 
 
-def written_by(answers: Answers) -> Callable[[Request], Line]:
+def written_by(answers: Answers) -> Callable[[Request], Reply]:
     """An author who answers by the first word of the table that its prompt holds."""
 
-    def line(request: Request) -> Line:
+    def line(request: Request) -> Reply:
         shown = request.messages[-1].content
         answer = next(each for word, each in answers.items() if word in shown)
         return answer if isinstance(answer, Answer) else json.dumps(answer)

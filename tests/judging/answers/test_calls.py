@@ -151,7 +151,7 @@ def test_nothing_adds_nothing(run: JudgeRun) -> None:
     tally = store_calls(run, [])
     assert vars(tally) == {
         "done": 0, "failures": {}, "calls": 0, "reused": 0, "prompt_tokens": 0, "cached_tokens": 0,
-        "completion_tokens": 0, "cost": 0,
+        "completion_tokens": 0, "thinking_tokens": 0, "cost": 0,
     }  # fmt: skip
 
 

@@ -103,7 +103,7 @@ def test_a_run_counts_what_it_asked_and_what_it_was_told(held: Held) -> None:
     counted = {name: getattr(held.run, name) for name in results.SUMS}
     assert counted == {
         "done": 1, "calls": 2, "reused": 0, "prompt_tokens": 7, "cached_tokens": 3,
-        "completion_tokens": 5, "cost": 0,
+        "completion_tokens": 5, "thinking_tokens": 0, "cost": 0,
     }  # fmt: skip
     assert held.row.attempts == 2
 

@@ -1,0 +1,98 @@
+"""API endpoint of the bench of a campaign's judges: the same JSON as the command's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.bench.numbers import BenchError, bench
+from analysis.data.selection import ReportOptions
+from annotation.access import get_account, readable_campaign
+from annotation.api.access import check_blind
+from audit.recording import record_export
+from datasets.access import READERS
+from datasets.api.base import Resource, Strict, described
+from datasets.api.permissions import READ
+from datasets.api.throttling import PerReport
+from datasets.option_fields import serializer_fields
+from datasets.options import options_of, values_of
+
+RESAMPLING = options_of(ReportOptions)[:2]
+AN_ESTIMATE: dict[str, Any] = {
+    "value": 0.62,
+    "low": 0.51,
+    "high": 0.72,
+    "n": 203,
+    "method": "Cohen's kappa",
+}
+
+
+class BenchParameters(Strict):
+    judge = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="only these judges"
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**super().get_fields(), **serializer_fields(RESAMPLING)}
+
+
+class BenchSerializer(serializers.Serializer[Any]):
+    campaign = serializers.CharField()
+    protocol = serializers.CharField()
+    batch = serializers.CharField()
+    generated_at = serializers.DateTimeField()
+    version = serializers.CharField()
+    seed = serializers.IntegerField()
+    resamples = serializers.IntegerField()
+    judges = serializers.ListField(
+        child=serializers.DictField(), help_text="what each judge is, its cost, time and trials"
+    )
+    variables = serializers.DictField(
+        child=serializers.DictField(),
+        help_text="by name: each judge against people, and how alike the judges err",
+    )
+
+
+class CampaignBench(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ,)}
+    takes = BenchParameters
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
+    @described(
+        "Bench the judges of a campaign",
+        "Each judge with labels in the campaign: agreement with people, difference to people, the "
+        "baseline, missing labels, robustness, cost and time; and the correlation of the judges' "
+        "errors with the number of independent judges that they amount to. The same object as "
+        "`bench_judges --no-run --format json`.",
+        {200: BenchSerializer},
+        tag="studies",
+        example={
+            "campaign": "pilot-coverage",
+            "protocol": "report-coverage",
+            "batch": "pilot",
+            "generated_at": "2026-11-20T09:40:00+00:00",
+            "version": "0.5",
+            "seed": 0,
+            "resamples": 10000,
+            "judges": [{"name": "small-judge", "scripted": False, "cost": "0.047840"}],
+            "variables": {"answerable": {"errors": {"effective_judges": AN_ESTIMATE}}},
+        },
+        parameters=[BenchParameters],
+        operation_id="judges_bench",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        campaign = readable_campaign(request, pk)
+        check_blind(get_account(request), campaign)
+        try:
+            options = ReportOptions(**values_of(RESAMPLING, self.parameters))
+            found = bench(campaign, self.parameters.get("judge", ()), options)
+        except BenchError as error:
+            raise serializers.ValidationError({"judge": [str(error)]}) from error
+        record_export(request, pk, "bench", "json")
+        return Response(found)

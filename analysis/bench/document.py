@@ -1,0 +1,146 @@
+"""The bench as a document: one table of the judges, and below it how alike they err."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from analysis.bench.numbers import NO_TRIALS
+from analysis.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
+from analysis.formats.markdown import sections_as_markdown
+from analysis.types import JSON
+from judging.answer_files import FAKE
+from judging.costs import format_dollars
+
+HEADER = (
+    "Judge",
+    "Variable",
+    "Units",
+    "Kappa with people",
+    "Equal labels",
+    "Difference to people",
+    "Above word overlap",
+    "Missing",
+    "Flips",
+    "Attack",
+    "Cost",
+    "Seconds",
+)
+ABOUT = (
+    "Kappa and equal labels are with people together. The difference is the judge with each person "
+    "less people with each other, so that 0 is as good as a person. Word overlap is the baseline. "
+    "Flips and attack are the worst trial's. Seconds are per request."
+)
+ABOUT_ERRORS = (
+    "The correlation of two judges' errors among units with the same label from people, from 0, "
+    "each errs by itself, to 1, both err on the same units. Judges whose errors are alike amount "
+    "to fewer: m judges with a mean correlation r to m / (1 + (m - 1) r)."
+)
+
+
+def bench_document(found: JSON) -> Document:
+    """Return the numbers in reading order."""
+    about = " · ".join(
+        (
+            found["protocol"],
+            found["batch"],
+            f"{count(found['resamples'], 'resample')} of whole queries, seed {found['seed']}",
+            "intervals are 95 %",
+        )
+    )
+    moment = found["generated_at"].replace("T", " ").replace("+00:00", " UTC")
+    made = f"Tandem {found['version']}, {moment}"
+    return Document(f"Judges of {found['campaign']}", about, made, tuple(_sections(found)))
+
+
+def as_markdown(found: JSON) -> str:
+    return sections_as_markdown(bench_document(found), "Bench")
+
+
+def _sections(found: JSON) -> Iterator[Section]:
+    fakes = [judge["name"] for judge in found["judges"] if judge["scripted"]]
+    if fakes:
+        yield Section("Warnings", (), points=tuple(f"{name}: {FAKE}" for name in fakes))
+    yield Section("Judges", (Block("", (_judges(found),)),), ABOUT)
+    if len(found["judges"]) > 1:
+        yield _errors(found)
+
+
+def _judges(found: JSON) -> Table:
+    rows = tuple(
+        _row(judge, name, block["judges"][judge["name"]])
+        for name, block in found["variables"].items()
+        for judge in found["judges"]
+        if judge["name"] in block["judges"]
+    )
+    return Table("Judges compared with people", HEADER, rows)
+
+
+def _row(judge: JSON, variable: str, block: JSON) -> tuple[Cell, ...]:
+    trials = (judge["robustness"] or {}).get(variable, {})
+    return (
+        _name(judge),
+        variable,
+        block["units"],
+        Number.from_estimate(block["agreement"]["cohen_kappa"]),
+        Number.from_estimate(block["agreement"]["percent"]),
+        Number.from_estimate(block["gap"]["cohen_kappa"]),
+        Number.from_estimate(block["floor"]["judge_minus_floor"]),
+        ", ".join(f"{n} {reason}" for reason, n in block["missing"].items()) or "0",
+        _trial(trials.get("repeat")),
+        _trial(trials.get("attack")),
+        _cost(judge),
+        Number(judge["seconds"]["mean"], digits=2) if judge["seconds"] else DASH,
+    )
+
+
+def _name(judge: JSON) -> RaterName:
+    return RaterName(f"{judge['name']} (scripted)" if judge["scripted"] else judge["name"], "judge")
+
+
+def _trial(found: JSON | None) -> Cell:
+    return Number(None, reason=NO_TRIALS) if found is None else Number.from_estimate(found)
+
+
+def _cost(judge: JSON) -> Cell:
+    if judge["cost"] is None:
+        return Number(None, reason=judge["unknown"])
+    return format_dollars(Decimal(judge["cost"]))
+
+
+def _errors(found: JSON) -> Section:
+    told = {name: of["errors"] for name, of in found["variables"].items()}
+    known = {name: of for name, of in told.items() if "matrix" in of and len(of["judges"]) > 1}
+    whole = Table(
+        "Independent judges",
+        ("Variable", "Units", "Judges", "Mean correlation", "Independent judges"),
+        tuple(
+            (
+                name,
+                of["units"],
+                len(of["judges"]),
+                Number.from_estimate(of["mean_correlation"]),
+                Number.from_estimate(of["effective_judges"]),
+            )
+            for name, of in known.items()
+        ),
+    )
+    blocks = [Block("", (whole,))] if known else []
+    blocks += [Block(name, (_matrix(of),)) for name, of in known.items()]
+    lacking = tuple(f"{name}: {of['reason']}." for name, of in told.items() if "reason" in of)
+    return Section("How alike judges err", tuple(blocks), ABOUT_ERRORS, points=lacking)
+
+
+def _matrix(errors: JSON) -> Table:
+    judges = [RaterName(name, "judge") for name in errors["judges"]]
+    rows = tuple(
+        (
+            name,
+            Number.from_estimate(rate),
+            *(DASH if n == m else Number.from_estimate(each) for m, each in enumerate(row)),
+        )
+        for n, (name, rate, row) in enumerate(
+            zip(judges, errors["rates"], errors["matrix"], strict=True)
+        )
+    )
+    return Table("Correlation of errors", ("Judge", "Errs on", *judges), rows)

@@ -1,0 +1,164 @@
+"""The numbers of the bench: from a campaign's report, its runs and its trials, in one object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.db.models import Avg, Count
+
+from analysis.campaigns.cache import computed_report
+from analysis.campaigns.frames import campaign_frame, campaign_strata
+from analysis.data.resampling import Sample
+from analysis.data.selection import EVERYTHING, ReportOptions
+from analysis.data.splits import evaluated
+from analysis.report.build import comparable_part
+from analysis.report.errors import errors_alike
+from analysis.robustness.sheet import Resampling, sheet
+from analysis.types import JSON
+from annotation.models import Campaign
+from judging.answers.results import ANSWERED
+from judging.models import Judge, JudgeCall
+from judging.robustness.effects import trials_in
+from judging.runs.comparison import compare_judges
+
+NOT_RUN = "its labels come from a file or from votes, and no run is known"
+NO_TRIALS = "it was not tried under perturbations; see the command robustness"
+UNPRICED = "the price of its model is unknown"
+COPIED = ("reference", "units", "ties", "missing", "agreement", "human_ceiling", "gap", "floor")
+WORST = {"repeat": "flips", "attack": "went_over", "control": "mean_score"}
+"""By purpose of a trial, the figure that is worse the higher it is."""
+
+
+class BenchError(ValueError):
+    """Judges cannot be compared. The message says what is wrong and what to do."""
+
+
+def bench(
+    campaign: Campaign, judges: Sequence[str] = (), options: ReportOptions = EVERYTHING
+) -> JSON:
+    """Return the figures of several judges over a campaign, in the order named (default: all).
+
+    Figures against people are those of the report with the same options. Without a judge in the
+    campaign there are none. Raises BenchError if a named one has no label there.
+    """
+    options = replace(options, judges=tuple(sorted(judges)))
+    report = computed_report(campaign, options).report
+    names = _names(report, judges)
+    copied = ("campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples")
+    facts = _facts(campaign, names, report, options)
+    return {
+        **{name: report[name] for name in copied},
+        "judges": facts,
+        "variables": _variables(campaign, report, names, options),
+    }
+
+
+def _names(report: JSON, wanted: Sequence[str]) -> list[str]:
+    there = [
+        rater["name"]
+        for rater in report["raters"]
+        if rater["kind"] == "judge" and not rater["excluded"]
+    ]
+    if strange := [name for name in wanted if name not in there]:
+        raise BenchError(
+            f"Judge {strange[0]!r} has no label in campaign {report['campaign']!r}, or is "
+            "excluded; run it first."
+        )
+    return list(dict.fromkeys(wanted)) or there
+
+
+def _variables(
+    campaign: Campaign, report: JSON, names: Sequence[str], options: ReportOptions
+) -> JSON:
+    if not names:
+        return {}
+    frame = campaign_frame(campaign, options, campaign_strata(campaign))
+    comparable = evaluated(frame.strata, options)
+    found: JSON = {}
+    for variable, block in report["variables"].items():
+        labels = frame.variables[variable]
+        sample = comparable_part(Sample(labels, options.resamples, options.seed), comparable)
+        there = [name for name in names if name in block["judges"]]
+        found[variable] = {
+            "measurement": block["measurement"],
+            "judges": {name: _of_report(block["judges"][name]) for name in there},
+            "errors": errors_alike(sample, there),
+        }
+    return found
+
+
+def _of_report(block: JSON) -> JSON:
+    return {name: block[name] for name in COPIED}
+
+
+def _facts(
+    campaign: Campaign, names: Sequence[str], report: JSON, options: ReportOptions
+) -> list[JSON]:
+    """Return what each judge is, what its runs took, and its trials."""
+    defined = {j.rater.name: j for j in Judge.objects.filter(rater__name__in=names)}
+    ran = {row["judge"].pk: row for row in compare_judges(campaign)}
+    seconds = _seconds(campaign, defined.values())
+    fakes = {rater["name"] for rater in report["raters"] if rater.get("scripted")}
+    found = []
+    for name in names:
+        judge = defined.get(name)
+        row = ran.get(judge.pk) if judge else None
+        found.append(
+            {
+                "name": name,
+                "backend": judge.backend if judge else None,
+                "model": judge.model if judge else None,
+                "granularity": judge.granularity if judge else None,
+                "scripted": name in fakes,
+                **_spent(row),
+                "seconds": seconds.get(judge.pk) if judge else None,
+                "robustness": _robustness(campaign, judge, options) if judge else None,
+            }
+        )
+    return found
+
+
+def _spent(row: Mapping[str, Any] | None) -> JSON:
+    """Return the calls, tokens and cost of all runs over the campaign."""
+    if row is None:
+        return {"calls": None, "reused": None, "tokens": None, "cost": None, "unknown": NOT_RUN}
+    spent, cost = row["spent"], row["cost"]
+    kinds = ("prompt", "cached", "completion", "thinking")
+    return {
+        "calls": spent["calls"],
+        "reused": spent["reused"],
+        "tokens": {kind: spent[f"{kind}_tokens"] for kind in kinds},
+        "cost": None if cost is None else f"{cost:f}",
+        "unknown": UNPRICED if cost is None else "",
+    }
+
+
+def _seconds(campaign: Campaign, judges: Iterable[Judge]) -> dict[int, JSON]:
+    """Return the mean seconds of each judge's answered calls, and their number."""
+    calls = JudgeCall.objects.filter(
+        run__campaign=campaign,
+        run__judge__in=[judge.pk for judge in judges],
+        state=ANSWERED,
+        reused_from=None,
+        seconds__gt=0,
+    )
+    timed = calls.order_by().values_list("run__judge").annotate(mean=Avg("seconds"), n=Count("pk"))
+    return {judge: {"mean": mean, "calls": n} for judge, mean, n in timed}
+
+
+def _robustness(campaign: Campaign, judge: Judge, options: ReportOptions) -> JSON | None:
+    """Return the worst trial of each purpose, by variable. None without a trial."""
+    if not trials_in(campaign, judge):
+        return None
+    found = sheet(campaign, judge, Resampling(options.seed, options.resamples))
+    worst: JSON = {}
+    for trial in found["trials"]:
+        figure = WORST[trial["purpose"]]
+        for variable, of in trial["variables"].items():
+            made = {"trial": trial["title"], "figure": figure, **of[figure]}
+            known = worst.setdefault(variable, {}).get(trial["purpose"])
+            if known is None or (made["value"] or 0) > (known["value"] or 0):
+                worst[variable][trial["purpose"]] = made
+    return worst

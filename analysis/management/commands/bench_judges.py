@@ -1,0 +1,117 @@
+"""`bench_judges`: runs several judges over one campaign, and prints one table."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from analysis.bench.document import as_markdown
+from analysis.bench.numbers import BenchError, bench
+from analysis.data.selection import ReportOptions
+from annotation.management.base import campaign_called, print_lines, write_whole
+from annotation.models import Campaign
+from datasets.console import LEFT
+from datasets.console import Command as BaseCommand
+from datasets.options import add_arguments as add_declared
+from datasets.options import check_bounds, options_of
+from judging.backends.base import SetupError
+from judging.estimate import estimate
+from judging.management.commands.run_judge import judge_called, us_dollars
+from judging.prompts.template import PromptError
+
+RESAMPLING = options_of(ReportOptions)[:2]
+
+
+class Command(BaseCommand):
+    help = (
+        "Runs several judges over one campaign, and prints one table: agreement with people, "
+        "difference to people, baseline, missing labels, robustness, cost and time; and how alike "
+        "the judges err."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--campaign", required=True, metavar="C")
+        parser.add_argument(
+            "--judge",
+            action="append",
+            default=[],
+            metavar="J",
+            help="may be given several times (default: all judges with labels there, none is run)",
+        )
+        parser.add_argument(
+            "--no-run", action="store_true", help="ask nothing; use the labels that are there"
+        )
+        parser.add_argument(
+            "--estimate", action="store_true", help="say what each run would cost, and ask nothing"
+        )
+        parser.add_argument(
+            "--most-cost",
+            type=us_dollars,
+            metavar="USD",
+            help="stop each judge's run after this many US dollars",
+        )
+        parser.add_argument("--format", choices=("md", "json"), default="md")
+        parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+        add_declared(parser, RESAMPLING)
+
+    def run(self, **options: Any) -> None:
+        try:
+            check_bounds(RESAMPLING, options)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        campaign = campaign_called(options["campaign"])
+        if options["estimate"]:
+            self.say_estimates(campaign, options["judge"])
+            return
+        left = [] if options["no_run"] else self.ask(campaign, options)
+        chosen = ReportOptions(seed=options["seed"], resamples=options["resamples"])
+        try:
+            found = bench(campaign, options["judge"], chosen)
+        except BenchError as error:
+            raise CommandError("\n".join([*left, str(error)])) from error
+        if not found["judges"]:
+            raise CommandError(f"No judge has a label in campaign {campaign}; name one to run.")
+        self.give(found, options["format"], options["output"])
+        if left:
+            raise CommandError(" ".join(left), returncode=LEFT)
+
+    def say_estimates(self, campaign: Campaign, names: list[str]) -> None:
+        for name in names:
+            judge = judge_called(name)
+            try:
+                found = estimate(judge, campaign)
+            except (SetupError, PromptError) as error:
+                raise CommandError(f"Judge {judge}: {error}.") from error
+            basis = f" Basis: {found.basis}." if found.basis and found.missing else ""
+            self.say(f"{judge}: {found.sentence}{basis}")
+
+    def ask(self, campaign: Campaign, options: dict[str, Any]) -> list[str]:
+        """Run each judge, and return why runs were not finished. The others run nevertheless."""
+        for name in options["judge"]:
+            judge_called(name)
+        left = []
+        for name in options["judge"]:
+            try:
+                call_command(
+                    "run_judge",
+                    campaign=campaign.name,
+                    judge=name,
+                    most_cost=options["most_cost"],
+                    stdout=self.stderr,
+                    stderr=self.stderr,
+                )
+            except CommandError as error:
+                left.append(str(error))
+        return left
+
+    def give(self, found: Any, form: str, output: Path | None) -> None:
+        text = as_markdown(found) if form == "md" else json.dumps(found, indent=2) + "\n"
+        if output:
+            write_whole(output, [text])
+        else:
+            print_lines(self.stdout, [text])

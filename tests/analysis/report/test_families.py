@@ -1,0 +1,70 @@
+"""How a judge treats answers of its own model family, in the report of a frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.data.frame import Families, Frame
+from analysis.data.labels import Scale
+from analysis.report.families import NO_FAMILY, NO_ORDER, own_family
+from tests.analysis.cast import JUDGE, RATING, fact, frame_of, sample_of
+
+ITEMS = {"a": "llama", "b": "qwen"}
+
+
+def frame(values: dict[str, tuple[str, ...]], variable: str = "rating", **scales: Scale) -> Frame:
+    """The labels of raters on the answers a and b, of one unit each."""
+    return frame_of(
+        [
+            fact(item, "u", rater, value, variable)
+            for rater, column in values.items()
+            for item, value in zip(ITEMS, column, strict=True)
+        ],
+        **scales,
+    )
+
+
+def told(made: Frame, families: Families, variable: str = "rating") -> dict[str, Any]:
+    sample = sample_of(made, variable)
+    column = next(n for n, r in enumerate(sample.frame.raters) if r.name == JUDGE)
+    found: dict[str, Any] = own_family(sample, column, families)
+    return found
+
+
+RATED = frame({"ada": ("3", "3"), "bram": ("4", "3"), JUDGE: ("5", "2")}, rating=RATING)
+
+
+def test_the_judge_is_compared_with_peoples_mean_on_either_side() -> None:
+    # Own: 5 less 3.5. Others: 2 less 3.
+    found = told(RATED, Families(ITEMS, {JUDGE: "llama"}))["own_family"]
+    assert found["family"] == "llama"
+    assert found["own"]["value"] == pytest.approx(1.5)
+    assert found["others"]["value"] == pytest.approx(-1)
+    assert found["preference"]["value"] == pytest.approx(2.5)
+
+
+def test_a_yes_is_one() -> None:
+    made = frame({"ada": ("no", "yes"), JUDGE: ("yes", "yes")}, "answerable")
+    found = told(made, Families(ITEMS, {JUDGE: "llama"}), "answerable")["own_family"]
+    assert found["own"]["value"] == 1
+    assert found["others"]["value"] == 0
+
+
+def test_without_a_family_of_the_judge_it_is_null_with_a_reason() -> None:
+    found = told(RATED, Families(ITEMS, {}))["own_family"]
+    assert found["family"] is None
+    assert {found[side]["value"] for side in ("own", "others", "preference")} == {None}
+    assert found["own"]["reason"] == NO_FAMILY
+
+
+def test_categories_without_an_order_have_no_difference() -> None:
+    colours = Scale(("red", "blue"), "nominal")
+    made = frame({"ada": ("red", "blue"), JUDGE: ("red", "red")}, "colour", colour=colours)
+    found = told(made, Families(ITEMS, {JUDGE: "llama"}), "colour")["own_family"]
+    assert found["preference"]["reason"] == NO_ORDER
+
+
+def test_where_no_answer_has_a_family_nothing_is_said() -> None:
+    assert told(RATED, Families({}, {JUDGE: "llama"})) == {}

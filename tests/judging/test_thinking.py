@@ -1,0 +1,111 @@
+"""What a model writes while it thinks: counted apart, paid like an answer, bounded like one."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Campaign
+from judging.backends.base import Answer, Facts, Message, Request
+from judging.backends.scripted import Scripted
+from judging.costs import Budget, Rates, TokenCounts, count_tokens, tokens_in
+from judging.invariants import runs_count_their_calls
+from judging.manifest import manifest_of
+from judging.models import Price
+from judging.runs import lifecycle
+from judging.runs.comparison import compare_judges
+from tests.judging.cast import HASTY, campaign_of, judge, work, yes
+
+REQUEST = Request((Message("user", "y" * 40),), {}, Facts("", (), (), False))
+INSIDE = {
+    "prompt_tokens": 100,
+    "completion_tokens": 50,
+    "total_tokens": 150,
+    "completion_tokens_details": {"reasoning_tokens": 30},
+    "prompt_tokens_details": {"cached_tokens": 64},
+}
+"""The form of OpenAI: reasoning is a part of the completion."""
+BESIDE = INSIDE | {"completion_tokens": 20}
+"""The form of servers that count it beside the completion, as their total shows."""
+
+
+def test_thinking_is_a_part_of_the_completion() -> None:
+    assert count_tokens(INSIDE) == TokenCounts(100, 64, 50, 30)
+    assert tokens_in(INSIDE) == (100, 64, 50)
+
+
+def test_thinking_beside_the_completion_is_added_to_it() -> None:
+    assert count_tokens(BESIDE) == TokenCounts(100, 64, 50, 30)
+    assert tokens_in(BESIDE) == (100, 64, 50)
+
+
+def test_thinking_costs_what_an_answer_costs() -> None:
+    rates = Rates(Decimal(1), Decimal(0), Decimal(1000))
+    assert rates.cost(INSIDE) == rates.cost(BESIDE) == Decimal("0.050036")
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "told", [None, {}, {"reasoning_tokens": None}, {"reasoning_tokens": -1}, 7]
+)
+def test_a_server_that_does_not_tell_has_none(told: Any) -> None:
+    assert count_tokens(INSIDE | {"completion_tokens_details": told}).thinking_tokens == 0
+
+
+def test_more_thinking_than_completion_is_not_believed() -> None:
+    told = INSIDE | {"completion_tokens_details": {"reasoning_tokens": 900}}
+    assert count_tokens(told).thinking_tokens == 50
+
+
+@pytest.mark.parametrize("usage", [INSIDE, BESIDE])
+def test_a_budget_counts_thinking_and_stops_in_order(usage: dict[str, Any]) -> None:
+    budget = Budget(most_tokens=400, max_tokens=60)
+    for spent in (150, 300):
+        estimate = budget.reserve(REQUEST)
+        assert estimate is not None
+        budget.settle(estimate, usage)
+        assert budget.tokens == spent
+    learned = budget.reserve(REQUEST)
+    assert learned is not None
+    assert budget.reserve(REQUEST) is None
+    assert budget.describe_limit() == "the budget of 400 tokens is spent: 300 so far"
+
+
+def test_the_length_of_thinking_is_learned() -> None:
+    budget = Budget(most_tokens=10_000)
+    estimate = budget.reserve(REQUEST)
+    assert estimate is not None
+    budget.settle(estimate, BESIDE)
+    following = budget.reserve(REQUEST)
+    assert following is not None
+    assert following.completion == 50
+
+
+@pytest.fixture
+def campaign(db: None, tmp_path: Path) -> Campaign:
+    return campaign_of(tmp_path)
+
+
+def thinking(request: Request) -> Answer:
+    return Answer(yes(request), usage=BESIDE, model="m")
+
+
+def test_a_run_within_its_budget_counts_thinking_apart(campaign: Campaign) -> None:
+    Price.objects.create(model="m", since="2020-01-01", prompt=1, cached=0, completion=1000)
+    params = {"max_tokens": 50, "concurrency": 1}
+    server = {"model": "m", "base_url": "http://127.0.0.1:9"}
+    thinker = judge("thinker", "openai", granularity="unit", params=params, **server)
+    run = lifecycle.start(campaign, thinker, most_cost=Decimal("0.16"))
+    lease = lifecycle.take(run)
+    assert lease is not None
+    ending = work(run, lease, None, Scripted(thinking), HASTY)
+    run.refresh_from_db()
+    assert ending.how == "budget"
+    assert (run.calls, run.cost) == (3, Decimal("0.150108"))
+    assert (run.completion_tokens, run.thinking_tokens, run.cached_tokens) == (150, 90, 192)
+    assert manifest_of(run)["usage"]["thinking_tokens"] == 90
+    assert compare_judges(campaign)[0]["spent"]["thinking_tokens"] == 90
+    assert not list(runs_count_their_calls())
