@@ -63,7 +63,9 @@ def read_object(text: str) -> JSON:
     try:
         value = json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        raise ContentsError('is no JSON; give an object such as {"top_k": 20}') from error
+        raise ContentsError(
+            'is no JSON; give an object such as {"top_k": 20}, in quotes if a shell reads it'
+        ) from error
     if not isinstance(value, dict):
         raise ContentsError('is no JSON object; give one such as {"top_k": 20}')
     _check_value(value, MAX_DEPTH)

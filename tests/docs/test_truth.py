@@ -259,7 +259,9 @@ def test_every_variable_of_the_environment_that_is_named_exists() -> None:
     named = {
         name for name in found if re.fullmatch(r"TANDEM_[A-Z_]+|[A-Z]+_(?:URL|HOSTS|KEY)", name)
     }
-    of_readers = {"JUDGE_KEY", "OPENAI_API_KEY", "TANDEM_SITE", "TANDEM_TOKEN"}
+    of_readers = {
+        "JUDGE_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TANDEM_SITE", "TANDEM_TOKEN",
+    }  # fmt: skip
     assert not [n for n in named - set(VARIABLES) - of_readers if f"{{{n}:" not in compose]
 
 
