@@ -665,6 +665,27 @@ def test_a_judge_that_asks_no_server_has_no_batch(campaign: Campaign, tmp_path: 
     assert list(tmp_path.glob("requests*")) == []
 
 
+def test_a_batch_of_responses_is_read_as_such(
+    campaign: Campaign, server: Running, tmp_path: Path
+) -> None:
+    rater = judge_of(server, "responses", api="responses")
+    path = written(campaign, rater, tmp_path)
+    requests = lines_of(path)
+    assert {line["url"] for line in requests} == {"/v1/responses"}
+    results = write(tmp_path / "results.jsonl", answered(server, requests))
+    assert "12 done, 0 failed." in exchange(campaign, rater, results)
+    assert "12 were loaded before" in exchange(campaign, rater, results)
+
+
+def test_a_provider_with_files_of_another_format_has_no_batch(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    rater = judge("claude", "anthropic", model="m")
+    said = refusal(campaign, rater, "--batch-file", str(tmp_path / "f.jsonl"))
+    assert "does not read files in OpenAI's batch format; leave --batch-file out" in said
+    assert not JudgeRun.objects.exists()
+
+
 def test_options_of_an_online_run_are_refused(
     campaign: Campaign, rater: Judge, tmp_path: Path
 ) -> None:
