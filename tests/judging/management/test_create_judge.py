@@ -9,9 +9,12 @@ from django.core.management.base import CommandError
 
 from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
-from judging.judges import ParamError, read_params
+from judging.judges import Definition, ParamError, define, read_params
+from judging.lanes import build_backend
 from judging.models import Judge
+from judging.prompts.request import request_hash
 from judging.prompts.template import sha256_of
+from tests.judging.backends.test_openai import REQUEST
 from tests.judging.cast import command
 
 pytestmark = pytest.mark.django_db
@@ -96,6 +99,17 @@ def test_a_body_that_is_changed_key_by_key_is_part_of_the_judge() -> None:
     assert Judge.objects.get().params == {"omit": ["seed"], "extra_body": {"top_k": 20}}
     assert "Nothing to do" in create("j", *OPENAI, *changed)
     assert "exists with another params" in refusal("j", *OPENAI, "--param", "seed=null")
+
+
+@pytest.mark.postgresql
+def test_a_judge_that_is_read_again_sends_the_same_bytes() -> None:
+    """A database may keep the keys of an object in an order of its own."""
+    given = {"zz": 1, "a": {"yy": 1.5, "x": [{"dd": 1000.0, "c": "é"}]}, "bbbb": None}
+    params = {"extra_body": given, "chat_template_kwargs": given["a"], "omit": ["seed"]}
+    made, _ = define(Definition("j", "openai", "m", "http://h", params=params))
+    again = Judge.objects.get()
+    assert again.params == made.params
+    assert len({request_hash(build_backend(each), REQUEST) for each in (made, again)}) == 1
 
 
 def test_a_prompt_from_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
