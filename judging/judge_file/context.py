@@ -37,6 +37,10 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "instructions": frozenset(),
     "variables": VARIABLE,
     "schema": frozenset(),
+    "examples": frozenset(
+        {"query", "question", "passage", "report", "key_point", "sentence", "unit"}
+        | {"labels", "label"}
+    ),
 }
 """The names of a template, each with its fields, or those of its elements."""
 GENERIC = ("Passage", "Answer", "Report", "Source", "Document", "Reference answer", "Reference")
@@ -61,6 +65,7 @@ class Shown:
     guideline: str
     schema: Schema
     form: JSON
+    examples: Sequence[Mapping[str, Any]] = ()
 
 
 def context(shown: Shown) -> dict[str, Any]:
@@ -128,4 +133,5 @@ def _common(shown: Shown, left: list[int]) -> dict[str, Any]:
         "instructions": shown.guideline,
         "variables": Steps.of(variables, left),
         "schema": shown.form,
+        "examples": Steps.of(shown.examples, left),
     }

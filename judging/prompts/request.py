@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from annotation.protocols.validation import Channel, RefusedError, check
 from annotation.provenance import Bases
 from datasets.db.prepared import Among
 from datasets.db.prepared import Prepared as PreparedQuery
-from datasets.models import Query, Report
+from datasets.models import Report
 from judging.backends.base import (
     ANY_FORM,
     JSON,
@@ -38,6 +38,14 @@ from judging.judge_file.template import FileError
 from judging.models import Judge
 from judging.parsers.base import Owed, Parser, Reading
 from judging.parsers.schema import SCHEMA
+from judging.prompts.examples import (
+    Example,
+    ExamplesError,
+    as_values,
+    category_of,
+    choose,
+    drawn,
+)
 from judging.prompts.isolation import isolated, isolation_of, visible_fields
 from judging.prompts.perturbations import apply_perturbation, is_unconstrained, reorder_texts
 from judging.prompts.template import (
@@ -150,6 +158,8 @@ class Preparer:
         self._parts: FIFOCache[tuple[int, tuple[str, ...], frozenset[str]], _PresentedItem] = (
             FIFOCache(CACHED_ITEMS)
         )
+        self._drawn: list[Example] | None = None
+        self._example_cache: dict[tuple[int, str], Mapping[str, Any]] = {}
         self._answer_fields = cache(partial(answer_fields, self.schema))
         self._unit_schema = cache(self.schema.unit_schema)
         self._answer_words: dict[tuple[str, ...], str] = {}
@@ -236,35 +246,37 @@ class Preparer:
         self, assignment: Assignment, shown_item: _PresentedItem, units: Mapping[str, UnitSpec]
     ) -> Request:
         query = assignment.item.query
-        asked = tuple(
+        asked = self._asked_units(shown_item, units, query.key)
+        free = self.unconstrained or not self.parser.whole
+        form = ANY_FORM if free else self._answer_schema(units)
+        facts = Facts(query.text, shown_item.texts, asked, self.by_unit, assignment.item.key)
+        messages = self._messages(shown_item, asked, assignment.item, form)
+        return Request(messages, form, facts, assignment.replicate)
+
+    def _asked_units(
+        self, shown_item: _PresentedItem, units: Mapping[str, UnitSpec], query: str
+    ) -> tuple[AskedUnit, ...]:
+        return tuple(
             AskedUnit(
                 name=name,
                 kind=unit.kind,
                 text=unit.text,
-                about=text_number(unit, shown_item.places, query.key),
+                about=text_number(unit, shown_item.places, query),
                 answer=answer_number(unit, shown_item.places),
                 key=unit.key,
                 **self._answer_fields(unit.kind),
             )
             for name, unit in units.items()
         )
-        free = self.unconstrained or not self.parser.whole
-        form = ANY_FORM if free else self._answer_schema(units)
-        facts = Facts(query.text, shown_item.texts, asked, self.by_unit, assignment.item.key)
-        messages = self._messages(shown_item, asked, query, form)
-        return Request(messages, form, facts, assignment.replicate)
 
     def _messages(
-        self, shown_item: _PresentedItem, asked: tuple[AskedUnit, ...], query: Query, form: JSON
+        self, shown_item: _PresentedItem, asked: tuple[AskedUnit, ...], item: Item, form: JSON
     ) -> tuple[Message, ...]:
         if self.file is not None:
-            texts = shown_item.shown.texts
-            shown = Shown(
-                query.text, query.asked_at, texts, asked, self.guideline, self.schema, form
-            )
+            shown = self._shown(shown_item, asked, item, form)
             try:
-                return self.file.render(context(shown))
-            except FileError as error:
+                return self.file.render(context(replace(shown, examples=self._examples(item))))
+            except (FileError, ExamplesError) as error:
                 raise PromptError(f"the judge file: {error}") from error
         values = {
             **shown_item.words,
@@ -272,6 +284,34 @@ class Preparer:
             "answer": self._describe_answer(asked),
         }
         return fill(self.prompt, values)
+
+    def _shown(
+        self, shown_item: _PresentedItem, asked: tuple[AskedUnit, ...], item: Item, form: JSON
+    ) -> Shown:
+        texts, query = shown_item.shown.texts, item.query
+        return Shown(query.text, query.asked_at, texts, asked, self.guideline, self.schema, form)
+
+    def _examples(self, item: Item) -> list[Mapping[str, Any]]:
+        """Return what the messages may name of the examples beside an item."""
+        wanted = self.file.examples if self.file else None
+        if wanted is None or not wanted.k:
+            return []
+        if self._drawn is None:
+            self._drawn = drawn(self.campaign, self.judge) or []
+        chosen = choose(self._drawn, wanted, item.query.key, category_of(item))
+        return [self._example_values(example) for example in chosen]
+
+    def _example_values(self, example: Example) -> Mapping[str, Any]:
+        key = example.item, example.unit
+        if key not in self._example_cache:
+            item = Item.objects.select_related("campaign", "query", "report").get(pk=example.item)
+            whole = self._presented_item(item, spec := present(item), spec)
+            unit = whole.named[example.unit]
+            part = self._isolated(Assignment(item=item), whole, [unit])
+            asked = self._asked_units(part, {"the unit": unit}, item.query.key)
+            values = context(self._shown(part, asked, item, ANY_FORM))
+            self._example_cache[key] = as_values(example, values)
+        return self._example_cache[key]
 
     def _answer_schema(self, units: Mapping[str, UnitSpec]) -> JSON:
         if self.by_unit:

@@ -23,6 +23,8 @@ from judging import lanes
 from judging.backends.base import SetupError
 from judging.judge_file.document import read_file
 from judging.models import ACTIVE, Judge, JudgeRun
+from judging.prompts.examples import KEY as EXAMPLES
+from judging.prompts.examples import drawn
 from judging.prompts.request import Preparer
 from judging.prompts.template import Prompt, read_prompt, sha256_of
 from judging.runs import ledger
@@ -153,6 +155,7 @@ def start(
     lane = None if offline else lanes.get_lane(judge)
     plan(campaign, judge)
     check_template(campaign, judge)
+    examples = drawn(campaign, judge)
     try:
         with transaction.atomic():
             _close_dead(campaign, judge)
@@ -168,6 +171,7 @@ def start(
                 concurrency=concurrency,
                 reuse=reuse,
                 prompt_sha256=prompt,
+                manifest={EXAMPLES: [each.as_json() for each in examples]} if examples else {},
             )
             record("run.started", campaign.pk, run, after=prompt, limit=limit, offline=offline)
     except IntegrityError as error:

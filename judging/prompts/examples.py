@@ -1,0 +1,150 @@
+"""Examples for the messages of a judge file: units of development queries, with people's labels.
+
+They are drawn once for a judge and a campaign, by the judge's seed, and kept in the manifest of its
+first run: labels that people give later change no prompt. No example is of an evaluation query, nor
+of the query that is asked about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.campaigns.sampling import DEVELOPMENT
+from annotation.models import Campaign, Item, Label, QuerySampling, Rater, Unit
+from annotation.presentation import schema
+from judging.backends.base import JSON
+from judging.judge_file.document import Examples, read_file
+from judging.models import Judge, JudgeRun
+
+KEY = "examples"
+Labels = Mapping[str, str]
+
+
+class ExamplesError(ValueError):
+    """There are too few examples. The message says what is missing and what to do."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A unit of a development query with people's labels, as the manifest keeps it."""
+
+    query: str
+    category: str
+    unit: str
+    item: int
+    labels: Labels
+
+    @classmethod
+    def of(cls, kept: JSON) -> Example:
+        return cls(kept["query"], kept["category"], kept["unit"], kept["item"], kept["labels"])
+
+    def as_json(self) -> JSON:
+        return dict(vars(self))
+
+
+def drawn(campaign: Campaign, judge: Judge) -> list[Example] | None:
+    """Return the examples of a judge's first run over a campaign, or draw them.
+
+    None if its file asks for none. Raises ExamplesError.
+    """
+    wanted = read_file(judge.file).examples if judge.file else None
+    if wanted is None or not wanted.k:
+        return None
+    runs = JudgeRun.objects.filter(campaign=campaign, judge__in=(judge.pk, judge.base_id))
+    for manifest in runs.order_by("id").values_list("manifest", flat=True):
+        if KEY in manifest:
+            return [Example.of(kept) for kept in manifest[KEY]]
+    return _draw(campaign, judge, wanted)
+
+
+def _draw(campaign: Campaign, judge: Judge, wanted: Examples) -> list[Example]:
+    """Draw so many that `k` are left beside any query, and `k` of its category if there are."""
+    reads = read_file(judge.file).parser.reads
+    found = sorted(labelled(campaign, reads), key=lambda each: _rank(judge, each.unit))
+    by_query = Counter(each.query for each in found)
+    if len(found) - max(by_query.values(), default=0) < wanted.k:
+        raise ExamplesError(
+            f"judge {judge} shows {wanted.k} examples, and people have labelled "
+            f"{len(found)} units of development queries in {campaign}; give the campaign a "
+            "development split of several queries, let people label them, or set k = 0"
+        )
+    taken: dict[str, Counter[str]] = defaultdict(Counter)
+    kept = []
+    for example in found:
+        groups = [taken[""], taken[example.category]]
+        if any(_is_wanted(group, example.query, wanted.k) for group in groups):
+            kept.append(example)
+            for group in groups if example.category else groups[:1]:
+                group[example.query] += 1
+    return kept
+
+
+def _is_wanted(taken: Counter[str], query: str, k: int) -> bool:
+    """Whether another example of a query is of use: none is shown beside its own query."""
+    beside_any = taken.total() - max(taken.values(), default=0)
+    return beside_any < k and taken[query] < k
+
+
+def choose(
+    examples: Sequence[Example], wanted: Examples, query: str, category: str
+) -> list[Example]:
+    """Return the examples to show beside a query: none of its own, of its category first."""
+    others = [each for each in examples if each.query != query]
+    if wanted.draw == "same-category":
+        others.sort(key=lambda each: each.category != category)
+    return others[: wanted.k]
+
+
+def labelled(campaign: Campaign, reads: Iterable[str]) -> list[Example]:
+    """Return the units of development queries on whose labels most people agree."""
+    draws = QuerySampling.objects.filter(campaign=campaign, role=DEVELOPMENT).values("query")
+    labels = Label.objects.filter(
+        unit__item__campaign=campaign,
+        unit__item__query__in=draws,
+        response__current=True,
+        response__assignment__rater__kind=Rater.Kind.HUMAN,
+    )
+    wanted = set(reads) or {variable.name for variable in schema(campaign).variables}
+    votes: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for unit, variable, value in labels.values_list("unit", "variable", "value"):
+        if variable in wanted:
+            votes[unit][variable][value] += 1
+    units = Unit.objects.filter(pk__in=votes).select_related("item__query").order_by("pk")
+    return [
+        Example(unit.item.query.key, category_of(unit.item), unit.name, unit.item_id, agreed)
+        for unit in units
+        if (agreed := _agreed(votes[unit.pk]))
+    ]
+
+
+def _agreed(votes: Mapping[str, Counter[str]]) -> Labels:
+    """Return the most frequent code of each variable, nothing where two are as frequent."""
+    found = {}
+    for variable, counts in votes.items():
+        (code, most), *others = counts.most_common(2)
+        if others and others[0][1] == most:
+            return {}
+        found[variable] = code
+    return found
+
+
+def category_of(item: Item) -> str:
+    category = (item.query.meta or {}).get("category")
+    return category if isinstance(category, str) else ""
+
+
+def _rank(judge: Judge, unit: str) -> str:
+    seed = judge.params.get("seed", 0)
+    return hashlib.sha256(f"{seed}\0{unit}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def as_values(example: Example, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a template may name of an example: the parts of its unit, and its labels."""
+    parts = ("query", "question", "passage", "report", "key_point", "sentence", "unit")
+    label = next(iter(example.labels.values())) if len(example.labels) == 1 else ""
+    named = {name: shown[name] for name in parts if name in shown}
+    return {**named, "labels": dict(example.labels), "label": label}
