@@ -27,7 +27,8 @@ class Behaviour:
     under it: other weights, other answers. `context` is the most tokens that a prompt may have. A
     server that is not `constrained` ignores the schema that it is sent; a request with a key that
     is `refused` is turned down. With `prefix_cache` it remembers prompts in blocks of so many
-    tokens. The model thinks the `reasoning` before each answer.
+    tokens. The model thinks the `reasoning` before each answer. Its answers have the forms `around`
+    in turn, in which ANSWER stands for the answer itself.
     """
 
     latency: float = 0.0
@@ -57,6 +58,7 @@ class Behaviour:
     prefix_cache: int | None = None
     cached_in_usage: bool = True
     reasoning: str = ""
+    around: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in (*self.faults, *(n for n in self.script if n != "ok")):

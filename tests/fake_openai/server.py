@@ -9,6 +9,7 @@ import json
 import random
 import time
 from collections import Counter
+from itertools import cycle
 from typing import Any
 
 from aiohttp import web
@@ -40,6 +41,7 @@ class FakeOpenAI:
         self.told.set()
         self.told = asyncio.Event()
         self.script = list(behaviour.script)
+        self.around = cycle(behaviour.around)
         self.random = random.Random(self.seed)
         self.slots = asyncio.Semaphore(behaviour.slots) if behaviour.slots else None
         rate, tokens = behaviour.rate, behaviour.tokens_per_minute
@@ -249,6 +251,8 @@ class FakeOpenAI:
             return free_text(asked, weights), None
         value = answer_to(form, asked, self.behaviour.rule, weights)
         content = json.dumps(value, ensure_ascii=False)
+        if self.behaviour.around:
+            return next(self.around).replace("ANSWER", content), None
         if not body.get("logprobs") or self.behaviour.logprobs == "none":
             return content, None
         return content, self.behaviour.probabilities.of(form, value, body.get("top_logprobs") or 0)
