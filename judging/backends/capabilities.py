@@ -135,7 +135,8 @@ async def short_answers(
 ) -> list[str] | None:
     """Return a hash of each answer to a few questions, to distinguish models.
 
-    Return None if a question gets no answer, or different answers when it is repeated.
+    Return None if a question gets no answer, or different answers when it is repeated. The answer
+    of a model that only thought is its thoughts.
     """
 
     async def one(question: str) -> str | None:
@@ -162,9 +163,9 @@ async def _short_answer(server: Server, question: str) -> str | None:
         answer = error.answer
     except BackendError:
         return None
-    if not answer.text.strip():
-        return None
-    return hashlib.sha256(answer.text.strip().encode("utf-8", "replace")).hexdigest()[:16]
+    # A model that thinks may spend so few tokens before it answers.
+    said = answer.text.strip() or answer.reasoning.strip()
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16] if said else None
 
 
 def parse_models(raw: str | None) -> list[JSON]:

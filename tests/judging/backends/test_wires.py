@@ -276,6 +276,19 @@ def test_a_probe_tells_what_to_omit_and_omitting_it_works(
     assert not judged.warnings
 
 
+@pytest.mark.parametrize("wire", WIRES)
+def test_models_that_only_think_in_so_few_tokens_are_told_apart_by_their_thoughts(
+    wire: str,
+) -> None:
+    one, other = (
+        probed(wire, Behaviour(reasoning=thought, faults={"null-content": 1.0})).facts["answers"]
+        for thought in (THOUGHT, "No.")
+    )
+    assert one
+    assert one != other
+    assert probed(wire, Behaviour(faults={"null-content": 1.0})).facts["answers"] is None
+
+
 def test_a_probe_tells_of_everything_that_is_rejected_at_once() -> None:
     refused = Behaviour(refused=("max_tokens", "temperature", "logprobs"))
     words = probed("chat", refused, max_tokens=10, logprobs=5).refusal
