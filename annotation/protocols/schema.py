@@ -21,6 +21,7 @@ from annotation.protocols.base import (
     Variable,
     WrittenText,
 )
+from annotation.protocols.criteria import criteria
 
 EVIDENCE_KEY = "evidence"
 
@@ -103,6 +104,12 @@ class Schema:
             *(v.name for v in self.variables_of(kind)),
             *self.free_keys(kind),
         )
+
+    @_by_kind
+    def criteria(self, kind: str) -> Mapping[str, Mapping[str, str]]:
+        """Return the descriptions of codes, by variable, as the guideline gives them."""
+        guideline = self.protocol.guideline
+        return {v.name: criteria(v, guideline) for v in self.variables_of(kind)}
 
     def unit_schema(self, kind: str, with_field: bool = False) -> JSON:
         """Return the JSON schema of one unit's answer.

@@ -46,7 +46,8 @@ class Message:
 class AskedVariable:
     """A variable of a unit. Its value is null unless `asked_if` holds for the unit's other values.
 
-    `codes` are all permitted answers, including the `escapes`.
+    `codes` are all permitted answers, including the `escapes`. `criteria` describe codes, where the
+    guideline does.
     """
 
     name: str
@@ -54,6 +55,8 @@ class AskedVariable:
     level: str
     asked_if: Conditions = field(default_factory=dict)
     escapes: tuple[str, ...] = ()
+    question: str = ""
+    criteria: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,8 @@ class Request:
     """One question to a judge: as messages with the JSON schema of the answer, and as facts.
 
     `sample` counts repetitions of the same question from 0. It is added to the seed. A backend
-    may cache the bytes that it sends in `written`, with itself as the key.
+    may cache the bytes that it sends in `written`, with itself as the key, or with a key of its own
+    what it received of an answer so far.
     """
 
     messages: tuple[Message, ...]

@@ -372,7 +372,15 @@ def answer_fields(schema: Schema, kind: str) -> dict[str, Any]:
     listed, matching = schema.listed(kind), schema.matching(kind)
     return {
         "variables": tuple(
-            AskedVariable(v.name, v.answers, v.level, _asked_only(schema, v.asked_if), v.escapes)
+            AskedVariable(
+                v.name,
+                v.answers,
+                v.level,
+                _asked_only(schema, v.asked_if),
+                v.escapes,
+                v.question,
+                schema.criteria(kind)[v.name],
+            )
             for v in schema.variables_of(kind)
         ),
         "evidence": (rule.variable, rule.owed_if) if rule else None,

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.fake_openai.answering import Rule
+from tests.fake_openai.deciding import Deciding
 from tests.fake_openai.faults import FAULTS
 from tests.fake_openai.probabilities import MODES, Probabilities
 
@@ -29,6 +30,7 @@ class Behaviour:
     is `refused` is turned down. With `prefix_cache` it remembers prompts in blocks of so many
     tokens. The model thinks the `reasoning` before each answer. Its answers have the forms `around`
     in turn, in which ANSWER stands for the answer itself.
+    `decides` says how it takes questions whose answers are probabilities.
     """
 
     latency: float = 0.0
@@ -59,6 +61,7 @@ class Behaviour:
     cached_in_usage: bool = True
     reasoning: str = ""
     around: Sequence[str] = ()
+    decides: Deciding = field(default_factory=Deciding)
 
     def __post_init__(self) -> None:
         for name in (*self.faults, *(n for n in self.script if n != "ok")):

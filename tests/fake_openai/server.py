@@ -17,6 +17,7 @@ from aiohttp import web
 from tests.fake_openai.answering import Rule, answer_to, free_text
 from tests.fake_openai.behaviour import Behaviour as Behaviour
 from tests.fake_openai.caching import LETTERS, PrefixCache
+from tests.fake_openai.deciding import PATHS, Deciding
 from tests.fake_openai.faults import FAULTS, Case
 from tests.fake_openai.limiting import Bucket
 from tests.fake_openai.wires import wire_of, wrong_with
@@ -65,6 +66,8 @@ class FakeOpenAI:
         app = web.Application(client_max_size=64 * 1024**2)
         for path in ("chat/completions", "responses", "messages"):
             app.router.add_post(f"/v1/{path}", self.complete)
+        for path in PATHS:
+            app.router.add_post(path, self.complete)
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/version", self.version)
         app.router.add_get("/health", self.health)
@@ -132,7 +135,8 @@ class FakeOpenAI:
             self.restart()
         rule = Rule(wanted.pop("answer", "yes"), wanted.pop("fixed", {}))
         try:
-            self.behave(Behaviour(rule=rule, **wanted))
+            decides = Deciding(**wanted.pop("decides", {}))
+            self.behave(Behaviour(rule=rule, decides=decides, **wanted))
         except (TypeError, ValueError) as error:
             return web.json_response({"error": str(error)}, status=400)
         return web.json_response({"ok": True})
@@ -157,6 +161,8 @@ class FakeOpenAI:
             return web.json_response(wire.error(400, wrong, None), status=400)
         sent, body = body, wire.asked(body)
         prompt, told, most = _prompt(body), self.told, self.behaviour.holds_after
+        if request.path in PATHS and (no := self.behaviour.decides.status(request.path, body)):
+            return web.json_response({"error": {"message": no[1]}}, status=no[0])
         if most is not None and self.calls > most:
             self.held += 1
             await told.wait()
@@ -173,7 +179,7 @@ class FakeOpenAI:
             finally:
                 self.working -= 1
         self.outcomes[outcome] += 1
-        good = self._good(body, prompt, cached)
+        good = self._good(request.path, body, prompt, cached)
         if outcome != "ok":
             return await FAULTS[outcome](
                 request, Case(good, self.behaviour.retry_after or wait, wire)
@@ -221,7 +227,9 @@ class FakeOpenAI:
                 return name
         return "ok"
 
-    def _good(self, body: JSON, prompt: str, cached: int | None) -> JSON:
+    def _good(self, path: str, body: JSON, prompt: str, cached: int | None) -> JSON:
+        if path in PATHS:
+            return self.behaviour.decides.reply(path, body)
         content, logprobs = self._content(body)
         usage: JSON = {
             "prompt_tokens": len(prompt) // LETTERS,
@@ -246,6 +254,9 @@ class FakeOpenAI:
     def _content(self, body: JSON) -> tuple[str, JSON | None]:
         asked, weights = body["messages"][-1]["content"], self.behaviour.weights
         form = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
+        decides = self.behaviour.decides
+        if form is None and body.get("logprobs") and "first-token" in decides.forms:
+            return decides.first_token(asked, body["top_logprobs"])
         # A model that is asked for JSON in words gives it, constrained or not.
         if form is None or not (self.behaviour.constrained or "JSON" in asked):
             return free_text(asked, weights), None
@@ -259,4 +270,6 @@ class FakeOpenAI:
 
 
 def _prompt(body: JSON) -> str:
+    if "questions" in body:
+        return json.dumps(body)
     return "\n".join(message["content"] for message in body["messages"])

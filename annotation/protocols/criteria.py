@@ -1,0 +1,57 @@
+"""The description of each code of a variable, as the guideline gives it.
+
+A guideline explains codes in lists: `- **code**: what it means`, under the question that is asked.
+A campaign's own guideline counts like the protocol's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from annotation.protocols.base import Variable
+
+_HEADING = re.compile(r"^#+[ \t]+(.+?)[ \t]*$", re.MULTILINE)
+_ENTRY = re.compile(r"^[-*][ \t]+\*\*([^*\n]+)\*\*[^:\n]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+LEAST_DESCRIBED = 2
+
+
+def criteria(variable: Variable, guideline: str) -> dict[str, str]:
+    """Return the descriptions of a variable's answers, for those that have one.
+
+    The guideline's come first, from the section under the variable's question, or else from the
+    only section that describes at least two of its answers. The variable's own meanings and words
+    are used where the guideline describes none.
+    """
+    own = {
+        code: variable.meanings.get(code) or variable.words.get(code, "")
+        for code in variable.answers
+    }
+    found = own | _described(variable, guideline)
+    return {c: text for c, text in found.items() if text and text.casefold() != c.casefold()}
+
+
+def _described(variable: Variable, guideline: str) -> dict[str, str]:
+    sections = [
+        (heading, {code: lines[code] for code in variable.answers if code in lines})
+        for heading, lines in _sections(guideline)
+    ]
+    asked = [lines for heading, lines in sections if heading == variable.question and lines]
+    others = [lines for _, lines in sections if len(lines) >= LEAST_DESCRIBED]
+    # Codes such as yes and no are explained for each variable anew.
+    return next((each[0] for each in (asked, others) if len(each) == 1), {})
+
+
+@lru_cache(maxsize=64)
+def _sections(guideline: str) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    return tuple(_each_section(guideline))
+
+
+def _each_section(guideline: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    headings = list(_HEADING.finditer(guideline))
+    ends = [heading.start() for heading in headings[1:]] + [len(guideline)]
+    for heading, end in zip(headings, ends, strict=True):
+        lines = _ENTRY.findall(guideline[heading.end() : end])
+        yield heading[1], {code: _BOLD.sub(r"\1", text) for code, text in lines}
