@@ -19,8 +19,9 @@ from analysis.data.frame import (
     selected_frame,
     without_garbage_collection,
 )
-from analysis.data.labels import FloorCodes, LabelFact, scale_of
+from analysis.data.labels import FloorCodes, LabelFact, LabelKey, scale_of
 from analysis.data.metadata import OF_META, in_order, length_strata, telling, text_of
+from analysis.data.probabilities import given_probabilities, with_probabilities
 from analysis.data.selection import (
     EVERYTHING,
     OWN_STRATA,
@@ -60,6 +61,14 @@ _COLUMNS = (
     "score",
 )
 """The columns of a label in the order of `LabelFact`."""
+_PLACE = (
+    "response__assignment__item__key",
+    "unit__kind",
+    "unit__key",
+    "variable",
+    "response__assignment__rater__name",
+)
+"""The columns of a label in the order of `LabelKey`."""
 _ORDER = ("response__assignment__item__position", "unit__position", "id")
 
 
@@ -109,7 +118,22 @@ def campaign_frame(
     verdicts = verdicts_in_other_campaigns(campaign)
     facts, out = list(_stored(campaign, asked)), excluded(campaign.name)
     frame = selected_frame(facts, options, strata or {}, scales, verdicts, out)
+    frame = with_probabilities(frame, _probabilities(campaign))
     return replace(frame, evidence=campaign_evidence(campaign))
+
+
+def _probabilities(campaign: Campaign) -> dict[LabelKey, dict[str, float]]:
+    """Return the probabilities that judges gave with their first labels of the units."""
+    labels = Label.objects.filter(
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+        response__assignment__rater__kind=Rater.Kind.JUDGE,
+        response__assignment__replicate=0,
+        meta__isnull=False,
+    )
+    rows = labels.order_by().values_list(*_PLACE, "meta").iterator(chunk_size=5000)
+    found = ((LabelKey(*place), given_probabilities(meta)) for *place, meta in rows)
+    return {place: shares for place, shares in found if shares}
 
 
 def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:

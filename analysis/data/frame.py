@@ -57,6 +57,7 @@ class VariableFrame:
     """The labels of one variable: `codes` (U, R) in the order of `raters`, -1 = no category.
 
     `scores` (U, R) are judges' probabilities of yes or expected ratings, NaN without one.
+    `probabilities` (U, K) has, by column, those that a judge gave to each category.
     """
 
     name: str
@@ -67,6 +68,7 @@ class VariableFrame:
     scores: Floats
     asides: tuple[Aside, ...]
     floor: FloorCodes = field(default_factory=FloorCodes)
+    probabilities: Mapping[int, Floats] = field(default_factory=dict)
 
     @property
     def escapes(self) -> dict[str, int]:
@@ -106,6 +108,7 @@ class VariableFrame:
             self.scores[units],
             tuple(a._replace(unit=kept[a.unit]) for a in self.asides if a.unit in kept),
             self.floor.only(units),
+            {column: shares[units] for column, shares in self.probabilities.items()},
         )
 
 

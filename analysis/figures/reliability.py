@@ -1,4 +1,4 @@
-"""Figure: a judge's probabilities against the share of yes in each bin."""
+"""Figure: a judge's probabilities against the share of yes, or of equal labels, in each bin."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from ..types import JSON
 from . import base, svg
 from .base import Figure, Panel, Subject
 from .svg import Drawing
+
+WHOSE = {"yes": "the judge's probability of yes", "label": "the judge's probability of its label"}
+SHARES = {False: "Share to which people say yes", True: "Share that people label alike"}
 
 
 def draw(subject: Subject) -> Drawing:
@@ -34,7 +37,10 @@ def data(subject: Subject) -> Table:
         for judge, of in _calibrations(subject).items()
         for each in of["reliability"]
     )
-    header = ("Judge", "Units", "Mean probability", "Share to which people say yes")
+    says = (
+        "Share that people label alike" if _of_labels(subject) else "Share to which people say yes"
+    )
+    header = ("Judge", "Units", "Mean probability", says)
     return Table(f"Probabilities of judges on {subject.name}, in bins", header, rows)
 
 
@@ -43,12 +49,17 @@ def _calibrations(subject: Subject) -> dict[str, JSON]:
     return {judge: of for judge, of in found.items() if of.get("reliability")}
 
 
+def _of_labels(subject: Subject) -> bool:
+    """Return whether the probabilities are those of the judges' labels instead of yes."""
+    return any(of.get("of") == "label" for of in _calibrations(subject).values())
+
+
 def _panel(at: Panel, judge: str, of: JSON) -> str:
     x, y = at.x(0, 1), at.y()
     parts = [
         at.heading(judge),
         base.y_axis(y, at.left, at.right),
-        base.x_axis(x, at.top, at.bottom, "the judge's probability of yes"),
+        base.x_axis(x, at.top, at.bottom, WHOSE[of.get("of", "yes")]),
         svg.line("mark-line", (x.at(0), y.at(0)), (x.at(1), y.at(1))),
     ]
     bins = [each for each in of["reliability"] if each["share"]["value"] is not None]
@@ -82,7 +93,9 @@ FIGURE = Figure(
     "Reliability of the judges' probabilities",
     "variables",
     "How often most people say yes when a judge gives each probability of yes, with 95 % intervals "
-    "for bins with ten queries. On the broken line the probabilities are accurate.",
+    "for bins with ten queries. Where the answers are not yes and no: how often they give the "
+    "judge's label when it gives that label each probability. On the broken line the probabilities "
+    "are accurate.",
     lambda subject: bool(_calibrations(subject)),
     data,
     draw,

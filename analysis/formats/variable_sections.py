@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..document import Block, Cell, Number, RaterName, Section, Table, count, rounded
 from ..report.alt_test import describe_verdict
 from ..types import JSON
+from .calibration_tables import calibration_tables
 from .people_sections import (
     counted_rows,
     distribution_tables,
@@ -158,6 +159,8 @@ def _judge_block(name: str, block: JSON, ordered: bool) -> Block:
         tables.append(_thresholds(block["thresholds"]))
     if block.get("curves"):
         tables.append(_curves(block["curves"], block["reference"]))
+    if "calibration" in block:
+        tables += calibration_tables(block["calibration"], block["reference"])
     if "adjudicated" in block:
         tables.append(_adjudicated(block["adjudicated"], block["reference"]))
     tables += _own_family(block)

@@ -17,6 +17,7 @@ from datasets.rows import InputError
 from ..data.frame import Frame, selected_frame, without_garbage_collection
 from ..data.labels import Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
 from ..data.metadata import OF_META, meta_strata
+from ..data.probabilities import given_probabilities, with_probabilities
 from ..data.selection import EVERYTHING, ReportOptions, available_values
 from ..statistics import Level
 from .columns import Labels, column_values, frame_of, inputs_of, selected_positions, whole
@@ -62,6 +63,7 @@ def _by_columns(
     inputs = inputs_of(labels)
     frame = frame_of(labels, selected_positions(labels, options, strata), scales)
     frame = replace(frame, strata=strata, inputs=inputs)
+    frame = with_probabilities(frame, file_probabilities(rich))
     return replace(frame, evidence=file_evidence(rich)), protocols
 
 
@@ -87,6 +89,7 @@ def _by_rows(
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
     available_values(facts, strata).check(options)
     frame = selected_frame(facts, options, strata, scales)
+    frame = with_probabilities(frame, file_probabilities(rows))
     return replace(frame, evidence=file_evidence(rows)), protocols
 
 
@@ -131,7 +134,7 @@ def file_evidence(rows: Iterable[LabelRow]) -> Evidence:
     """Return the spans of a labels file, without texts; of repeated judgements the first counts."""
     first: dict[LabelKey, LabelRow] = {}
     for row in rows:
-        place = LabelKey(row.item, row.kind or "", row.unit, row.variable, row.rater)
+        place = _place(row)
         if place not in first or row.replicate < first[place].replicate:
             first[place] = row
     return Evidence(
@@ -141,3 +144,14 @@ def file_evidence(rows: Iterable[LabelRow]) -> Evidence:
             if row.spans
         }
     )
+
+
+def file_probabilities(rows: Iterable[LabelRow]) -> dict[LabelKey, dict[str, float]]:
+    """Return the probabilities that judges gave with their first judgements."""
+    judged = (row for row in rows if row.rater_kind == "judge" and not row.replicate)
+    found = ((_place(row), given_probabilities(row.meta)) for row in judged)
+    return {place: shares for place, shares in found if shares}
+
+
+def _place(row: LabelRow) -> LabelKey:
+    return LabelKey(row.item, row.kind or "", row.unit, row.variable, row.rater)

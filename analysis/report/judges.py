@@ -1,4 +1,4 @@
-"""Section: each judge compared with people: alignment, bounds, calibration, curves, references."""
+"""Section: each judge compared with people: alignment, bounds, curves, references."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from .. import statistics
 from ..data.frame import VariableFrame
 from ..data.reference import Reference, mean_rating, reference
 from ..data.resampling import TOO_MANY, Sample
@@ -47,10 +46,10 @@ from ..statistics.pairwise import LEAST_SHARED
 from ..types import JSON
 from .agreement import NO_ORDER, numbers, pair
 from .alt_test import alternative
+from .calibration import ANSWERS, calibration
 from .crowd import is_crowd, judged_distribution
 from .floor import Floor, compare_with_floor, floor, gap_of
 
-ANSWERS = {"yes", "no"}
 BELOW, REACHED = 0, 1
 OF_TWO = ("krippendorff_alpha", "gwet_ac")
 ERROR = "mean absolute error, mean human rating"
@@ -92,33 +91,6 @@ def _others(reference: Ints) -> Ints:
     counts = np.bincount(reference[reference >= 0], minlength=2)
     first, second = np.argsort(-counts, kind="stable")[:2]
     return np.where(reference == first, second, first).astype(np.int64)
-
-
-def calibration(sample: Sample, column: int, reference: Ints) -> JSON:
-    """Return the key `calibration` of a judge, or nothing if it has no probabilities of yes."""
-    scale, p = sample.frame.scale, sample.frame.scores[:, column]
-    there = np.isfinite(p) & (reference >= 0)
-    own = {c for c in scale.categories if c not in scale.foreign}
-    if own != ANSWERS or not there.any() or p[there].min() < 0 or p[there].max() > 1:
-        return {}
-    yes = np.where(reference < 0, -1, reference == scale.categories.index("yes"))
-    found = statistics.calibration(
-        p, yes.astype(np.int64), sample.clusters, **sample.resampling_arguments
-    )
-    return {
-        "calibration": {
-            "brier": found.brier.as_json(),
-            "expected_calibration_error": found.expected_calibration_error.as_json(),
-            "reliability": [
-                {
-                    "units": each.units,
-                    "probability": each.probability,
-                    "share": each.share.as_json(),
-                }
-                for each in found.reliability
-            ],
-        }
-    }
 
 
 def _right(table: Floats, side: int) -> Value:

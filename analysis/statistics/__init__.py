@@ -48,6 +48,7 @@ from .alternative import (
     verdict_beside,
 )
 from .arrays import Bools, Floats, Ints, Level, Value
+from .category_calibration import CategoryCalibration, category_calibration
 from .ceiling import ceiling_estimates, gap_estimates, judge_difference
 from .coefficients import (
     Alignment,
@@ -160,6 +161,7 @@ __all__ = [
     "Bools",
     "Bootstrap",
     "Calibration",
+    "CategoryCalibration",
     "Comparison",
     "Components",
     "Decision",
@@ -196,6 +198,7 @@ __all__ = [
     "balanced_accuracy",
     "bca_interval",
     "calibration",
+    "category_calibration",
     "ceiling_estimates",
     "character_f1",
     "clopper_pearson_interval",

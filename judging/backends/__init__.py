@@ -7,6 +7,8 @@ may leave out of a body and add to it, and `bodies` writes bodies fast. `vllm` s
 (`vllm_server`, under `vllm_watchdog`) and asks it through `openai`. `lexical` compares words and
 needs no model. `scripted` replays the answers of a file, and serves tests and benchmarks.
 `capabilities` probes a server before a run, and `logprobs` reads the probability of each code.
+`decisions` asks a decision model: what it is asked is in `decision_questions`, in which form in
+`decision_forms`, and how the form is found in `decision_probe`.
 
 To add a backend, add a module here and a line to `BACKENDS`. A backend that asks a server of a
 person's choice has a line in `HOSTED`, too. To add a protocol, write a `Wire`.
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 from judging.backends import anthropic, openai
 from judging.backends.anthropic import Anthropic
 from judging.backends.base import Backend, Setup
+from judging.backends.decisions import DecisionModel
 from judging.backends.lexical import Lexical
 from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Replay
@@ -28,6 +31,7 @@ from judging.backends.vllm import VLLM
 BACKENDS: dict[str, Callable[[Setup], Backend]] = {
     "openai": OpenAICompatible,
     "anthropic": Anthropic,
+    "decisions": DecisionModel,
     "lexical": Lexical,
     "vllm": VLLM,
     "scripted": Replay,
@@ -45,4 +49,5 @@ class Hosted:
 HOSTED: Mapping[str, Hosted] = {
     "openai": Hosted(openai.PUBLIC_URL, openai.KEY_VARIABLE),
     "anthropic": Hosted(anthropic.PUBLIC_URL, anthropic.KEY_VARIABLE),
+    "decisions": Hosted(openai.PUBLIC_URL, openai.KEY_VARIABLE),
 }

@@ -81,8 +81,9 @@ class SystemOne:
     name, path = "systemone", "systemone"
     # Those of vLLM 0.32. A server that takes fewer says so.
     questions, options = 64, 26
-    dialects = tuple(Dialect(instructions, quiet)
-                     for instructions in (True, False) for quiet in (False, True))  # fmt: skip
+    dialects: tuple[Dialect, ...] = tuple(
+        Dialect(instructions, quiet) for instructions in (True, False) for quiet in (False, True)
+    )
     types: Mapping[str, str] = {"predicate": "noul", "choice": "choice", "score": "score"}
 
     def body(self, sheet: Sheet, questions: Sequence[Question], dialect: Dialect) -> JSON:
@@ -156,7 +157,7 @@ class Decisions:
 
     name, path = "decisions", "decisions"
     questions, options = 200, 255
-    dialects = (Dialect(instructions=False),)
+    dialects: tuple[Dialect, ...] = (Dialect(instructions=False),)
 
     def body(self, sheet: Sheet, questions: Sequence[Question], dialect: Dialect) -> JSON:
         asked = zip(_names(questions), questions, strict=True)
@@ -209,8 +210,9 @@ class Decisions:
         if isinstance(row.get(key), str):
             return str(row[key])
         place = row.get("value")
-        whole = isinstance(place, int) and not isinstance(place, bool)
-        return question.codes[place] if whole and 0 <= place < len(question.codes) else ""
+        if not isinstance(place, int) or isinstance(place, bool):
+            return ""
+        return question.codes[place] if 0 <= place < len(question.codes) else ""
 
 
 class FirstToken:
@@ -219,7 +221,7 @@ class FirstToken:
     name, path = "first-token", "chat/completions"
     # An option that is not among the alternatives would have no probability.
     questions, options = 1, TOP_LOGPROBS
-    dialects = (Dialect(), Dialect(quiet=True), Dialect(top=5))
+    dialects: tuple[Dialect, ...] = (Dialect(), Dialect(quiet=True), Dialect(top=5))
 
     def body(self, sheet: Sheet, questions: Sequence[Question], dialect: Dialect) -> JSON:
         (question,) = questions
@@ -295,7 +297,7 @@ FORMS: dict[str, Form] = {form.name: form for form in (SystemOne(), Decisions(),
 
 def _alternatives(token: JSON) -> Iterable[tuple[str, float]]:
     """Yield the words listed at a token, each once, with their probabilities."""
-    listed = {}
+    listed: dict[str, float] = {}
     for entry in (*map(_object, _list(token.get("top_logprobs"))), token):
         word, logprob = entry.get("token"), entry.get("logprob")
         if isinstance(word, str) and isinstance(logprob, int | float):

@@ -216,14 +216,14 @@ class DecisionModel:
         text = f"{error.message} {error.body}"
         numbers = [int(number) for number in _AT_MOST.findall(text)]
         widest = max(len(part.options) for part in parts)
-        fewer_options = [n for n in numbers if LEAST_OPTIONS <= n < widest]
-        if fewer_options and _OPTIONS.search(text):
-            self._most_options = fewer_options[0]
+        fewer = [n for n in numbers if LEAST_OPTIONS <= n < min(widest, self._most_options)]
+        if fewer and _OPTIONS.search(text):
+            self._most_options = fewer[0]
             return True
-        if len(parts) < 2:
+        sent = min(len(parts), self._most_questions)
+        if sent < 2:
             return False
-        fewer = [n for n in numbers if 0 < n < len(parts)]
-        self._most_questions = fewer[0] if fewer else len(parts) // 2
+        self._most_questions = next((n for n in numbers if 0 < n < sent), sent // 2)
         return True
 
     def _note(self, question: Question, decision: Decision, progress: Progress) -> None:

@@ -120,7 +120,7 @@ class Deciding:
         if kind == "choice":
             rows = [{"value": each, "probability": p} for each, p in shares.items()]
             return {"type": kind, "choice": best, "probabilities": rows, "confidence": 0.8}
-        levels = [
+        levels: list[JSON] = [
             {"value": n, "label": each, "probability": p}
             for n, (each, p) in enumerate(shares.items())
         ]

@@ -332,7 +332,7 @@ def test_a_question_that_no_server_takes_is_rejected():
     topics = tuple(f"topic {n}" for n in range(12))
     variable = AskedVariable("topic", topics, "nominal", question="Which?")
     with pytest.raises(RejectedError) as caught:
-        ask(deciding(options=1), request(variable))
+        ask(deciding(options=2), request(variable))
     assert caught.value.status == 400
 
 

@@ -1,0 +1,35 @@
+"""Tables on whether a judge's probabilities mean what they say."""
+
+from __future__ import annotations
+
+from ..document import Cell, Number, Table
+from ..types import JSON
+
+SCORES = {
+    "brier": "Brier score",
+    "ranked_probability_score": "Ranked probability score",
+    "expected_calibration_error": "Expected calibration error",
+}
+OF = {"yes": "yes", "label": "its label"}
+SHARES = {"yes": "People's share of yes", "label": "Share that people label alike"}
+
+
+def calibration_tables(found: JSON, reference: str) -> list[Table]:
+    """Return the scores and the reliability by bins; older snapshots are about yes."""
+    of = found.get("of", "yes")
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (label, Number.from_estimate(found[key]), found[key]["n"])
+        for key, label in SCORES.items()
+        if key in found
+    )
+    bins: tuple[tuple[Cell, ...], ...] = tuple(
+        (Number(each["probability"]), Number.from_estimate(each["share"]), each["units"])
+        for each in found["reliability"]
+    )
+    against = f"against the {reference}"
+    return [
+        Table(f"Calibration of the probability of {OF[of]}, {against}",
+              ("Score", "Value", "Units"), rows),
+        Table(f"Reliability of the probability of {OF[of]}, in bins",
+              ("Mean probability", SHARES[of], "Units"), bins),
+    ]  # fmt: skip
