@@ -1,15 +1,18 @@
-"""`python -m scripts.tiny_model FOLDER` creates a tiny language model of random weights, for tests.
+"""`python -m scripts.tiny_model FOLDER [decides]` creates a tiny language model, for tests.
 
-It runs in vLLM's environment. The model is a Llama of some hundred thousand weights with its own
-tokenizer and chat template. Its answers are meaningless but short: one direction of the hidden
+It runs in vLLM's environment. The model is a Llama of some hundred thousand random weights with its
+own tokenizer and chat template. Its answers are meaningless but short: one direction of the hidden
 state is constant, and has large weights to the tokens that close a text, a list or an object. So
-under a JSON schema the answers are complete, and empty where the schema allows it.
+under a JSON schema the answers are complete, and empty where the schema allows it. A model that
+`decides` is a Qwen3, of which vLLM takes decisions: it favours the labels of their answers instead.
 """
 
 from __future__ import annotations
 
 import random
+import string
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,8 @@ SPECIAL = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>"]
 # If a key may be empty, it is: this token ends a key, so it is in no text.
 NOTHING = '":null'
 CLOSING = {'"': 2.0, "]": 2.0, "}": 2.0, "</s>": 2.0, NOTHING: 3.0, "n": 1.0}
+# The labels of decisions have nearly all mass, and those of sides most of it.
+LABELS = dict.fromkeys((*string.ascii_uppercase, *string.digits), 6.0) | {"yes": 6.5, "no": 6.5}
 CHAT = (
     "{{ bos_token }}{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}{{ eos_token }}"
     "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -27,25 +32,27 @@ SYLLABLES = ("ba", "de", "fi", "go", "lu", "mar", "ne", "or", "qui", "ran", "sel
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print("usage: python -m scripts.tiny_model FOLDER", file=sys.stderr)
+    if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["decides"]):
+        print("usage: python -m scripts.tiny_model FOLDER [decides]", file=sys.stderr)
         return 2
     # Our package `datasets` would hide the library of that name from transformers.
     root = str(Path(__file__).resolve().parents[1])
     sys.path[:] = [path for path in sys.path if path not in ("", root)]
-    make(Path(arguments[0]))
+    make(Path(arguments[0]), decides=len(arguments) == 2)
     return 0
 
 
-def make(folder: Path) -> None:
+def make(folder: Path, decides: bool = False) -> None:
     """Write the model into the folder; the same libraries always write the same model."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
-    tokenizer = _tokenizer()
+    tokenizer = _tokenizer(LABELS if decides else ())
     torch.manual_seed(0)
-    model = LlamaForCausalLM(
-        LlamaConfig(
+    kind: Any = Qwen3ForCausalLM if decides else LlamaForCausalLM
+    config: Any = Qwen3Config if decides else LlamaConfig
+    model = kind(
+        config(
             vocab_size=len(tokenizer),
             hidden_size=HIDDEN,
             intermediate_size=2 * HIDDEN,
@@ -61,21 +68,21 @@ def make(folder: Path) -> None:
         )
     ).float()
     with torch.no_grad():
-        _lean(model, tokenizer)
+        _lean(model, tokenizer, LABELS if decides else CLOSING)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
-def _lean(model: Any, tokenizer: Any) -> None:
+def _lean(model: Any, tokenizer: Any, favoured: Mapping[str, float]) -> None:
     """Set the constant direction, the first of the hidden state, and the tokens that it favours."""
     embeddings, head = model.model.embed_tokens.weight, model.lm_head.weight
     embeddings[:, 0] = 1.0
     head[:, 0] = 0.0
-    for token, weight in CLOSING.items():
+    for token, weight in favoured.items():
         head[tokenizer.convert_tokens_to_ids(token), 0] = weight
 
 
-def _tokenizer() -> Any:
+def _tokenizer(own: Sequence[str]) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -93,7 +100,7 @@ def _tokenizer() -> Any:
         eos_token="</s>",
         pad_token="<pad>",
     )
-    fast.add_tokens([NOTHING])
+    fast.add_tokens([NOTHING, *own])
     fast.chat_template = CHAT
     return fast
 

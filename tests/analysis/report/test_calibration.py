@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analysis.data.frame import LabelFact
+from analysis.data.labels import LabelKey, Scale
+from analysis.data.probabilities import Given, given_probabilities, with_probabilities
+from analysis.data.selection import ReportOptions
+from analysis.formats.markdown import as_markdown
+from analysis.labels_file.reports import labels_report
 from analysis.report.judges import judges
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 
@@ -72,3 +79,72 @@ def test_an_expected_rating_is_no_probability() -> None:
     ratings += [fact(f"r{n // 2}", f"q{n}", JUDGE, "1", "rating", score=0.5) for n in range(4)]
     found = judges(sample_of(frame_of(ratings), "rating"), 0.2)[JUDGE]
     assert "calibration" not in found
+
+
+def shared(variable: str, *rows: dict[str, float]) -> Given:
+    return {
+        LabelKey(f"r{n // 2}", "question", f"q{n}", variable, JUDGE): row
+        for n, row in enumerate(rows)
+    }
+
+
+def judged_on(variable: str, people: str, given: Given, **scales: Scale) -> dict[str, Any]:
+    """The judge's block on a variable where it gave probabilities to all codes."""
+    facts = table({"Ada": people}, variable)
+    facts += [fact(f"r{n // 2}", f"q{n}", JUDGE, people[0], variable) for n in range(len(people))]
+    frame = with_probabilities(frame_of(facts, **scales), given)
+    return dict(judges(sample_of(frame, variable), 0.2)[JUDGE])
+
+
+def test_several_categories_are_compared_by_all_probabilities() -> None:
+    three = Scale(("a", "b", "c"), "nominal")
+    # (.8 .1 .1) of a: .06; (.2 .6 .2) of b: .24; (.5 .3 .2) of c: .98; certain of b: 0.
+    given = shared("kind", {"a": 0.8, "b": 0.1, "c": 0.1}, {"a": 0.2, "b": 0.6, "c": 0.2},
+                   {"a": 0.5, "b": 0.3, "c": 0.2}, {"b": 1.0})  # fmt: skip
+    found = judged_on("kind", "abcb", given, kind=three)["calibration"]
+    assert found["of"] == "label"
+    assert found["brier"]["value"] == pytest.approx(0.32)
+    assert [each["units"] for each in found["reliability"]] == [1] * 4
+    assert "ranked_probability_score" not in found
+
+
+def test_an_ordered_scale_has_the_ranked_probability_score_too() -> None:
+    found = judged_on("rating", "0505", shared("rating", *[{"0": 1.0}] * 4))["calibration"]
+    assert found["ranked_probability_score"]["value"] == pytest.approx(0.5)
+
+
+def test_escapes_are_no_category_of_a_calibration() -> None:
+    two = Scale(("a", "b"), "nominal", ("odd",))
+    given = shared("kind", {"a": 0.3, "b": 0.1, "odd": 0.6}, {"odd": 1.0})
+    found = judged_on("kind", "aa", given, kind=two)["calibration"]
+    # Of a and b alone, a has .75; the second unit has nothing to compare.
+    assert (found["brier"]["n"], found["brier"]["value"]) == (1, pytest.approx(2 * 0.25**2))
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [None, {}, {"probabilities": []}, {"probabilities": {}}, {"probabilities": {"a": "0.5"}},
+     {"probabilities": {"a": 1.5}}, {"probabilities": {"a": True}}, {"probabilities": {"a": 0}}],
+)  # fmt: skip
+def test_what_is_no_probability_in_a_file_is_left_alone(meta: Any) -> None:
+    assert given_probabilities(meta) is None
+
+
+def test_a_labels_file_brings_its_probabilities(tmp_path: Path) -> None:
+    rows = []
+    for n in range(4):
+        own = {"item": f"r{n}", "unit": f"q{n}", "variable": "kind", "value": "abcb"[n]}
+        shares = {"a": 0.2, "b": 0.5, "c": 0.3}
+        rows += [
+            {**own, "rater": "Ada"},
+            {**own, "rater": "m", "rater_kind": "judge", "meta": {"probabilities": shares}},
+        ]
+    path = tmp_path / "labels.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    report = labels_report([path], {}, ReportOptions(resamples=50))
+    found = report["variables"]["kind"]["judges"]["m"]["calibration"]
+    # .64 + .25 + .09 = .98 of a, .04 + .25 + .09 = .38 of b twice, .04 + .25 + .49 = .78 of c.
+    assert found["brier"]["value"] == pytest.approx((0.98 + 2 * 0.38 + 0.78) / 4)
+    text = as_markdown(report)
+    assert "Calibration of the probability of its label, against the majority" in text
+    assert "Reliability of the probability of its label, in bins" in text
