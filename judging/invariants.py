@@ -41,6 +41,7 @@ from judging.runs import ledger
 PROBES, GROUP, CONCURRENCY = 20, 32, 16
 PROBE_TOKENS = 200
 NOT_ASKED = Q(state="poisoned") | Q(reused_from__isnull=False)
+JUDGED = ("judge", "parser")
 CHUNK = 500
 
 
@@ -131,7 +132,7 @@ def runs_count_what_was_closed() -> Iterator[str]:
     for campaign, judge in _pairs():
         rows = ledger.assignments_of(campaign, judge)
         # Imported answers of this rater were closed by no run.
-        answered = Q(responses__current=True, responses__door="judge")
+        answered = Q(responses__current=True, responses__door__in=JUDGED)
         there = (
             rows.filter(answered, status=Assignment.Status.DONE).count(),
             rows.filter(status=Assignment.Status.FAILED).count(),

@@ -27,6 +27,8 @@ from judging.backends.contents import (
     read_object,
     read_omitted,
 )
+from judging.backends.decision_forms import FORMS
+from judging.backends.decisions import OWN_PARAMS, TWO_CODES
 from judging.backends.vllm_server import PARAM_FLAGS
 from judging.judge_file.document import ISOLATION, read_file
 from judging.judge_file.template import FileError
@@ -131,8 +133,18 @@ def _check(definition: Definition) -> None:
             "--answers names the labels file that a judge of the backend scripted replays; give "
             "both, or neither"
         )
-    own = [name for name in definition.params if name in PARAM_FLAGS]
-    if own and definition.backend in HOSTED:
+    _check_params(definition)
+
+
+def _check_params(definition: Definition) -> None:
+    """Check that the backend uses each parameter. Values were checked when they were read."""
+    backend, given = definition.backend, definition.params
+    decided = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "extra_body", GUARDED}
+    if backend == "decisions" and (unused := [name for name in given if name not in decided]):
+        raise JudgeError(f"the decisions backend does not use --param {unused[0]}; leave it out")
+    if backend != "decisions" and (own := [name for name in given if name in OWN_PARAMS]):
+        raise JudgeError(f"--param {own[0]} is for the decisions backend; leave it out")
+    if backend in HOSTED and (own := [name for name in given if name in PARAM_FLAGS]):
         raise JudgeError(f"--param {own[0]} is for the vllm backend; leave it out")
 
 
@@ -322,6 +334,9 @@ PARAMS: dict[str, tuple[Callable[[str], Value], str]] = {
     "chat_template_kwargs": (read_object, "for openai: a JSON object"),
     "extra_body": (read_extra, "a JSON object, whose keys are sent as they are"),
     "omit": (read_omitted, f"what is not sent, any of {', '.join(OMITTED)}"),
+    "form": (_word("|".join(FORMS)), f"for decisions: {', '.join(FORMS)}"),
+    "two_codes": (_word("|".join(TWO_CODES)), "for decisions: noul or choice, for yes and no"),
+    "mass_floor": (_number(0, 1), "for decisions: the least mass on the labels, from 0 to 1"),
 }
 
 

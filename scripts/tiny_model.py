@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import string
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def _lean(model: Any, tokenizer: Any, favoured: Mapping[str, float]) -> None:
         head[tokenizer.convert_tokens_to_ids(token), 0] = weight
 
 
-def _tokenizer(own: Sequence[str]) -> Any:
+def _tokenizer(own: Iterable[str]) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from typing import get_args
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -19,10 +20,13 @@ from judging.answers.results import ANSWERED, Failure, Result
 from judging.backends.base import Answer
 from judging.backends.contents import is_deterministic
 from judging.models import Judge, JudgeCall, JudgeRun
+from judging.parsers.base import Fault
 from judging.prompts.request import Prepared
 
 CHUNK = 500
 MAX_WAITING = 1000
+UNREAD = get_args(Fault)
+"""The missing reasons of an answer that a parser has read."""
 Reuse = JudgeRun.Reuse
 
 
@@ -106,7 +110,7 @@ def reusable_calls(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[Jud
     good = Q(state=ANSWERED, assignment__status=Assignment.Status.DONE)
     if is_deterministic(judge.params):
         unreadable = Q(state=ANSWERED) | Q(state="unreadable")
-        good |= unreadable & Q(assignment__reason__in=("unreadable", "ambiguous"))
+        good |= unreadable & Q(assignment__reason__in=UNREAD)
     # If a repair was needed, the call before it has the unreadable answer.
     repairs = JudgeCall.objects.filter(assignment=OuterRef("assignment"), repair=True)
     calls = JudgeCall.objects.filter(good, ~Exists(repairs), reused_from=None, repair=False)

@@ -26,11 +26,11 @@ from judging.backends.logprobs import (
     unplaced_as_json,
 )
 from judging.parsers.base import Reading
+from judging.parsers.probabilities import score_of
 from judging.prompts.request import Prepared
 
 Details = Mapping[tuple[str, str], Detail]
 Span = tuple[int, int]
-YES = "yes"
 LOW_MASS = 0.5
 MAX_JOINT_SHARE = 0.01
 DIGITS = 9
@@ -135,7 +135,7 @@ def score_variable(
     if joint > MAX_JOINT_SHARE * (whole + joint):
         alike = sorted(set().union(*(likely.joint or {})))
         return Detail(None, meta | {"unscored": f"{', '.join(alike)} begin alike"})
-    score, variance = _score(variable, shares)
+    score, variance = score_of(variable, shares)
     return Detail(score, meta | ({} if variance is None else {"variance": variance}))
 
 
@@ -144,29 +144,6 @@ def _mass(likely: Likelihoods) -> dict[str, Any]:
         return {"mass": None, "mass_unknown": MASKED}
     mass = round(likely.mass, DIGITS)
     return {"mass": mass} | ({"low_mass": True} if mass < LOW_MASS else {})
-
-
-def _score(
-    variable: AskedVariable, shares: Mapping[str, float]
-) -> tuple[float | None, float | None]:
-    """Return the score and its variance: p(yes), or the expected rating without escapes."""
-    codes = [code for code in variable.codes if code not in variable.escapes]
-    whole = sum(shares[code] for code in codes)
-    if not whole:
-        return None, None
-    if variable.level != "nominal":
-        values = _values(codes)
-        mean = sum(value * shares[code] for code, value in values.items()) / whole
-        spread = sum((v - mean) ** 2 * shares[code] for code, v in values.items()) / whole
-        return round(mean, DIGITS), round(spread, DIGITS)
-    return (round(shares[YES] / whole, DIGITS), None) if YES in codes else (None, None)
-
-
-def _values(codes: list[str]) -> dict[str, float]:
-    """Return the codes as numbers if all are numbers, else their ranks from 0."""
-    if all(code.isascii() and code.isdecimal() for code in codes):
-        return {code: float(code) for code in codes}
-    return {code: float(rank) for rank, code in enumerate(codes)}
 
 
 def _locate_values(prepared: Prepared, reading: Reading) -> dict[tuple[str, str], Span]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -20,6 +21,7 @@ from annotation.answers.submission import (
 )
 from annotation.answers.types import Detail
 from annotation.models import Assignment
+from annotation.presentation import SWAPPED_CODES
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import RefusedError
@@ -29,7 +31,7 @@ from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.logprobs import score_answer, select_logprobs
 from judging.backends.base import Answer, Reason
 from judging.models import JudgeCall, JudgeRun, Strike
-from judging.parsers.base import Reading, UnreadError
+from judging.parsers.base import Reading, Score, UnreadError
 from judging.prompts.perturbations import restore_order
 from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
@@ -191,10 +193,21 @@ def _details(prepared: Prepared, answer: Answer, reading: Reading) -> dict[tuple
     """Return the scores of the labels: the parser's own, else those of the log probabilities."""
     if not reading.scores:
         return dict(score_answer(prepared, answer, reading))
+    swapped = SWAPPED_CODES if prepared.assignment.shown else {}
     return {
-        (prepared.names.get(name, name), variable): Detail(score.value, dict(score.meta))
+        (prepared.names.get(name, name), variable): Detail(score.value, _meta(score, swapped))
         for (name, variable), score in reading.scores.items()
     }
+
+
+def _meta(score: Score, swapped: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is known of a label, its codes as they are stored."""
+    meta = dict(score.meta)
+    if shares := meta.get("probabilities"):
+        meta["probabilities"] = {swapped.get(code, code): p for code, p in shares.items()}
+    if bounded := meta.get("bounded"):
+        meta["bounded"] = [swapped.get(code, code) for code in bounded]
+    return meta
 
 
 def _missing(prepared: Prepared, reading: Reading) -> dict[str, dict[str, str]]:

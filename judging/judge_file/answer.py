@@ -14,6 +14,7 @@ from annotation.protocols.base import Protocol, Variable
 from judging.judge_file.template import FileError
 from judging.parsers.base import Parser
 from judging.parsers.codes import Verdicts
+from judging.parsers.decisions import DecisionsParser
 from judging.parsers.json_path import JsonParser, read_path
 from judging.parsers.letter import LetterParser
 from judging.parsers.lines import LinesParser
@@ -194,5 +195,6 @@ PARSERS: dict[str, tuple[tuple[str, ...], Make]] = {
     "letter": ((), _letter),
     "tags": (("tag",), _tags),
     "lines": (("separator",), _lines),
+    "decisions": ((), lambda table, protocol: DecisionsParser()),
 }
 """Each parser with the keys of its own, and what builds it."""

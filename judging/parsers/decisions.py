@@ -22,7 +22,8 @@ NO_MASS = "the server does not report it"
 class DecisionsParser:
     """Reads the codes of all variables. `floor` is the least mass on the labels."""
 
-    whole = False
+    whole, several = False, True
+    reads: tuple[str, ...] = ()
 
     def __init__(self, floor: float = MASS_FLOOR) -> None:
         self.floor = floor

@@ -32,11 +32,13 @@ from judging.backends.base import (
     Message,
     Request,
 )
+from judging.backends.decision_questions import MASS_FLOOR
 from judging.judge_file.context import Shown, context
 from judging.judge_file.document import read_file
 from judging.judge_file.template import FileError
 from judging.models import Judge
 from judging.parsers.base import Owed, Parser, Reading
+from judging.parsers.decisions import DecisionsParser
 from judging.parsers.schema import SCHEMA
 from judging.prompts.examples import (
     Example,
@@ -144,7 +146,7 @@ class Preparer:
         self.unconstrained = is_unconstrained(judge)
         self.prompt = prompt
         self.file = read_file(judge.file) if judge.file else None
-        self.parser: Parser = self.file.parser if self.file else SCHEMA
+        self.parser = self._parser()
         self.backend = backend
         self.guideline = self.schema.protocol.guideline.strip()
         self.bases = Bases(self.schema)
@@ -163,6 +165,11 @@ class Preparer:
         self._answer_fields = cache(partial(answer_fields, self.schema))
         self._unit_schema = cache(self.schema.unit_schema)
         self._answer_words: dict[tuple[str, ...], str] = {}
+
+    def _parser(self) -> Parser:
+        if self.judge.backend == "decisions":
+            return DecisionsParser(float(self.judge.params.get("mass_floor", MASS_FLOOR)))
+        return self.file.parser if self.file else SCHEMA
 
     def prepare_all(self, assignments: Sequence[Assignment]) -> list[Prepared]:
         """Prepare several assignments with fewer database queries."""

@@ -1,0 +1,196 @@
+"""A decision model as a judge, from its definition to labels, scores, reasons and the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.models import Assignment, Campaign, Label
+from judging.models import Judge, JudgeCall, JudgeRun
+from tests.fake_openai.running import Running
+from tests.judging.cast import campaign_of, command
+from tests.judging.processes import CONCURRENCY, GROUP, PROBES, UNITS, House, kill_9, until
+from tests.patience import PATIENCE
+
+RUN = ("run_judge", "--campaign", "c", "--judge", "d")
+
+
+def decide(server: Running, *forms: str, **how: Any) -> None:
+    server.behave(decides={"forms": forms or ("systemone",), **how}, reset=True)
+
+
+def create(server: Running, *params: str, name: str = "d", model: str = "fake-judge") -> str:
+    given = [each for param in params for each in ("--param", param)]
+    return command("create_judge", name, "--backend", "decisions", "--model", model,
+                   "--base-url", server.url, *given)  # fmt: skip
+
+
+def run(campaign: Campaign, name: str = "d") -> str:
+    return command("run_judge", "--campaign", campaign.name, "--judge", name)
+
+
+def labels(campaign: Campaign) -> dict[tuple[str, str], Label]:
+    found = Label.objects.filter(unit__item__campaign=campaign, response__current=True)
+    return {(each.unit.key, each.variable): each for each in found.select_related("unit")}
+
+
+@pytest.mark.parametrize("granularity", ["item", "unit"])
+def test_every_unit_gets_a_label_with_its_probability(
+    db: None, tmp_path: Path, server: Running, granularity: str
+) -> None:
+    study = campaign_of(tmp_path)
+    decide(server, says={"Who built it?": "no", "odd?": "invalid"})
+    command("create_judge", "d", "--backend", "decisions", "--model", "fake-judge",
+            "--base-url", server.url, "--granularity", granularity)  # fmt: skip
+    said = run(study)
+    done = 4 if granularity == "item" else 12
+    assert f"{done} done, 0 failed" in said
+    found = labels(study)
+    assert len(found) == Label.objects.count() / 2 == 6
+    built, opened = found["q1:1", "answerable"], found["q1:0", "answerable"]
+    assert (opened.value, opened.score) == ("yes", pytest.approx(0.9 / 0.95))
+    assert (built.value, built.score) == ("no", pytest.approx(0.05 / 0.95))
+    assert found["q1:2", "answerable"].value == "invalid"
+    assert opened.meta == {
+        "mass": 0.95,
+        "probabilities": {"yes": 0.9, "no": 0.05, "invalid": 0.05},
+        "confidence": 0.9,
+    }
+
+
+def test_evidence_cannot_be_had_and_labels_are_kept_without(
+    campaign: Campaign, server: Running
+) -> None:
+    decide(server)
+    create(server)
+    run(campaign)
+    assert all(label.value == "yes" for label in labels(campaign).values())
+    assert not Label.objects.filter(spans__isnull=False).exists()
+
+
+def test_a_variable_under_a_condition_is_asked_where_it_holds(
+    db: None, tmp_path: Path, server: Running
+) -> None:
+    study = campaign_of(tmp_path, "grounding-relevance")
+    decide(server, says={"What is it good for?": "outdated", "bridge opened": "yes"})
+    create(server)
+    run(study)
+    found = labels(study)
+    assert {(key[1], each.value) for key, each in found.items()} == {
+        ("relevant", "yes"), ("use", "outdated")
+    }  # fmt: skip
+    assert {call.usage["completion_tokens"] for call in JudgeCall.objects.all()} == {2}
+    decide(server, says={"Is the passage relevant?": "no"})
+    create(server, name="e")
+    run(study, "e")
+    own = Label.objects.filter(response__assignment__rater__name="e")
+    assert set(own.values_list("variable", "value")) == {("relevant", "no")}
+
+
+def test_a_question_that_is_not_answered_is_missing_with_its_reason_beside_labels(
+    campaign: Campaign, server: Running
+) -> None:
+    decide(server, off=["Who built it?"], refuses=["odd?"])
+    create(server)
+    assert "4 done, 0 failed" in run(campaign)
+    rows = Assignment.objects.filter(item__campaign=campaign)
+    assert {json.dumps(row.missing, sort_keys=True) for row in rows} == {
+        json.dumps({f"q{n}:1": {"answerable": "off-label"}, f"q{n}:2": {"answerable": "refused"}})
+        for n in (1, 2)
+    }
+    assert {key[0] for key in labels(campaign)} == {"q1:0", "q2:0"}
+    report = json.loads(command("report", "--campaign", campaign.name, "--format", "json"))
+    judge = report["variables"]["answerable"]["judges"]["d"]
+    assert judge["missing"] == {"off-label": 4, "refused": 4}
+
+
+def test_a_model_that_puts_its_probability_elsewhere_labels_nothing(
+    campaign: Campaign, server: Running
+) -> None:
+    decide(server, off=["?"])
+    create(server)
+    said = run(campaign)
+    assert "0 done, 4 failed (off-label 4)" in said
+    assert "labels with less than 0.5 will be missing as off-label" in said
+    assert not Label.objects.exists()
+
+
+def test_without_a_decision_endpoint_the_first_token_is_read_and_the_run_says_so(
+    campaign: Campaign, server: Running
+) -> None:
+    decide(server, "first-token", absent=501)
+    create(server)
+    said = run(campaign)
+    assert "read from the first token of a chat completion" in said
+    assert "4 done" in said
+    facts = JudgeRun.objects.get().manifest["probe"]["facts"]
+    assert (facts["form"], facts["version"]) == ("first-token", "0.32.0")
+    assert labels(campaign)["q1:0", "answerable"].score == pytest.approx(0.9 / 0.95)
+
+
+def test_a_server_that_gives_no_probabilities_is_refused(
+    campaign: Campaign, server: Running
+) -> None:
+    server.behave(reset=True)
+    create(server)
+    with pytest.raises(CommandError, match="gives no probabilities"):
+        run(campaign)
+    assert not JudgeCall.objects.exists()
+
+
+def test_the_order_of_a_pair_is_turned_back_in_labels_and_probabilities(
+    db: None, tmp_path: Path, server: Running
+) -> None:
+    study = campaign_of(tmp_path, "answer-preference")
+    decide(server, says={"Which answer is better?": "first"})
+    create(server)
+    run(study)
+    found = Label.objects.select_related("response__assignment").all()
+    turned = [each for each in found if each.response.assignment.shown]
+    for each in found:
+        assert each.value == ("second" if each in turned else "first")
+        assert each.meta is not None
+        assert each.meta["probabilities"][each.value] == 0.9
+
+
+@pytest.mark.parametrize(
+    ("backend", "param", "words"),
+    [
+        ("decisions", "logprobs=20", "does not use --param logprobs"),
+        ("decisions", "repair=1", "does not use --param repair"),
+        ("decisions", "mass_floor=2", "from 0 to 1"),
+        ("decisions", "form=rest", "systemone, decisions, first-token"),
+        ("decisions", "two_codes=three", "noul or choice"),
+        ("openai", "mass_floor=0.1", "is for the decisions backend"),
+    ],
+)
+def test_parameters_that_it_does_not_have_are_refused(
+    db: None, backend: str, param: str, words: str
+) -> None:
+    with pytest.raises(CommandError, match=words):
+        command("create_judge", "d", "--backend", backend, "--model", "m", "--param", param)
+    assert not Judge.objects.exists()
+
+
+@pytest.mark.processes
+def test_a_killed_run_goes_on_and_decides_every_unit_once(house: House, server: Running) -> None:
+    decide(server)
+    house.manage("create_judge", "d", "--backend", "decisions", "--model", "fake-judge",
+                 "--base-url", server.url, "--granularity", "unit",
+                 "--param", f"concurrency={CONCURRENCY}")  # fmt: skip
+    decides = {"forms": ["systemone"]}
+    server.behave(holds_after=UNITS // 3, decides=decides)
+    process = house.hurried(*RUN)
+    until(server.holds, "it is in mid-run")
+    kill_9(process)
+    server.behave(decides=decides)
+    process = house.hurried(*RUN)
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, said
+    assert set(house.labels().values()) == {1}
+    assert house.labelled() == UNITS
+    assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY + GROUP
