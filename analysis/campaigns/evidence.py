@@ -34,12 +34,13 @@ def campaign_evidence(campaign: Campaign) -> Evidence:
     spans: dict[LabelKey, list[EvidenceSpan]] = {}
     for row in stored.order_by("pk").values_list(*_COLUMNS).iterator(chunk_size=5000):
         spans.setdefault(LabelKey(*row[:5]), []).append(EvidenceSpan(*row[5:]))
-    if not spans:
-        return Evidence()
     rule = schema(campaign).protocol.evidence
+    owed = {rule.variable: rule.owed_if} if rule and rule.owed_if else {}
+    if not spans:
+        return Evidence(owed=owed)
     fields = {rule.variable: rule.field} if rule else {}
     found = {place: tuple(marks) for place, marks in spans.items()}
-    return Evidence(found, dict(_texts(campaign)), fields)
+    return Evidence(found, dict(_texts(campaign)), fields, owed)
 
 
 def _texts(campaign: Campaign) -> Iterator[tuple[tuple[str, str], str]]:

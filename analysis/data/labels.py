@@ -152,9 +152,11 @@ class EvidenceSpan(NamedTuple):
 class Evidence:
     """Spans by label, from each rater's first judgement; `texts` by item and field.
 
-    `fields` are the texts in which evidence for a variable belongs, if a protocol says so.
+    `fields` are the texts in which evidence for a variable belongs, if a protocol says so. `owed`
+    are the variables of which a code requires evidence, with that code.
     """
 
     spans: Mapping[LabelKey, tuple[EvidenceSpan, ...]] = field(default_factory=dict)
     texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    owed: Mapping[str, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.frame import Frame, VariableFrame
+from ..data.labels import Evidence
 from ..data.reference import TOGETHER, reference
 from ..statistics import Bools
 from ..types import JSON
@@ -40,6 +41,7 @@ def warnings(frame: Frame, variables: JSON) -> list[JSON]:
         found += _floor(name, block)
         for column in labels.columns("judge"):
             found += [*_missing(labels, column), *_fails_by_system(labels, column)]
+            found += _without_evidence(labels, column, frame.evidence)
     return [warning._asdict() for warning in found]
 
 
@@ -174,6 +176,22 @@ def _fails_by_system(labels: VariableFrame, column: int) -> Iterator[Warning]:
         "independent). Its scores of systems then rest on different parts of the data."
     )
     yield Warning("judge_fails_by_system", labels.name, labels.raters[column].name, text)
+
+
+def _without_evidence(labels: VariableFrame, column: int, evidence: Evidence) -> Iterator[Warning]:
+    """Warn of a judge that never quotes the evidence that the protocol asks for."""
+    code, rater = evidence.owed.get(labels.name), labels.raters[column].name
+    if code not in labels.scale.categories:
+        return
+    count = int((labels.codes[:, column] == labels.scale.categories.index(code)).sum())
+    quoted = any((each.rater, each.variable) == (rater, labels.name) for each in evidence.spans)
+    if count and not quoted:
+        noun = "label" if count == 1 else "labels"
+        text = (
+            f"It quotes no evidence for its {count} {noun} `{code}`, which the protocol asks for. "
+            "Nothing shows what they rest on, and agreement on evidence leaves it out."
+        )
+        yield Warning("judge_without_evidence", labels.name, rater, text)
 
 
 def _failures(labels: VariableFrame, column: int) -> tuple[Bools, Bools]:

@@ -50,6 +50,7 @@ def test_every_unit_gets_a_label_with_its_probability(
     done = 4 if granularity == "item" else 12
     assert f"{done} done, 0 failed" in said
     found = labels(study)
+    # Questions of a query are units of both of its reports.
     assert len(found) == Label.objects.count() / 2 == 6
     built, opened = found["q1:1", "answerable"], found["q1:0", "answerable"]
     assert (opened.value, opened.score) == ("yes", pytest.approx(0.9 / 0.95))
@@ -70,6 +71,9 @@ def test_evidence_cannot_be_had_and_labels_are_kept_without(
     run(campaign)
     assert all(label.value == "yes" for label in labels(campaign).values())
     assert not Label.objects.filter(spans__isnull=False).exists()
+    report = json.loads(command("report", "--campaign", campaign.name, "--format", "json"))
+    (told,) = [w for w in report["warnings"] if w["code"] == "judge_without_evidence"]
+    assert "It quotes no evidence for its 12 labels `yes`" in told["text"]
 
 
 def test_a_variable_under_a_condition_is_asked_where_it_holds(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.data.frame import LabelFact
+from analysis.data.labels import Evidence, EvidenceSpan, LabelKey
 from analysis.data.selection import ReportOptions
 from analysis.formats import FORMATS
 from analysis.labels_file.reports import labels_report
@@ -109,6 +111,23 @@ def test_a_judge_that_fails_more_on_one_system() -> None:
 
 
 @pytest.mark.django_db
+def test_a_judge_without_the_evidence_that_is_owed_is_named() -> None:
+    facts = table({"ada": "ynyn", JUDGE: "yyyn"})
+    place = LabelKey("r0", "question", "q0", "answerable", JUDGE)
+    span = EvidenceSpan("report", 0, 4)
+
+    def told(evidence: Evidence) -> list[str]:
+        frame = replace(frame_of(facts), evidence=evidence)
+        sample = sample_of(frame, resamples=5)
+        blocks = {"answerable": {"agreement": agreement(sample), "judges": judges(sample, 0.2)}}
+        return [w["text"] for w in warnings(frame, blocks) if w["code"] == "judge_without_evidence"]
+
+    (text,) = told(Evidence(owed={"answerable": "yes"}))
+    assert "It quotes no evidence for its 3 labels `yes`" in text
+    assert not told(Evidence({place: (span,)}, owed={"answerable": "yes"}))
+    assert not told(Evidence())
+
+
 def test_a_prompt_that_quotes_what_people_labelled() -> None:
     study = make_study(people=1)
     first = study.assignment(study.ada)
