@@ -72,6 +72,7 @@ PARAM_HELP = {
 BACKENDS = (
     ("openai", "A model on a server that speaks OpenAI's protocol"),
     ("anthropic", "A model on a server that speaks Anthropic's protocol"),
+    ("decisions", "A decision model: a probability for each code, and no text"),
     ("lexical", "Word overlap: no model, no cost, the baseline that a model has to beat"),
 )
 GRANULARITIES = (
@@ -215,7 +216,8 @@ class JudgeForm(forms.Form):
             omitted += given.pop("omit", [])
             found |= given
         found |= {"omit": check_omitted(omitted)} if omitted else {}
-        if found.get("samples", 1) != 1 and is_deterministic(found):
+        alike = data.get("backend") != "decisions" and is_deterministic(found)
+        if found.get("samples", 1) != 1 and alike:
             wrong = "At temperature 0 all samples are equal; set a temperature, such as 0.7."
             self.add_error("samples", wrong)
         return found
@@ -224,7 +226,8 @@ class JudgeForm(forms.Form):
         named = self.servers.get(data.get("server") or "")
         url = (data.get("base_url") or "").strip()
         if named and not url:
-            if data["backend"] != "openai" and named.base_url == HOSTED["openai"].public_url:
+            public = HOSTED[data["backend"]].public_url
+            if named.base_url == HOSTED["openai"].public_url != public:
                 self.add_error("server", "It does not speak this protocol; choose another server.")
             return named
         if not url:

@@ -28,7 +28,6 @@ from judging.backends.base import (
     Request,
     Setup,
     SetupError,
-    TransientError,
 )
 from judging.backends.capabilities import fetch_identity
 from judging.backends.decision_forms import FORMS, Dialect, Form, Sheet
@@ -54,7 +53,7 @@ from judging.backends.decision_questions import (
     label_of,
 )
 from judging.backends.openai import OpenAICompatible
-from judging.backends.openai_transport import read_reply
+from judging.backends.transport import read_reply
 
 OWN_PARAMS = ("form", "two_codes", "mass_floor")
 TWO_CODES = ("noul", "choice")
@@ -94,6 +93,7 @@ class DecisionModel:
         self.http = OpenAICompatible(replace(setup, params=rest))
         self.endpoint, self.model = self.http.endpoint, setup.model
         self.api_key_env = setup.api_key_env
+        self._extra: JSON = dict(setup.params.get("extra_body", {}))
         self.form: Form | None = FORMS.get(self.forced)
         self.dialect: Dialect | None = None
         self._most_questions = self._most_options = 0
@@ -114,8 +114,18 @@ class DecisionModel:
         under = [dict(v.asked_if) for unit in request.facts.units for v in unit.variables]
         dialect = asdict(self.dialect) if self.dialect else {}
         sent = json.dumps(
-            [asdict(sheet), asked, under, dialect, self.two_codes, self.floor, request.sample],
+            [
+                asdict(sheet),
+                asked,
+                under,
+                dialect,
+                self.two_codes,
+                self.floor,
+                request.sample,
+                self._extra,
+            ],
             ensure_ascii=False,
+            sort_keys=True,
         )
         digest = hashlib.sha256(sent.encode("utf-8", "surrogatepass")).hexdigest()
         form = self.form.name if self.form else ""
@@ -267,13 +277,11 @@ class DecisionModel:
 
     async def post(self, path: str, body: JSON) -> JSON:
         """Return the JSON object of a reply. Raises BackendError."""
-        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        sent = json.dumps(body | self._extra, ensure_ascii=False).encode("utf-8", "replace")
         url = f"{self.http.base_url}/{path}"
-        status, headers, raw = await self.http._exchange("POST", url, data, self.http.timeout)
+        status, headers, raw = await self.http._exchange("POST", url, sent, self.http.timeout)
         try:
-            if not 200 <= status < 300:
-                read_reply(status, headers, raw)
-            return _reply(raw, status)
+            return read_reply(status, headers, raw, lambda reply, status: reply)
         except BackendError as error:
             self.http._redact(error)
             # A model that cannot decide now will not be able to a moment later.
@@ -339,16 +347,6 @@ class DecisionModel:
         if form.name == FALLBACK:
             # An option that is not among the alternatives would have no probability.
             self._most_options = min(form.options, dialect.top)
-
-
-def _reply(raw: bytes, status: int) -> JSON:
-    try:
-        reply = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise TransientError("not-json", "the server's body is not JSON", status=status) from error
-    if not isinstance(reply, dict):
-        raise TransientError("not-an-object", "the server's body is not a JSON object")
-    return reply
 
 
 def _written(progress: Progress) -> bytes:

@@ -11,13 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 
 from judging.backends.base import (
     JSON,
-    Answer,
     BackendError,
     FatalError,
     FinalError,
@@ -26,6 +25,7 @@ from judging.backends.base import (
     TransientError,
 )
 
+T = TypeVar("T")
 MAX_BODY_BYTES = 4 * 1024 * 1024
 SHORTEST_SECRET = 12
 CHUNK_BYTES = 64 * 1024
@@ -138,8 +138,8 @@ def _until(text: str, now: datetime) -> float | None:
 
 
 def read_reply(
-    status: int, headers: Mapping[str, str], raw: bytes, read: Callable[[JSON, int], Answer]
-) -> Answer:
+    status: int, headers: Mapping[str, str], raw: bytes, read: Callable[[JSON, int], T]
+) -> T:
     """Read the answer in a response. Raises BackendError with the beginning of the body.
 
     `read` is a protocol's own reading of the JSON of a good response and of its status.
