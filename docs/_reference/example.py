@@ -93,7 +93,10 @@ def _labels() -> Iterator[dict[str, Any]]:
             lost = rater == JUDGE and n == QUERIES
             said = {"missing": "unreadable"} if lost else score | {"value": ("no", "yes")[yes]}
             yield place | who | said | _marked(turn + n) | {"variable": "answerable"}
-            yield place | who | {"variable": "rating", "value": str((n + turn // 3) % 6)}
+            rating = (n + turn // 3) % 6
+            sure = {"meta": {"probabilities": {str(rating): 0.8, str((n + 1) % 6): 0.2}}}
+            told = sure if rater == JUDGE else {}
+            yield place | who | told | {"variable": "rating", "value": str(rating)}
         if n % 3 == 0:
             decided = {"rater": "REFERENCE", "rater_kind": "reference", "value": "yes"}
             yield place | decided | {"variable": "answerable"}
