@@ -139,7 +139,7 @@ def _check(definition: Definition) -> None:
 def _check_params(definition: Definition) -> None:
     """Check that the backend uses each parameter. Values were checked when they were read."""
     backend, given = definition.backend, definition.params
-    decided = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "extra_body", GUARDED}
+    decided = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "isolate", "extra_body", GUARDED}
     if backend == "decisions" and (unused := [name for name in given if name not in decided]):
         raise JudgeError(f"the decisions backend does not use --param {unused[0]}; leave it out")
     if backend != "decisions" and (own := [name for name in given if name in OWN_PARAMS]):

@@ -24,15 +24,18 @@ FREE = Q(lease=None) | Q(lease_until__lt=Now())
 
 def build_backend(judge: Judge) -> Backend:
     """Build the backend of a judge's definition. Raises SetupError."""
-    return BACKENDS[judge.backend](
-        Setup(
-            judge.model,
-            judge.base_url,
-            judge.api_key_env,
-            judge.params,
-            sentences,
-            listed_hosts_for(judge),
-        )
+    return BACKENDS[judge.backend](setup_of(judge))
+
+
+def setup_of(judge: Judge) -> Setup:
+    """Return a judge's definition as its backend needs it."""
+    return Setup(
+        judge.model,
+        judge.base_url,
+        judge.api_key_env,
+        judge.params,
+        sentences,
+        listed_hosts_for(judge),
     )
 
 

@@ -136,6 +136,12 @@ class Schema:
             {name: self.unit_schema(unit.kind, with_field) for name, unit in units.items()}
         )
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether codes are all that is asked: no text, no list, and no numbers of its points."""
+        kinds = {variable.kind for variable in self.variables}
+        return not any(self.free_keys(kind) for kind in kinds)
+
     def holds(self, conditions: Conditions, values: Mapping[str, Any]) -> bool:
         """Whether the unit's values meet the conditions. A variable not asked counts as met."""
         return all(values.get(n) in codes for n, codes in self._asked(conditions).items())

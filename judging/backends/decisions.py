@@ -32,6 +32,7 @@ from judging.backends.base import (
 from judging.backends.capabilities import fetch_identity
 from judging.backends.decision_forms import FORMS, Dialect, Form, Sheet
 from judging.backends.decision_probe import (
+    ENDPOINTS,
     FALLBACK,
     NOT_ACCEPTED,
     AbsentFormError,
@@ -58,6 +59,7 @@ from judging.backends.transport import read_reply
 OWN_PARAMS = ("form", "two_codes", "mass_floor")
 TWO_CODES = ("noul", "choice")
 LEAST_OPTIONS = 2
+OFFER_SECONDS = 3.0
 _AT_MOST = re.compile(r"(?:at most|maximum(?: length| number)?(?: of)?|up to)\D{0,12}(\d+)", re.I)
 _OPTIONS = re.compile(r"option|alternative|choices|criteria|label", re.I)
 
@@ -70,6 +72,18 @@ class Progress:
     labels: Labels = field(default_factory=dict)
     usage: Counter[str] = field(default_factory=Counter)
     model: str = ""
+
+
+async def offered_form(setup: Setup) -> str:
+    """Return the name of the decision endpoint that a server has, empty if none is found.
+
+    Asks at most a few short questions, each for `OFFER_SECONDS` at most.
+    """
+    try:
+        async with DecisionModel(replace(setup, params={"timeout": OFFER_SECONDS})) as backend:
+            return (await find_form(backend, ENDPOINTS, MASS_FLOOR)).form.name
+    except (AbsentFormError, BackendError, SetupError):
+        return ""
 
 
 class DecisionModel:
@@ -135,8 +149,7 @@ class DecisionModel:
         if not is_closed(request.facts):
             raise RejectedError(
                 "not-closed",
-                "this campaign asks for written texts, which no decision model gives; leave out "
-                "the variables that they belong to, or choose another backend",
+                "a decision model gives no written texts and no lists",
             )
         form = await self._form_in_use()
         key = (self, "received")

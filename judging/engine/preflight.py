@@ -10,14 +10,18 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync
 
+from annotation.presentation import schema
 from judging.answers.calls import storable
 from judging.backends.base import Backend, BackendError, FatalError, Findings, RejectedError
 from judging.backends.capabilities import count_differences
+from judging.backends.decisions import offered_form
 from judging.engine import RENEW_SECONDS, Control, Ending, in_database
+from judging.lanes import setup_of
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import lifecycle
 
@@ -56,7 +60,7 @@ def probe_run(
             recall(known["facts"])
         return Findings(known["facts"], tuple(known["warnings"]))
     try:
-        findings, prints = _while_leased(run, lease, control, lambda: _probe(backend))
+        findings, prints = _while_leased(run, lease, control, lambda: _probe(backend, run))
     except _AbortedError as left:
         return left.ending
     except (FatalError, RejectedError) as error:
@@ -109,9 +113,23 @@ def _other_fingerprint(
     return ""
 
 
-async def _probe(backend: Backend) -> tuple[Findings, Fingerprint]:
+async def _probe(backend: Backend, run: JudgeRun) -> tuple[Findings, Fingerprint]:
     async with backend:
-        return await backend.probe(), await _fingerprint(backend)
+        findings, prints = await backend.probe(), await _fingerprint(backend)
+    offered = await _offered_decisions(run) if findings.facts and not findings.refusal else ""
+    facts = {**findings.facts, **({"offers_decisions": offered} if offered else {})}
+    return replace(findings, facts=facts), prints
+
+
+async def _offered_decisions(run: JudgeRun) -> str:
+    """Return the server's decision endpoint, if the campaign could be asked by decisions alone."""
+    if run.judge.backend != "openai" or not await in_database(_is_closed, run):
+        return ""
+    return await offered_form(setup_of(run.judge))
+
+
+def _is_closed(run: JudgeRun) -> bool:
+    return schema(run.campaign).is_closed
 
 
 async def _fingerprint_alone(backend: Backend, answers: bool) -> Fingerprint:

@@ -85,6 +85,15 @@ def check_granularity(campaign: Campaign, judge: Judge) -> None:
         )
 
 
+def check_closed(campaign: Campaign, judge: Judge) -> None:
+    """Check that a decision model is asked for codes alone. Raises SetupError."""
+    if judge.backend == "decisions" and not schema(campaign).is_closed:
+        raise SetupError(
+            f"{campaign} asks for written texts or lists, which no decision model gives; create a "
+            "judge with another backend, or a campaign over variables with codes alone"
+        )
+
+
 def check_file(campaign: Campaign, judge: Judge) -> None:
     """Check that a judge file reads something that the campaign asks. Raises SetupError."""
     if not judge.file:
@@ -187,6 +196,7 @@ def plan(campaign: Campaign, judge: Judge) -> None:
     Raises SetupError if the judge's granularity is impossible.
     """
     check_granularity(campaign, judge)
+    check_closed(campaign, judge)
     check_file(campaign, judge)
     ledger.plan(campaign, judge)
     ledger.revive(campaign, judge)

@@ -43,11 +43,13 @@ class Deciding:
     instructions: bool = True
     thinking: bool = False
 
+    def is_absent(self, path: str) -> int:
+        """The status where the server does not take questions at this path, else 0."""
+        return 0 if PATHS[path] in self.forms else self.absent
+
     def status(self, path: str, body: JSON) -> tuple[int, str] | None:
         """The status of a request that is not answered, and why."""
-        form, asked = PATHS[path], questions_of(body)
-        if form not in self.forms:
-            return self.absent, "the model does not support it"
+        asked = questions_of(body)
         if len(asked) > self.questions:
             return 400, f"questions: at most {self.questions} for this model"
         if any(len(options_of(each)) > self.options for each in asked.values()):

@@ -143,6 +143,9 @@ class FakeOpenAI:
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read())
+        absent = request.path in PATHS and self.behaviour.decides.is_absent(request.path)
+        if absent:
+            return web.json_response({"error": {"message": "no such path"}}, status=absent)
         self.calls += 1
         self.under_way += 1
         counted = self.forgotten

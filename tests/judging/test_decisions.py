@@ -146,6 +146,28 @@ def test_a_server_that_gives_no_probabilities_is_refused(
     assert not JudgeCall.objects.exists()
 
 
+@pytest.mark.parametrize("protocol", ["grounded-answer", "key-point-writing"])
+def test_written_texts_and_lists_are_refused_before_anything_is_asked(
+    db: None, tmp_path: Path, server: Running, protocol: str
+) -> None:
+    study = campaign_of(tmp_path, protocol)
+    decide(server)
+    create(server)
+    with pytest.raises(CommandError, match="asks for written texts or lists"):
+        run(study)
+    assert server.stats()["calls"] == 0
+
+
+def test_the_variables_with_codes_of_such_a_protocol_can_be_asked_alone(
+    db: None, tmp_path: Path, server: Running
+) -> None:
+    study = campaign_of(tmp_path, "grounded-answer", variables="selected")
+    decide(server)
+    create(server)
+    assert " 0 failed" in run(study)
+    assert {label.value for label in labels(study).values()} == {"yes"}
+
+
 def test_the_order_of_a_pair_is_turned_back_in_labels_and_probabilities(
     db: None, tmp_path: Path, server: Running
 ) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from datasets.console import Command as BaseCommand
 from judging import library
 from judging.answer_files import SCRIPTED
 from judging.backends import BACKENDS, HOSTED
 from judging.backends.contents import is_deterministic
+from judging.backends.decisions import offered_form
 from judging.judge_file.document import read_file
 from judging.judge_file.fixtures import failures
 from judging.judge_file.template import FileError
@@ -25,7 +29,14 @@ from judging.judges import (
     define,
     read_params,
 )
+from judging.lanes import setup_of
 from judging.models import Judge
+
+
+def _is_closed(prompt: str) -> bool:
+    """Tell whether the protocol of a prompt asks for codes alone; if none is named, it may."""
+    return prompt not in PROTOCOLS or schema_of(PROTOCOLS[prompt]).is_closed
+
 
 KEYS = ", ".join(f"{hosted.key_variable} with {name}" for name, hosted in HOSTED.items())
 
@@ -111,6 +122,15 @@ class Command(BaseCommand):
         self.say(
             f"{what}: judge {judge} ({judge.backend}, {judge.granularity} by {judge.granularity})."
         )
+        if made and judge.backend == "openai" and judge.base_url and _is_closed(options["prompt"]):
+            self._propose_decisions(judge)
+
+    def _propose_decisions(self, judge: Judge) -> None:
+        if form := asyncio.run(offered_form(setup_of(judge))):
+            self.say(
+                f"Its server also gives decisions ({form}): with --backend decisions, every label "
+                "has a probability, and no answer has to be read out of a text."
+            )
 
     def _check(self, name: str, text: str) -> None:
         if not text:

@@ -324,7 +324,7 @@ def test_the_state_is_the_whole_message_if_the_questions_come_before_the_texts()
 def test_written_texts_are_no_decisions():
     unit = AskedUnit("u", "query", "?", (RELEVANT,), written="text")
     asked = Request((Message("user", "?"),), {}, Facts("", (), (unit,), unit_by_unit=True))
-    with pytest.raises(RejectedError, match="written texts"):
+    with pytest.raises(RejectedError, match="no written texts"):
         ask(deciding(), asked)
 
 
