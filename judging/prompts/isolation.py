@@ -17,9 +17,11 @@ from dataclasses import replace
 from annotation.models import Item
 from annotation.presentation import present, schema
 from annotation.protocols.base import ItemSpec, UnitSpec, name_units
+from judging.backends.decision_questions import MASS_FLOOR
 from judging.judge_file.document import ISOLATION, read_file
 from judging.models import Judge
 from judging.parsers.base import Parser
+from judging.parsers.decisions import DecisionsParser
 from judging.parsers.schema import SCHEMA
 
 DEFAULTS = {"answer-rating": "response"}
@@ -35,6 +37,9 @@ def isolation_of(judge: Judge, protocol: str) -> str:
 
 
 def parser_of(judge: Judge) -> Parser:
+    """Return what reads a judge's answers: decisions have a form of their own."""
+    if judge.backend == "decisions":
+        return DecisionsParser(float(judge.params.get("mass_floor", MASS_FLOOR)))
     return read_file(judge.file).parser if judge.file else SCHEMA
 
 

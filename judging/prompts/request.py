@@ -32,13 +32,11 @@ from judging.backends.base import (
     Message,
     Request,
 )
-from judging.backends.decision_questions import MASS_FLOOR
 from judging.judge_file.context import Shown, context
 from judging.judge_file.document import read_file
 from judging.judge_file.template import FileError
 from judging.models import Judge
 from judging.parsers.base import Owed, Parser, Reading
-from judging.parsers.decisions import DecisionsParser
 from judging.parsers.schema import SCHEMA
 from judging.prompts.examples import (
     Example,
@@ -48,7 +46,7 @@ from judging.prompts.examples import (
     choose,
     drawn,
 )
-from judging.prompts.isolation import isolated, isolation_of, visible_fields
+from judging.prompts.isolation import isolated, isolation_of, parser_of, visible_fields
 from judging.prompts.perturbations import apply_perturbation, is_unconstrained, reorder_texts
 from judging.prompts.template import (
     NO_PASSAGES,
@@ -146,7 +144,7 @@ class Preparer:
         self.unconstrained = is_unconstrained(judge)
         self.prompt = prompt
         self.file = read_file(judge.file) if judge.file else None
-        self.parser = self._parser()
+        self.parser = parser_of(judge)
         self.backend = backend
         self.guideline = self.schema.protocol.guideline.strip()
         self.bases = Bases(self.schema)
@@ -165,11 +163,6 @@ class Preparer:
         self._answer_fields = cache(partial(answer_fields, self.schema))
         self._unit_schema = cache(self.schema.unit_schema)
         self._answer_words: dict[tuple[str, ...], str] = {}
-
-    def _parser(self) -> Parser:
-        if self.judge.backend == "decisions":
-            return DecisionsParser(float(self.judge.params.get("mass_floor", MASS_FLOOR)))
-        return self.file.parser if self.file else SCHEMA
 
     def prepare_all(self, assignments: Sequence[Assignment]) -> list[Prepared]:
         """Prepare several assignments with fewer database queries."""

@@ -112,6 +112,7 @@ def _context(found: JudgeRun) -> dict[str, Any]:
         "run": found,
         "progress": progress,
         "warnings": found.manifest.get("warnings") or [],
+        "offered": found.manifest.get("probe", {}).get("facts", {}).get("offers_decisions", ""),
         "low_mass": mass_warning(masses) if masses else "",
         "left": seconds_in_words(progress.left),
         "per_minute": round(progress.rate * 60, 1) if progress.rate else None,

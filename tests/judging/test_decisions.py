@@ -220,3 +220,26 @@ def test_a_killed_run_goes_on_and_decides_every_unit_once(house: House, server: 
     assert set(house.labels().values()) == {1}
     assert house.labelled() == UNITS
     assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY + GROUP
+
+
+def test_a_server_that_offers_decisions_is_pointed_out_when_a_judge_is_created(
+    campaign: Campaign, server: Running
+) -> None:
+    openai = ("--backend", "openai", "--model", "fake-judge", "--base-url", server.url)
+    decide(server)
+    assert "also gives decisions (systemone)" in command("create_judge", "a", *openai)
+    written = command("create_judge", "b", *openai, "--prompt", "grounded-answer")
+    assert "decisions" not in written
+    server.behave(reset=True)
+    assert "decisions" not in command("create_judge", "c", *openai)
+
+
+def test_a_run_keeps_that_its_server_offers_decisions_where_codes_are_all_that_is_asked(
+    campaign: Campaign, server: Running
+) -> None:
+    command("create_judge", "a", "--backend", "openai", "--model", "fake-judge",
+            "--base-url", server.url)  # fmt: skip
+    decide(server, "decisions")
+    run(campaign, "a")
+    facts = JudgeRun.objects.get().manifest["probe"]["facts"]
+    assert facts["offers_decisions"] == "decisions"
