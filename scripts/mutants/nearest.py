@@ -1,4 +1,4 @@
-"""The tests nearest to a mutant, in two rounds: a few seconds of the likeliest, then many more.
+"""The tests nearest to a mutant: a few seconds of the likeliest, many more, then the rest.
 
 Nearest are the tests that run the mutated line. First come tests that run little else, take little
 time and are named after the module; the first case of every test precedes the second of any. For
@@ -17,6 +17,10 @@ from scripts.mutants.sampling import Mutant
 
 FIRST = (40, 20.0)  # tests, seconds
 SECOND = (240, 120.0)
+THIRD = (
+    3000,
+    300.0,
+)  # of those that run the line, so that few survive a test that would catch them
 BESIDE = 0.4  # what a module costs that is not yet imported
 OF_MODELS = "tests/test_layout.py::test_migrations_are_up_to_date"  # what a class of a model says
 
@@ -36,13 +40,16 @@ class Nearest:
         )
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:
-        """Return the tests to run first, and those to run if none of them fails."""
+        """Return the tests to run first, and in each round those to run if none before failed."""
         here = self._sorted(mutant, self._running(mutant))
         further = self._sorted(mutant, self._using(mutant) - set(here))
         near = self._sorted(mutant, self._beside(here[:3]) - set(here) - set(further))
         first = self._within(here or further or near, *FIRST)
         left = [test for test in [*here, *further, *near] if test not in set(first)]
-        return [first, self._within(left, *SECOND)]
+        second = self._within(left, *SECOND)
+        before = {*first, *second}
+        rest = [test for test in here if test not in before]
+        return [first, second, self._within(rest, *THIRD)]
 
     def seconds(self, tests: Iterable[str]) -> float:
         """Return the duration of tests together, including shared fixtures."""
