@@ -37,6 +37,7 @@ class ChatCompletions(Wire):
     path = "chat/completions"
     batch_url = "/v1/chat/completions"
     defaults = {"temperature": 0.0, "seed": 0}
+    unknown = frozenset()
     keys = {
         STRUCTURE: (STRUCTURE,),
         "logprobs": ("logprobs", "top_logprobs"),

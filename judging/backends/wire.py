@@ -61,8 +61,8 @@ class Wire(ABC):
     `path` is where requests go, under the base URL, and `models` is where the models are listed.
     `listed` is the body's key for the messages, except those of the roles in `apart`. `defaults`
     are the params that are sent unless a judge sets or omits them. `keys` has each param that a
-    body can do without, with its keys in the body. `batch_url` is empty if there are no batch files
-    of this protocol.
+    body can do without, with its keys in the body. `unknown` are params that the protocol does not
+    have, and that are not sent. `batch_url` is empty if there are no batch files of this protocol.
     """
 
     path: ClassVar[str]
@@ -71,6 +71,7 @@ class Wire(ABC):
     apart: ClassVar[frozenset[str]] = frozenset()
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 0.0}
     keys: ClassVar[Mapping[str, tuple[str, ...]]]
+    unknown: ClassVar[frozenset[str]] = frozenset({"seed"})
     batch_url: ClassVar[str] = ""
 
     def check(self, params: Mapping[str, Any]) -> None:
@@ -257,7 +258,8 @@ class WireBackend:
         return read_reply(status, headers, raw, self.wire.read)
 
     def _sent(self, params: JSON) -> JSON:
-        return {name: value for name, value in params.items() if name not in self._omitted}
+        unsent = self.wire.unknown.union(self._omitted)
+        return {name: value for name, value in params.items() if name not in unsent}
 
     def _completed_body(self, request: Request, params: Mapping[str, Any]) -> JSON:
         """Return a body without what is omitted, and with what is added."""

@@ -87,6 +87,24 @@ def test_probabilities_become_scores(db: None, model: str, tmp_path: Path) -> No
     assert all(0 <= row["score"] <= 5 for row in rows)
 
 
+def test_responses_say_what_chat_completions_say(db: None, model: str, tmp_path: Path) -> None:
+    campaign = campaign_of(tmp_path, "rubric-passage")
+    given = ("logprobs=20", "concurrency=1")
+    raters = judge("chat", model, *given), judge("other", model, *given, "api=responses")
+    for rater in raters:
+        assert run(campaign, rater).failures == {}
+    chat, other = (
+        list(
+            JudgeCall.objects.filter(run__judge=rater, state="answered")
+            .order_by("assignment__item", "assignment__scope")
+            .values_list("completion", "usage__prompt_tokens", "usage__completion_tokens")
+        )
+        for rater in raters
+    )
+    assert chat == other
+    assert all(call.logprobs for call in JudgeCall.objects.all())
+
+
 def long_batch(folder: Path, name: str, questions: int) -> None:
     """Two reports of many sentences, with many short questions on each."""
     queries = [query(n) for n in (1, 2)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from judging.backends.base import (
 )
 from judging.backends.openai import OpenAICompatible
 from judging.backends.wire import WireBackend
+from judging.prompts.request import request_hash
 from tests.fake_openai.server import Behaviour, FakeOpenAI
 from tests.judging.backends.test_openai import KEY, REQUEST, SCHEMA, serving
 
@@ -150,6 +152,14 @@ def test_log_probabilities_are_read_from_responses_as_from_chat_completions() ->
     answers = [ask(wire, Behaviour(), logprobs=5)[0] for wire in ("chat", "responses")]
     assert answers[0].logprobs["content"]
     assert answers[0].logprobs == answers[1].logprobs
+
+
+@pytest.mark.parametrize("wire", OTHERS)
+def test_a_seed_that_a_protocol_does_not_have_is_neither_sent_nor_claimed(wire: str) -> None:
+    backend = backend_of(wire, "http://h", seed=7)
+    assert "seed" not in backend.params
+    samples = [replace(REQUEST, sample=n, written={}) for n in range(3)]
+    assert len({request_hash(backend, each) for each in samples}) == 3
 
 
 @pytest.mark.parametrize(
