@@ -11,10 +11,12 @@ from typing import Any
 import re2
 
 from annotation.protocols.base import Protocol, Variable
+from judging.backends.decision_questions import MASS_FLOOR
 from judging.judge_file.template import FileError
 from judging.parsers.base import Parser
 from judging.parsers.codes import Verdicts
 from judging.parsers.decisions import DecisionsParser
+from judging.parsers.first_token import FirstTokenParser
 from judging.parsers.json_path import JsonParser, read_path
 from judging.parsers.letter import LetterParser
 from judging.parsers.lines import LinesParser
@@ -187,6 +189,20 @@ def _json(table: Table, protocol: Protocol) -> Parser:
     return JsonParser(read, each, _verdicts(table, protocol))
 
 
+def _first_token(table: Table, protocol: Protocol) -> Parser:
+    floor = table.get("mass_floor", MASS_FLOOR)
+    if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
+        raise FileError(f"mass_floor is {floor!r}; give a share from 0 to 1", path=("mass_floor",))
+    return FirstTokenParser(_variable(table, protocol), _verdicts(table, protocol), float(floor))
+
+
+def _expected(table: Table, protocol: Protocol) -> Parser:
+    name = _variable(table, protocol)
+    if any(variable.level == "nominal" for variable in variables_named(name, protocol)):
+        raise FileError(f"{name} has no order, so no level is expected; use first-token")
+    return _first_token(table, protocol)
+
+
 Make = Callable[[Table, Protocol], Parser]
 PARSERS: dict[str, tuple[tuple[str, ...], Make]] = {
     "schema": ((), lambda table, protocol: SCHEMA),
@@ -195,6 +211,8 @@ PARSERS: dict[str, tuple[tuple[str, ...], Make]] = {
     "letter": ((), _letter),
     "tags": (("tag",), _tags),
     "lines": (("separator",), _lines),
+    "first-token": (("mass_floor",), _first_token),
+    "expected": (("mass_floor",), _expected),
     "decisions": ((), lambda table, protocol: DecisionsParser()),
 }
 """Each parser with the keys of its own, and what builds it."""

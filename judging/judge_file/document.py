@@ -44,6 +44,7 @@ TABLES = {
     "examples": ("k", "draw"),
     "fixture": ("completion", "labels", "fault", "step", "finish_reason"),
 }
+WITH_LOGPROBS = ("first-token", "expected")
 OPEN_TABLES = ("answer", "params", "extra_body")
 """Tables whose keys their own readers check."""
 
@@ -185,6 +186,10 @@ class _Reader:
     def read(self) -> JudgeFile:
         judge = self._texts("judge", self.document.get("judge", {}))
         protocol = self._protocol(judge)
+        parser = self.document.get("answer", {}).get("parser")
+        if parser in WITH_LOGPROBS and not self.document.get("params", {}).get("logprobs"):
+            wrong = f"{parser} needs log probabilities; give logprobs = 20 in [params]"
+            raise self.wrong(wrong, "params")
         return JudgeFile(
             text=self.text,
             protocol=protocol,

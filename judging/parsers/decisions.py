@@ -51,7 +51,7 @@ class DecisionsParser:
                 except NoLabelError as error:
                     missing[place] = error.fault
                 else:
-                    scores[place] = _score(variable, decision)
+                    scores[place] = score_from(variable, decision)
         if not scores and len(faults := set(missing.values())) == 1:
             raise UnreadError(f"no question has a label: {min(faults)}", min(faults))
         return Reading(units, text=answer.text, scores=scores, missing=missing)
@@ -68,7 +68,8 @@ def _answers(text: str) -> Mapping[str, Any]:
     return answers
 
 
-def _score(variable: AskedVariable, decision: Decision) -> Score:
+def score_from(variable: AskedVariable, decision: Decision) -> Score:
+    """Return the score of a label, and in its meta the probabilities and the mass behind it."""
     value, variance = score_of(variable, decision.probabilities)
     meta: dict[str, Any] = {"mass": decision.mass}
     if decision.mass is None:

@@ -7,11 +7,13 @@ import pytest
 from judging.backends.base import Answer, AskedUnit, AskedVariable
 from judging.parsers.base import Owed, Parser, Reading, UnreadError
 from judging.parsers.codes import Verdicts
+from judging.parsers.first_token import FirstTokenParser
 from judging.parsers.json_path import JsonParser, read_path, values_at
 from judging.parsers.letter import LetterParser
 from judging.parsers.lines import LinesParser
 from judging.parsers.regex import RegexParser, compile_pattern
 from judging.parsers.tags import TagsParser
+from tests.judging.answers.test_logprobs import logprobs_of
 
 RELEVANT = AskedVariable("relevant", ("yes", "no"), "nominal")
 USE = AskedVariable("use", ("answers", "related"), "nominal", {"relevant": ("yes",)})
@@ -216,3 +218,48 @@ class TestJson:
     def test_what_is_no_path_is_refused(self, path: str) -> None:
         with pytest.raises(ValueError, match="is no path"):
             read_path(path)
+
+
+class TestFirstToken:
+    AB = FirstTokenParser("relevant", Verdicts({"relevant": {"A": "yes", "B": "no", "C": "no"}}))
+    RATING = AskedVariable("rating", tuple("012345"), "ordinal")
+
+    def answer(self, *pieces: str | tuple[str, dict[str, float]]) -> Answer:
+        text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
+        return Answer(text, logprobs=logprobs_of(*pieces))
+
+    def test_the_options_of_a_code_are_added_up_and_the_mass_is_kept(self) -> None:
+        given = self.answer(("A", {"A": 0.5, "B": 0.2, "C": 0.2}))
+        reading = self.AB.read(given, Owed(UNITS[:1], True))
+        score = reading.scores["passage 1", "relevant"]
+        assert score.value == pytest.approx(5 / 9)
+        assert score.meta["mass"] == pytest.approx(0.9)
+        assert score.meta["probabilities"] == pytest.approx({"yes": 5 / 9, "no": 4 / 9})
+
+    def test_the_most_probable_code_is_the_label_though_another_option_was_written(self) -> None:
+        given = self.answer("**", ("A", {"A": 0.4, "B": 0.3, "C": 0.25}), "**")
+        reading = self.AB.read(given, Owed(UNITS[:1], True))
+        assert reading.units["passage 1"]["relevant"] == "no"
+        assert reading.scores["passage 1", "relevant"].value == pytest.approx(0.4 / 0.95)
+
+    def test_little_mass_is_off_label(self) -> None:
+        given = self.answer(("A", {"A": 0.2, "B": 0.1, "Hm": 0.7}))
+        with pytest.raises(UnreadError) as raised:
+            self.AB.read(given, Owed(UNITS[:1], True))
+        assert raised.value.fault == "off-label"
+
+    def test_a_scale_has_its_expected_level(self) -> None:
+        parser = FirstTokenParser("rating", Verdicts())
+        unit = AskedUnit("passage 1", "passage", "", (self.RATING,))
+        given = self.answer(("4", {"4": 0.5, "2": 0.25, "5": 0.25}))
+        reading = parser.read(given, Owed((unit,), True))
+        assert reading.units["passage 1"]["rating"] == "4"
+        assert reading.scores["passage 1", "rating"].value == pytest.approx(3.75)
+
+    @pytest.mark.parametrize("text", ["Hm, A", "AB", "a"])
+    def test_an_answer_that_begins_otherwise_is_unreadable(self, text: str) -> None:
+        with pytest.raises(UnreadError):
+            self.AB.read(self.answer(text), Owed(UNITS[:1], True))
+
+    def test_without_probabilities_there_is_no_answer(self) -> None:
+        assert fault(self.AB, "A") == "unreadable"

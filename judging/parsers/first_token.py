@@ -1,0 +1,85 @@
+"""`first-token` and `expected`: the probabilities of the options where the answer begins.
+
+They are read from the log probabilities of the first token, renormalised over the options, and kept
+with the mass that the options had before. The label is the most probable option. Where its variable
+is ordered, its score is the expected level: the mean of the scale under these probabilities (Liu
+et al. 2023, G-Eval), for which `expected` is the other name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from judging.backends.base import Answer
+from judging.backends.decision_questions import MASS_FLOOR, Decision, NoLabelError, label_of
+from judging.backends.logprobs import Likelihoods, NoLikelihoodError, likelihoods_at, locate_tokens
+from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.codes import Verdicts, entry_of, variables_of
+from judging.parsers.decisions import score_from
+from judging.parsers.ladder import Part, body_of
+
+_MARKS = " \t\r\n*_`\"'“‘([{"
+
+
+@dataclass(frozen=True)
+class FirstTokenParser:
+    """Reads one variable. The keys of its map, or else its codes, are the options.
+
+    A mass on the options below `floor` makes the label missing as `off-label`.
+    """
+
+    variable: str
+    verdicts: Verdicts
+    floor: float = MASS_FLOOR
+    whole = several = False
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.variable,)
+
+    def read(self, answer: Answer, owed: Owed) -> Reading:
+        body = body_of(answer.text)
+        (unit,) = owed.units
+        (variable,) = variables_of(unit, (self.variable,))
+        table = self.verdicts.maps.get(variable.name) or {code: code for code in variable.codes}
+        span = _option(body, table)
+        self.verdicts.check_refusal(body.inside, span is not None)
+        if span is None:
+            raise UnreadError("the answer does not begin with one of the options")
+        try:
+            tokens = locate_tokens(answer.text, answer.logprobs)
+            likely = likelihoods_at(answer.text, tokens, span, tuple(table))
+        except NoLikelihoodError as error:
+            raise UnreadError(f"there are no probabilities of the options: {error}") from error
+        decision = _decision(likely, table)
+        try:
+            label = label_of(decision, self.floor)
+        except NoLabelError as error:
+            raise UnreadError(str(error), error.fault) from error
+        return Reading(
+            {unit.name: entry_of(unit, {variable.name: label})},
+            body.steps or ("as-is",),
+            scores={(unit.name, variable.name): score_from(variable, decision)},
+        )
+
+
+def _option(body: Part, table: Mapping[str, str]) -> tuple[int, int] | None:
+    """Return the span of the option with which an answer begins, the longest of several."""
+    start = body.start + len(body.inside) - len(body.inside.lstrip(_MARKS))
+    for option in sorted(table, key=len, reverse=True):
+        end = start + len(option)
+        if body.text[start:end] == option and not body.text[end : end + 1].isalnum():
+            return start, end
+    return None
+
+
+def _decision(likely: Likelihoods, table: Mapping[str, str]) -> Decision:
+    """Add up the options of each code."""
+    whole = sum(likely.codes.values())
+    shares: dict[str, float] = {}
+    for option, probability in likely.codes.items():
+        code = table[option]
+        shares[code] = shares.get(code, 0.0) + (probability / whole if whole else 0.0)
+    bounded = tuple(sorted({table[option] for option in likely.bounded}))
+    return Decision(shares, None if likely.masked else likely.mass, bounded=bounded)
