@@ -84,6 +84,12 @@ class Trial:
     fault: str = ""
     cost: Decimal | None = None
 
+    @property
+    def reasoning(self) -> str:
+        """What the model thought, also where its answer was of no use."""
+        found = self.answer or getattr(self.error, "answer", None)
+        return found.reasoning if found else ""
+
 
 def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Trial:
     """Ask a judge about the item of a number from 1, or about a random item.

@@ -220,6 +220,9 @@ class TriedSerializer(serializers.Serializer[Any]):
     seconds = serializers.FloatField()
     messages = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
     completion = serializers.CharField(allow_null=True)
+    reasoning = serializers.CharField(
+        help_text="what the model thought before its answer, if the server returns that apart"
+    )
     usage = serializers.DictField()
     cost = serializers.CharField(allow_null=True)
     labels = serializers.ListField(
@@ -327,6 +330,7 @@ def _describe(trial: Trial) -> dict[str, Any]:
         "seconds": trial.seconds,
         "messages": [{"role": each.role, "content": each.content} for each in messages],
         "completion": answer.text if answer else None,
+        "reasoning": trial.reasoning,
         "usage": dict(answer.usage) if answer else {},
         "cost": None if trial.cost is None else str(trial.cost),
         "labels": readable,

@@ -353,6 +353,7 @@ A_TRY: dict[str, Any] = {
     "seconds": 1.8,
     "messages": [{"role": "user", "content": "Can these questions be answered from the report? …"}],
     "completion": '{"units": {"q1:1": {"answerable": "yes"}}}',
+    "reasoning": "",
     "usage": {"prompt_tokens": 1184, "completion_tokens": 207},
     "cost": "0.000805",
     "labels": [{"unit": "q1:1", "values": {"answerable": "yes"}, "quotes": 1}],

@@ -175,6 +175,7 @@ def _shown(trial: Trial) -> dict[str, Any]:
         "number": trial.item.position + 1,
         "messages": [(m.role, shown(m.content)) for m in request.messages],
         "raw": shown(trial.answer.text) if trial.answer else None,
+        "reasoning": shown(trial.reasoning),
         "usage": trial.answer.usage if trial.answer else {},
         "why": shown(told.message, 2000) if told else "",
         "body": shown(told.body, 4000) if told else "",

@@ -64,6 +64,16 @@ def test_a_server_is_asked_once_and_its_usage_is_told(
     assert "cost unknown" in page
 
 
+@pytest.mark.parametrize("fault", [{}, {"length": 1.0}])
+def test_what_a_model_thought_is_shown_also_where_its_answer_is_cut(
+    rita: Client, campaign: Campaign, server: Running, fault: dict[str, float]
+) -> None:
+    server.behave(reset=True, reasoning="So <b> it is.", faults=fault)
+    page = try_it(rita, of_the_fake(server), campaign)
+    assert "The model’s reasoning" in page
+    assert "So &lt;b&gt; it is." in page
+
+
 def test_an_answer_that_cannot_be_read_says_why(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
