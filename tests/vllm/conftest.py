@@ -36,18 +36,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The folder of a tiny model, with an environment in which vLLM can serve it."""
-    vllm = program()
-    assert vllm is not None
-    folder = tmp_path_factory.mktemp("model") / "tiny"
-    maker = [str(vllm.with_name("python")), "-I", str(ROOT / "scripts" / "tiny_model.py")]
-    made = subprocess.run([*maker, str(folder)], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
+def vllm() -> Iterator[Path]:
+    """The program, with an environment in which it can serve tiny models."""
+    found = program()
+    assert found is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TANDEM_VLLM", str(vllm))
+        patch.setenv("TANDEM_VLLM", str(found))
         patch.setenv("TANDEM_VLLM_ARGS", "--enforce-eager")
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
         patch.setenv("HF_HUB_OFFLINE", "1")
-        yield str(folder)
+        yield found
     SERVERS.stop_all()
+
+
+@pytest.fixture(scope="session")
+def model(vllm: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a tiny model."""
+    return made(vllm, tmp_path_factory.mktemp("model") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def deciding_model(vllm: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a tiny model that vLLM takes decisions of."""
+    return made(vllm, tmp_path_factory.mktemp("deciding") / "tiny", "decides")
+
+
+def made(vllm: Path, folder: Path, *kind: str) -> str:
+    maker = [str(vllm.with_name("python")), "-I", str(ROOT / "scripts" / "tiny_model.py")]
+    done = subprocess.run([*maker, str(folder), *kind], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return str(folder)
