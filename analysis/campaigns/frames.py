@@ -22,6 +22,7 @@ from analysis.data.frame import (
 from analysis.data.labels import FloorCodes, LabelFact, LabelKey, scale_of
 from analysis.data.metadata import OF_META, in_order, length_strata, telling, text_of
 from analysis.data.probabilities import given_probabilities, with_probabilities
+from analysis.data.readings import given_steps, with_readings
 from analysis.data.selection import (
     EVERYTHING,
     OWN_STRATA,
@@ -118,12 +119,15 @@ def campaign_frame(
     verdicts = verdicts_in_other_campaigns(campaign)
     facts, out = list(_stored(campaign, asked)), excluded(campaign.name)
     frame = selected_frame(facts, options, strata or {}, scales, verdicts, out)
-    frame = with_probabilities(frame, _probabilities(campaign))
+    metas = _judges_metas(campaign)
+    shares = {place: p for place, meta in metas if (p := given_probabilities(meta))}
+    frame = with_probabilities(frame, shares)
+    frame = with_readings(frame, {place: s for place, meta in metas if (s := given_steps(meta))})
     return replace(frame, evidence=campaign_evidence(campaign))
 
 
-def _probabilities(campaign: Campaign) -> dict[LabelKey, dict[str, float]]:
-    """Return the probabilities that judges gave with their first labels of the units."""
+def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:
+    """Return what is known of judges' first labels of the units besides their codes."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,
@@ -132,8 +136,7 @@ def _probabilities(campaign: Campaign) -> dict[LabelKey, dict[str, float]]:
         meta__isnull=False,
     )
     rows = labels.order_by().values_list(*_PLACE, "meta").iterator(chunk_size=5000)
-    found = ((LabelKey(*place), given_probabilities(meta)) for *place, meta in rows)
-    return {place: shares for place, shares in found if shares}
+    return [(LabelKey(*place), meta) for *place, meta in rows]
 
 
 def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:

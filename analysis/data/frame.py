@@ -14,11 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..statistics import Floats, Ints
 from .assisted import Assisted, AssistedKey
 from .labels import Evidence, FloorCodes, Inputs, LabelFact, Scale, number_of
 from .selection import ReportOptions, Strata
+
+Texts = NDArray[np.object_]
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ class VariableFrame:
     """The labels of one variable: `codes` (U, R) in the order of `raters`, -1 = no category.
 
     `scores` (U, R) are judges' probabilities of yes or expected ratings, NaN without one.
-    `probabilities` (U, K) has, by column, those that a judge gave to each category.
+    `probabilities` (U, K) has, by column, those that a judge gave to each category, and `readings`
+    (U,) the steps by which its answers were read, empty where they were read as they stood.
     """
 
     name: str
@@ -69,6 +73,7 @@ class VariableFrame:
     asides: tuple[Aside, ...]
     floor: FloorCodes = field(default_factory=FloorCodes)
     probabilities: Mapping[int, Floats] = field(default_factory=dict)
+    readings: Mapping[int, Texts] = field(default_factory=dict)
 
     @property
     def escapes(self) -> dict[str, int]:
@@ -109,6 +114,7 @@ class VariableFrame:
             tuple(a._replace(unit=kept[a.unit]) for a in self.asides if a.unit in kept),
             self.floor.only(units),
             {column: shares[units] for column, shares in self.probabilities.items()},
+            {column: steps[units] for column, steps in self.readings.items()},
         )
 
 

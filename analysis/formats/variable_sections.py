@@ -14,6 +14,7 @@ from .people_sections import (
     judged_table,
     no_floor,
 )
+from .reading_tables import reading_tables
 from .sections import planning_blocks, soft_blocks, span_blocks
 
 RULES = {
@@ -161,6 +162,8 @@ def _judge_block(name: str, block: JSON, ordered: bool) -> Block:
         tables.append(_curves(block["curves"], block["reference"]))
     if "calibration" in block:
         tables += calibration_tables(block["calibration"], block["reference"])
+    if "reading" in block:
+        tables += reading_tables(block["reading"], block["reference"])
     if "adjudicated" in block:
         tables.append(_adjudicated(block["adjudicated"], block["reference"]))
     tables += _own_family(block)

@@ -28,8 +28,9 @@ from ..data.frame import (
     VariableFrame,
     whole_scale,
 )
-from ..data.labels import Inputs, LabelFact, number_of
+from ..data.labels import Inputs, LabelFact, LabelKey, number_of
 from ..data.metadata import meta_strata
+from ..data.readings import KEY as STEPS
 from ..data.selection import OWN_STRATA, AvailableValues, ReportOptions, Strata
 from ..statistics import Bools, Ints
 from ..statistics.arrays import distinct
@@ -44,6 +45,10 @@ def _moved(of: Metas, place: Ints) -> Metas:
     kept = np.flatnonzero(lines >= 0)
     kept = kept[np.argsort(lines[kept], kind="stable")]
     return Metas(of.values, lines[kept], of.codes[kept])
+
+
+PLACE = ("item", "kind", "unit", "variable", "rater")
+"""The columns of a `LabelKey`."""
 
 
 class Labels:
@@ -84,6 +89,18 @@ class Labels:
                 firsts.append((int(of.lines[n]), item, {name: of.values[of.codes[n]]}))
         firsts += [(n, row.item, dict(row.meta or {})) for n, row in self.rows.items()]
         return meta_strata((item, meta) for _, item, meta in sorted(firsts, key=lambda f: f[0]))
+
+    def steps(self) -> Iterator[tuple[LabelKey, str]]:
+        """Yield by which steps the answers of judges' first labels were read, where it is plain."""
+        if (of := self.metas.get(STEPS)) is None:
+            return
+        first = self.replicate[of.lines] == 0
+        lines, codes = of.lines[first], of.codes[first]
+        places = zip(*(self.texts(name, lines) for name in PLACE), strict=True)
+        kinds = self.texts("rater_kind", lines)
+        for place, kind, code in zip(places, kinds, codes.tolist(), strict=True):
+            if kind == "judge":
+                yield LabelKey(*(part or "" for part in place)), of.values[code]
 
     def _fill(self, name: str, text: str) -> None:
         absent = self.codes[name] < 0

@@ -18,6 +18,8 @@ from ..data.frame import Frame, selected_frame, without_garbage_collection
 from ..data.labels import Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
 from ..data.metadata import OF_META, meta_strata
 from ..data.probabilities import given_probabilities, with_probabilities
+from ..data.readings import KEY as STEPS
+from ..data.readings import given_steps, with_readings
 from ..data.selection import EVERYTHING, ReportOptions, available_values
 from ..statistics import Level
 from .columns import Labels, column_values, frame_of, inputs_of, selected_positions, whole
@@ -39,7 +41,7 @@ def file_frame(
     Only the newest revision of a label counts.
     """
     given = list(paths)
-    labels = whole(read_columns(given, OF_META))
+    labels = whole(read_columns(given, (*OF_META, STEPS)))
     found = None if labels is None else _by_columns(labels, levels, options)
     return found or _by_rows(given, levels, options)
 
@@ -63,8 +65,8 @@ def _by_columns(
     inputs = inputs_of(labels)
     frame = frame_of(labels, selected_positions(labels, options, strata), scales)
     frame = replace(frame, strata=strata, inputs=inputs)
-    frame = with_probabilities(frame, file_probabilities(rich))
-    return replace(frame, evidence=file_evidence(rich)), protocols
+    frame = _with_metas(replace(frame, evidence=file_evidence(rich)), rich, dict(labels.steps()))
+    return frame, protocols
 
 
 def _by_rows(
@@ -89,8 +91,7 @@ def _by_rows(
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
     available_values(facts, strata).check(options)
     frame = selected_frame(facts, options, strata, scales)
-    frame = with_probabilities(frame, file_probabilities(rows))
-    return replace(frame, evidence=file_evidence(rows)), protocols
+    return _with_metas(replace(frame, evidence=file_evidence(rows)), rows), protocols
 
 
 def _identity(row: LabelRow) -> tuple[str, ...]:
@@ -146,11 +147,18 @@ def file_evidence(rows: Iterable[LabelRow]) -> Evidence:
     )
 
 
-def file_probabilities(rows: Iterable[LabelRow]) -> dict[LabelKey, dict[str, float]]:
-    """Return the probabilities that judges gave with their first judgements."""
-    judged = (row for row in rows if row.rater_kind == "judge" and not row.replicate)
-    found = ((_place(row), given_probabilities(row.meta)) for row in judged)
-    return {place: shares for place, shares in found if shares}
+def _with_metas(
+    frame: Frame, rows: Iterable[LabelRow], plain: Mapping[LabelKey, str] | None = None
+) -> Frame:
+    """Add what judges' first labels have in their meta: probabilities, and how they were read.
+
+    `plain` has the steps of labels that are not among the rows.
+    """
+    judged = (row for row in rows if row.rater_kind == "judge" and not row.replicate and row.meta)
+    metas = [(_place(row), row.meta) for row in judged]
+    shares = {place: p for place, meta in metas if (p := given_probabilities(meta))}
+    steps = {place: s for place, meta in metas if (s := given_steps(meta))} | dict(plain or {})
+    return with_readings(with_probabilities(frame, shares), steps)
 
 
 def _place(row: LabelRow) -> LabelKey:

@@ -49,6 +49,7 @@ from .alt_test import alternative
 from .calibration import ANSWERS, calibration
 from .crowd import is_crowd, judged_distribution
 from .floor import Floor, compare_with_floor, floor, gap_of
+from .readings import readings
 
 BELOW, REACHED = 0, 1
 OF_TWO = ("krippendorff_alpha", "gwet_ac")
@@ -248,6 +249,7 @@ def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...
         "curves": curves(sample, column, people.codes) if len(epsilons) > 1 else [],
         "alt_test": alternative(sample, codes, epsilons, beside.tests),
         **calibration(sample, column, people.codes),
+        **readings(sample, column, people.codes),
     }
 
 

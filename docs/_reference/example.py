@@ -92,7 +92,8 @@ def _labels() -> Iterator[dict[str, Any]]:
             score = {"score": (1 + n % 8) / 9} if rater == JUDGE else {}
             lost = rater == JUDGE and n == QUERIES
             said = {"missing": "unreadable"} if lost else score | {"value": ("no", "yes")[yes]}
-            yield place | who | said | _marked(turn + n) | {"variable": "answerable"}
+            read = {"meta": {"reading": "fence"}} if rater == JUDGE and n % 5 == 0 else {}
+            yield place | who | said | read | _marked(turn + n) | {"variable": "answerable"}
             rating = (n + turn // 3) % 6
             sure = {"meta": {"probabilities": {str(rating): 0.8, str((n + 1) % 6): 0.2}}}
             told = sure if rater == JUDGE else {}

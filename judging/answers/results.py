@@ -31,12 +31,13 @@ from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.logprobs import score_answer, select_logprobs
 from judging.backends.base import Answer, Reason
 from judging.models import JudgeCall, JudgeRun, Strike
-from judging.parsers.base import Reading, Score, UnreadError
+from judging.parsers.base import Reading, Score, Step, UnreadError
 from judging.prompts.perturbations import restore_order
 from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
 
 ANSWERED = "answered"
+AS_IS: tuple[Step, ...] = ("as-is",)
 FINAL: tuple[Reason, ...] = ("unreadable", "refused", "truncated", "filtered", "too-long")
 
 
@@ -159,7 +160,7 @@ def _prepare_closing(
             circumstances = Circumstances(
                 lease=lease,
                 seconds=result.seconds,
-                details=_details(prepared, answer, reading),
+                details=_with_steps(prepared, reading, _details(prepared, answer, reading)),
                 missing=_missing(prepared, reading),
             )
             return _Closing(prepared.assignment, (ready, circumstances))
@@ -198,6 +199,23 @@ def _details(prepared: Prepared, answer: Answer, reading: Reading) -> dict[tuple
         (prepared.names.get(name, name), variable): Detail(score.value, _meta(score, swapped))
         for (name, variable), score in reading.scores.items()
     }
+
+
+def _with_steps(
+    prepared: Prepared, reading: Reading, details: dict[tuple[str, str], Detail]
+) -> dict[tuple[str, str], Detail]:
+    """Note on each label by which steps its answer was read, if it was not read as it stood."""
+    if reading.steps == AS_IS:
+        return details
+    steps = "+".join(reading.steps)
+    for unit in prepared.request.facts.units:
+        name, entry = prepared.names.get(unit.name, unit.name), reading.units.get(unit.name)
+        for variable in unit.variables:
+            if isinstance(entry, Mapping) and variable.name in entry:
+                known = details.get((name, variable.name), Detail())
+                meta = {**(known.meta or {}), "reading": steps}
+                details[name, variable.name] = Detail(known.score, meta)
+    return details
 
 
 def _meta(score: Score, swapped: Mapping[str, str]) -> dict[str, Any]:

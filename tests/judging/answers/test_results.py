@@ -276,3 +276,7 @@ class TestReading:
         assert (held.row.status, held.row.reason, stored.reading) == ("failed", "ambiguous", "")
         held.run.refresh_from_db()
         assert held.run.failures == {"ambiguous": 1}
+
+    def test_a_label_says_by_which_steps_it_was_read(self, held: Held) -> None:
+        self.asked(held, f"```json\n{said('no').text}\n```")
+        assert Label.objects.get().meta == {"reading": "fence"}

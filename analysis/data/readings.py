@@ -1,0 +1,43 @@
+"""How judges' answers were read: the steps of the ladder that stand in the meta of their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .frame import Frame, Texts, VariableFrame
+from .labels import LabelKey
+
+KEY = "reading"
+"""The member of a label's `meta`, the steps joined by +. It is absent where none was needed."""
+Given = Mapping[LabelKey, str]
+
+
+def given_steps(meta: Any) -> str:
+    """Return the steps in a label's `meta`, empty if it has none."""
+    found = meta.get(KEY) if isinstance(meta, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def with_readings(frame: Frame, given: Given) -> Frame:
+    """Add the steps by which judges' labels were read to the variables of a frame."""
+    if not given:
+        return frame
+    made = {name: replace(of, readings=_columns(of, given)) for name, of in frame.variables.items()}
+    return replace(frame, variables=made)
+
+
+def _columns(frame: VariableFrame, given: Given) -> dict[int, Texts]:
+    """Return the steps of each unit (U,) by column, empty texts where none was needed."""
+    units = {place: n for n, place in enumerate(frame.units.names)}
+    columns = {frame.raters[n].name: n for n in frame.columns("judge")}
+    found: dict[int, Texts] = {}
+    for place, steps in given.items():
+        column = columns.get(place.rater)
+        unit = units.get((place.item, place.kind, place.unit))
+        if place.variable == frame.name and column is not None and unit is not None:
+            found.setdefault(column, np.full(len(frame.codes), "", dtype=object))[unit] = steps
+    return found

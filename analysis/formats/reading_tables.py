@@ -1,0 +1,31 @@
+"""Tables on how a judge's answers were read."""
+
+from __future__ import annotations
+
+from ..document import Cell, Number, Table
+from ..types import JSON
+
+STEPS = {
+    "thinking": "reasoning set aside",
+    "fence": "Markdown fence removed",
+    "prose": "prose set aside",
+    "trailing-comma": "trailing comma left out",
+    "smart-quotes": "typographic quotation marks replaced",
+}
+
+
+def reading_tables(found: JSON, reference: str) -> list[Table]:
+    """Return the agreement of labels by how they were read, and the steps that were needed."""
+    labels = {"as_is": "As they stood", "mended": "After a step of the ladder"}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (label, found[key]["labels"], Number.from_estimate(found[key]["agreement"]))
+        for key, label in labels.items()
+    )
+    steps: tuple[tuple[Cell, ...], ...] = tuple(
+        (STEPS.get(step, step), labels) for step, labels in found["steps"].items()
+    )
+    header = ("Read", "Labels", f"Share that agrees with the {reference}")
+    return [
+        Table("How its answers were read", header, rows),
+        Table("Steps that its answers needed", ("Step", "Labels"), steps),
+    ]

@@ -1,0 +1,61 @@
+"""How a judge's answers were read, counted and compared with people, by hand on six units."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from analysis.data.labels import LabelKey
+from analysis.data.readings import given_steps, with_readings
+from analysis.data.selection import ReportOptions
+from analysis.formats.markdown import as_markdown
+from analysis.labels_file.frames import file_frame
+from analysis.labels_file.reports import labels_report
+
+STEPS = ("", "fence", "", "thinking+fence", "", "prose")
+
+
+def file(folder: Path, steps: tuple[str, ...] = STEPS) -> Path:
+    """People say yes to all; the judge errs on the second unit and the third."""
+    lines: list[dict[str, Any]] = []
+    for n, read in enumerate(steps):
+        place = {"item": f"r{n}", "unit": f"q{n}", "query": f"q{n}", "variable": "answerable"}
+        lines.append(place | {"rater": "Ada", "value": "yes"})
+        own = {"rater": "J", "rater_kind": "judge", "value": "no" if n in (1, 2) else "yes"}
+        lines.append(place | own | ({"meta": {"reading": read}} if read else {}))
+    path = folder / "labels.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path
+
+
+def report(path: Path) -> dict[str, Any]:
+    return labels_report([path], {"answerable": "nominal"}, ReportOptions(resamples=20))
+
+
+def test_labels_are_counted_by_step_and_agree_or_not_beside_the_others(tmp_path: Path) -> None:
+    found = report(file(tmp_path))["variables"]["answerable"]["judges"]["J"]["reading"]
+    assert found["steps"] == {"fence": 2, "prose": 1, "thinking": 1}
+    assert (found["as_is"]["labels"], found["mended"]["labels"]) == (3, 3)
+    # As they stood: yes, no, yes against yes. After a step: no, yes, yes.
+    assert found["as_is"]["agreement"]["value"] == found["mended"]["agreement"]["value"] == 2 / 3
+
+
+def test_where_every_answer_was_read_as_it_stood_nothing_is_said(tmp_path: Path) -> None:
+    made = report(file(tmp_path, ("",) * 6))
+    assert "reading" not in made["variables"]["answerable"]["judges"]["J"]
+
+
+def test_it_is_a_table_in_the_report(tmp_path: Path) -> None:
+    text = as_markdown(report(file(tmp_path)))
+    assert "Markdown fence removed" in text
+    assert "After a step of the ladder" in text
+
+
+def test_only_texts_are_steps_and_strangers_are_left_out(tmp_path: Path) -> None:
+    assert [given_steps(meta) for meta in (None, {}, {"reading": 3}, {"reading": "fence"})] == [
+        "", "", "", "fence",
+    ]  # fmt: skip
+    frame, _ = file_frame([file(tmp_path)], {"answerable": "nominal"})
+    strange = LabelKey("nowhere", "", "q0", "answerable", "J")
+    assert with_readings(frame, {strange: "fence"}).variables["answerable"].readings == {}
