@@ -159,6 +159,7 @@ def _check_unused(definition: Definition) -> None:
         "--model": definition.model,
         "--base-url": definition.base_url,
         "--prompt": definition.prompt,
+        "--file": definition.file if definition.backend == SCRIPTED else "",
         "--api-key-env": definition.api_key_env,
         f"--param {', '.join(sampling)}": sampling,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
 from analysis.bench.numbers import NO_TRIALS
@@ -12,24 +12,14 @@ from analysis.types import JSON
 from judging.answer_files import FAKE
 from judging.costs import format_dollars
 
-HEADER = (
-    "Judge",
-    "Variable",
-    "Units",
-    "Kappa with people",
-    "Equal labels",
-    "Difference to people",
-    "Above word overlap",
-    "Missing",
-    "Flips",
-    "Attack",
-    "Cost",
-    "Seconds",
-)
+NOT_TIMED = "no call was timed"
+Column = Callable[[JSON, str, JSON], Cell]
+"""From a judge, a variable and the judge's figures of it to a cell."""
 ABOUT = (
-    "Kappa and equal labels are with people together. The difference is the judge with each person "
-    "less people with each other, so that 0 is as good as a person. Word overlap is the baseline. "
-    "Flips and attack are the worst trial's. Seconds are per request."
+    "Kappa and equal labels are with people together. The difference to people is the judge with "
+    "each person less people with each other, so that 0 is as good as a person. The baseline is "
+    "word overlap. Flips and attack are the worst trial's, if a judge was tried. Seconds are per "
+    "request."
 )
 ABOUT_ERRORS = (
     "The correlation of two judges' errors among units with the same label from people, from 0, "
@@ -67,45 +57,70 @@ def _sections(found: JSON) -> Iterator[Section]:
 
 
 def _judges(found: JSON) -> Table:
+    """Return the table; variables have a column if there are several, and trials if there are."""
+    columns = dict(COLUMNS)
+    if len(found["variables"]) == 1:
+        del columns["Variable"]
+    if not any(judge["robustness"] for judge in found["judges"]):
+        del columns["Flips"], columns["Attack"]
     rows = tuple(
-        _row(judge, name, block["judges"][judge["name"]])
+        (_name(judge), *(cell(judge, name, of) for cell in columns.values()))
         for name, block in found["variables"].items()
         for judge in found["judges"]
-        if judge["name"] in block["judges"]
+        if (of := block["judges"].get(judge["name"]))
     )
-    return Table("Judges compared with people", HEADER, rows)
+    return Table("Judges compared with people", ("Judge", *columns), rows)
 
 
-def _row(judge: JSON, variable: str, block: JSON) -> tuple[Cell, ...]:
-    trials = (judge["robustness"] or {}).get(variable, {})
-    return (
-        _name(judge),
-        variable,
-        block["units"],
-        Number.from_estimate(block["agreement"]["cohen_kappa"]),
-        Number.from_estimate(block["agreement"]["percent"]),
-        Number.from_estimate(block["gap"]["cohen_kappa"]),
-        Number.from_estimate(block["floor"]["judge_minus_floor"]),
-        ", ".join(f"{n} {reason}" for reason, n in block["missing"].items()) or "0",
-        _trial(trials.get("repeat")),
-        _trial(trials.get("attack")),
-        _cost(judge),
-        Number(judge["seconds"]["mean"], digits=2) if judge["seconds"] else DASH,
-    )
+def _number(*path: str) -> Column:
+    def cell(judge: JSON, variable: str, of: JSON) -> Cell:
+        for name in path:
+            of = of[name]
+        return Number.from_estimate(of)
+
+    return cell
+
+
+def _trial(purpose: str) -> Column:
+    def cell(judge: JSON, variable: str, of: JSON) -> Cell:
+        found = (judge["robustness"] or {}).get(variable, {}).get(purpose)
+        return Number(None, reason=NO_TRIALS) if found is None else Number.from_estimate(found)
+
+    return cell
+
+
+def _missing(judge: JSON, variable: str, of: JSON) -> Cell:
+    return ", ".join(f"{n} {reason}" for reason, n in of["missing"].items()) or "0"
+
+
+def _cost(judge: JSON, variable: str, of: JSON) -> Cell:
+    if judge["cost"] is None:
+        return Number(None, reason=judge["unknown"])
+    return format_dollars(Decimal(judge["cost"]))
+
+
+def _seconds(judge: JSON, variable: str, of: JSON) -> Cell:
+    told = judge["seconds"]
+    return Number(told["mean"], digits=2) if told else Number(None, reason=NOT_TIMED)
+
+
+COLUMNS: Mapping[str, Column] = {
+    "Variable": lambda judge, variable, of: variable,
+    "Units": lambda judge, variable, of: of["units"],
+    "Kappa": _number("agreement", "cohen_kappa"),
+    "Equal labels": _number("agreement", "percent"),
+    "Difference": _number("gap", "cohen_kappa"),
+    "Over baseline": _number("floor", "judge_minus_floor"),
+    "Missing": _missing,
+    "Flips": _trial("repeat"),
+    "Attack": _trial("attack"),
+    "Cost": _cost,
+    "Seconds": _seconds,
+}
 
 
 def _name(judge: JSON) -> RaterName:
     return RaterName(f"{judge['name']} (scripted)" if judge["scripted"] else judge["name"], "judge")
-
-
-def _trial(found: JSON | None) -> Cell:
-    return Number(None, reason=NO_TRIALS) if found is None else Number.from_estimate(found)
-
-
-def _cost(judge: JSON) -> Cell:
-    if judge["cost"] is None:
-        return Number(None, reason=judge["unknown"])
-    return format_dollars(Decimal(judge["cost"]))
 
 
 def _errors(found: JSON) -> Section:
@@ -126,13 +141,14 @@ def _errors(found: JSON) -> Section:
         ),
     )
     blocks = [Block("", (whole,))] if known else []
-    blocks += [Block(name, (_matrix(of),)) for name, of in known.items()]
+    names = {judge["name"]: _name(judge) for judge in found["judges"]}
+    blocks += [Block(name, (_matrix(of, names),)) for name, of in known.items()]
     lacking = tuple(f"{name}: {of['reason']}." for name, of in told.items() if "reason" in of)
     return Section("How alike judges err", tuple(blocks), ABOUT_ERRORS, points=lacking)
 
 
-def _matrix(errors: JSON) -> Table:
-    judges = [RaterName(name, "judge") for name in errors["judges"]]
+def _matrix(errors: JSON, names: Mapping[str, RaterName]) -> Table:
+    judges = [names[name] for name in errors["judges"]]
     rows = tuple(
         (
             name,

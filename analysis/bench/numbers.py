@@ -90,7 +90,9 @@ def _variables(
 
 
 def _of_report(block: JSON) -> JSON:
-    return {name: block[name] for name in COPIED}
+    return {name: block[name] for name in COPIED} | {
+        name: block[name] for name in ("own_family",) if name in block
+    }
 
 
 def _facts(
@@ -111,6 +113,7 @@ def _facts(
                 "backend": judge.backend if judge else None,
                 "model": judge.model if judge else None,
                 "granularity": judge.granularity if judge else None,
+                "family": judge.family or None if judge else None,
                 "scripted": name in fakes,
                 **_spent(row),
                 "seconds": seconds.get(judge.pk) if judge else None,

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from analysis.report.warnings import Warning
 from analysis.types import JSON
-from annotation.models import Campaign
 from judging.answer_files import FAKE, scripted_among
 from judging.jury import voting_judges
 
 JURY = "A scripted judge, which replays a file, votes in it, so its figures describe no real jury."
 
 
-def mark_fakes(campaign: Campaign, report: JSON) -> None:
-    """Mark each fake judge among the report's raters, and warn of it."""
-    judges = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
+def mark_raters(raters: list[JSON]) -> dict[str, str]:
+    """Mark each fake judge among a report's raters; return what to say of each, by name."""
+    judges = [rater["name"] for rater in raters if rater["kind"] == "judge"]
     fakes = dict.fromkeys(scripted_among(judges), FAKE)
     fakes |= {name: JURY for name in judges if scripted_among(voting_judges(name))}
-    for rater in report["raters"]:
+    for rater in raters:
         if rater["name"] in fakes:
             rater["scripted"] = True
+    return fakes
+
+
+def mark_fakes(report: JSON) -> None:
+    """Mark each fake judge among the report's raters, and warn of it."""
+    fakes = mark_raters(report["raters"])
     report["warnings"] += [
         Warning("scripted_judge", None, name, text)._asdict() for name, text in fakes.items()
     ]

@@ -37,7 +37,7 @@ from annotation.people.membership import excluded
 from annotation.prerequisites.label_validation import source_campaign, validated_judge
 from annotation.presentation import schema
 from annotation.protocols.schema import Schema
-from datasets.models import Grounding
+from datasets.models import Grounding, Report
 from judging.floor import UnitKey as FloorPlace
 from judging.floor import get_floor
 from judging.models import Judge
@@ -87,14 +87,16 @@ def with_floor(frame: Frame, campaign: Campaign) -> Frame:
 
 def with_families(frame: Frame, campaign: Campaign) -> Frame:
     """Add the model families of the answers, if the batch names any, and of the judges."""
-    answers = Item.objects.filter(campaign=campaign, report__family__isnull=False)
-    rows = answers.order_by().values_list("key", "report__family")
-    items = {key: family for key, family in rows if family}
-    if not items:
+    reports = Report.objects.filter(batch=campaign.batch, family__isnull=False)
+    answers = {key: family for key, family in reports.values_list("key", "family") if family}
+    if not answers:
         return frame
+    alone = Item.objects.filter(campaign=campaign, report__family__isnull=False)
+    rows = alone.order_by().values_list("key", "report__family")
+    items = {key: family for key, family in rows if family}
     named = Judge.objects.filter(rater__name__in=[rater.name for rater in frame.raters])
     judges = dict(named.exclude(family="").values_list("rater__name", "family"))
-    return replace(frame, families=Families(items, judges))
+    return replace(frame, families=Families(items, answers, judges))
 
 
 def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: bool) -> FloorCodes:

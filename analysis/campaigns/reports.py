@@ -29,6 +29,6 @@ def campaign_report(campaign: Campaign, options: ReportOptions) -> JSON:
     report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
     report["warnings"] += contaminated_prompts(campaign, judges_there)
-    mark_fakes(campaign, report)
+    mark_fakes(report)
     answers = written_answers(campaign)
     return report if answers is None else {**report, "written": written(answers)}

@@ -130,10 +130,28 @@ class ItemFacts:
 
 @dataclass(frozen=True)
 class Families:
-    """The model family of each item's answer, by the item's key, and of each judge, by name."""
+    """The model families of answers, by the item that shows one alone and by id, and of judges.
+
+    An item may show several answers; its units then say which one they are about.
+    """
 
     items: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, item: str, kind: str, unit: str) -> str:
+        """Return the family of the answer that a unit is about, empty if it is none or unknown."""
+        if kind == "report":
+            return self.answers.get(unit, "")
+        if kind == "sentence":
+            unit = unit.rpartition("#")[0]
+            return self.answers.get(unit) or self.items.get(item, "")
+        if kind == "report-passage":
+            # Ids may contain the slash that separates them.
+            ends = [n for n, letter in enumerate(unit) if letter == "/"]
+            named = (unit[:end] for end in ends)
+            return next((self.answers[name] for name in named if name in self.answers), "")
+        return self.items.get(item, "")
 
 
 @dataclass(frozen=True)

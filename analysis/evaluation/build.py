@@ -9,6 +9,7 @@ import numpy as np
 from django.conf import settings
 from django.utils import timezone
 
+from analysis.campaigns.fakes import mark_raters
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, without_garbage_collection
 from analysis.data.selection import ReportOptions
@@ -77,7 +78,11 @@ def measures_report(
         _put_all(found[name], measure, values, part, report_options, strata)
     for name, of in found.items():
         of |= _of_tables(tables, name, report_options)
-    raters = [{"name": r.name, "kind": r.kind, "excluded": r.excluded} for r in frame.raters]
+    raters: list[JSON] = [
+        {"name": r.name, "kind": r.kind, "scripted": False, "excluded": r.excluded}
+        for r in frame.raters
+    ]
+    mark_raters(raters)
     return {
         "campaign": campaign.name,
         "protocol": campaign.protocol,

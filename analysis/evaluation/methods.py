@@ -54,6 +54,8 @@ def _describe_data(report: JSON) -> str:
     queries = count(report["queries"], "query", "queries")
     out = [f"{r['name']} ({r['excluded']})" for r in report["raters"] if r["excluded"]]
     left = f" Excluded by a researcher: {'; '.join(out)}." if out else ""
+    fakes = [r["name"] for r in report["raters"] if r.get("scripted")]
+    left += f" Fakes, whose answers come from a file: {', '.join(fakes)}." if fakes else ""
     return (
         f"{systems} on {queries} of {report['batch']} were measured from the labels of {people} "
         f"and {judges} ({report['protocol']}), by Tandem {report['version']}.{left}"

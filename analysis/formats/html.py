@@ -17,7 +17,7 @@ from ..figures.svg import STATIC
 from ..types import JSON
 from .build import document
 
-FEW, MANY = 3, 5
+FEW, MANY, WIDEST = 3, 5, 8
 """Up to `FEW` columns fit a telephone; from `MANY` on, intervals are below their numbers."""
 MOST_ROWS = 300
 """The most rows of a figure's data on a page; the file has all."""
@@ -98,8 +98,11 @@ def table_html(table: Table) -> str:
         for name, is_numeric in heads(table)
     )
     body = "".join(map(_row, rows(table)))
+    # A frame that scrolls has to be reached by the keyboard.
+    reached = f' role="group" aria-label="{escape(table.caption)}" tabindex="0"'
+    frame = f'class="table-frame{width}"{reached if columns >= WIDEST else ""}'
     return (
-        f'<div class="table-frame{width}"><table class="table">\n'
+        f'<div {frame}><table class="table">\n'
         f"<caption>{escape(table.caption)}</caption>\n"
         f"<thead><tr>{header}</tr></thead>\n"
         f"<tbody>{body}</tbody>\n</table></div>\n"

@@ -22,7 +22,7 @@ def own_family(sample: Sample, column: int, families: Families) -> JSON:
     `own` and `others` are the judge's numbers less people's mean, and `preference` is own less
     others. A number is a yes as 1, a rating, or a rank.
     """
-    if not families.items:
+    if not families.answers:
         return {}
     name = sample.frame.raters[column].name
     family = families.judges.get(name)
@@ -33,7 +33,7 @@ def own_family(sample: Sample, column: int, families: Families) -> JSON:
         none = {"own": nothing, "others": nothing}
         none["preference"] = undefined(why, 0, PREFERENCE).as_json()
         return {"own_family": {"family": family, **none}}
-    whose = np.array([families.items.get(item, "") for item, _, _ in sample.frame.units.names])
+    whose = np.array([families.of(*name) for name in sample.frame.units.names])
     found = family_differences(
         values[:, column],
         mean_of(values[:, sample.frame.columns("human")]),

@@ -40,6 +40,7 @@ def robustness_document(sheet: JSON) -> Document:
     about = " · ".join(
         (
             f"judge {sheet['judge']}",
+            *(("a fake, whose answers come from a file",) if sheet["scripted"] else ()),
             sheet["protocol"],
             f"{count(sheet['resamples'], 'resample')} of whole queries, seed {sheet['seed']}",
             "intervals are 95 %",

@@ -34,6 +34,7 @@ from analysis.types import JSON
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
+from judging.answer_files import SCRIPTED
 from judging.jury import code_number
 from judging.models import Judge
 from judging.prompts.perturbations import (
@@ -285,6 +286,7 @@ def sheet(
         "protocol": campaign.protocol,
         "judge": judge.rater.name,
         "model": judge.model,
+        "scripted": judge.backend == SCRIPTED,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
         "seed": how.seed,

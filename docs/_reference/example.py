@@ -53,7 +53,7 @@ def _add_fake(made: dict[str, Any]) -> None:
     sample = Sample(frame.variables["answerable"], 20, 0)
     items = {item.key: item.system or "" for item in frame.items}
     column = next(n for n, rater in enumerate(frame.raters) if rater.name == JUDGE)
-    found = own_family(sample, column, Families(items, {JUDGE: "SYSTEM"}))
+    found = own_family(sample, column, Families(items, items, {JUDGE: "SYSTEM"}))
     made["variables"]["answerable"]["judges"][JUDGE] |= found
     next(rater for rater in made["raters"] if rater["name"] == JUDGE)["scripted"] = True
 

@@ -41,7 +41,7 @@ KEYS = (
     "options", "options.OPTION.value", "options.OPTION.reason", "passages", "points", "strata",
     "strata.STRATUM.campaign", "strata.STRATUM.variable", "strata.STRATUM.queries",
     "strata.STRATUM.decided", "queries", "evaluation_queries", "raters",
-    "raters[].name", "raters[].kind", "raters[].excluded",
+    "raters[].name", "raters[].kind", "raters[].scripted", "raters[].excluded",
     "leaderboard", "leaderboard.level", "leaderboard.letters", "leaderboard.boards",
     "leaderboard.boards[].by", "leaderboard.boards[].kind", "leaderboard.boards[].test",
     "leaderboard.boards[].systems", "leaderboard.boards[].systems.SYSTEM.MEASURE",

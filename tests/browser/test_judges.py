@@ -93,6 +93,7 @@ def test_every_page_of_judges_is_open_to_all(page: Page, campaign: Campaign) -> 
         "call": reverse("judge-call", args=[call.pk]),
         "compared": reverse("judges-compared", args=[campaign.pk]),
         "robustness": reverse("judge-robustness", args=[done.pk]),
+        "bench": reverse("judge-bench", args=[campaign.pk]),
     }
     for name, address in addresses.items():
         rare = name in ("estimate", "busy", "paused")

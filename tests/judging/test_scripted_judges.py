@@ -11,6 +11,8 @@ from django.core.management.base import CommandError
 
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
+from analysis.robustness.document import as_markdown
+from analysis.robustness.sheet import sheet
 from annotation.exports.bundles import card, manifest
 from annotation.models import Assignment, Campaign, Label, User
 from judging.answer_files import ANSWERS, DIGEST
@@ -156,6 +158,17 @@ def test_the_report_marks_it_and_warns(campaign: Campaign, tmp_path: Path) -> No
     warned = [each for each in report["warnings"] if each["code"] == "scripted_judge"]
     assert [each["rater"] for each in warned] == ["replayed"]
     assert "No model was asked" in warned[0]["text"]
+
+
+def test_measures_and_the_robustness_sheet_name_it_a_fake(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    run = replay(campaign, tmp_path)
+    told = json.loads(command("measures", "--campaign", campaign.name, "--resamples", "2"))
+    assert {r["name"]: r["scripted"] for r in told["raters"]} == {"replayed": True}
+    words = command("measures", "--campaign", campaign.name, "--resamples", "2", "--format", "md")
+    assert "Fakes, whose answers come from a file: replayed" in words
+    assert "a fake" in as_markdown(sheet(campaign, run.judge))
 
 
 def test_a_jury_with_a_scripted_member_is_marked_too(campaign: Campaign, tmp_path: Path) -> None:

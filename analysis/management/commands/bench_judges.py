@@ -21,6 +21,7 @@ from datasets.options import add_arguments as add_declared
 from datasets.options import check_bounds, options_of
 from judging.backends.base import SetupError
 from judging.estimate import estimate
+from judging.lanes import build_backend
 from judging.management.commands.run_judge import judge_called, us_dollars
 from judging.prompts.template import PromptError
 
@@ -92,20 +93,21 @@ class Command(BaseCommand):
 
     def ask(self, campaign: Campaign, options: dict[str, Any]) -> list[str]:
         """Run each judge, and return why runs were not finished. The others run nevertheless."""
-        for name in options["judge"]:
-            judge_called(name)
+        judges = [judge_called(name) for name in options["judge"]]
         left = []
-        for name in options["judge"]:
+        for judge in judges:
             try:
+                # A judge that asks no server has no price, and costs nothing.
+                bound = options["most_cost"] if build_backend(judge).endpoint else None
                 call_command(
                     "run_judge",
                     campaign=campaign.name,
-                    judge=name,
-                    most_cost=options["most_cost"],
+                    judge=judge.rater.name,
+                    most_cost=bound,
                     stdout=self.stderr,
                     stderr=self.stderr,
                 )
-            except CommandError as error:
+            except (CommandError, SetupError) as error:
                 left.append(str(error))
         return left
 

@@ -158,7 +158,8 @@ def test_the_command_runs_what_is_missing_and_prints_one_table(
     scripted(tmp_path, "other", (1, 2), (1, 3))
     said = command(*named("one", "other"))
     assert JudgeRun.objects.count() == 2
-    assert said.count("| one (scripted)") == 1
+    table = said.split("# How alike judges err")[0]
+    assert table.count("| one (scripted)") == 1
     assert "How alike judges err" in said
     again = command(*named("one", "other"))
     assert JudgeRun.objects.count() == 2
@@ -176,6 +177,14 @@ def test_the_command_estimates_before_it_asks(campaign: Campaign, tmp_path: Path
     scripted(tmp_path, "one")
     assert "one: 48 of 48 will be asked at no cost" in command(*named("one"), "--estimate")
     assert not JudgeRun.objects.exists()
+
+
+def test_a_bound_in_dollars_concerns_those_who_cost_something(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    scripted(tmp_path, "one")
+    command(*named("one"), "--most-cost", "1")
+    assert JudgeRun.objects.get().state == "done"
 
 
 def test_an_unknown_judge_is_refused_before_any_is_run(campaign: Campaign, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ RATED = frame({"ada": ("3", "3"), "bram": ("4", "3"), JUDGE: ("5", "2")}, rating
 
 def test_the_judge_is_compared_with_peoples_mean_on_either_side() -> None:
     # Own: 5 less 3.5. Others: 2 less 3.
-    found = told(RATED, Families(ITEMS, {JUDGE: "llama"}))["own_family"]
+    found = told(RATED, Families(ITEMS, ITEMS, {JUDGE: "llama"}))["own_family"]
     assert found["family"] == "llama"
     assert found["own"]["value"] == pytest.approx(1.5)
     assert found["others"]["value"] == pytest.approx(-1)
@@ -47,13 +47,13 @@ def test_the_judge_is_compared_with_peoples_mean_on_either_side() -> None:
 
 def test_a_yes_is_one() -> None:
     made = frame({"ada": ("no", "yes"), JUDGE: ("yes", "yes")}, "answerable")
-    found = told(made, Families(ITEMS, {JUDGE: "llama"}), "answerable")["own_family"]
+    found = told(made, Families(ITEMS, ITEMS, {JUDGE: "llama"}), "answerable")["own_family"]
     assert found["own"]["value"] == 1
     assert found["others"]["value"] == 0
 
 
 def test_without_a_family_of_the_judge_it_is_null_with_a_reason() -> None:
-    found = told(RATED, Families(ITEMS, {}))["own_family"]
+    found = told(RATED, Families(ITEMS, ITEMS, {}))["own_family"]
     assert found["family"] is None
     assert {found[side]["value"] for side in ("own", "others", "preference")} == {None}
     assert found["own"]["reason"] == NO_FAMILY
@@ -62,9 +62,19 @@ def test_without_a_family_of_the_judge_it_is_null_with_a_reason() -> None:
 def test_categories_without_an_order_have_no_difference() -> None:
     colours = Scale(("red", "blue"), "nominal")
     made = frame({"ada": ("red", "blue"), JUDGE: ("red", "red")}, "colour", colour=colours)
-    found = told(made, Families(ITEMS, {JUDGE: "llama"}), "colour")["own_family"]
+    found = told(made, Families(ITEMS, ITEMS, {JUDGE: "llama"}), "colour")["own_family"]
     assert found["preference"]["reason"] == NO_ORDER
 
 
 def test_where_no_answer_has_a_family_nothing_is_said() -> None:
-    assert told(RATED, Families({}, {JUDGE: "llama"})) == {}
+    assert told(RATED, Families({}, {}, {JUDGE: "llama"})) == {}
+
+
+def test_the_answer_of_a_unit_is_the_items_own_or_the_one_that_the_unit_names() -> None:
+    families = Families({"a": "llama"}, {"a": "llama", "b/c": "qwen"}, {})
+    assert families.of("a", "question", "q1") == "llama"
+    assert families.of("q", "report", "b/c") == "qwen"
+    assert families.of("q", "sentence", "b/c#2") == "qwen"
+    assert families.of("q", "report-passage", "b/c/p/1") == "qwen"
+    assert families.of("q", "passage", "p") == ""
+    assert families.of("a/b/c", "pair", "a/b/c") == ""
