@@ -184,6 +184,10 @@ def _with_file(definition: Definition) -> Definition:
         raise JudgeError(f"the judge file, {line}{error}") from error
     except ParamError as error:
         raise JudgeError(f"the judge file: {error}") from error
+    decides = file.parser_name == "decisions"
+    if decides != (definition.backend == "decisions"):
+        wanted = "the decisions backend" if decides else "the parser decisions"
+        raise JudgeError(f"decisions are read from decision models alone; choose {wanted}")
     alone = not file.parser.several or file.isolate == "unit"
     granularity = Judge.Granularity.UNIT if alone else definition.granularity
     return replace(definition, params={**own, **definition.params}, granularity=granularity)

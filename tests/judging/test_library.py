@@ -43,11 +43,12 @@ def test_a_file_says_where_it_is_from_and_its_fixtures_are_read_as_they_say(name
 @pytest.mark.parametrize("name", library.names())
 def test_a_file_is_filled_in_for_every_item_of_its_protocol(name: str, tmp_path: Path) -> None:
     file = library.files()[name]
-    rater = judge(name, "openai", model="m", base_url="http://127.0.0.1:1", file=file.text)
+    backend = "decisions" if file.parser_name == "decisions" else "openai"
+    rater = judge(name, backend, model="m", base_url="http://127.0.0.1:1", file=file.text)
     study = campaign_of(tmp_path, file.protocol.slug)
-    _, _, backend = run_scripted(study, rater, lambda request: "no verdict")
-    assert backend.asked
-    for request in backend.asked:
+    _, _, asked = run_scripted(study, rater, lambda request: "no verdict")
+    assert asked.asked
+    for request in asked.asked:
         assert "{{" not in request.messages[0].content.replace("{{units}}", "")
         assert "zeta-system" not in "".join(message.content for message in request.messages)
 

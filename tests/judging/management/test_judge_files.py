@@ -127,3 +127,18 @@ def test_a_name_that_an_item_does_not_have_is_told_before_anything_is_asked(
     with pytest.raises(Exception, match="'report' is undefined"):
         run_scripted(study, create(file), lambda request: "final score: 0")
     assert not JudgeCall.objects.exists()
+
+
+def test_decisions_are_read_from_decision_models_alone(file: Path) -> None:
+    with pytest.raises(CommandError, match="choose the parser decisions"):
+        command("create_judge", "d", "--file", str(file), "--backend", "decisions", "--model", "m")
+    with pytest.raises(CommandError, match="choose the decisions backend"):
+        command(
+            "judge_library",
+            "add",
+            "decisions-graded-relevance",
+            "--backend",
+            "openai",
+            "--model",
+            "m",
+        )
