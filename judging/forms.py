@@ -19,6 +19,7 @@ from judging.backends.contents import (
     check_omitted,
     is_deterministic,
 )
+from judging.backends.decision_forms import FORMS
 from judging.judges import (
     MAX_PROMPT_LENGTH,
     PARAMS,
@@ -68,6 +69,12 @@ PARAM_HELP = {
         "For the chat template",
         'A JSON object for vLLM and its kin, such as {"enable_thinking": false}.',
     ),
+    "form": ("Form of questions", "Of a decision model. Empty: a probe finds it."),
+    "two_codes": ("Yes and no", "How a decision model is asked. Empty: as a predicate."),
+    "mass_floor": (
+        "Least mass",
+        "Of a decision model, 0 to 1. Labels with less probability on the codes are missing.",
+    ),
 }
 BACKENDS = (
     ("openai", "A model on a server that speaks OpenAI's protocol"),
@@ -82,6 +89,8 @@ GRANULARITIES = (
 SELECTS = {
     "repair": (("", "No"), ("1", "Once")),
     "api": (("", "Chat completions"), ("responses", "Responses")),
+    "form": (("", "The first that the server has"), *((name, name) for name in FORMS)),
+    "two_codes": (("", "As a predicate"), ("choice", "As a choice")),
 }
 OBJECTS = ("extra_body", "chat_template_kwargs")
 REUSE = (

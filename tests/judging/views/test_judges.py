@@ -131,6 +131,17 @@ def test_a_judge_of_anthropic_has_its_own_server_and_key(rita: Client) -> None:
     assert "gives no log probabilities" in wrong.content.decode()
 
 
+def test_a_decision_model_has_parameters_of_its_own(rita: Client) -> None:
+    own = {"backend": "decisions", "temperature": "", "max_tokens": ""}
+    define(rita, **own, form="first-token", two_codes="choice", mass_floor="0.2")
+    made = Judge.objects.get()
+    assert made.backend == "decisions"
+    assert made.params["form"] == "first-token"
+    assert (made.params["two_codes"], made.params["mass_floor"]) == ("choice", 0.2)
+    wrong = define(rita, **own | {"name": "other", "temperature": "1"})
+    assert "does not use --param temperature" in wrong.content.decode()
+
+
 def test_a_judge_without_a_key_never_gets_the_default_one(rita: Client) -> None:
     define(rita)
     assert Judge.objects.get().api_key_env == ""
