@@ -52,6 +52,11 @@ def report_of(unit: UnitSpec) -> str:
     return unit.of[0] if unit.kind == "report-passage" else ""
 
 
+def needs_texts(judge: Judge, protocol: str) -> bool:
+    """Tell whether the requests about an item depend on its texts, which then have to be loaded."""
+    return bool(judge.file) or isolation_of(judge, protocol) in ("response", "unit")
+
+
 def request_parts(judge: Judge, item: Item, names: list[str]) -> list[tuple[str, list[str]]]:
     """Return the requests that ask a judge about units of an item: scope and names of each.
 

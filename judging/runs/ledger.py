@@ -29,7 +29,7 @@ from annotation.assignments.queue import order_for
 from annotation.models import Assignment, Campaign, Item, Unit
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
-from annotation.presentation import design, present
+from annotation.presentation import design, preload, present
 from annotation.registry import declared
 from datasets.db.prepared import (
     Among,
@@ -41,7 +41,7 @@ from datasets.db.prepared import (
 )
 from datasets.models import Query
 from judging.models import Judge, JudgeCall, JudgeRun, Strike
-from judging.prompts.isolation import orders, request_parts
+from judging.prompts.isolation import needs_texts, orders, request_parts
 from judging.prompts.perturbations import is_unconstrained, order_of_fields
 
 Status = Assignment.Status
@@ -53,6 +53,7 @@ IDLE_SECONDS = 30
 SHARE, LEAST_UNITS = 0.05, 200
 UNCONSTRAINED_SHARE = 0.02
 CHUNK_ASSIGNMENTS, INSERT_SIZE = 1000, 100
+PRESENTED = 50  # items whose texts are loaded at once; no more are kept
 _positions: dict[uuid.UUID, int] = {}
 _COLUMNS = ("id", "item_id", "rater_id", "replicate", "scope", "asked", "shown", "attempts")
 
@@ -430,7 +431,10 @@ def _values(judge: Judge, row: _NewAssignment) -> tuple[Any, ...]:
 def _missing(campaign: Campaign, judge: Judge) -> Iterator[_NewAssignment]:
     existing = set(assignments_of(campaign, judge).values_list("item", "scope"))
     follows = bool(prerequisite_of(campaign))
-    for item, names in (_ready_items_with_units if follows else _items_with_units)(campaign, judge):
+    items = (_ready_items_with_units if follows else _items_with_units)(campaign, judge)
+    if needs_texts(judge, campaign.protocol):
+        items = _with_texts(campaign, items)
+    for item, names in items:
         # A judge that was asked about whole items before goes on as it began.
         before = (item.pk, "") in existing
         for scope, part in [("", names)] if before else request_parts(judge, item, names):
@@ -441,6 +445,18 @@ def _missing(campaign: Campaign, judge: Judge) -> Iterator[_NewAssignment]:
                 yield from (
                     _NewAssignment(item, n, [n]) for n in part if (item.pk, n) not in existing
                 )
+
+
+def _with_texts(
+    campaign: Campaign, items: Iterator[tuple[Item, list[str]]]
+) -> Iterator[tuple[Item, list[str]]]:
+    """Load the texts of many items at once."""
+    while some := list(islice(items, PRESENTED)):
+        queries = Query.objects.in_bulk({item.query_id for item, _ in some})
+        for item, _ in some:
+            item.campaign, item.query = campaign, queries[item.query_id]
+        preload(campaign, [item for item, _ in some])
+        yield from some
 
 
 def _ready_items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
@@ -469,8 +485,12 @@ def _items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, 
     """
     default = "random" if declared(campaign).shuffled else "fixed"
     if (design(campaign).order or default) == "random":
-        items = campaign.items.select_related("campaign", "query").order_by("position")
-        yield from ((item, order_for(item, judge.rater)[0]) for item in list(items))
+        every = iter(list(campaign.items.select_related("query").order_by("position")))
+        while some := list(islice(every, PRESENTED)):
+            for item in some:
+                item.campaign = campaign
+            preload(campaign, some)
+            yield from ((item, order_for(item, judge.rater)[0]) for item in some)
         return
     units: dict[int, list[str]] = {}
     named = Unit.objects.filter(item__campaign=campaign).order_by("item", "position")

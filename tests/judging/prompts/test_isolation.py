@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from annotation.models import Campaign
+from annotation.models import Assignment, Campaign
 from annotation.presentation import present
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Request
 from judging.models import Judge, JudgeCall
 from judging.prompts.isolation import isolation_of
-from tests.judging.cast import campaign_of, judge, run_scripted
+from judging.runs import ledger
+from tests.judging.cast import campaign_of, command, judge, query, run_scripted
 
 pytestmark = pytest.mark.django_db
 
@@ -113,3 +115,16 @@ def test_a_judge_that_began_with_whole_items_goes_on_so(tmp_path: Path) -> None:
 )
 def test_the_default_is_the_protocols(params: dict[str, Any], protocol: str, level: str) -> None:
     assert isolation_of(chosen(params), protocol) == level
+
+
+def test_the_requests_of_many_items_are_planned_with_few_queries(
+    tmp_path: Path, django_assert_max_num_queries: Any
+) -> None:
+    """Neither texts nor units are looked up item by item."""
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(json.dumps(query(n)) + "\n" for n in range(1, 61)), "utf-8")
+    command("load_batch", str(path), "--name", "many")
+    command("create_campaign", "c", "--protocol", "answer-rating", "--batch", "many")
+    with django_assert_max_num_queries(40):
+        ledger.plan(Campaign.objects.get(name="c"), judge())
+    assert Assignment.objects.count() == 60 * 3
