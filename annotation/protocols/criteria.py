@@ -50,8 +50,10 @@ def _sections(guideline: str) -> tuple[tuple[str, Mapping[str, str]], ...]:
 
 
 def _each_section(guideline: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield each heading with the codes described under it; what comes before one has none."""
     headings = list(_HEADING.finditer(guideline))
-    ends = [heading.start() for heading in headings[1:]] + [len(guideline)]
-    for heading, end in zip(headings, ends, strict=True):
-        lines = _ENTRY.findall(guideline[heading.end() : end])
-        yield heading[1], {code: _BOLD.sub(r"\1", text) for code, text in lines}
+    begins = [("", 0), *((heading[1], heading.end()) for heading in headings)]
+    ends = [*(heading.start() for heading in headings), len(guideline)]
+    for (heading, begin), end in zip(begins, ends, strict=True):
+        lines = _ENTRY.findall(guideline[begin:end])
+        yield heading, {code: _BOLD.sub(r"\1", text) for code, text in lines}

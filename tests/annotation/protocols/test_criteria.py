@@ -46,6 +46,12 @@ def test_codes_that_several_sections_describe_are_not_guessed():
     assert criteria(Variable("new", "text", "Is it new?", ("yes", "no")), GUIDELINE) == {}
 
 
+@pytest.mark.parametrize("guideline", ["", "Be fair.", "- **yes**: it is good.\n- **no**: not."])
+def test_a_guideline_may_have_no_headings(guideline: str):
+    described = {"yes": "it is good.", "no": "not."} if "**" in guideline else {}
+    assert criteria(GOOD, guideline) == described
+
+
 def test_without_a_description_a_codes_meaning_and_words_are_used():
     variable = Variable(
         "v", "text", "?", ("a", "b", "c"), words={"a": "A thing", "b": "B", "c": "c"},
