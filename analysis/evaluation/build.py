@@ -78,11 +78,7 @@ def measures_report(
         _put_all(found[name], measure, values, part, report_options, strata)
     for name, of in found.items():
         of |= _of_tables(tables, name, report_options)
-    raters: list[JSON] = [
-        {"name": r.name, "kind": r.kind, "scripted": False, "excluded": r.excluded}
-        for r in frame.raters
-    ]
-    mark_raters(raters)
+    raters = _raters(frame)
     return {
         "campaign": campaign.name,
         "protocol": campaign.protocol,
@@ -106,6 +102,15 @@ def measures_report(
         **_of_passages(campaign, layout, frame, options, report_options),
         "key_point_scores": key_point_scores(campaign, queries, frame, options, report_options),
     }
+
+
+def _raters(frame: Frame) -> list[JSON]:
+    raters: list[JSON] = [
+        {"name": r.name, "kind": r.kind, "scripted": False, "excluded": r.excluded}
+        for r in frame.raters
+    ]
+    mark_raters(raters)
+    return raters
 
 
 def _of_tables(tables: Tables, name: str, report_options: ReportOptions) -> JSON:
