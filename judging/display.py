@@ -15,7 +15,7 @@ from judging import lanes
 from judging.backends.logprobs import STORED_KEY
 from judging.costs import with_last_cost
 from judging.models import ACTIVE, JudgeCall, JudgeRun
-from judging.runs import ledger
+from judging.runs import ledger, lifecycle
 
 UNTAKEN_SECONDS = 30
 RECENT_CALLS = 200
@@ -98,7 +98,7 @@ def standing_of(run: Any) -> Standing:
 def _untaken(run: Any) -> Standing:
     if file := file_of(run):
         words = (
-            f"Its requests are in {file}. Load the results with run_judge --batch-file, or stop "
+            f"Its requests are in {file[0]}. Load the results with run_judge {file[1]}, or stop "
             "the run to give them up."
         )
         return Standing("Out", "warn", words)
@@ -116,10 +116,10 @@ def _untaken(run: Any) -> Standing:
     )
 
 
-def file_of(run: JudgeRun) -> str:
-    """Return the first batch file of a run's requests, empty if it has none."""
+def file_of(run: JudgeRun) -> tuple[str, str] | None:
+    """Return the first batch file of a run's requests, and the option that loads its results."""
     batch = run.manifest.get("batch")
-    return str(batch["files"][0]["name"]) if batch else ""
+    return lifecycle.batch_place(batch) if batch else None
 
 
 def _ended(run: JudgeRun) -> Standing:

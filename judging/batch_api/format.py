@@ -22,6 +22,7 @@ from datasets.rows import InputError, Place
 from judging.backends.base import Answer, BackendError
 
 PREFIX = "run"
+DIGEST = "request_sha256"
 MAX_LINE_BYTES = 64 * 1024**2
 MAX_REQUESTS = 50_000
 MAX_BYTES = 200_000_000
@@ -32,11 +33,15 @@ ReadReply = Callable[[int, Mapping[str, str], bytes], Answer]
 
 @dataclass(frozen=True)
 class Index:
-    """The offset and number of each assignment's line in a file of one run's results."""
+    """The offset and number of each assignment's line in a file of one run's results.
+
+    `digests` has the SHA-256 of the request that a line answers, where the line names one.
+    """
 
     path: Path
     run: int
     lines: dict[uuid.UUID, tuple[int, int]]
+    digests: dict[uuid.UUID, object]
 
     def place(self, uid: uuid.UUID) -> Place:
         return Place(self.path.name, self.lines[uid][1])
@@ -78,12 +83,16 @@ def detect_kind(path: Path) -> tuple[Kind, int | None]:
     raise InputError(Place(path.name), "is empty", "give a file of results, or a new name")
 
 
-def build_index(path: Path) -> Index:
-    """Index every line of a file of results. Raises InputError for the first bad line."""
+def build_index(path: Path, growing: bool = False) -> Index:
+    """Index every line of a file of results. Raises InputError for the first bad line.
+
+    A last line without a line break is left out if the file is still `growing`.
+    """
     lines: dict[uuid.UUID, tuple[int, int]] = {}
+    digests: dict[uuid.UUID, object] = {}
     run = -1
     with open_file(path) as file:
-        for offset, place, line in _lines(path, file):
+        for offset, place, line in _lines(path, file, growing):
             if (named := parse_custom_id(line.get("custom_id"))) is None:
                 wrong = f"the custom_id {str(line.get('custom_id'))[:80]!r} is not from run_judge"
                 raise InputError(place, wrong, "give the results of a file that run_judge wrote")
@@ -94,7 +103,9 @@ def build_index(path: Path) -> Index:
                 wrong = f"repeats the custom_id of line {lines[named[1]][1]}"
                 raise InputError(place, wrong, "remove one of the two")
             run, lines[named[1]] = named[0], (offset, place.line or 0)
-    return Index(path, run, lines)
+            if DIGEST in line:
+                digests[named[1]] = line[DIGEST]
+    return Index(path, run, lines, digests)
 
 
 def read_reply_line(line: Line, read_reply: ReadReply) -> Answer:
@@ -119,11 +130,13 @@ def open_file(path: Path) -> BinaryIO:
         raise InputError(Place(str(path)), f"cannot be read ({why})", "correct the path") from error
 
 
-def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[int, Place, Line]]:
+def _lines(path: Path, file: BinaryIO, growing: bool = False) -> Iterator[tuple[int, Place, Line]]:
     """Yield each line that is not empty, with its offset in bytes and its place."""
     offset, number = 0, 0
     while raw := file.readline(MAX_LINE_BYTES):
         number += 1
+        if growing and not raw.endswith(b"\n") and len(raw) < MAX_LINE_BYTES:
+            return
         if raw.strip():
             place = Place(path.name, number)
             yield offset, place, _parse(place, raw)
@@ -199,17 +212,18 @@ class Part:
 class Files:
     """Requests in as many files as they need, which are moved into place once all are complete.
 
-    The files of a dead process are found by their `token`.
+    The files of a dead process are found by their `token`. Those for a runner without a server are
+    `offline`: all requests are in one file, in a folder of its own.
     """
 
-    def __init__(self, path: Path, token: str = "") -> None:
-        self.first, self.token = path, token or secrets.token_hex(8)
+    def __init__(self, path: Path, token: str = "", offline: bool = False) -> None:
+        self.first, self.token, self.offline = path, token or secrets.token_hex(8), offline
         self.parts: list[Part] = []
 
     @classmethod
     def from_intent(cls, intent: Mapping[str, Any]) -> Self:
         """Restore the files that another process was about to move."""
-        files = cls(Path(intent["path"]), intent["token"])
+        files = cls(Path(intent["path"]), intent["token"], intent.get("offline", False))
         for described in intent["files"]:
             path = Path(described["path"])
             part = Part(
@@ -231,7 +245,8 @@ class Files:
             }
             for p in whole
         ]
-        return {"path": str(self.first.absolute()), "token": self.token, "files": files}
+        path = str(self.first.absolute())
+        return {"path": path, "token": self.token, "offline": self.offline, "files": files}
 
     @property
     def requests(self) -> int:
@@ -268,7 +283,8 @@ class Files:
 
     def _part_for(self, line: bytes) -> Part:
         last = self.parts[-1] if self.parts else None
-        if last and last.requests < MAX_REQUESTS and last.size + len(line) <= MAX_BYTES:
+        has_room = last and last.requests < MAX_REQUESTS and last.size + len(line) <= MAX_BYTES
+        if last and (has_room or self.offline):
             return last
         self.parts.append(self._part(self._path(len(self.parts) + 1)))
         return self.parts[-1]

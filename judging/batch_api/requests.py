@@ -25,7 +25,8 @@ from judging import manifest
 from judging.answers import cache
 from judging.answers.results import find_stored_results, record
 from judging.backends.base import Answer, Backend, Findings, Request, SetupError
-from judging.batch_api.format import BatchError, Files, cannot_write, custom_id
+from judging.batch_api.format import DIGEST, BatchError, Files, cannot_write, custom_id
+from judging.batch_api.runner import body_sha256
 from judging.lanes import build_backend
 from judging.models import Judge, JudgeRun
 from judging.prompts.request import Prepared, Preparer
@@ -75,11 +76,13 @@ def write(
     limit: int | None = None,
     reuse: str = JudgeRun.Reuse.NEVER,
     tick: Tick = lambda done: None,
+    offline: bool = False,
 ) -> BatchFiles:
     """Write a request for each open assignment, all of them or none.
 
-    Above 50,000 requests or 200 MB further files follow, `F.2.jsonl` and so on. Raises BatchError,
-    LeasedRunError, ChangedPromptError, SetupError.
+    Above 50,000 requests or 200 MB further files follow, `F.2.jsonl` and so on. For a runner
+    without a server (`offline`) there is one file, with the digest of each request. Raises
+    BatchError, LeasedRunError, ChangedPromptError, SetupError.
     """
     backend = build_backend(judge)
     check_writable(backend)
@@ -88,7 +91,7 @@ def write(
     if (lease := lifecycle.take(run)) is None:
         raise lifecycle.LeasedRunError(f"another run of judge {judge} has just started")
     manifest.begin(run, backend, Findings())
-    files = Files(path)
+    files = Files(path, offline=offline)
     try:
         _intend(run, lease, files)
         known = _fill(files, run, lease, preparer, tick)
@@ -142,10 +145,10 @@ def _give_up(files: Files, run: JudgeRun, lease: uuid.UUID, state: str, error: s
 def check_writable(backend: Backend) -> WritesBodies:
     """Check that a backend's requests can be written to files. Raises SetupError."""
     if not isinstance(backend, WritesBodies):
-        raise SetupError("it asks no server, so it has no requests; leave --batch-file out")
+        raise SetupError("it asks no server, so it has no requests; run it without files")
     if not backend.batch_url:
         raise SetupError(
-            "its server does not read files in OpenAI's batch format; leave --batch-file out"
+            "its server does not read files in OpenAI's batch format; run it without files"
         )
     return backend
 
@@ -170,7 +173,7 @@ def _fill(files: Files, run: JudgeRun, lease: uuid.UUID, preparer: Preparer, tic
         asked, found = _split_answered(run, preparer.prepare_all(rows))
         record(run, lease, preparer.schema, found)
         known += len(found)
-        files.add(_lines(run, asked, sends))
+        files.add(_lines(run, asked, sends, files.offline))
         tick(files.requests + known)
     return known
 
@@ -184,13 +187,17 @@ def _split_answered(run: JudgeRun, prepared: list[Prepared]) -> tuple[list[Prepa
     return [p for p in prepared if p.assignment.pk not in answered], found
 
 
-def _lines(run: JudgeRun, asked: Sequence[Prepared], sends: WritesBodies) -> Iterator[bytes]:
+def _lines(
+    run: JudgeRun, asked: Sequence[Prepared], sends: WritesBodies, digested: bool
+) -> Iterator[bytes]:
     rows = Assignment.objects.filter(pk__in=[each.assignment.pk for each in asked])
     uids = dict(rows.values_list("pk", "uid"))
     for each in asked:
         name = custom_id(run.pk, uids[each.assignment.pk])
         body = sends.body(each.request)
         request = {"custom_id": name, "method": "POST", "url": sends.batch_url, "body": body}
+        if digested:
+            request[DIGEST] = body_sha256(body)
         yield json.dumps(request, ensure_ascii=False).encode() + b"\n"
 
 
@@ -220,8 +227,11 @@ def _mark_out(
     described = [
         {"name": p.path.name, "sha256": p.sha256, "requests": p.requests} for p in files.parts
     ]
+    batch = {"files": described, "requests": files.requests}
+    if files.offline:
+        batch["folder"] = files.first.absolute().parent.name
     with _locked(run, lease) as locked_run:
-        locked_run.manifest["batch"] = {"files": described, "requests": files.requests}
+        locked_run.manifest["batch"] = batch
         del locked_run.manifest[lifecycle.INTENT]
         locked_run.state, locked_run.queued = JudgeRun.State.QUEUED, False
         locked_run.save(update_fields=["manifest", "state", "queued"])

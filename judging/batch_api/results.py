@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from django.db import IntegrityError, transaction
 
@@ -22,11 +22,12 @@ from annotation.models import Assignment, Campaign
 from datasets.console import Tick
 from datasets.rows import InputError, Place
 from judging import manifest
-from judging.answers.calls import Call
+from judging.answers.calls import Call, storable
 from judging.answers.results import ANSWERED, FINAL, Failure, Result, find_stored_results, record
 from judging.backends.base import Answer, BackendError, FinalError
 from judging.batch_api import requests
 from judging.batch_api.format import (
+    DIGEST,
     Index,
     Line,
     ReadReply,
@@ -36,6 +37,7 @@ from judging.batch_api.format import (
     read_reply_line,
 )
 from judging.batch_api.requests import build_preparer, check_writable
+from judging.batch_api.runner import body_sha256
 from judging.engine.worker import format_reasons
 from judging.lanes import build_backend
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
@@ -69,22 +71,29 @@ class LoadedResults:
 
 
 def load_results(
-    campaign: Campaign, judge: Judge, path: Path, tick: Tick = lambda done: None
+    campaign: Campaign,
+    judge: Judge,
+    path: Path,
+    tick: Tick = lambda done: None,
+    runners: Sequence[Mapping[str, Any]] | None = None,
 ) -> LoadedResults:
     """Store the answers of a file. Loading the same file again stores nothing.
 
-    The run ends only once each of its requests has an answer or an error. Raises InputError before
-    anything is stored if a line cannot be used, and LeasedRunError if another run of the judge is
-    at work.
+    The run ends only once each of its requests has an answer or an error. `runners` describe the
+    processes that answered without a server, if they did: then each line owes the digest of its
+    request, and the last one may be incomplete. Raises InputError before anything is stored if a
+    line cannot be used, and LeasedRunError if another run of the judge is at work.
     """
-    index = build_index(path)
+    index = build_index(path, growing=runners is not None)
     run = _run_of(index, campaign, judge)
+    _check_digests(run, index, are_owed=runners is not None)
     loaded = LoadedResults(run)
     if run.state not in ACTIVE and not _has_news(run, index):
         loaded.before, loaded.missing = len(index.lines), _missing(run)
         return loaded
     lease = _lease(run)
     try:
+        _describe_runners(run, lease, runners or ())
         _store_all(loaded, lease, index, tick)
     except BaseException:
         _wait_for_rest(run, lease)
@@ -112,6 +121,34 @@ def _run_of(index: Index, campaign: Campaign, judge: Judge) -> JudgeRun:
             wrong = "the custom_id belongs to no assignment of this judge"
             raise InputError(index.place(strange[0]), wrong, "remove the line")
     return run
+
+
+def _check_digests(run: JudgeRun, index: Index, are_owed: bool) -> None:
+    """Check that the lines answer the requests that would be sent. Raises InputError."""
+    if are_owed and (bare := [uid for uid in index.lines if uid not in index.digests]):
+        mend = "give the file that the folder's runner wrote"
+        raise InputError(index.place(bare[0]), f"has no {DIGEST}", mend)
+    preparer = build_preparer(run.campaign, run.judge, build_backend(run.judge))
+    sends = check_writable(preparer.backend)
+    for chunk in _chunks(list(index.digests), CHUNK):
+        rows = Assignment.objects.filter(uid__in=chunk).order_by("id")
+        for row in rows.select_related("item__campaign", "item__query"):
+            sent = body_sha256(sends.body(preparer.prepare(row).request))
+            if index.digests[row.uid] != sent:
+                wrong = "answers a request other than the one that Tandem would send"
+                mend = "remove the line, and start the runner in the folder that run_judge wrote"
+                raise InputError(index.place(row.uid), wrong, mend)
+
+
+def _describe_runners(
+    run: JudgeRun, lease: uuid.UUID, runners: Sequence[Mapping[str, Any]]
+) -> None:
+    """Add to the manifest what answered, unless it is there already."""
+    run.refresh_from_db(fields=["manifest"])
+    known = run.manifest["batch"].get("runners", [])
+    if added := [each for each in map(storable, runners) if each not in known]:
+        run.manifest["batch"]["runners"] = [*known, *added]
+        JudgeRun.objects.filter(pk=run.pk, lease=lease).update(manifest=run.manifest)
 
 
 def _has_news(run: JudgeRun, index: Index) -> bool:
@@ -249,9 +286,10 @@ NEXT_STEPS = (
 )
 
 LEFT_OUT = (
-    "requests during which workers died are not included; run_judge without --batch-file asks "
-    "them one by one."
+    "requests during which workers died are not included; run_judge without --batch-file and "
+    "--offline asks them one by one."
 )
+REST = "load their file too, or give them up with --stop"
 
 
 def exchange(
@@ -279,10 +317,10 @@ def _exchange(
     interrupted = requests.finish_interrupted(campaign, judge)
     if is_new:
         written = interrupted or requests.write(campaign, judge, path, limit, reuse, tick)
-        return _describe_written(written)
+        return describe_written(written)
     kind, run = detect_kind(path)
     if kind == "results":
-        return _describe_loaded(path, load_results(campaign, judge, path, tick))
+        return describe_loaded(path, load_results(campaign, judge, path, tick))
     ours = JudgeRun.objects.filter(campaign=campaign, judge=judge)
     found = ours.filter(pk=run).first() if run is not None else None
     if found is None or not found.manifest.get("batch"):
@@ -292,7 +330,7 @@ def _exchange(
     return f"{path} has the requests of {found}, which wait for results. {NEXT_STEPS}"
 
 
-def _describe_written(written: requests.BatchFiles) -> str:
+def describe_written(written: requests.BatchFiles, next_steps: str = NEXT_STEPS) -> str:
     run = written.run
     loaded = f"{written.known:,} needed no asking" if written.known else ""
     if not written.files:
@@ -302,10 +340,10 @@ def _describe_written(written: requests.BatchFiles) -> str:
     names = " and ".join(str(path) for path in written.files)
     extra = f" ({loaded})" if loaded else ""
     apart = f" {written.left_out:,} {LEFT_OUT}" if written.left_out else ""
-    return f"Written: {written.requests:,} requests of {run} to {names}{extra}. {NEXT_STEPS}{apart}"
+    return f"Written: {written.requests:,} requests of {run} to {names}{extra}. {next_steps}{apart}"
 
 
-def _describe_loaded(path: Path, loaded: LoadedResults) -> str:
+def describe_loaded(path: Path, loaded: LoadedResults, rest: str = REST) -> str:
     failed = loaded.failures.total()
     described = [f"{loaded.done:,} done, {failed:,} failed{format_reasons(loaded.failures)}"]
     errors = format_reasons(loaded.errors)
@@ -313,7 +351,7 @@ def _describe_loaded(path: Path, loaded: LoadedResults) -> str:
         f"came back with errors and stay open{errors}": loaded.errors.total(),
         "were loaded before": loaded.before,
         "were answered in another way meanwhile": loaded.late,
-        "have not come back: load their file too, or give them up with --stop": loaded.missing,
+        f"have not come back: {rest}": loaded.missing,
     }
     described += [f"{count:,} {what}" for what, count in counts.items() if count]
     return f"{str(loaded.run).capitalize()}, from {path}: {'; '.join(described)}."

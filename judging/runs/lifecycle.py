@@ -7,8 +7,10 @@ that one run at a time asks that server.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -207,21 +209,32 @@ def _close_dead(campaign: Campaign, judge: Judge) -> None:
         if _end_if_wished(run):
             continue
         if batch := run.manifest.get("batch"):
+            place, option = batch_place(batch)
             raise BatchOutError(
-                f"its requests are in {batch['files'][0]['name']} since run {run.pk}; load the "
-                "results with --batch-file, or give them up with --stop"
+                f"its requests are in {place} since run {run.pk}; load the results with {option}, "
+                "or give them up with --stop"
             )
         if not without_lease(JudgeRun.objects.filter(pk=run.pk)).exists():
             so_far = f"{run.done} done and {run.failed} failed so far"
             raise LeasedRunError(f"{run} of judge {judge} is at work, {so_far}")
-        if files := run.manifest.get(INTENT, {}).get("files"):
+        intent = run.manifest.get(INTENT, {})
+        if files := intent.get("files"):
+            path = files[0]["path"]
+            again = f"--offline {Path(path).parent}" if intent.get("offline") else ""
             raise BatchOutError(
-                f"{run} was writing {files[0]['name']} when its process ended; give --batch-file "
-                f"{files[0]['path']} to continue, or give it up with --stop"
+                f"{run} was writing {files[0]['name']} when its process ended; give "
+                f"{again or f'--batch-file {path}'} to continue, or give it up with --stop"
             )
         _close(run, State.INTERRUPTED)
         if _uses_files(run):
             ledger.reopen(campaign, judge)
+
+
+def batch_place(batch: Mapping[str, Any]) -> tuple[str, str]:
+    """Return where a run's requests are, and the option of run_judge that loads their results."""
+    name = str(batch["files"][0]["name"])
+    folder = batch.get("folder")
+    return (f"{folder}/{name}", "--offline") if folder else (name, "--batch-file")
 
 
 def _uses_files(run: JudgeRun) -> bool:

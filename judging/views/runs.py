@@ -76,7 +76,7 @@ def _start_page(
 ) -> HttpResponse:
     context: dict[str, Any] = {"judge": judge, "campaign": campaign, "form": form}
     context["active"] = active = runs.active(campaign, judge).first()
-    context["out"] = file_of(active) if active else ""
+    context["out"] = file_of(active) if active else None
     bound = form.cleaned_data if form.is_bound and form.is_valid() else {}
     try:
         given = {name: bound.get(name) for name in ("reuse", "limit", "concurrency")}

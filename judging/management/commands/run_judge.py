@@ -22,8 +22,8 @@ from datasets.console import LEFT, no_such
 from datasets.console import Command as BaseCommand
 from judging import lanes
 from judging.backends.base import Findings, SetupError
+from judging.batch_api import offline, results
 from judging.batch_api.format import BatchError
-from judging.batch_api.results import exchange
 from judging.engine import Control, Ending
 from judging.engine.worker import status_line, summary, work
 from judging.estimate import estimate
@@ -90,6 +90,13 @@ class Command(BaseCommand):
             help="write the requests to the file F for a batch service, or load F if it contains "
             "results",
         )
+        how.add_argument(
+            "--offline",
+            type=Path,
+            metavar="FOLDER",
+            help="write the requests to a new FOLDER with a program that answers them with vLLM on "
+            "another machine, or load what it answered",
+        )
         parser.add_argument(
             "--reuse",
             choices=JudgeRun.Reuse.values,
@@ -112,8 +119,8 @@ class Command(BaseCommand):
             if options["estimate"]:
                 self.say_estimate(campaign, judge, terms)
                 return
-            if path := options["batch_file"]:
-                self.exchange(campaign, judge, path, terms)
+            if path := options["batch_file"] or options["offline"]:
+                self.exchange(campaign, judge, path, terms, bool(options["offline"]))
                 return
             lifecycle.plan(campaign, judge)
             if not ledger.count_waiting(campaign, judge):
@@ -146,17 +153,21 @@ class Command(BaseCommand):
         for note in found.notes:
             self.say(f"Note: {note}.")
 
-    def exchange(self, campaign: Campaign, judge: Judge, path: Path, terms: Terms) -> None:
+    def exchange(
+        self, campaign: Campaign, judge: Judge, path: Path, terms: Terms, is_offline: bool
+    ) -> None:
         """Write a batch's requests, or load its results."""
         if unused := [name for name in ONLINE if terms[name] is not None]:
             option = f"--{unused[0].replace('_', '-')}"
-            raise CommandError(f"{option} has no meaning with --batch-file; leave it out.")
-        if not path.exists():
+            files = "--offline" if is_offline else "--batch-file"
+            raise CommandError(f"{option} has no meaning with {files}; leave it out.")
+        if not (offline.has_requests(path) if is_offline else path.exists()):
             lifecycle.plan(campaign, judge)
             if not ledger.count_waiting(campaign, judge):
                 self.say_nothing_to_do(campaign, judge)
                 return
         with self.progress("requests") as tick:
+            exchange = offline.exchange if is_offline else results.exchange
             line = exchange(campaign, judge, path, terms["limit"], terms["reuse"], tick)
         self.say(line)
 

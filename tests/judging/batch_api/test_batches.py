@@ -682,7 +682,7 @@ def test_a_provider_with_files_of_another_format_has_no_batch(
 ) -> None:
     rater = judge("claude", "anthropic", model="m")
     said = refusal(campaign, rater, "--batch-file", str(tmp_path / "f.jsonl"))
-    assert "does not read files in OpenAI's batch format; leave --batch-file out" in said
+    assert "does not read files in OpenAI's batch format; run it without files" in said
     assert not JudgeRun.objects.exists()
 
 
