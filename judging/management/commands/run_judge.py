@@ -83,20 +83,7 @@ class Command(BaseCommand):
         how.add_argument(
             "--estimate", action="store_true", help="say what a run would cost, and ask nothing"
         )
-        how.add_argument(
-            "--batch-file",
-            type=Path,
-            metavar="F",
-            help="write the requests to the file F for a batch service, or load F if it contains "
-            "results",
-        )
-        how.add_argument(
-            "--offline",
-            type=Path,
-            metavar="FOLDER",
-            help="write the requests to a new FOLDER with a program that answers them with vLLM on "
-            "another machine, or load what it answered",
-        )
+        add_files(how)
         parser.add_argument(
             "--reuse",
             choices=JudgeRun.Reuse.values,
@@ -248,6 +235,24 @@ class Command(BaseCommand):
             self.say(f"Waiting: {run.lane} is busy with {other} of judge {other.judge}.")
             return True
         return said
+
+
+def add_files(parser: Any) -> None:
+    """Add the options of a run whose requests are answered elsewhere."""
+    parser.add_argument(
+        "--batch-file",
+        type=Path,
+        metavar="F",
+        help="write the requests to the file F for a batch service, or load F if it contains "
+        "results",
+    )
+    parser.add_argument(
+        "--offline",
+        type=Path,
+        metavar="FOLDER",
+        help="write the requests to a new FOLDER with a program that answers them with vLLM on "
+        "another machine, or load what it answered",
+    )
 
 
 def how_to_continue(ending: Ending) -> str:
