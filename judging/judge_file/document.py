@@ -302,6 +302,10 @@ class _Reader:
                 raise self.wrong(
                     "a fixture has either labels or a fault", "fixture", "labels", number
                 )
+            tables = labels if isinstance(labels, list) else [labels]
+            if not all(isinstance(each, Mapping) for each in tables):
+                wrong = 'labels are a table such as { relevant = "yes" }, or a list of tables'
+                raise self.wrong(wrong, "fixture", "labels", number)
             if row.get("fault", "unreadable") not in get_args(Fault):
                 told = ", ".join(get_args(Fault))
                 raise self.wrong(f"fault is none of {told}", "fixture", "fault", number)

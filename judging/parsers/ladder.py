@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,7 +31,8 @@ MAX_VALUES = 200
 MAX_MENDED = 8
 _CLOSED = re.compile(r"</(think|thinking|reasoning|reflection)>", re.IGNORECASE)
 _OPENED = re.compile(r"\s*<(think|thinking|reasoning|reflection)>", re.IGNORECASE)
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\n]*\n?$")
+Span = tuple[int, int]
 _OPENING, _CLOSING = "“„‟«", "”“‟»"
 _BLANK = " \t\r\n"
 
@@ -86,10 +87,27 @@ def reasoning_in(text: str) -> str:
 
 def unfenced(part: Part) -> Part:
     """Return the inside of a fence that is all of a part, else the part itself."""
-    fences = list(_FENCE.finditer(part.inside))
-    if len(fences) != 1 or part.inside.replace(fences[0][0], "", 1).strip():
+    fences = list(_fences(part))
+    if len(fences) != 1:
         return part
-    return part.narrowed(part.start + fences[0].start(2), part.start + fences[0].end(2), "fence")
+    (outer, inner) = fences[0]
+    outside = part.text[part.start : outer[0]] + part.text[outer[1] : part.end]
+    return part if outside.strip() else part.narrowed(*inner, "fence")
+
+
+def _fences(part: Part) -> Iterator[tuple[Span, Span]]:
+    """Yield the Markdown fences of a part: the span of each, and that of its inside.
+
+    By lines, since a pattern would take time quadratic in a text of many fences.
+    """
+    at, opened, mark = part.start, (0, 0), ""
+    for line in part.inside.splitlines(keepends=True):
+        begin, at = at, at + len(line)
+        if mark and line.strip() == mark:
+            yield (opened[0], at), (opened[1], begin)
+            mark = ""
+        elif not mark and (fence := _FENCE.match(line)):
+            opened, mark = (begin, at), fence[1]
 
 
 def body_of(text: str) -> Part:
@@ -138,12 +156,12 @@ def _decoded(text: str) -> Any:
 def _values(part: Part, opening: str) -> Iterator[Found]:
     """Yield the outermost JSON values of a part, mended where they have to be."""
     brackets = re.compile(f"[{re.escape(opening)}]")
-    at, mended = part.start, 0
+    at, mended, fences = part.start, 0, list(_fences(part))
     for _ in range(MAX_VALUES):
         if not (bracket := brackets.search(part.text, at, part.end)):
             return
         at = bracket.start()
-        found = _value_at(part, at, mends=mended < MAX_MENDED)
+        found = _value_at(part, at, fences, mends=mended < MAX_MENDED)
         if found is None:
             mended += 1
             at += 1
@@ -152,7 +170,9 @@ def _values(part: Part, opening: str) -> Iterator[Found]:
             at = found.part.end
 
 
-def _value_at(part: Part, start: int, mends: bool) -> Found | None:
+def _value_at(
+    part: Part, start: int, fences: Sequence[tuple[Span, Span]], mends: bool
+) -> Found | None:
     for steps in ((), *_MENDS) if mends else ((),):
         text = part.text[: part.end]
         for step in steps:
@@ -167,19 +187,22 @@ def _value_at(part: Part, start: int, mends: bool) -> Found | None:
         except (ValueError, RecursionError):
             continue
         if end <= part.end:
-            return Found(value, Part(text, start, end, _around(part, start, end, steps)))
+            steps = _around(part, (start, end), fences, steps)
+            return Found(value, Part(text, start, end, steps))
     return None
 
 
-def _around(part: Part, start: int, end: int, mends: tuple[Step, ...]) -> tuple[Step, ...]:
+def _around(
+    part: Part, span: Span, fences: Sequence[tuple[Span, Span]], mends: tuple[Step, ...]
+) -> tuple[Step, ...]:
     """Return all steps to a value: those to its part, the fence and the words around it, mends."""
-    text, steps = part.text, {*part.steps, *mends}
+    text, steps, (start, end) = part.text, {*part.steps, *mends}, span
     outside = text[part.start : start] + text[end : part.end]
-    for fence in _FENCE.finditer(text, part.start, part.end):
-        if fence.start(2) <= start and end <= fence.end(2):
+    for outer, inner in fences:
+        if inner[0] <= start and end <= inner[1]:
             steps.add("fence")
-            rest = text[fence.start(2) : start] + text[end : fence.end(2)]
-            outside = text[part.start : fence.start()] + rest + text[fence.end() : part.end]
+            rest = text[inner[0] : start] + text[end : inner[1]]
+            outside = text[part.start : outer[0]] + rest + text[outer[1] : part.end]
     if outside.strip():
         steps.add("prose")
     return tuple(step for step in STEPS if step in steps) or ("as-is",)

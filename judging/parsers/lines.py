@@ -10,7 +10,7 @@ from judging.parsers.base import Owed, Reading, UnreadError
 from judging.parsers.codes import PLAIN, Verdicts, entry_of, variables_of
 from judging.parsers.ladder import body_of
 
-_LINE = re.compile(r"^[ \t>*_#-]*\(?(\d{1,4})[.):\]]+[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_LINE = re.compile(r"^[ \t>*_#-]*\(?(\d{1,4})[.):\]]+[ \t]*(\S.*)$", re.MULTILINE)
 _EMPHASIS = "*_`\"' \t"
 
 

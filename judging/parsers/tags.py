@@ -39,5 +39,13 @@ class TagsParser:
 
 
 def _between(text: str, opening: str, closing: str) -> list[str]:
-    pattern = f"{re.escape(opening)}(.{{0,{MAX_VERDICT}}}?){re.escape(closing)}"
-    return re.findall(pattern, text, re.DOTALL | re.IGNORECASE)
+    """Return what stands between the marks, in any case, wherever it is short enough."""
+    end_mark = re.compile(re.escape(closing), re.IGNORECASE)
+    found, at = [], 0
+    for mark in re.finditer(re.escape(opening), text, re.IGNORECASE):
+        begin = mark.end()
+        end = end_mark.search(text, begin, begin + MAX_VERDICT + len(closing))
+        if mark.start() >= at and end:
+            found.append(text[begin : end.start()])
+            at = end.end()
+    return found

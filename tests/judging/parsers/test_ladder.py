@@ -154,3 +154,13 @@ def test_reasoning_can_be_told_apart_from_the_answer() -> None:
 def test_a_text_of_many_brackets_is_given_up_soon() -> None:
     text = '{"a": 1} ' * (MAX_VALUES + 1) + NO
     assert fault(text) == "unreadable"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```x\n" * 40_000, "~~~\n```\n" * 20_000, "<think>" * 20_000, '{"' * 60_000, "{“" * 60_000,
+     "{" + " " * 190_000, "{,}" * 60_000, '{"a": ' * 30_000],
+)  # fmt: skip
+def test_a_text_made_to_take_long_does_not(text: str) -> None:
+    """A pattern or a search that is quadratic in these would take hours."""
+    assert fault(text) == "unreadable"

@@ -263,3 +263,15 @@ class TestFirstToken:
 
     def test_without_probabilities_there_is_no_answer(self) -> None:
         assert fault(self.AB, "A") == "unreadable"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1. a" + " " * 200_000 + "b", "1. " * 60_000, "[[" * 100_000, "(" * 200_000,
+     "answer " * 30_000, "```\n" * 50_000],
+)  # fmt: skip
+def test_a_text_made_to_take_long_does_not(text: str) -> None:
+    lines = LinesParser("relevant")
+    for parser in (lines, TestLetter.PAIRWISE, TestTags.BRACKETS, TestRegex.GRADE, TestJson.SCORE):
+        unit = PAIR if parser in (TestLetter.PAIRWISE, TestTags.BRACKETS) else UNITS[0]
+        assert fault(parser, text, unit) == "unreadable"
