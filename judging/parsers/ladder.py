@@ -27,7 +27,7 @@ Take = Literal["", "first", "last"]
 Fits = Callable[[Any], bool]
 # A reply of megabytes of brackets must not hold up a run.
 MAX_LENGTH = 200_000
-MAX_VALUES = 200
+MAX_VALUES = 100
 MAX_MENDED = 8
 _CLOSED = re.compile(r"</(think|thinking|reasoning|reflection)>", re.IGNORECASE)
 _OPENED = re.compile(r"\s*<(think|thinking|reasoning|reflection)>", re.IGNORECASE)
