@@ -20,6 +20,8 @@ from judging.backends.contents import (
     is_deterministic,
 )
 from judging.backends.decision_forms import FORMS
+from judging.judge_file.document import MAX_LENGTH
+from judging.judge_file.template import FileError
 from judging.judges import (
     MAX_PROMPT_LENGTH,
     PARAMS,
@@ -27,6 +29,7 @@ from judging.judges import (
     ParamError,
     Value,
     has_controls,
+    read_judge_file,
     read_params,
 )
 from judging.models import Judge, JudgeRun
@@ -34,6 +37,8 @@ from judging.prompts.template import PromptError, read_prompt
 from judging.servers import GUARDED, KEY_PREFIX, Server
 
 NEW = "new"
+DRAFT = "new judge"
+TEXTS = {"file": "file", "own": "prompt"}
 MOST_TRIED = 1024
 PARAM_HELP = {
     "temperature": ("Temperature", "0 to 2. At 0, the default, a model mostly repeats itself."),
@@ -54,6 +59,11 @@ PARAM_HELP = {
         "Seconds until a request times out. Empty: depends on the server's latency, 30 to 600.",
     ),
     "concurrency": ("Requests at once", "16 by default."),
+    "isolate": (
+        "One request shows",
+        "The text that a unit is about, or one answer, without the others. A judge file says so "
+        "itself.",
+    ),
     "reasoning_effort": (
         "Reasoning effort",
         "A word that the server knows, such as low. Empty: the model's own.",
@@ -82,12 +92,23 @@ BACKENDS = (
     ("decisions", "A decision model: a probability for each code, and no text"),
     ("lexical", "Word overlap: no model, no cost, the baseline that a model has to beat"),
 )
+PROMPTS = (
+    ("protocol", "Our prompt, which comes with the campaign’s protocol"),
+    ("own", "Own prompt, answered in our form"),
+    ("file", "A judge file: its own messages, and its own way of reading the answer"),
+)
 GRANULARITIES = (
     (Judge.Granularity.ITEM, "All units of an item in one request: fewer tokens"),
     (Judge.Granularity.UNIT, "One request for each unit: no answer depends on another"),
 )
 SELECTS = {
     "repair": (("", "No"), ("1", "Once")),
+    "isolate": (
+        ("", "As the protocol says"),
+        ("unit", "The one text"),
+        ("response", "One answer"),
+        ("item", "All that people see"),
+    ),
     "api": (("", "Chat completions"), ("responses", "Responses")),
     "form": (("", "The first that the server has"), *((name, name) for name in FORMS)),
     "two_codes": (("", "As a predicate"), ("choice", "As a choice")),
@@ -129,13 +150,25 @@ class JudgeForm(forms.Form):
     model = forms.CharField(
         required=False, max_length=200, help_text="The server's name for it, such as gpt-4.1-mini."
     )
+    prompt_from = forms.ChoiceField(
+        label="What it is asked with", choices=PROMPTS, required=False, widget=forms.RadioSelect
+    )
+    file = forms.CharField(
+        label="Judge file",
+        required=False,
+        strip=False,
+        max_length=MAX_LENGTH,
+        widget=forms.Textarea(attrs={"rows": 18, "spellcheck": "false", "wrap": "off"}),
+        help_text="TOML with messages, parser, parameters and fixtures. Parameters below win over "
+        "those of the file.",
+    )
     prompt = forms.CharField(
         label="Own prompt",
         required=False,
         strip=False,
         max_length=MAX_PROMPT_LENGTH,
         widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}),
-        help_text="Empty: the prompt of the campaign's protocol. The text before a line --- is "
+        help_text="The text before a line --- is "
         "the system message. {texts}, {units} and {answer} must be below that line; {guideline} "
         "and {query} may be anywhere.",
     )
@@ -143,9 +176,11 @@ class JudgeForm(forms.Form):
         label="Requests", choices=GRANULARITIES, widget=forms.RadioSelect, initial="item"
     )
 
-    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: User, draft: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.user = user
+        self.user, self.draft = user, draft
+        self.file_params: dict[str, Value] = {}
+        self.fields["name"].required = not draft
         self.servers = {server.name: server for server in servers.known_servers()}
         known = [(name, str(server)) for name, server in self.servers.items()]
         self.fields["server"] = _choice(self.fields["server"], [*known, (NEW, "Another address")])
@@ -166,16 +201,44 @@ class JudgeForm(forms.Form):
 
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
+        if self.draft:
+            return name or DRAFT
         if has_controls(name):
             raise forms.ValidationError("A name has one line; remove the line break.")
         if Rater.objects.filter(name=name).exists():
             raise forms.ValidationError("A rater has this name already; choose another.")
         return name
 
+    @property
+    def prompt_origin(self) -> str:
+        """Where the messages come from, one of `PROMPTS`: the choice, or else what is filled in."""
+        given = self.data if self.is_bound else self.initial
+        if given.get("backend") == "lexical":
+            return "protocol"
+        if (chosen := given.get("prompt_from")) in dict(PROMPTS):
+            return str(chosen)
+        filled = (origin for origin, name in TEXTS.items() if str(given.get(name) or "").strip())
+        return next(filled, "protocol")
+
+    def clean_file(self) -> str:
+        text = str(self.cleaned_data["file"]).replace("\r\n", "\n")
+        if self.prompt_origin != "file":
+            return ""
+        if not text.strip():
+            raise forms.ValidationError("Paste a judge file, or load one above.")
+        try:
+            self.file_params = read_judge_file(text)[1]
+        except FileError as error:
+            line = f"Line {error.line}: " if error.line else ""
+            raise forms.ValidationError(f"{line}{as_sentence(error)}") from error
+        return text
+
     def clean_prompt(self) -> str:
         text = str(self.cleaned_data["prompt"]).replace("\r\n", "\n")
-        if not text.strip():
+        if self.prompt_origin != "own":
             return ""
+        if not text.strip():
+            raise forms.ValidationError("Write a prompt, or choose ours above.")
         try:
             read_prompt(text)
         except PromptError as error:
@@ -207,6 +270,7 @@ class JudgeForm(forms.Form):
             granularity=data["granularity"],
             params={**self.params, **({GUARDED: 1} if guarded else {})},
             text=data["prompt"],
+            file=data["file"],
         )
 
     def _params(self, data: dict[str, Any]) -> dict[str, Value]:
@@ -225,7 +289,10 @@ class JudgeForm(forms.Form):
             omitted += given.pop("omit", [])
             found |= given
         found |= {"omit": check_omitted(omitted)} if omitted else {}
-        alike = data.get("backend") != "decisions" and is_deterministic(found)
+        if found.get("isolate") and self.prompt_origin == "file":
+            self.add_error("isolate", "The judge file says so itself; leave this as it is.")
+        sampling = {**self.file_params, **found}
+        alike = data.get("backend") != "decisions" and is_deterministic(sampling)
         if found.get("samples", 1) != 1 and alike:
             wrong = "At temperature 0 all samples are equal; set a temperature, such as 0.7."
             self.add_error("samples", wrong)
@@ -257,15 +324,16 @@ class JudgeForm(forms.Form):
 
 
 class CampaignForm(forms.Form):
-    """The choice of a campaign that the account may read."""
+    """The choice of a campaign that the account may read, of one `protocol` if it is given."""
 
     campaign = forms.ModelChoiceField(Campaign.objects.none(), empty_label=None)
 
-    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: User, protocol: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["campaign"]
         assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = readable(user)
+        found = readable(user)
+        field.queryset = found.filter(protocol=protocol) if protocol else found
 
 
 class TryForm(CampaignForm):

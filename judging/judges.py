@@ -30,7 +30,7 @@ from judging.backends.contents import (
 from judging.backends.decision_forms import FORMS
 from judging.backends.decisions import OWN_PARAMS, TWO_CODES
 from judging.backends.vllm_server import PARAM_FLAGS
-from judging.judge_file.document import ISOLATION, read_file
+from judging.judge_file.document import ISOLATION, JudgeFile, Lines, read_file
 from judging.judge_file.template import FileError
 from judging.lanes import build_backend
 from judging.models import Judge
@@ -102,12 +102,24 @@ def define(definition: Definition) -> tuple[Judge, bool]:
         return _existing_judge(rater, judge), False
 
 
+def draft(definition: Definition) -> Judge:
+    """Return the judge of a definition without storing it. Raises JudgeError."""
+    judge = _judge(definition)
+    judge.rater = Rater(name=definition.name, kind=Rater.Kind.JUDGE)
+    return judge
+
+
 def _record_creation(judge: Judge) -> None:
     """Record the judge's whole definition in the audit log, with the name of its key."""
     definition = {name: getattr(judge, name) for name in DEFINITION_FIELDS}
-    # The digest stands for the replayed labels.
+    # Digests stand for the text of the file, which the judge has, and for the replayed labels.
+    definition["file_sha256"] = judge.file_sha256
+    del definition["file"]
     definition["params"] = {name: v for name, v in judge.params.items() if name != ANSWERS}
-    record("judge.made", of=judge, after=definition, backend=judge.backend)
+    facts: dict[str, Any] = {"backend": judge.backend}
+    if judge.file:
+        facts["file"] = judge.file_sha256[:16]
+    record("judge.made", of=judge, after=definition, **facts)
 
 
 def _check(definition: Definition) -> None:
@@ -176,21 +188,45 @@ def _with_file(definition: Definition) -> Definition:
     if definition.prompt or definition.text:
         raise JudgeError("the judge file has the messages; leave out --prompt")
     try:
-        file = read_file(definition.file)
-        extra = {"extra_body": file.extra_body} if file.extra_body else {}
-        own = check_params({**file.params, **extra})
+        file, own = read_judge_file(definition.file)
     except FileError as error:
         line = f"line {error.line}: " if error.line else ""
         raise JudgeError(f"the judge file, {line}{error}") from error
-    except ParamError as error:
-        raise JudgeError(f"the judge file: {error}") from error
     decides = file.parser_name == "decisions"
     if decides != (definition.backend == "decisions"):
         wanted = "the decisions backend" if decides else "the parser decisions"
         raise JudgeError(f"decisions are read from decision models alone; choose {wanted}")
+    return replace(
+        definition,
+        params={**own, **definition.params},
+        granularity=file_granularity(file, definition.granularity),
+    )
+
+
+def read_judge_file(text: str) -> tuple[JudgeFile, dict[str, Value]]:
+    """Read a judge file and its parameters. Raises FileError, with the line if it is known."""
+    file = read_file(text)
+    extra = {"extra_body": file.extra_body} if file.extra_body else {}
+    try:
+        return file, check_params({**file.params, **extra})
+    except ParamError as error:
+        raise FileError(str(error), _line_of_param(file)) from error
+
+
+def _line_of_param(file: JudgeFile) -> int | None:
+    lines = Lines(file.text)
+    for name, value in file.params.items():
+        try:
+            check_params({name: value})
+        except ParamError:
+            return lines.of("params", name)
+    return lines.of("extra_body")
+
+
+def file_granularity(file: JudgeFile, granularity: str) -> str:
+    """Return how a file's judge is asked: unit by unit, if it shows or reads one unit at a time."""
     alone = not file.parser.several or file.isolate == "unit"
-    granularity = Judge.Granularity.UNIT if alone else definition.granularity
-    return replace(definition, params={**own, **definition.params}, granularity=granularity)
+    return Judge.Granularity.UNIT if alone else granularity
 
 
 def _judge(definition: Definition) -> Judge:
@@ -200,6 +236,8 @@ def _judge(definition: Definition) -> Judge:
     hosted, guarded = HOSTED.get(definition.backend), definition.params.get(GUARDED)
     default_key = hosted.key_variable if hosted and not guarded else ""
     params, granularity = dict(definition.params), definition.granularity
+    if not definition.file and params.get("isolate") == "unit":
+        granularity = Judge.Granularity.UNIT
     if definition.backend == SCRIPTED:
         # Where a unit has no label, the item's other units keep theirs.
         granularity = Judge.Granularity.UNIT

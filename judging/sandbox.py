@@ -29,13 +29,14 @@ from annotation.protocols.validation import Problem, RefusedError
 from judging.answers.results import payload_of
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of_call
+from judging.judges import Definition, draft
 from judging.lanes import build_backend
 from judging.models import Judge
 from judging.parsers.base import Step, UnreadError
 from judging.prompts.isolation import request_parts
 from judging.prompts.perturbations import order_of_fields
 from judging.prompts.request import Prepared, Preparer
-from judging.runs.lifecycle import checked_prompt
+from judging.runs.lifecycle import check_file, checked_prompt
 from judging.servers import GUARDED
 
 DEADLINE = 45.0
@@ -70,8 +71,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Trial:
-    """A request and its result: labels with the steps by which they were read, or problems."""
+    """A request and its result: labels with the steps by which they were read, or problems.
 
+    The judge may be one that is not stored.
+    """
+
+    judge: Judge
     item: Item
     prepared: Prepared
     asked: int
@@ -105,12 +110,18 @@ def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Tr
         _places.release()
 
 
+def try_definition(definition: Definition, campaign: Campaign, number: int | None = None) -> Trial:
+    """Ask a judge that is not created, as `try_judge` does. Raises JudgeError, too."""
+    return try_judge(draft(definition), campaign, number)
+
+
 def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
     if judge.backend == "vllm":
         raise NothingToTryError(
             "Tandem would have to start the server of this judge first, which takes minutes; use "
             "run_judge --limit 1 on the command line"
         )
+    check_file(campaign, judge)
     item, names = _item(campaign, judge, number)
     if not (parts := request_parts(judge, item, names)):
         raise NothingToTryError("this item has no units that the judge file reads; try another")
@@ -123,7 +134,7 @@ def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
     started = time.monotonic()
     answer, error = asyncio.run(_asked(backend, prepared, bool(judge.params.get(GUARDED))))
     seconds = time.monotonic() - started
-    trial = Trial(item, prepared, len(names), seconds, answer, error)
+    trial = Trial(judge, item, prepared, len(names), seconds, answer, error)
     return _read(trial, preparer, judge) if answer else trial
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.views import judges, preparation, runs
+from judging.views import judge_files, judges, preparation, runs
 
 urlpatterns = [
     path("judges/", judges.judges, name="judges"),
     path("judges/new/", judges.new_judge, name="judge-new"),
+    path("judges/new/try/", judges.try_draft, name="judge-new-try"),
+    path("judges/new/file/check/", judge_files.check_file, name="judge-file-check"),
+    path("judges/new/file/load/", judge_files.load_file, name="judge-file-load"),
     path("judges/<int:pk>/", judges.judge, name="judge"),
+    path("judges/<int:pk>/judge.toml", judge_files.download, name="judge-file"),
     path("judges/<int:pk>/try/", judges.try_one, name="judge-try"),
     path("judges/<int:pk>/start/", runs.start, name="judge-start"),
     path("judges/runs/<int:pk>/", runs.run, name="judge-run"),

@@ -1,12 +1,13 @@
-"""API endpoints of judges: list, create, estimate a run, try one item."""
+"""API endpoints of judges: list, create, estimate a run, try one item, and the library."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from django.http import Http404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -30,6 +31,7 @@ from datasets.api.concurrency import once
 from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError, problem
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
+from judging import library
 from judging.access import visible_judge, visible_judges
 from judging.api import serializers as examples
 from judging.api.serializers import (
@@ -44,13 +46,22 @@ from judging.backends.base import SetupError
 from judging.backends.wire import parse_base_url
 from judging.estimate import estimate
 from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
+from judging.judge_file.document import JudgeFile, read_file
 from judging.judges import JudgeError, define, param_text
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
-from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
+from judging.sandbox import (
+    BusyError,
+    NothingToTryError,
+    TooOftenError,
+    Trial,
+    one_try,
+    try_definition,
+    try_judge,
+)
 from judging.servers import Server, known_servers
 
-NOT_CREATED = "the judge was not created"
+NOT_CREATED, NOT_SENT = "the judge was not created", "no request was sent"
 
 
 class Judges(List):
@@ -77,9 +88,9 @@ class Judges(List):
 
     @described(
         "Define a judge",
-        "Creates a model with its prompt and parameters, which never change afterwards, after "
-        "the same checks as on the page. No request is sent to its server. `create_judge` "
-        "creates judges whose server Tandem starts itself (vLLM).",
+        "Creates a model with its prompt, or its judge file, and its parameters, which never "
+        "change afterwards, after the same checks as on the page. No request is sent to its "
+        "server. `create_judge` creates judges whose server Tandem starts itself (vLLM).",
         {201: WholeJudgeSerializer},
         tag="judges",
         request=NewJudgeSerializer,
@@ -101,7 +112,7 @@ class OneJudge(Resource):
 
     @described(
         "Read a judge",
-        "The judge with its parameters and its own prompt.",
+        "The judge with its parameters, and its own prompt or judge file.",
         {200: WholeJudgeSerializer},
         tag="judges",
         example=examples.WHOLE_JUDGE,
@@ -125,30 +136,38 @@ def _create(user: User, wanted: dict[str, Any]) -> Judge:
     return judge
 
 
-def _as_form(user: User, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the body as the page's form sends it. Raises RefusedBodyError."""
+def _as_form(user: User, wanted: dict[str, Any], refused: str = NOT_CREATED) -> dict[str, Any]:
+    """Return the body as the page's form sends it. Raises RefusedBodyError, saying `refused`."""
     params = wanted.get("params", {})
     if unknown := sorted(set(params) - set(PARAM_HELP)):
         wrong = problem(f"is not one of {', '.join(PARAM_HELP)}; leave it out", unknown[0][:200])
-        raise RefusedBodyError(NOT_CREATED, [wrong])
-    plain = {name: wanted.get(name, "") for name in ("name", "backend", "model", "prompt")}
+        raise RefusedBodyError(refused, [wrong])
+    if wanted.get("file") and wanted.get("prompt"):
+        wrong = problem("is left out where a judge file has the messages; remove it", "prompt")
+        raise RefusedBodyError(refused, [wrong])
+    if wanted.get("file") and wanted["backend"] == "lexical":
+        wrong = problem("is not used by word overlap; remove it", "file")
+        raise RefusedBodyError(refused, [wrong])
+    texts = ("name", "backend", "model", "prompt", "file")
+    plain = {name: wanted.get(name, "") for name in texts}
     given = {name: param_text(value) for name, value in params.items()}
-    return {**plain, "granularity": wanted["granularity"], **given, **_server(user, wanted)}
+    server = _server(user, wanted, refused)
+    return {**plain, "granularity": wanted["granularity"], **given, **server}
 
 
-def _server(user: User, wanted: dict[str, Any]) -> dict[str, str]:
+def _server(user: User, wanted: dict[str, Any], refused: str) -> dict[str, str]:
     """Return the form fields of the server: a known one with its key, or a new address."""
     hosted = HOSTED.get(wanted["backend"], HOSTED["openai"])
     key = wanted.get("api_key_env", "" if "base_url" in wanted else hosted.key_variable)
     try:
         named = Server(parse_base_url(wanted.get("base_url", ""), hosted.public_url), key).name
     except SetupError as error:
-        raise RefusedBodyError(NOT_CREATED, [problem(str(error), "base_url")]) from error
+        raise RefusedBodyError(refused, [problem(str(error), "base_url")]) from error
     if named in {server.name for server in known_servers()}:
         return {"server": named}
     if key and user.role != User.Role.ADMIN:
         words = "only an admin may combine a new address with a key; leave the key out"
-        raise RefusedBodyError(NOT_CREATED, [problem(words, "api_key_env")])
+        raise RefusedBodyError(refused, [problem(words, "api_key_env")])
     return {"server": NEW, "base_url": wanted.get("base_url", ""), "api_key_env": key}
 
 
@@ -261,9 +280,7 @@ class RunEstimate(Resource):
         judge, options = visible_judge(request, pk), dict(self.parameters)
         if "campaign" not in options:
             raise serializers.ValidationError({"campaign": "is missing; name one"})
-        campaign = campaign_named(
-            get_account(request), options.pop("campaign"), "no request was sent"
-        )
+        campaign = campaign_named(get_account(request), options.pop("campaign"), NOT_SENT)
         try:
             found = estimate(judge, campaign, **options)
         except (SetupError, PromptError) as error:
@@ -292,19 +309,58 @@ class JudgeTrial(Resource):
     )
     def post(self, request: Request, pk: int) -> Response:
         judge, wanted = visible_judge(request, pk), checked(TrySerializer, request.data)
-        campaign = campaign_named(get_account(request), wanted["campaign"], "no request was sent")
-        check_blind(get_account(request), campaign)
-        number = _number(campaign, wanted.get("item"))
-        try:
-            with one_try(get_account(request).pk):
-                trial = try_judge(judge, campaign, number)
-        except TooOftenError as error:
-            raise TooManyRequestsError(str(error), error.seconds) from error
-        except BusyError as error:
-            raise TooManyRequestsError(BUSY, 5) from error
-        except (NothingToTryError, SetupError, PromptError, ForgottenItemError) as error:
-            raise RefusedBodyError(str(error)) from error
-        return Response(TriedSerializer(_describe(trial)).data)
+        return _try(request, wanted, partial(try_judge, judge))
+
+
+class DraftTrySerializer(NewJudgeSerializer):
+    name = None
+    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    item = serializers.CharField(
+        required=False, trim_whitespace=False, help_text="its key; a random item if left out"
+    )
+
+
+class DraftTrial(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (JUDGE,)}
+
+    @described(
+        "Try a judge before it is defined",
+        "Asks a judge of this definition about one item and returns its answer, by the rules of "
+        "*Try a judge*. Neither the judge nor its answer is stored. The request may cost money.",
+        {200: TriedSerializer},
+        tag="judges",
+        request=DraftTrySerializer,
+        sent={**examples.NEW_DRAFT, "campaign": 1, "item": "r1"},
+        example=examples.A_TRY,
+        refuses=(422,),
+        operation_id="judges_try_draft",
+    )
+    def post(self, request: Request) -> Response:
+        wanted, user = checked(DraftTrySerializer, request.data), get_account(request)
+        form = JudgeForm(_as_form(user, wanted, NOT_SENT), user=user, draft=True)
+        if not form.is_valid():
+            raise RefusedBodyError(NOT_SENT, list(_problems(form)))
+        return _try(request, wanted, partial(try_definition, form.definition()))
+
+
+def _try(
+    request: Request, wanted: dict[str, Any], ask: Callable[[Campaign, int | None], Trial]
+) -> Response:
+    """Ask once about an item, within the limits of an account."""
+    campaign = campaign_named(get_account(request), wanted["campaign"], NOT_SENT)
+    check_blind(get_account(request), campaign)
+    number = _number(campaign, wanted.get("item"))
+    try:
+        with one_try(get_account(request).pk):
+            trial = ask(campaign, number)
+    except TooOftenError as error:
+        raise TooManyRequestsError(str(error), error.seconds) from error
+    except BusyError as error:
+        raise TooManyRequestsError(BUSY, 5) from error
+    except (NothingToTryError, SetupError, PromptError, ForgottenItemError, JudgeError) as error:
+        raise RefusedBodyError(str(error)) from error
+    return Response(TriedSerializer(_describe(trial)).data)
 
 
 def _number(campaign: Campaign, key: str | None) -> int | None:
@@ -314,7 +370,7 @@ def _number(campaign: Campaign, key: str | None) -> int | None:
     found = campaign.items.filter(key=key).values_list("position", flat=True).first()
     if found is None:
         wrong = [problem("is not an item of the campaign; see its items", "item")]
-        raise RefusedBodyError("no request was sent", wrong)
+        raise RefusedBodyError(NOT_SENT, wrong)
     return found + 1
 
 
@@ -339,3 +395,79 @@ def _describe(trial: Trial) -> dict[str, Any]:
         "reading": list(trial.steps),
         "detail": error.message if error else "",
     }
+
+
+class LibraryFileSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    title = serializers.CharField()
+    protocol = serializers.CharField(help_text="the protocol whose items it judges")
+    source = serializers.CharField(help_text="the publication of the design")
+    scale = serializers.CharField()
+    validated = serializers.CharField(help_text="what the published judge was validated on")
+    weaknesses = serializers.CharField()
+    isolate = serializers.CharField(
+        help_text="what one request shows: unit, response, item or query; empty if the protocol "
+        "decides"
+    )
+    parser = serializers.CharField(help_text="what reads its answers, such as regex")
+    sha256 = serializers.CharField()
+
+
+class WholeLibraryFileSerializer(LibraryFileSerializer):
+    text = serializers.CharField(help_text="the file, to be sent as `file` of a new judge")
+
+
+class LibrarySerializer(serializers.Serializer[Any]):
+    results = LibraryFileSerializer(many=True)
+
+
+def _library_row(name: str, file: JudgeFile) -> dict[str, Any]:
+    about = {key: file.about.get(key, "") for key in ("scale", "validated", "weaknesses")}
+    return {
+        "name": name,
+        "title": file.title,
+        "protocol": file.protocol.name,
+        "source": file.source,
+        "isolate": file.isolate,
+        "parser": file.parser_name,
+        "sha256": file.sha256,
+        "text": file.text,
+        **about,
+    }
+
+
+class Library(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, JUDGE)}
+
+    @described(
+        "List the library of judge files",
+        "The judge files that come along: published designs in our words, with their sources and "
+        "known weaknesses.",
+        {200: LibrarySerializer},
+        tag="judges",
+        example={"results": [examples.A_LIBRARY_FILE]},
+        operation_id="judges_library",
+    )
+    def get(self, request: Request) -> Response:
+        rows = [_library_row(name, file) for name, file in library.files().items()]
+        return Response(LibrarySerializer({"results": rows}).data)
+
+
+class LibraryFile(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, JUDGE)}
+
+    @described(
+        "Read a judge file of the library",
+        "One file of the library with its text, which a new judge takes as `file`.",
+        {200: WholeLibraryFileSerializer},
+        tag="judges",
+        example=examples.WHOLE_LIBRARY_FILE,
+        operation_id="judges_library_file",
+    )
+    def get(self, request: Request, name: str) -> Response:
+        if name not in library.names():
+            raise Http404
+        file = read_file(library.text_of(name))
+        return Response(WholeLibraryFileSerializer(_library_row(name, file)).data)

@@ -11,8 +11,10 @@ from datasets.api.base import PageParameters, Strict
 from judging.answer_files import SCRIPTED
 from judging.costs import cost_of_run
 from judging.forms import BACKENDS, MOST_TRIED, PARAM_HELP
+from judging.judge_file.document import MAX_LENGTH
 from judging.judges import MAX_PROMPT_LENGTH, shown_params
 from judging.models import Judge, JudgeCall, JudgeRun
+from judging.prompts.isolation import own_isolation
 
 LARGEST = 2**31 - 1
 MOST_TOKENS = 2**53
@@ -39,6 +41,11 @@ class JudgeSerializer(serializers.Serializer[Judge]):
     )
     granularity = serializers.ChoiceField(Judge.Granularity.values)
     prompt_sha256 = serializers.CharField(help_text="empty if the judge uses the protocol's prompt")
+    file_sha256 = serializers.CharField(help_text="of its judge file; empty if it has none")
+    isolate = serializers.SerializerMethodField(
+        help_text="what one request shows, by its judge file or its parameters: unit, response, "
+        "item or query; empty if the protocol decides"
+    )
     params = serializers.SerializerMethodField()
     base = serializers.IntegerField(
         source="base_id", allow_null=True, help_text="the judge of which this is a trial"
@@ -49,6 +56,9 @@ class JudgeSerializer(serializers.Serializer[Judge]):
         help_text="whether it is a fake, which replays a file's answers"
     )
 
+    def get_isolate(self, judge: Judge) -> str:
+        return own_isolation(judge)
+
     def get_params(self, judge: Judge) -> dict[str, Any]:
         return shown_params(judge)
 
@@ -58,6 +68,7 @@ class JudgeSerializer(serializers.Serializer[Judge]):
 
 class WholeJudgeSerializer(JudgeSerializer):
     prompt = serializers.CharField(help_text="its own prompt; empty for the protocol's")
+    file = serializers.CharField(help_text="the text of its judge file; empty if it has none")
     variation = serializers.DictField(help_text="the perturbation, if this is a trial")
 
 
@@ -75,6 +86,13 @@ class NewJudgeSerializer(Strict):
     )
     prompt = serializers.CharField(
         max_length=MAX_PROMPT_LENGTH, required=False, allow_blank=True, trim_whitespace=False
+    )
+    file = serializers.CharField(
+        max_length=MAX_LENGTH,
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="the text of a judge file (TOML), instead of a prompt; `params` win over its own",
     )
     granularity = serializers.ChoiceField(Judge.Granularity.values, default="item")
     params = serializers.DictField(
@@ -258,13 +276,29 @@ A_JUDGE: dict[str, Any] = {
     "api_key_env": "OPENAI_API_KEY",
     "granularity": "item",
     "prompt_sha256": "",
+    "file_sha256": "",
+    "isolate": "",
     "params": {"temperature": 0.0},
     "base": None,
     "created_at": "2026-11-20T09:30:00Z",
     "family": "",
     "scripted": False,
 }
-WHOLE_JUDGE = {**A_JUDGE, "prompt": "", "variation": {}}
+WHOLE_JUDGE = {**A_JUDGE, "prompt": "", "file": "", "variation": {}}
+NEW_DRAFT = {name: value for name, value in NEW_JUDGE.items() if name != "name"}
+A_LIBRARY_FILE: dict[str, Any] = {
+    "name": "graded-relevance",
+    "title": "Graded relevance on four levels",
+    "protocol": "grounding-relevance",
+    "source": "UMBRELA, Upadhyay et al. 2024 (arXiv 2406.06519); the design, in our words",
+    "scale": "0 to 3; 2 and 3 count as relevant",
+    "validated": "the published judge on TREC Deep Learning 2019 to 2023",
+    "weaknesses": "more lenient than assessors on level 1",
+    "isolate": "unit",
+    "parser": "regex",
+    "sha256": "9b1c…",
+}
+WHOLE_LIBRARY_FILE = {**A_LIBRARY_FILE, "text": "[judge]\ntitle = …"}
 NEW_RUN: dict[str, Any] = {"judge": 1, "campaign": 1, "limit": 20}
 A_RUN: dict[str, Any] = {
     "id": 1,

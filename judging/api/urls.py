@@ -8,6 +8,11 @@ from judging.api import judges, preparation, runs
 
 urlpatterns = [
     path("judges/", judges.Judges.as_view(), name="api-judges"),
+    path("judges/try/", judges.DraftTrial.as_view(), name="api-judge-draft-try"),
+    path("judges/library/", judges.Library.as_view(), name="api-judge-library"),
+    path(
+        "judges/library/<slug:name>/", judges.LibraryFile.as_view(), name="api-judge-library-file"
+    ),
     path("judges/<int:pk>/", judges.OneJudge.as_view(), name="api-judge"),
     path("judges/<int:pk>/estimate/", judges.RunEstimate.as_view(), name="api-judge-estimate"),
     path("judges/<int:pk>/try/", judges.JudgeTrial.as_view(), name="api-judge-try"),

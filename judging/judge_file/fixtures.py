@@ -3,36 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from annotation.protocols.schema import Schema
 from judging.backends.base import Answer, AskedUnit, AskedVariable
 from judging.judge_file.document import Fixture, JudgeFile
-from judging.parsers.base import Owed, UnreadError
+from judging.parsers.base import Owed, Step, UnreadError
+
+
+@dataclass(frozen=True)
+class FixtureReading:
+    """How the parser reads a fixture, whose `number` counts from 1.
+
+    `labels` are those of each unit, after the `steps` of the ladder; without them, `fault` is the
+    missing reason. `wrong` says how this differs from the file, and is empty where it does not.
+    """
+
+    number: int
+    fixture: Fixture
+    labels: Sequence[Mapping[str, str]] = ()
+    steps: tuple[Step, ...] = ()
+    fault: str = ""
+    wrong: str = ""
+
+    @property
+    def told(self) -> str:
+        """The labels in words."""
+        return _told(self.labels)
+
+
+def readings(file: JudgeFile) -> Iterator[FixtureReading]:
+    """Read each fixture of a file."""
+    for number, fixture in enumerate(file.fixtures, start=1):
+        yield _reading(file, number, fixture)
 
 
 def failures(file: JudgeFile) -> Iterator[str]:
     """Yield a line for each fixture that is read in another way than it says."""
-    for number, fixture in enumerate(file.fixtures, start=1):
-        if wrong := _failure(file, fixture):
-            yield f"fixture {number}: {wrong}"
+    for reading in readings(file):
+        if reading.wrong:
+            yield f"fixture {reading.number}: {reading.wrong}"
 
 
-def _failure(file: JudgeFile, fixture: Fixture) -> str:
+def _reading(file: JudgeFile, number: int, fixture: Fixture) -> FixtureReading:
     units = [_unit(file, number) for number in range(1, max(1, len(fixture.labels)) + 1)]
     owed = Owed(tuple(units), by_unit=not file.parser.several)
     try:
-        reading = file.parser.read(Answer(fixture.completion), owed)
+        read = file.parser.read(Answer(fixture.completion), owed)
     except UnreadError as error:
-        if fixture.fault:
-            return "" if fixture.fault == error.fault else f"is {error.fault}: {error}"
-        return f"cannot be read ({error.fault}): {error}"
-    labels = [_labels(reading.units.get(unit.name, {})) for unit in units]
+        wrong = ""
+        if not fixture.fault:
+            wrong = f"cannot be read ({error.fault}): {error}"
+        elif fixture.fault != error.fault:
+            wrong = f"is {error.fault}: {error}"
+        return FixtureReading(number, fixture, fault=error.fault, wrong=wrong)
+    labels = [_labels(read.units.get(unit.name, {})) for unit in units]
+    wrong = _difference(fixture, labels, "+".join(read.steps))
+    return FixtureReading(number, fixture, labels, read.steps, wrong=wrong)
+
+
+def _difference(fixture: Fixture, labels: Sequence[Mapping[str, str]], steps: str) -> str:
     if fixture.fault:
         return f"is read as {_told(labels)} and not {fixture.fault}"
     if labels != [dict(each) for each in fixture.labels]:
         return f"is read as {_told(labels)} and not as {_told(fixture.labels)}"
-    steps = "+".join(reading.steps)
     return (
         f"is read after {steps} and not {fixture.step}" if fixture.step not in ("", steps) else ""
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from annotation.models import Item
 from annotation.presentation import present, schema
@@ -32,8 +32,62 @@ SCOPE = "response "
 
 def isolation_of(judge: Judge, protocol: str) -> str:
     """Return what a request of this judge may show: its own choice, or the protocol's default."""
+    return own_isolation(judge) or DEFAULTS.get(protocol, "item")
+
+
+def own_isolation(judge: Judge) -> str:
+    """Return the isolation that a judge chooses itself, empty if protocols decide."""
     own = read_file(judge.file).isolate if judge.file else judge.params.get("isolate")
-    return str(own) if own in ISOLATION else DEFAULTS.get(protocol, "item")
+    return str(own) if own in ISOLATION else ""
+
+
+SHOWN = {
+    "unit": "the passage or answer that the unit is about, and no other",
+    "response": "one answer, without the answers of other systems",
+    "item": "everything that people see on one page",
+    "query": "everything that people see on one page",
+    "": "everything that people see on one page; where answers are rated, one answer without the "
+    "answers of other systems",
+}
+
+
+@dataclass(frozen=True)
+class OneRequest:
+    """What one request of a judge asks about and shows, in words.
+
+    `narrower` says which of granularity and isolation decides, where they differ.
+    """
+
+    isolate: str
+    asks: str
+    shows: str
+    narrower: str = ""
+
+
+def one_request(judge: Judge) -> OneRequest:
+    """Describe what one request of a judge asks about and shows."""
+    own, by_unit = own_isolation(judge), judge.granularity == Judge.Granularity.UNIT
+    if by_unit:
+        return OneRequest(own, "one unit", SHOWN[own], _why_one_unit(judge, own))
+    if own in ("unit", "response"):
+        why = f"The isolation ({own}) is narrower than the granularity (item), and decides."
+        return OneRequest(own, "the units of one answer", SHOWN[own], why)
+    asks = "all units of an item" if own else "all units of an item; of one answer, if rated"
+    return OneRequest(own, asks, SHOWN[own])
+
+
+def _why_one_unit(judge: Judge, own: str) -> str:
+    file = read_file(judge.file) if judge.file else None
+    if own == "unit":
+        return ""
+    if file and not file.parser.several:
+        return (
+            f"The parser ({file.parser_name}) reads one verdict at a time, so each unit has its "
+            "own request."
+        )
+    if not own:
+        return ""
+    return f"The granularity (unit) is narrower than the isolation ({own}), and decides."
 
 
 def parser_of(judge: Judge) -> Parser:

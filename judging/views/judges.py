@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.db.models import Count, Max, Q
@@ -10,11 +12,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_account, is_blind
-from annotation.models import User
+from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from annotation.presentation import ForgottenItemError
 from annotation.protocols import PROTOCOLS
 from datasets.access import READERS, role_required
+from datasets.text import as_sentence
+from judging import library
 from judging.access import BLIND, visible_runs
 from judging.answer_files import FAKE, SCRIPTED
 from judging.backends import HOSTED
@@ -22,14 +26,26 @@ from judging.backends.base import SetupError
 from judging.backends.wire import parse_base_url
 from judging.display import shown, standing_of
 from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
-from judging.judges import JudgeError, define, param_text, shown_params
+from judging.judge_file.document import read_file
+from judging.judges import JudgeError, define, param_text, read_judge_file, shown_params
 from judging.models import ACTIVE, Judge
+from judging.prompts.isolation import one_request
 from judging.prompts.template import PromptError
-from judging.sandbox import BusyError, NothingToTryError, TooOftenError, Trial, one_try, try_judge
+from judging.sandbox import (
+    BusyError,
+    NothingToTryError,
+    TooOftenError,
+    Trial,
+    one_try,
+    try_definition,
+    try_judge,
+)
 from judging.servers import GUARDED, Server
+from judging.views.judge_files import check_context, library_by_protocol
 
 BUSY = "The maximum number of people are trying judges right now; try again in a moment."
 RUNS_SHOWN = 50
+REFUSED = (NothingToTryError, SetupError, PromptError, ForgottenItemError, JudgeError)
 
 
 @require_safe
@@ -69,26 +85,49 @@ def new_judge(request: HttpRequest) -> HttpResponse:
     return redirect("judge", judge.pk)
 
 
-def _form_page(request: HttpRequest, form: JudgeForm, status: int = 200) -> HttpResponse:
-    context = {"form": form, "protocols": PROTOCOLS.values()}
+def _form_page(
+    request: HttpRequest, form: JudgeForm, status: int = 200, **more: Any
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "protocols": PROTOCOLS.values(),
+        "library": library_by_protocol(),
+        **check_context(form),
+        **more,
+    }
     return render(request, "judges/new.html", context, status=status)
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
-    """Return the form's initial values: an existing judge (`like`), or a protocol's prompt."""
-    initial: dict[str, Any] = {"backend": "openai", "granularity": "item"}
+    """Return the form's initial values.
+
+    They begin with an existing judge (`like`), a protocol's prompt (`prompt`) or a file of the
+    library (`library`).
+    """
+    initial: dict[str, Any] = {
+        "backend": "openai",
+        "granularity": "item",
+        "prompt_from": "protocol",
+    }
     like = request.GET.get("like", "")
     if like.isascii() and like.isdigit() and len(like) < 10:
         judge = Judge.objects.select_related("rater").filter(pk=int(like)).first()
         if judge is not None:
             initial |= _like(judge)
     if protocol := PROTOCOLS.get(request.GET.get("prompt", "")):
-        initial["prompt"] = protocol.prompt
+        initial |= {"prompt": protocol.prompt, "prompt_from": "own"}
+    if (name := request.GET.get("library", "")) in library.names():
+        initial |= {"file": library.text_of(name), "prompt_from": "file"}
     return initial
 
 
 def _like(judge: Judge) -> dict[str, Any]:
-    known = {name: _as_written(judge.params[name]) for name in PARAM_HELP if name in judge.params}
+    of_file = read_judge_file(judge.file)[1] if judge.file else {}
+    known = {
+        name: _as_written(judge.params[name])
+        for name in PARAM_HELP
+        if name in judge.params and judge.params[name] != of_file.get(name)
+    }
     server = NEW
     if hosted := HOSTED.get(judge.backend):
         url = parse_base_url(judge.base_url, hosted.public_url)
@@ -98,6 +137,8 @@ def _like(judge: Judge) -> dict[str, Any]:
         "backend": judge.backend,
         "server": server,
         "model": judge.model,
+        "prompt_from": "file" if judge.file else "own" if judge.prompt else "protocol",
+        "file": judge.file,
         "prompt": judge.prompt,
         "granularity": judge.granularity,
     } | known
@@ -130,6 +171,9 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
         "campaigns": readable(user).order_by("name"),
         "trials": judge.trials.select_related("rater"),
         "prompt": shown(judge.prompt),
+        "one_request": one_request(judge),
+        "file_text": shown(judge.file),
+        "file": read_file(judge.file) if judge.file else None,
         "form": form or TryForm(user=user),
     }
 
@@ -139,33 +183,49 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
 def try_one(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask about one item. The result is shown and not stored, and no labels are read."""
     judge, form = _judge(pk), TryForm(request.POST, user=get_account(request))
-    status, told = 200, {}
-    if not form.is_valid():
-        status = 422
-    elif is_blind(get_account(request), form.cleaned_data["campaign"]):
-        status, told = 409, {"wrong": BLIND}
-    else:
-        try:
-            with one_try(get_account(request).pk):
-                told = _tried(judge, form)
-        except TooOftenError as error:
-            status, told = 429, {"wrong": f"{str(error)[:1].upper()}{str(error)[1:]}."}
-        except BusyError:
-            status, told = 503, {"wrong": BUSY}
+    status, told = _attempt(get_account(request), form, partial(try_judge, judge))
     if request.headers.get("HX-Request"):
         # htmx does not replace anything after an error status.
-        context = {"judge": judge, "form": form, **told}
-        return render(request, "judges/_trial.html", context)
+        return render(request, "judges/_trial.html", {"form": form, **told})
     context = {**_judge_context(get_account(request), judge, form), **told, "tried": True}
     return render(request, "judges/judge.html", context, status=status)
 
 
-def _tried(judge: Judge, form: TryForm) -> dict[str, Any]:
+@require_POST
+@role_required(*READERS)
+def try_draft(request: HttpRequest) -> HttpResponse:
+    """Ask the judge of the form, which is not created, about one item. Nothing is stored."""
+    user = get_account(request)
+    draft, form = JudgeForm(request.POST, user=user, draft=True), TryForm(request.POST, user=user)
+    if draft.is_valid():
+        status, told = _attempt(user, form, partial(try_definition, draft.definition()))
+    else:
+        wrong = [(field.label, field.errors) for field in draft if field.errors]
+        status, told = 422, {"unfinished": wrong}
+    if request.headers.get("HX-Request"):
+        return render(request, "judges/_trial.html", {"form": form, **told})
+    return _form_page(request, draft, status, attempt=form, **told)
+
+
+Ask = Callable[[Campaign, int | None], Trial]
+
+
+def _attempt(user: User, form: TryForm, ask: Ask) -> tuple[int, dict[str, Any]]:
+    """Ask once within an account's limits. Returns the HTTP status, and what the page says."""
+    if not form.is_valid():
+        return 422, {}
+    if is_blind(user, form.cleaned_data["campaign"]):
+        return 409, {"wrong": BLIND}
     try:
-        trial = try_judge(judge, form.cleaned_data["campaign"], form.cleaned_data["item"])
-    except (NothingToTryError, SetupError, PromptError, ForgottenItemError) as error:
-        return {"wrong": f"{str(error)[:1].upper()}{str(error)[1:]}."}
-    return {"trial": trial, **_shown(trial)}
+        with one_try(user.pk):
+            trial = ask(form.cleaned_data["campaign"], form.cleaned_data["item"])
+    except TooOftenError as error:
+        return 429, {"wrong": as_sentence(error)}
+    except BusyError:
+        return 503, {"wrong": BUSY}
+    except REFUSED as error:
+        return 200, {"wrong": as_sentence(error)}
+    return 200, {"trial": trial, **_shown(trial)}
 
 
 def _shown(trial: Trial) -> dict[str, Any]:

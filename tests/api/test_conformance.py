@@ -146,6 +146,7 @@ def things(study: Study, user: User, path: str, names: Iterable[str]) -> dict[st
         "position": lambda: 0,
         "what": lambda: "labels",
         "form": lambda: "csv",
+        "name": lambda: "graded-relevance",
     }
     return {name: str(found[name]()) for name in names}
 

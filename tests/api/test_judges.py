@@ -8,11 +8,16 @@ import pytest
 
 from annotation.models import Label, rater_of
 from annotation.people.membership import set_pool
+from audit.models import Event
+from judging import library, sandbox
 from judging.backends.base import Request
+from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
+from judging.prompts.template import sha256_of
 from judging.runs import lifecycle
 from tests.api.cast import Script, assert_told, body, place, script_of
 from tests.judging.cast import judge, run_scripted, yes
+from tests.judging.judge_file.test_document import GRADED
 from tests.page_cast import Study
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +65,49 @@ class TestDefining:
         made = rita.post("judges/", {**MODEL, "params": params})
         assert made.status_code == 201
         assert made.json()["params"] == params
+
+    def test_a_judge_file_is_kept_and_told(self, rita: Script) -> None:
+        told = rita.post("judges/", {**MODEL, "file": GRADED}).json()
+        assert told == rita.get(f"judges/{told['id']}/").json()
+        assert (told["file"], told["file_sha256"]) == (GRADED, sha256_of(GRADED))
+        assert (told["isolate"], told["granularity"], told["prompt"]) == ("unit", "unit", "")
+        (row,) = rita.get("judges/").json()["results"]
+        assert row["file_sha256"] == told["file_sha256"]
+        assert "file" not in row
+        event = Event.objects.get(event="judge.made")
+        assert event.facts == {"backend": "openai", "file": told["file_sha256"][:16]}
+
+    def test_a_judge_without_a_file_may_choose_what_one_request_shows(self, rita: Script) -> None:
+        told = rita.post("judges/", {**MODEL, "params": {"isolate": "response"}}).json()
+        assert (told["isolate"], told["file_sha256"]) == ("response", "")
+
+    @pytest.mark.parametrize(
+        ("sent", "field", "words"),
+        [
+            ({"file": GRADED.replace("title =", "titel =")}, "file", "Line 2: 'titel' is no key"),
+            ({"file": GRADED, "prompt": "…"}, "prompt", "is left out where a judge file"),
+            ({"file": GRADED, "backend": "lexical"}, "file", "is not used by word overlap"),
+            ({"file": GRADED, "params": {"isolate": "item"}}, "params.isolate", "says so itself"),
+        ],
+    )
+    def test_a_wrong_file_is_refused_by_its_line(
+        self, rita: Script, sent: dict[str, Any], field: str, words: str
+    ) -> None:
+        (wrong,) = assert_told(rita.post("judges/", {**MODEL, **sent}), 422)
+        assert wrong["field"] == field
+        assert words in wrong["wrong"]
+        assert not Judge.objects.exists()
+
+    def test_the_library_is_listed_and_its_files_are_judges_to_be(self, rita: Script) -> None:
+        rows = rita.get("judges/library/").json()["results"]
+        assert {row["name"] for row in rows} == set(library.names())
+        for row in rows:
+            whole = rita.get(f"judges/library/{row['name']}/").json()
+            text = whole.pop("text")
+            assert (whole, row["sha256"]) == (row, sha256_of(text))
+        assert_told(rita.get("judges/library/nothing/"), 404)
+        made = rita.post("judges/", {**MODEL, "file": text})
+        assert made.json()["file_sha256"] == rows[-1]["sha256"]
 
     def test_a_judge_of_anthropic_has_the_provider_s_server_and_key(self, rita: Script) -> None:
         told = rita.post("judges/", {**MODEL, "backend": "anthropic"}).json()
@@ -123,10 +171,47 @@ class TestTrying:
         assert not JudgeCall.objects.exists()
         assert not Label.objects.exists()
 
+    def test_a_definition_is_tried_and_not_stored(
+        self, rita: Script, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = library.text_of("report-coverage")
+        asked: list[Request] = []
+
+        def rated(request: Request) -> str:
+            asked.append(request)
+            return "no rating"
+
+        monkeypatch.setattr(sandbox, "build_backend", lambda judge: Scripted(rated))
+        draft = {name: value for name, value in MODEL.items() if name != "name"}
+        sent = {**draft, "file": file, "campaign": study.campaign.pk}
+        found = rita.post("judges/try/", sent).json()
+        assert [each.content for each in asked[0].messages] == [
+            each["content"] for each in found["messages"]
+        ]
+        assert (found["state"], found["labels"]) == ("unreadable", [])
+        assert not Judge.objects.exists()
+        assert not JudgeCall.objects.exists()
+
+    def test_a_definition_that_cannot_work_sends_nothing(self, rita: Script, study: Study) -> None:
+        sent = {"backend": "openai", "model": "m", "campaign": study.campaign.pk}
+        other = {**sent, "file": library.text_of("graded-relevance")}
+        answer = rita.post("judges/try/", other)
+        assert_told(answer, 422)
+        assert "is from a file about grounding-relevance" in answer.json()["error"]
+        for wrong, field in (
+            ({"params": {"temperature": "9"}}, "params.temperature"),
+            ({"base_url": "http://127.0.0.1:8000/v1"}, "base_url"),
+            ({"file": "["}, "file"),
+        ):
+            (told,) = assert_told(rita.post("judges/try/", {**sent, **wrong}), 422)
+            assert told["field"] == field
+
     def test_not_with_an_open_item_before_one(self, rita: Script, study: Study) -> None:
         study.assignment(study.rita)
         path = f"judges/{judge().pk}/try/"
         assert_told(rita.post(path, {"campaign": study.campaign.pk}), 403)
+        draft = {"backend": "lexical", "campaign": study.campaign.pk}
+        assert_told(rita.post("judges/try/", draft), 403)
 
     def test_ten_times_a_minute(
         self, rita: Script, study: Study, monkeypatch: pytest.MonkeyPatch

@@ -559,5 +559,9 @@ SILENT = {
     "nugget": "changes one's own answer through the same door as submit, which tells of it",
     "judge-try": "a trial of one item is shown to who asked, and stores nothing",
     "api-judge-try": "the same by the API",
+    "judge-new-try": "a trial of a judge that is not stored, either",
+    "api-judge-draft-try": "the same by the API",
+    "judge-file-check": "what is typed is checked, and not stored",
+    "judge-file-load": "a text is put into the form, and not stored",
     "api-rehearsal": "a dry run makes nothing",
 }

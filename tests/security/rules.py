@@ -134,6 +134,12 @@ RULES: dict[str, Rule] = {
     "review": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "judges": reads(READERS),
     "judge-new": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    # An empty body has no campaign; no file is as well checked as one.
+    "judge-new-try": takes(READERS, 422),
+    "judge-file-check": takes(READERS, 200),
+    "judge-file-load": takes(READERS, 200),
+    # 404 without a judge file.
+    "judge-file": Rule({"GET": READERS}, frozenset({200, 404})),
     "judge": reads(READERS),
     "judge-try": takes(READERS, 422),
     "judge-start": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
@@ -184,6 +190,9 @@ RULES: dict[str, Rule] = {
     "api-reports": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400})),
     "api-frozen": reads(READERS),
     "api-judges": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400})),
+    "api-judge-draft-try": takes(READERS, 400),
+    "api-judge-library": reads(READERS),
+    "api-judge-library-file": reads(READERS),
     "api-judge": reads(READERS),
     # Without a campaign there is nothing to reckon with.
     "api-judge-estimate": Rule({"GET": READERS}, frozenset({400})),

@@ -287,6 +287,10 @@ def _judges(world: World, role: str) -> Objects:
     return Objects(tuple(Judge.objects.values_list("pk", flat=True)), missing=NO_NUMBERS)
 
 
+def _library(world: World, role: str) -> Objects:
+    return Objects(("graded-relevance",), missing=("nothing",))
+
+
 def _runs(world: World, role: str) -> Objects:
     return _studies(role, dict(JudgeRun.objects.values_list("pk", "campaign__name")))
 
@@ -408,6 +412,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-imports", "pk"): _campaigns,
     ("api-frozen", "key"): _frozen,
     ("api-judge", "pk"): _judges,
+    ("api-judge-library-file", "name"): _library,
     ("api-judge-estimate", "pk"): _judges,
     ("api-judge-try", "pk"): _judges,
     ("api-judges-compared", "pk"): _campaigns,
@@ -437,6 +442,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-prepared", "uid"): _written,
     ("api-review", "uid"): _written,
     ("judge", "pk"): _judges,
+    ("judge-file", "pk"): _judges,
     ("judge-try", "pk"): _judges,
     ("judge-start", "pk"): _judges,
     ("judge-run", "pk"): _runs,

@@ -17,7 +17,6 @@ from judging.answer_files import SCRIPTED
 from judging.backends import BACKENDS, HOSTED
 from judging.backends.contents import is_deterministic
 from judging.backends.decisions import offered_form
-from judging.judge_file.document import read_file
 from judging.judge_file.fixtures import failures
 from judging.judge_file.template import FileError
 from judging.judges import (
@@ -25,8 +24,8 @@ from judging.judges import (
     Definition,
     JudgeError,
     ParamError,
-    check_params,
     define,
+    read_judge_file,
     read_params,
 )
 from judging.lanes import setup_of
@@ -136,13 +135,10 @@ class Command(BaseCommand):
         if not text:
             raise CommandError("--check needs a judge file; give --file.")
         try:
-            file = read_file(text)
-            check_params(file.params)
+            file, _ = read_judge_file(text)
         except FileError as error:
             place = f"{name}, line {error.line}" if error.line else name
             raise CommandError(f"{place}: {error}.") from error
-        except ParamError as error:
-            raise CommandError(f"{name}: {error}.") from error
         if wrong := list(failures(file)):
             raise CommandError(f"{name}: {'; '.join(wrong)}.")
         about = f"{file.title or name}: {file.protocol.name}, read by {file.parser_name}"

@@ -1,0 +1,145 @@
+"""Judge files in the browser: checked as they are typed, loaded into the form, and downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.access import get_account
+from datasets.access import READERS, role_required
+from datasets.text import as_sentence
+from judging import library
+from judging.display import shown
+from judging.forms import JudgeForm, TryForm
+from judging.judge_file.document import MAX_LENGTH, JudgeFile
+from judging.judge_file.fixtures import FixtureReading, readings
+from judging.judge_file.template import FileError
+from judging.judges import Value, file_granularity, param_text, read_judge_file
+from judging.models import Judge
+from judging.prompts.isolation import OneRequest, one_request
+
+AROUND = 2
+MAX_BYTES = 4 * MAX_LENGTH
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is known of the text of a judge file: the file, or what is wrong with it and where.
+
+    `excerpt` has the numbers and texts of the lines around `line`.
+    """
+
+    file: JudgeFile | None = None
+    params: dict[str, Value] | None = None
+    fixtures: Sequence[FixtureReading] = ()
+    request: OneRequest | None = None
+    error: str = ""
+    line: int | None = None
+    excerpt: Sequence[tuple[int, str]] = ()
+
+    @property
+    def failed(self) -> int:
+        """The number of fixtures that are read in another way than the file says."""
+        return sum(bool(each.wrong) for each in self.fixtures)
+
+
+def checked(text: str, granularity: str = "item") -> Checked | None:
+    """Check the text of a judge file. None if there is no text."""
+    text = text.replace("\r\n", "\n")
+    if not text.strip():
+        return None
+    try:
+        file, params = read_judge_file(text)
+    except FileError as error:
+        rows = list(enumerate(text.split("\n"), start=1))
+        line = error.line
+        excerpt = rows[max(0, line - 1 - AROUND) : line + AROUND] if line else []
+        told = [(number, shown(row, 300)) for number, row in excerpt]
+        return Checked(error=as_sentence(error), line=line, excerpt=told)
+    asked = Judge(file=text, granularity=file_granularity(file, granularity))
+    return Checked(file, params, list(readings(file)), one_request(asked))
+
+
+def check_context(form: JudgeForm) -> dict[str, Any]:
+    """Return what the page shows of the form's file: the check, and campaigns to try it on."""
+    given = form.data if form.is_bound else form.initial
+    chosen = form.prompt_origin == "file"
+    text = str(given.get("file") or "")
+    found = checked(text, str(given.get("granularity") or "item")) if chosen else None
+    protocol = found.file.protocol.name if found and found.file else ""
+    picked = {"campaign": given.get("campaign"), "item": given.get("item")}
+    attempt = TryForm(user=form.user, protocol=protocol, initial=picked)
+    return {
+        "check": found,
+        "params": {name: param_text(v) for name, v in found.params.items()}
+        if found and found.params
+        else {},
+        "attempt": attempt,
+        "about": protocol,
+    }
+
+
+@require_POST
+@role_required(*READERS)
+def check_file(request: HttpRequest) -> HttpResponse:
+    """Check the form's file. A wrong file is an answer as well, so the status is 200."""
+    # Not bound: to check the rest of the form may ask name servers.
+    form = JudgeForm(initial=request.POST.dict(), user=get_account(request))
+    return render(request, "judges/_file_check.html", {"form": form, **check_context(form)})
+
+
+@require_POST
+@role_required(*READERS)
+def load_file(request: HttpRequest) -> HttpResponse:
+    """Put an uploaded file, or one of the library, into the form's field, and check it."""
+    given, wrong = request.POST.dict(), ""
+    try:
+        given["file"] = _text_of(request)
+    except ValueError as error:
+        wrong = as_sentence(error)
+    given["prompt_from"] = "file"
+    form = JudgeForm(initial=given, user=get_account(request))
+    context = {"form": form, "load_problem": wrong, "loaded": not wrong, **check_context(form)}
+    return render(request, "judges/_file_field.html", context)
+
+
+def _text_of(request: HttpRequest) -> str:
+    """Return the text that is to be loaded. Raises ValueError."""
+    upload = request.FILES.get("upload")
+    if isinstance(upload, UploadedFile):
+        if (upload.size or 0) > MAX_BYTES:
+            raise ValueError(f"the file has over {MAX_BYTES // 1_000_000} MB; choose another")
+        try:
+            return upload.read().decode("utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
+            raise ValueError("the file is not UTF-8; save it as UTF-8") from error
+    name = request.POST.get("library", "")
+    if name not in library.names():
+        raise ValueError("choose a file of the library, or upload one")
+    return library.text_of(name)
+
+
+@require_safe
+@role_required(*READERS)
+def download(request: HttpRequest, pk: int) -> HttpResponse:
+    """Download a judge's file as it was written."""
+    judge = get_object_or_404(Judge.objects.select_related("rater"), pk=pk)
+    if not judge.file:
+        raise Http404
+    response = HttpResponse(judge.file, content_type="application/toml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="judge-{pk}.toml"'
+    return response
+
+
+def library_by_protocol() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the names and titles of the library's files, grouped by the title of the protocol."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, file in library.files().items():
+        found.setdefault(file.protocol.title, []).append((name, file.title))
+    return sorted(found.items())

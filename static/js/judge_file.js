@@ -1,0 +1,38 @@
+// The field of a judge file: goes to the line of an error, and asks before a text that was typed is
+// replaced. Without this script nothing is lost but these two.
+
+const text = () => /** @type {HTMLTextAreaElement} */ (document.getElementById("id_file"));
+
+/**
+ * @param {HTMLTextAreaElement} field
+ * @param {number} line from 1
+ */
+function goTo(field, line) {
+  const rows = field.value.split("\n");
+  const start = rows.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  field.focus();
+  field.setSelectionRange(start, start + (rows[line - 1] ?? "").length);
+  const height = field.scrollHeight / Math.max(1, rows.length);
+  field.scrollTop = Math.max(0, (line - 1) * height - field.clientHeight / 2);
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target instanceof Element && event.target.closest("[data-line]");
+  if (button instanceof HTMLElement) goTo(text(), Number(button.dataset.line));
+});
+
+// What was loaded is the field's default, so that a text that nobody touched is replaced at once.
+document.addEventListener("htmx:confirm", (event) => {
+  const { elt, issueRequest } = /** @type {CustomEvent} */ (event).detail;
+  const field = text();
+  if (!elt.dataset.replaces || !field.value.trim() || field.value === field.defaultValue) return;
+  event.preventDefault();
+  if (window.confirm("Replace the text in the field? What you typed is lost.")) issueRequest(true);
+  else if (elt.type === "file") elt.value = "";
+});
+
+document.addEventListener("htmx:afterSettle", () => {
+  const wrong = document.getElementById("id_file_wrong");
+  if (wrong) text().setAttribute("aria-invalid", "true");
+  else text().removeAttribute("aria-invalid");
+});
