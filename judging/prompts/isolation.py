@@ -79,7 +79,7 @@ def one_request(judge: Judge) -> OneRequest:
 def _why_one_unit(judge: Judge, own: str) -> str:
     file = read_file(judge.file) if judge.file else None
     if own == "unit":
-        return ""
+        return "The isolation (unit) asks unit by unit, whatever the granularity."
     if file and not file.parser.several:
         return (
             f"The parser ({file.parser_name}) reads one verdict at a time, so each unit has its "

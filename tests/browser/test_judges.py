@@ -15,7 +15,10 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from annotation.models import Campaign, User
+from judging import sandbox
 from judging.backends.base import FinalError, Request
+from judging.backends.scripted import Scripted
+from judging.judge_file.document import read_file
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
 from judging.runs import lifecycle
 from tests.browser.axe import violations
@@ -123,6 +126,63 @@ def test_a_judge_is_defined_and_tried_without_leaving_the_page(
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#trial")).to_contain_text("The item does not exist")
     assert not found, "\n".join(found)
+
+
+def test_a_judge_file_is_checked_while_it_is_typed_and_tried_before_it_is_a_judge(
+    page: Page, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.goto(reverse("judge-new"))
+    page.get_by_label("A judge file").check()
+    status, field = page.locator("#file-status"), page.get_by_label("Judge file", exact=True)
+    expect(status).to_contain_text("The field is empty")
+    found = violations(page, "no file yet")
+    page.get_by_label("Start from the library").select_option("report-coverage")
+    page.get_by_role("button", name="Load", exact=True).click()
+    expect(status).to_contain_text("fixtures are read as they say")
+    text = field.input_value()
+    found += violations(page, "a file of the library")
+    field.fill(text.replace("title =", "titel =", 1))
+    expect(status).to_contain_text("line 2")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    found += violations(page, "a wrong file")
+    page.get_by_role("button", name="Go to line 2").press("Enter")
+    expect(field).to_be_focused()
+    page.keyboard.type(text.splitlines()[1])
+    expect(status).to_contain_text("fixtures are read as they say")
+    expect(field).not_to_have_attribute("aria-invalid", "true")
+    answer = read_file(text).fixtures[0].completion
+    monkeypatch.setattr(sandbox, "build_backend", lambda judge: Scripted([f"```\n{answer}\n```"]))
+    page.get_by_label("Model", exact=True).fill("small")
+    page.get_by_label("Item", exact=True).fill("1")
+    page.get_by_label("Item", exact=True).press("Enter")
+    expect(page.locator("#trial")).to_contain_text("read after: fence")
+    found += violations(page, "tried before it is created")
+    assert not Judge.objects.exists()
+    page.get_by_label("Name", exact=True).fill("coverage")
+    page.get_by_role("button", name="Create judge").click()
+    page.wait_for_url(f"**{reverse('judge', args=[Judge.objects.get().pk])}")
+    assert Judge.objects.get().file == text
+    found += violations(page, "a judge with a file", rare=True)
+    assert not found, "\n".join(found)
+
+
+def test_a_text_that_was_typed_is_replaced_only_if_one_agrees(
+    page: Page, campaign: Campaign, tmp_path: Path
+) -> None:
+    page.goto(f"{reverse('judge-new')}?library=graded-relevance")
+    field = page.get_by_label("Judge file", exact=True)
+    own = field.input_value() + "# mine"
+    field.fill(own)
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_label("Start from the library").select_option("faithfulness")
+    page.get_by_role("button", name="Load", exact=True).click()
+    expect(field).to_have_value(own)
+    page.once("dialog", lambda dialog: dialog.accept())
+    path = tmp_path / "judge.toml"
+    path.write_text("[judge]\n", "utf-8")
+    page.get_by_label("Or upload a file").set_input_files(path)
+    expect(field).to_have_value("[judge]\n")
+    expect(page.locator("#file-check")).to_contain_text("Line 1. Protocol is missing")
 
 
 def test_a_run_is_watched_and_steered(page: Page, campaign: Campaign) -> None:

@@ -290,7 +290,7 @@ class TestTheJudgeSPage:
             ("item", "", "all units of an item; of one answer, if rated", ""),
             ("item", "item", "all units of an item", ""),
             ("item", "response", "the units of one answer", "isolation (response) is narrower"),
-            ("item", "unit", "one unit", ""),
+            ("item", "unit", "one unit", "isolation (unit) asks unit by unit"),
             ("unit", "item", "one unit", "granularity (unit) is narrower"),
             ("unit", "response", "one unit", "granularity (unit) is narrower"),
             ("unit", "", "one unit", ""),
