@@ -36,6 +36,7 @@ from judging.access import visible_judge, visible_judges
 from judging.api import serializers as examples
 from judging.api.serializers import (
     LARGEST,
+    DefinitionSerializer,
     JudgeParameters,
     JudgeSerializer,
     NewJudgeSerializer,
@@ -312,8 +313,7 @@ class JudgeTrial(Resource):
         return _try(request, wanted, partial(try_judge, judge))
 
 
-class DraftTrySerializer(NewJudgeSerializer):
-    name = None
+class DraftTrySerializer(DefinitionSerializer):
     campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
     item = serializers.CharField(
         required=False, trim_whitespace=False, help_text="its key; a random item if left out"
@@ -401,7 +401,9 @@ class LibraryFileSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     title = serializers.CharField()
     protocol = serializers.CharField(help_text="the protocol whose items it judges")
-    source = serializers.CharField(help_text="the publication of the design")
+    source = serializers.CharField(  # type: ignore[assignment]
+        help_text="the publication of the design"
+    )
     scale = serializers.CharField()
     validated = serializers.CharField(help_text="what the published judge was validated on")
     weaknesses = serializers.CharField()

@@ -72,8 +72,9 @@ class WholeJudgeSerializer(JudgeSerializer):
     variation = serializers.DictField(help_text="the perturbation, if this is a trial")
 
 
-class NewJudgeSerializer(Strict):
-    name = serializers.CharField(max_length=150)
+class DefinitionSerializer(Strict):
+    """A judge without its name."""
+
     backend = serializers.ChoiceField([name for name, _ in BACKENDS])
     model = serializers.CharField(max_length=200, required=False)
     base_url = serializers.CharField(
@@ -98,6 +99,10 @@ class NewJudgeSerializer(Strict):
     params = serializers.DictField(
         child=serializers.JSONField(), required=False, help_text=f"of {PARAMS}"
     )
+
+
+class NewJudgeSerializer(DefinitionSerializer):
+    name = serializers.CharField(max_length=150)
 
 
 class RunParameters(PageParameters):

@@ -1,7 +1,12 @@
 // The field of a judge file: goes to the line of an error, and asks before a text that was typed is
 // replaced. Without this script nothing is lost but these two.
 
-const text = () => /** @type {HTMLTextAreaElement} */ (document.getElementById("id_file"));
+/** @returns {HTMLTextAreaElement} */
+function text() {
+  const field = document.getElementById("id_file");
+  if (field instanceof HTMLTextAreaElement) return field;
+  throw new TypeError("the page has no field for a judge file");
+}
 
 /**
  * @param {HTMLTextAreaElement} field

@@ -36,7 +36,7 @@ FORM = {
     "prompt_from": "file",
     "file": GRADED.replace("\n", "\r\n"),
 }
-HTMX = {"HTTP_HX_REQUEST": "true"}
+HTMX = {"hx-request": "true"}
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def check(client: Client, text: str, **changes: Any) -> str:
 
 def attempt(client: Client, campaign: Campaign, status: int | None = None, **changes: Any) -> str:
     sent = FORM | {"name": "", "campaign": campaign.pk, "item": 1} | changes
-    answer = client.post(reverse("judge-new-try"), sent, **({} if status else HTMX))
+    answer = client.post(reverse("judge-new-try"), sent, headers={} if status else HTMX)
     assert answer.status_code == (status or 200)
     return str(answer.content.decode())
 
