@@ -11,7 +11,7 @@ from judging.parsers.codes import Verdicts, entry_of, variables_of
 from judging.parsers.ladder import body_of
 
 _LEAD = re.compile(
-    r"^(?:(?:the|my|final)\s+)*(?:answer|option|choice|verdict)\s*(?:is\b)?\s*:?\s*", re.IGNORECASE
+    r"^(?:the |my |final )*(?:answer|option|choice|verdict)\s*(?:is\b)?\s*:?\s*", re.IGNORECASE
 )
 _MARKS = " \t\r\n*_`\"'“”‘’()[]{}.,:;!"
 
