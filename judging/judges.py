@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.contents import (
     OMITTED,
+    STRUCTURE,
     ContentsError,
     check_omitted,
     read_extra,
@@ -196,6 +198,9 @@ def _with_file(definition: Definition) -> Definition:
     if decides != (definition.backend == "decisions"):
         wanted = "the decisions backend" if decides else "the parser decisions"
         raise JudgeError(f"decisions are read from decision models alone; choose {wanted}")
+    if not file.parser.whole and definition.backend in ("openai", "vllm"):
+        # The probe would ask for a schema, which this judge's requests never do.
+        own = _with_omitted(own, [STRUCTURE])
     return replace(
         definition,
         params={**own, **definition.params},
@@ -393,6 +398,9 @@ def read_params(pairs: Iterable[str]) -> dict[str, Value]:
             omitted += _value("omit", name)
             continue
         if not equals or name not in PARAMS:
+            close = get_close_matches(name, PARAMS, 1)
+            if equals and close:
+                raise ParamError(f"{name!r} is no param; did you mean {close[0]!r}?")
             names = ", ".join(PARAMS)
             raise ParamError(f"param {pair!r} is not K=V with K one of {names}; correct it")
         if name in params:

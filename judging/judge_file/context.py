@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.protocols.base import Text
+from annotation.protocols.base import Protocol, Text
 from annotation.protocols.schema import Schema
 from judging.backends.base import JSON, AskedUnit
 from judging.judge_file.template import MAX_STEPS, Steps
@@ -43,6 +43,11 @@ FIELDS: Mapping[str, frozenset[str]] = {
     ),
 }
 """The names of a template, each with its fields, or those of its elements."""
+ALWAYS = ("query", "unit", "units", "guideline", "instructions", "variables", "schema", "examples")
+NEEDED = {
+    "passages": ("passage", "passages"),
+    "reports": ("report", "reports", "reference", "references"),
+}
 GENERIC = ("Passage", "Answer", "Report", "Source", "Document", "Reference answer", "Reference")
 FACTS = {"source": "source", "date": "published_at", "age": "age", "use": "use"}
 TEXT_KINDS = {"passage": "passages", "report": "reports", "reference": "references"}
@@ -52,6 +57,16 @@ UNIT_KINDS = {
     "sentence": "sentences",
     "passage-sentence": "sentences",
 }
+
+
+def fields_for(protocol: Protocol) -> dict[str, frozenset[str]]:
+    """Return the names that a template about a protocol may use, with their fields."""
+    kinds = {variable.kind for variable in protocol.variables}
+    plurals = {UNIT_KINDS[kind] for kind in kinds if kind in UNIT_KINDS}
+    named = {*ALWAYS, *plurals, *(plural.removesuffix("s") for plural in plurals)}
+    for need in protocol.needs:
+        named.update(NEEDED.get(need, ()))
+    return {name: fields for name, fields in FIELDS.items() if name in named}
 
 
 @dataclass(frozen=True)

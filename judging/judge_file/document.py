@@ -18,7 +18,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
 from judging.backends.base import JSON, Message
 from judging.judge_file import answer
-from judging.judge_file.context import FIELDS
+from judging.judge_file.context import fields_for
 from judging.judge_file.template import FileError, Template
 from judging.parsers.base import STEPS, Fault, Parser
 
@@ -57,6 +57,7 @@ class Fixture:
     labels: tuple[Mapping[str, str], ...]
     fault: str = ""
     step: str = ""
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ class _Reader:
         return JudgeFile(
             text=self.text,
             protocol=protocol,
-            messages=tuple(self._messages()),
+            messages=tuple(self._messages(protocol)),
             parser=self._parser(protocol),
             parser_name=str(self.document.get("answer", {}).get("parser", "schema")),
             title=judge.get("title", ""),
@@ -237,7 +238,7 @@ class _Reader:
             raise self.wrong(f"{name!r} is no protocol; give one of {told}", "judge", "protocol")
         return PROTOCOLS[name]
 
-    def _messages(self) -> Iterator[tuple[str, Template]]:
+    def _messages(self, protocol: Protocol) -> Iterator[tuple[str, Template]]:
         rows = self.document.get("messages", [])
         if not 0 < len(rows) <= MAX_MESSAGES:
             raise self.wrong(f"give 1 to {MAX_MESSAGES} [[messages]]", "messages")
@@ -249,7 +250,7 @@ class _Reader:
             if not texts.get("text", "").strip():
                 raise self.wrong("the message has no text", "messages", "text", number)
             template = Template(texts["text"])
-            self._check_template(template, number)
+            self._check_template(template, number, protocol)
             yield texts["role"], template
         if rows[-1]["role"] == "system":
             raise self.wrong(
@@ -259,10 +260,10 @@ class _Reader:
                 len(rows) - 1,
             )
 
-    def _check_template(self, template: Template, number: int) -> None:
+    def _check_template(self, template: Template, number: int, protocol: Protocol) -> None:
         begin = self.lines.of("messages", "text", number)
         try:
-            template.check(FIELDS)
+            template.check(fields_for(protocol))
         except FileError as error:
             # A text in three quotation marks begins on the line after them.
             row = template.source.splitlines()
@@ -308,10 +309,12 @@ class _Reader:
                 raise self.wrong(wrong, "fixture", "labels", number)
             if row.get("fault", "unreadable") not in get_args(Fault):
                 told = ", ".join(get_args(Fault))
-                raise self.wrong(f"fault is none of {told}", "fixture", "fault", number)
+                wrong = f"fault is {row['fault']!r}; give one of {told}"
+                raise self.wrong(wrong, "fixture", "fault", number)
             if not set(str(row.get("step", "as-is")).split("+")) <= set(STEPS):
                 raise self.wrong(
                     f"step has others than {', '.join(STEPS)}", "fixture", "step", number
                 )
             each = tuple(labels) if isinstance(labels, list) else (labels,) if labels else ()
-            yield Fixture(row["completion"], each, row.get("fault", ""), row.get("step", ""))
+            line = self.lines.of("fixture", "", number)
+            yield Fixture(row["completion"], each, row.get("fault", ""), row.get("step", ""), line)

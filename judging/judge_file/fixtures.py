@@ -43,7 +43,7 @@ def failures(file: JudgeFile) -> Iterator[str]:
     """Yield a line for each fixture that is read in another way than it says."""
     for reading in readings(file):
         if reading.wrong:
-            yield f"fixture {reading.number}: {reading.wrong}"
+            yield f"fixture {reading.number}, line {reading.fixture.line}: {reading.wrong}"
 
 
 def _reading(file: JudgeFile, number: int, fixture: Fixture) -> FixtureReading:

@@ -104,6 +104,7 @@ def test_a_fixture_that_is_read_otherwise_is_told(old: str, new: str, told: str)
         ("{{ query.text }}", "{{ query.txt }}", 11, "query has no 'txt'; it has"),
         ("{{ passage.text }}", "{{ passage.text", 12, "cannot be read"),
         ("{{ guideline }}", "{{ setting }}", 10, "'setting' is no name"),
+        ("{{ guideline }}", "{{ question.text }}", 10, "'question' is no name"),
         ('parser = "regex"', 'parser = "regexp"', 16, "'regexp' is no parser"),
         ("take = ", "takes = ", 18, "'takes' is no key of the parser regex"),
         ("([0-3])", "(?=[0-3])", 17, "linear time"),
@@ -112,7 +113,7 @@ def test_a_fixture_that_is_read_otherwise_is_told(old: str, new: str, told: str)
         ("[answer.map.relevant]", "[answer.map.useful]", 21, "'useful' is no variable"),
         ("[extra_body]", "[extra]", 31, "'extra' is no table"),
         ("temperature = 0", "temperature = ", 28, "it is not TOML"),
-        ('fault = "refused"', 'fault = "tired"', 40, "fault is none of"),
+        ('fault = "refused"', 'fault = "tired"', 40, "fault is 'tired'; give one of"),
         ('fault = "refused"', "", 38, "either labels or a fault"),
     ],
 )
