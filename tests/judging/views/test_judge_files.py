@@ -88,7 +88,8 @@ class TestCreating:
         assert (made.file, made.file_sha256) == (GRADED, sha256_of(GRADED))
         assert (made.prompt, made.granularity) == ("", "unit")
         assert made.params == {
-            "temperature": 0.0, "max_tokens": 99, "extra_body": {"top_k": 1}, GUARDED: 1,
+            "temperature": 0.0, "max_tokens": 99, "extra_body": {"top_k": 1},
+            "omit": ["response_format"], GUARDED: 1,
         }  # fmt: skip
 
     def test_only_the_chosen_text_counts(self, rita: Client) -> None:
@@ -155,6 +156,7 @@ class TestChecking:
         page = check(rita, GRADED.replace('relevant = "yes" }', 'relevant = "no" }'))
         assert "1 of 2 fixtures" in page
         assert "is read as relevant = yes and not as relevant = no" in page
+        assert 'data-line="34"' in page
 
     def test_the_file_is_described(self, rita: Client) -> None:
         page = check(rita, library.text_of("graded-relevance"))
