@@ -171,6 +171,9 @@ def test_a_text_that_was_typed_is_replaced_only_if_one_agrees(
 ) -> None:
     page.goto(f"{reverse('judge-new')}?library=graded-relevance")
     field = page.get_by_label("Judge file", exact=True)
+    field.fill(field.input_value().replace('relevant = "no"', 'relevant = "yes"'))
+    expect(page.locator("#file-status")).to_contain_text("1 of 3 fixtures")
+    assert not violations(page, "a fixture that is read otherwise", rare=True)
     own = field.input_value() + "# mine"
     field.fill(own)
     page.once("dialog", lambda dialog: dialog.dismiss())
