@@ -68,9 +68,9 @@ def release(lane: int | None, token: uuid.UUID) -> None:
 
 
 def current_run(lane: Lane) -> JudgeRun | None:
-    """Return the run that uses the lane now."""
+    """Return the run that uses the lane now: the one with the same lease."""
     leases = Lane.objects.filter(pk=lane.pk).exclude(FREE).values("lease")
-    runs = JudgeRun.objects.filter(lane=lane, lease__in=leases)
+    runs = JudgeRun.objects.filter(lease__in=leases)
     return runs.select_related("judge__rater").first()
 
 

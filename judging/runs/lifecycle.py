@@ -205,29 +205,29 @@ def plan(campaign: Campaign, judge: Judge) -> None:
 
 
 def _close_dead(campaign: Campaign, judge: Judge) -> None:
-    for run in active(campaign, judge).select_for_update():
-        if _end_if_wished(run):
-            continue
-        if batch := run.manifest.get("batch"):
-            place, option = batch_place(batch)
-            raise BatchOutError(
-                f"its requests are in {place} since run {run.pk}; load the results with {option}, "
-                "or give them up with --stop"
-            )
-        if not without_lease(JudgeRun.objects.filter(pk=run.pk)).exists():
-            so_far = f"{run.done} done and {run.failed} failed so far"
-            raise LeasedRunError(f"{run} of judge {judge} is at work, {so_far}")
-        intent = run.manifest.get(INTENT, {})
-        if files := intent.get("files"):
-            path = files[0]["path"]
-            again = f"--offline {Path(path).parent}" if intent.get("offline") else ""
-            raise BatchOutError(
-                f"{run} was writing {files[0]['name']} when its process ended; give "
-                f"{again or f'--batch-file {path}'} to continue, or give it up with --stop"
-            )
-        _close(run, State.INTERRUPTED)
-        if _uses_files(run):
-            ledger.reopen(campaign, judge)
+    run = active(campaign, judge).select_for_update().first()
+    if run is None or _end_if_wished(run):
+        return
+    if batch := run.manifest.get("batch"):
+        place, option = batch_place(batch)
+        raise BatchOutError(
+            f"its requests are in {place} since run {run.pk}; load the results with {option}, "
+            "or give them up with --stop"
+        )
+    if not without_lease(JudgeRun.objects.filter(pk=run.pk)).exists():
+        so_far = f"{run.done} done and {run.failed} failed so far"
+        raise LeasedRunError(f"{run} of judge {judge} is at work, {so_far}")
+    intent = run.manifest.get(INTENT, {})
+    if files := intent.get("files"):
+        path = files[0]["path"]
+        again = f"--offline {Path(path).parent}" if intent.get("offline") else ""
+        raise BatchOutError(
+            f"{run} was writing {files[0]['name']} when its process ended; give "
+            f"{again or f'--batch-file {path}'} to continue, or give it up with --stop"
+        )
+    _close(run, State.INTERRUPTED)
+    if _uses_files(run):
+        ledger.reopen(campaign, judge)
 
 
 def batch_place(batch: Mapping[str, Any]) -> tuple[str, str]:

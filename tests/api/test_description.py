@@ -110,3 +110,9 @@ def test_its_page_is_for_those_who_are_logged_in(study: Study) -> None:
     for user in (study.ada, study.rita, study.root):
         assert client_of(user).get("/api/docs/").status_code == 200
     assert_told(stranger().get("/api/v1/docs/"), 404)
+
+
+def test_a_practice_without_a_pass_mark_may_say_so() -> None:
+    fields = description()["components"]["schemas"]["Feedback"]["properties"]
+    assert fields["qualify"]["nullable"]
+    assert "nullable" not in fields["passed"]

@@ -209,6 +209,15 @@ def test_small_changes_in_a_short_quote_are_not() -> None:
     assert only(TEXT, "lazy dgo").method == "none"
 
 
+def test_fuzzy_finds_the_place_among_words_that_recur_all_over_the_text() -> None:
+    text = "room1 room1 room8 room6 room3 room4 room6 room8 room8 room4 room7"
+    found = only(text, "room8 room4 room6 room5 room8 room4 room7")
+    assert (found.quote, found.method) == (
+        "room3 room4 room6 room8 room8 room4 room7",
+        "fuzzy",
+    )
+
+
 def test_fuzzy_works_without_blanks_between_words() -> None:
     text = "吾輩は猫である。どこで生れたかとんと見当がつかぬ。何でも薄暗い所で泣いていた。"
     found = only(text, "どこで生まれたかとんと見当がつかぬ。何でも薄暗い所")

@@ -66,6 +66,20 @@ def test_a_lane_is_held_by_one_run_at_a_time(campaign: Campaign) -> None:
     assert lanes.current_run(first.lane) == second
 
 
+def test_a_lane_whose_lease_is_over_or_was_given_back_has_no_run(campaign: Campaign) -> None:
+    run, token = taken(campaign, served("a"))
+    _, elsewhere = taken(campaign, served("b", url="http://127.0.0.1:10/v1"))
+    assert run.lane is not None
+    assert token
+    assert elsewhere
+    run_out(run)
+    assert lanes.current_run(run.lane) is None
+    assert lifecycle.renew(run, token)
+    assert lanes.current_run(run.lane) == run
+    lanes.release(run.lane_id, token)
+    assert lanes.current_run(run.lane) is None
+
+
 def test_a_run_that_does_not_get_its_lane_is_left_as_it_was(campaign: Campaign) -> None:
     taken(campaign, served("a"))
     second, _ = taken(campaign, served("b"))

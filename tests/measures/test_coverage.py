@@ -278,6 +278,23 @@ class TestThresholdTable:
         (row,) = threshold_table(example_ratings(), contexts, reports, (3,), DEFAULT)
         assert row.report.value == pytest.approx(4 / 4)
 
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("unrated", "questions", "covered"),
+        [("condensed", 6, 6 / 6), ("zero", 7, 6 / 7), ("refuse", None, None)],
+    )
+    def test_of_one_system_an_unrated_cell_counts_as_the_options_say(
+        self, unrated: str, questions: int | None, covered: float | None
+    ) -> None:
+        # Nobody was asked q5 of p2. Without p2 nothing answers q5 and q6; as a 0, only q5 goes.
+        ratings, options = example_ratings(unrated=[(P2, 5)]), Options(unrated=unrated)
+        context = context_of(P3, P1, ratings=ratings, options=options)
+        report = rated(*[3.0] * 5, *[0.0] * 5)
+        (row,) = threshold_table(ratings, [context], [report], (3,), options)
+        assert row.questions == questions
+        assert row.context.value == (covered and pytest.approx(covered))
+        assert (row.report.value is None) == (questions is None)
+
     def test_enough_queries_give_the_table_its_intervals(self) -> None:
         # Twelve times the example; the report of every second query is better than its context.
         one, times = example_ratings(), 12

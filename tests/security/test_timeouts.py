@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from django.db import OperationalError, connection
+from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
 from config import middleware
-from config.middleware import TOO_LONG, unavailable
+from config.middleware import TOO_LONG, Timeouts, unavailable
 from tests.page_cast import client_of, make_study
 from tests.security.test_crawler import ROUTES
 
@@ -41,7 +44,7 @@ class Wrapped:
 
     vendor = "postgresql"
 
-    def __init__(self, raw: Raw) -> None:
+    def __init__(self, raw: Raw | None) -> None:
         self.connection = raw
 
 
@@ -52,6 +55,29 @@ def test_a_connection_is_told_only_when_its_limit_changes() -> None:
         middleware._apply(Wrapped(raw))
         middleware._timeout.reset(token)
     assert raw.said == ["5s", "60s", "5s"]
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_a_slow_view_gets_the_long_limit_before_it_begins_and_the_next_request_the_short_one(
+    monkeypatch: pytest.MonkeyPatch, connected: bool
+) -> None:
+    raw = Raw()
+    monkeypatch.setattr(middleware, "connection", Wrapped(raw if connected else None))
+    limits: list[str] = []
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        timeouts.process_view(request)
+        limits.append(middleware._timeout.get())
+        return HttpResponse()
+
+    timeouts = Timeouts(handle)
+    for name in ("report-csv", "work"):
+        request = RequestFactory().get("/")
+        request.resolver_match = SimpleNamespace(view_name=name)  # type: ignore[assignment]
+        timeouts(request)
+    assert limits == [middleware.LONG, middleware.SHORT]
+    # A connection that is made later is told when it is made.
+    assert raw.said == (["5s", "60s", "5s"] if connected else [])
 
 
 def test_a_statement_that_took_too_long_is_no_database_that_is_away() -> None:

@@ -80,7 +80,9 @@ def test_accuracy_of_nothing_is_undefined():
     assert np.isnan(accuracy(np.zeros((2, 2))))
 
 
-@pytest.mark.parametrize("function", [precision, recall, f1, accuracy])
+@pytest.mark.parametrize(
+    "function", [precision, recall, f1, accuracy, specificity, balanced_accuracy]
+)
 def test_a_stack_of_tables_gives_what_each_table_gives(function):
     codes, weights = random_codes(2, raters=2), random_weights(2, 40)
     tables = confusion(codes[:, 0], codes[:, 1], 4, weights)

@@ -124,3 +124,12 @@ class TestTheCeiling:
     def test_where_no_two_share_enough_units_there_is_none_and_it_says_why(self):
         made = crowd_ceiling_estimates(crowd_of(60, 40, 3), np.arange(60), 3)["cohen_kappa"]
         assert (made.value, made.reason) == (None, NO_PAIR)
+
+    def test_it_rests_on_the_units_of_its_pairs_alone(self):
+        # Two people share four units; a third has three units alone.
+        codes = np.array([[0, 0, -1], [1, 1, -1], [0, 1, -1], [1, 1, -1], *[[-1, -1, 0]] * 3])
+        clusters = np.array([0, 0, 1, 1, 2, 2, 2])
+        made = crowd_ceiling_estimates(codes, clusters, 2, fewest=4)
+        for name in ("cohen_kappa", "percent"):
+            assert made[name].n == 4, name
+        assert crowd_ceiling_estimates(codes, clusters, 2, fewest=5)["percent"].reason == NO_PAIR

@@ -17,7 +17,7 @@ from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Draft, Response, Span, rater_of
-from tests.cast import FULL
+from tests.cast import FULL, SHORT
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +95,21 @@ class TestWhatIsShown:
         assert [found[name].found for name in ("a/b#1", "🌉")] == [(), ()]
         assert {each.reports for each in found.values()} == {2}
 
+    def test_they_come_in_the_order_of_the_reports_and_not_of_the_answers(
+        self, study: Study
+    ) -> None:
+        first = study.assignment(study.ada)
+        Assignment.objects.filter(pk=first.pk).update(status="leased")
+        second = study.assignment(study.ada)
+        marked = {"quote": "Perhaps Anna.", "start": SHORT.index("Perhaps")}
+        units = {unit: {"answerable": "yes", "evidence": [marked]} for unit in CODES}
+        submit(second, {"units": units, "comment": None}, "page")
+        Assignment.objects.filter(pk=first.pk).update(status="open")
+        first.refresh_from_db()
+        submit(first, payload(MARKED), "page")
+        found = nuggets_for(to_rate(study))[BUILT].found
+        assert [(n.report, n.quotes) for n in found] == [(1, (MARKED,)), (2, ("Perhaps Anna.",))]
+
     def test_nobody_elses_marks_are_among_them(self, study: Study) -> None:
         answered(study)
         held = answered(study, "ben")
@@ -170,6 +185,13 @@ class TestMending:
         assert "submit that first" in sent.json()["problems"][0]["message"]
         assert Draft.objects.get().payload == payload(OTHER)
         assert held.responses.count() == 1
+
+    def test_a_draft_is_told_before_what_is_wrong_with_a_quote(self, study: Study) -> None:
+        held = answered(study)
+        Draft.objects.create(assignment=held, payload=payload(OTHER))
+        sent = mend(client_of(study.ada), held, {"quote": "no such words", "start": 0})
+        assert sent.status_code == 422
+        assert "submit that first" in sent.json()["problems"][0]["message"]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(

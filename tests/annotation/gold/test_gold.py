@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
+from django.db.models.signals import post_init
 
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
@@ -29,7 +30,16 @@ from annotation.gold.scoring import (
     scores,
 )
 from annotation.imports.gold import EVERY, LONGEST_REASON, MANY
-from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item, Rater, rater_of
+from annotation.models import (
+    Admission,
+    Assignment,
+    Campaign,
+    GoldAnswer,
+    Item,
+    Rater,
+    Unit,
+    rater_of,
+)
 from annotation.people.membership import end_membership
 from tests.api.cast import assert_told, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
@@ -521,3 +531,18 @@ def test_a_file_of_known_answers_may_be_an_export_of_the_reference(folder: Path)
     path.write_text("".join(json.dumps(x) + "\n" for x in exported("first", "labels")), "utf-8")
     campaign_of("report-coverage")
     assert "24 gold answers to 12 gold items" in set_known(path, "gold")
+
+
+def test_of_all_units_only_those_of_the_files_items_are_read(folder: Path) -> None:
+    campaign_of("report-coverage", name="c")
+    read: list[str] = []
+
+    def seen(instance: Unit, **more: Any) -> None:
+        read.append(instance.name)
+
+    post_init.connect(seen, sender=Unit)
+    try:
+        set_known(known(folder, 1), "gold")
+    finally:
+        post_init.disconnect(seen, sender=Unit)
+    assert {name.partition(":")[0] for name in read} == {"q1"}

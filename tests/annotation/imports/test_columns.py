@@ -11,7 +11,7 @@ import pytest
 
 from analysis.data.metadata import text_of
 from annotation.imports import columns
-from annotation.imports.columns import TEXTS, LabelColumns, read_columns
+from annotation.imports.columns import DEEPEST, TEXTS, LabelColumns, read_columns
 from annotation.imports.labels import read_labels
 from annotation.label_rows import COLUMNS
 from datasets.rows import InputError
@@ -36,6 +36,10 @@ RIGHT: dict[str, list[Line]] = {
     "each number": [LEAST | {"replicate": 2, "revision": 3, "seconds": 1.5, "score": -0.25}],
     "whole numbers with a point": [LEAST | {"replicate": 1.0, "revision": 2.0}],
     "whole scores": [LEAST | {"score": 1}, LEAST | {"score": 0.5, "unit": "p"}],
+    "a judge without a name to assist": [LEAST | {"assisted_by": ""}, LEAST | {"unit": "p"}],
+    "names as long as they may be": [LEAST | {"rater": "x" * 150, "assisted_by": "y" * 150}],
+    "numbers of fifteen digits": [LEAST | {"value": n} for n in (10**15 - 1, 10**15, 10**15 + 1)],
+    "large negative numbers": [LEAST | {"value": -n} for n in (10**15 - 1, 10**16 + 1)],
     "spans": [LEAST, LEAST | {"unit": "p", "spans": [SPAN]}, LEAST | {"unit": "s"}],
     "plain meta": [LEAST | {"meta": {"domain": "law", "kind": n, "more": {"x": [n]}}}
                    for n in (1, 2)] + [LEAST | {"unit": "p", "meta": {"kind": 7}}],
@@ -56,6 +60,7 @@ WRONG: dict[str, Line] = {
     "a blank variable": LEAST | {"variable": " "},
     "a blank rater": LEAST | {"rater": " "},
     "a long rater": LEAST | {"rater": "x" * 151},
+    "a long name of who assisted": LEAST | {"assisted_by": "x" * 151},
     "a value and a reason": LEAST | {"missing": "refused"},
     "neither": LEAST | {"value": None},
     "an empty value": LEAST | {"value": ""},
@@ -137,6 +142,7 @@ def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("annotation.imports.columns.BLOCK", request.param)
 
 
+@pytest.mark.every_case
 @pytest.mark.usefixtures("blocks")
 class TestOfJSONLines:
     @pytest.mark.parametrize("what", RIGHT)
@@ -173,6 +179,8 @@ def test_plain_lines_never_come_to_the_line_reader(
 ) -> None:
     lines = [LEAST | {"unit": f"u{n}", "score": n / 7, "query": "é"} for n in range(50)]
     path = file_of(tmp_path, encoded(lines))
+    rated = [LEAST | {"unit": f"u{n}", "value": n, "meta": {"kind": n}} for n in range(50)]
+    numbers = file_of(tmp_path, encoded(rated), "ratings.jsonl")
     cells = [
         ",".join(LEAST),
         *(",".join(map(str, {**LEAST, "unit": n}.values())) for n in range(9)),
@@ -181,6 +189,29 @@ def test_plain_lines_never_come_to_the_line_reader(
     for name in ("read_labels", "rows_in"):
         monkeypatch.setattr(f"annotation.imports.columns.{name}", None)
     assert len(read_columns([path, table])) == 59
+    found = read_columns([numbers], METAS)
+    assert (len(found), found.rows, metas(found)[49, "kind"]) == (50, {}, "49")
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("more", "is_plain"),
+    [
+        ("law", True),
+        ([{"x": [1, 2]}], True),
+        (1.5, False),
+        ([{"x": [1.5]}], False),
+        (json.loads("[" * (DEEPEST - 2) + "]" * (DEEPEST - 2)), True),
+        (json.loads("[" * (DEEPEST - 1) + "]" * (DEEPEST - 1)), False),
+    ],
+)
+def test_meta_is_left_to_the_line_reader_only_with_fractions_or_deep_down(
+    tmp_path: Path, more: Any, is_plain: bool
+) -> None:
+    path = file_of(tmp_path, encoded([LEAST | {"meta": {"kind": 7, "more": more}}]))
+    found = read_columns([path], METAS)
+    assert list(found.rows) == ([] if is_plain else [0])
+    assert metas(found) == {(0, "kind"): "7"}
 
 
 def test_only_the_block_with_a_doubt_is_read_by_line(
@@ -240,12 +271,14 @@ WRONG_CSV = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("what", CSV)
 def test_a_table_holds_the_same_labels(tmp_path: Path, what: str) -> None:
     path = file_of(tmp_path, [CSV[what].encode()], "labels.csv")
     assert said(read_columns([path], METAS)) == said(by_line(path))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("what", WRONG_CSV)
 def test_a_wrong_table_is_refused_alike(tmp_path: Path, what: str) -> None:
     path = file_of(tmp_path, [WRONG_CSV[what].encode()], "labels.csv")

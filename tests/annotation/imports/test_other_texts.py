@@ -99,6 +99,16 @@ class TestACampaign:
         assert (found.rater, found.rationales, dict(found.elsewhere)) == ("ann", 3, {"report": 1})
         assert find_misplaced_evidence(ratings, ["bo"]) == []
 
+    def test_a_quote_of_a_text_that_was_not_shown_is_held_against_all_that_may_be_quoted(
+        self, ratings: Campaign, tmp_path: Path
+    ) -> None:
+        told = [row("a/b#1", "cross it."), row(" blank ", "By hand."), row("🌉", "By heart.")]
+        for each in told:
+            each["spans"][0]["field"] = "report"  # type: ignore[index]
+        load(tmp_path, *told)
+        (found,) = find_misplaced_evidence(ratings)
+        assert (found.rationales, dict(found.elsewhere)) == (3, {"reference": 1})
+
     def test_the_import_warns_first_and_only_of_what_it_loaded(
         self, ratings: Campaign, tmp_path: Path
     ) -> None:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db.models.signals import post_init
 from django.test import Client
 from django.utils import timezone
 
@@ -17,7 +18,7 @@ from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment, reclaim
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Draft, Response, rater_of
+from annotation.models import Assignment, Campaign, Draft, Rater, Response, rater_of
 from annotation.people import leases
 from annotation.people.leases import (
     Ended,
@@ -252,6 +253,21 @@ class TestWhatComesLate:
         mine = lost(study)
         end_membership(study.campaign, study.ada)
         assert not reclaim(mine)
+
+    def test_nobody_elses_row_is_read_or_locked_for_it(self, study: Study) -> None:
+        mine = lost(study)
+        rater_of(study.ben)
+        read: set[str] = set()
+
+        def seen(instance: Rater, **more: Any) -> None:
+            read.add(instance.name)
+
+        post_init.connect(seen, sender=Rater)
+        try:
+            assert reclaim(mine)
+        finally:
+            post_init.disconnect(seen, sender=Rater)
+        assert read <= {mine.rater.name}
 
     def test_of_two_messages_at_once_one_takes_it_again(self, study: Study) -> None:
         """The second one still thinks it expired, and another item of theirs has."""

@@ -15,8 +15,10 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
-from annotation.campaign_setup.dry_run import Assumptions
+from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
 from annotation.models import Admission, Campaign, GoldAnswer, Item, Rater, rater_of
+from annotation.protocols import PROTOCOLS
+from annotation.views.campaign_forms import CampaignForm, TaskForm
 from datasets.models import Batch
 from tests.page_cast import Study, client_of, make_study, payload
 
@@ -67,6 +69,49 @@ class TestNew:
         form = html(rita, NEW, protocol="rubric-passage", batch="harbour")
         assert 'name="per_passage"' in form
         assert '<option value="Pilot">' in form
+
+    def test_batches_are_offered_by_name(self, rita: Client) -> None:
+        Batch.objects.create(name="a first", format="native", digest="1" * 64)
+        Batch.objects.create(name="the last", format="native", digest="2" * 64)
+        offered = {name: re.findall(r'<option value="(.*?)"', str(TaskForm()[name]))
+                   for name in ("protocol", "batch")}  # fmt: skip
+        assert offered == {
+            "protocol": list(PROTOCOLS), "batch": ["a first", "harbour", "the last"],
+        }  # fmt: skip
+
+    def test_all_passages_are_shown_unless_others_are_named(self, rita: Client) -> None:
+        form = html(rita, NEW, protocol="rubric-passage", batch="harbour")
+        assert re.search(r'name="passages" value="all"', form)
+        assert re.search(r'name="per_passage" value="2" min="1" max="2147483647"', form)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("field", "least", "most"),
+        [
+            ("raters_per_item", 1, 1000),
+            ("overlap", 0, 1),
+            ("human_share", 0, 1),
+            ("development", 0, 1),
+            ("audit", 0, 1),
+            ("seed", 0, 2**31 - 1),
+            ("per_passage", 1, 2**31 - 1),
+            ("people", 1, MOST_PEOPLE),
+            ("gold_every", 0, 999),
+            ("qualify", 0, 1),
+        ],
+    )
+    def test_numbers_are_taken_within_their_limits(
+        self, study: Study, field: str, least: int, most: int
+    ) -> None:
+        def wrong(number: float) -> bool:
+            form = CampaignForm({field: number}, user=study.rita, protocol="rubric-passage",
+                                batch=study.campaign.batch)  # fmt: skip
+            return field in form.errors
+
+        step = 0.001 if (least, most) == (0, 1) else 1
+        assert [wrong(n) for n in (least - step, least, most, most + step)] == [
+            True, False, False, True,
+        ]  # fmt: skip
 
     def test_categories_are_asked_where_a_question_gets_one(self, rita: Client) -> None:
         assert 'name="categories"' in html(rita, NEW, protocol="question-typing", batch="harbour")

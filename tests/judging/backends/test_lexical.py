@@ -75,6 +75,29 @@ def test_an_ordered_scale_is_cut_into_equal_parts() -> None:
     assert found == ["0", "1", "2", "3", "4", "5", "5"]
 
 
+PREFERENCE = AskedVariable("preference", ("first", "second"), "nominal")
+
+
+def preferred(query: str, *texts: str, kind: str = "pair") -> str:
+    unit = AskedUnit("p1", kind, "Which is better?", (PREFERENCE,))
+    facts = Facts(query, texts, (unit,), unit_by_unit=True)
+    return str(json.loads(asyncio.run(LEXICAL.ask(Request((), {}, facts))).text)["preference"])
+
+
+def test_of_a_pair_the_text_with_more_words_of_the_query_is_preferred() -> None:
+    query, rich, poor = "When did the red ferry sink?", "A red ferry.", "One ferry."
+    assert preferred(query, rich, poor) == "first"
+    assert preferred(query, poor, rich) == "second"
+    assert preferred(query, poor, poor) == "first"
+    assert preferred("Who is it?", "It rained.", rich) == "first"
+
+
+def test_only_a_pair_of_two_texts_is_compared_and_all_else_gets_the_first_code() -> None:
+    query, rich, poor = "When did the red ferry sink?", "A red ferry.", "One ferry."
+    assert preferred(query, poor, rich, "It rained.") == "first"
+    assert preferred(query, poor, rich, kind="item") == "first"
+
+
 @pytest.mark.parametrize(
     "forms",
     ["bridge bridges", "open opened opening openings", "ferry ferries", "judged judging Judges"],

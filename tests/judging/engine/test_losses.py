@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,7 +18,12 @@ from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
 from judging.engine import Control
-from judging.engine.persistence import MIN_FAILURES, claim_requests, read_history
+from judging.engine.persistence import (
+    MIN_FAILURES,
+    ServerHistory,
+    claim_requests,
+    read_history,
+)
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
 from judging.retries import Patience
@@ -174,6 +179,30 @@ def test_calls_that_were_called_off_are_no_outage(campaign: Campaign) -> None:
     found = read_history(run)
     assert (found.proven, found.busy_for) == (False, 0.0)
     assert 0 < found.down_for < 60
+
+
+def test_only_what_was_sent_after_the_last_answer_tells_of_an_outage(campaign: Campaign) -> None:
+    rater = judge(granularity="unit")
+    run = lifecycle.start(campaign, rater)
+    answered = timezone.now() - timedelta(minutes=5)
+    first, *others = ledger.assignments_of(campaign, rater)[: MIN_FAILURES + 1]
+
+    def called(row: Assignment, state: str, sent_at: datetime) -> JudgeCall:
+        return JudgeCall.objects.create(
+            run=run, assignment=row, attempt=1, state=state, request_hash="", sent_at=sent_at,
+            seconds=1.0,
+        )  # fmt: skip
+
+    called(first, "answered", answered)
+    calls = [called(row, "reset", answered) for row in others]
+    # Sent together with what was answered, and stored later.
+    assert read_history(run) == ServerHistory(True, 0.0, 0.0)
+    JudgeCall.objects.filter(pk__in=[each.pk for each in calls]).update(
+        sent_at=answered + timedelta(seconds=1)
+    )
+    assert 290 < read_history(run).down_for < 299.9
+    JudgeCall.objects.filter(pk=calls[0].pk).update(sent_at=answered)
+    assert read_history(run) == ServerHistory(True, 0.0, 0.0), "few failures are no outage"
 
 
 def test_an_answer_that_was_stored_alone_keeps_its_probabilities(

@@ -21,7 +21,7 @@ from judging.backends.base import (
     TransientError,
 )
 from judging.engine.dispatch import Dispatcher
-from tests.judging.virtual import Ride, Server, hasty, in_virtual_time, ride, verdicts
+from tests.judging.virtual import Ride, Server, hasty, in_virtual_time, now, ride, verdicts
 
 DOWN = TransientError("status-500", "the server answered 500")
 GONE = TransientError("refused-connection", "nobody listens", unreachable=True)
@@ -51,6 +51,30 @@ def test_while_the_server_is_away_it_is_asked_each_5_seconds_and_no_row_fails(
     away = [moment for moment in server.began if 30 <= moment < 610]
     assert all(after - before >= 5 for before, after in pairwise(away))
     assert len(away) <= 580 / 5 + 1
+
+
+def test_while_a_probe_waits_for_its_answer_nothing_is_looked_for_in_vain() -> None:
+    class Hanging(Server):
+        async def ask(self, request: Request) -> Answer:
+            self.latency = 25 if 30 < now() < 200 else 0.5
+            return await super().ask(request)
+
+    woken: list[float] = []
+
+    async def watch(dispatcher: Dispatcher) -> None:
+        wake = dispatcher.wake
+
+        def watched() -> None:
+            woken.append(now())
+            wake()
+
+        dispatcher.wake = watched  # type: ignore[method-assign]
+
+    server = Hanging(reply=lambda moment: DOWN if 10 <= moment < 200 else None)
+    assert verdicts(gone(server, 1000, 16, during=watch)) == {"answered": 1000}
+    (probe, *_) = (moment for moment in server.began if moment > 30)
+    assert len([moment for moment in woken if probe + 1 < moment < probe + 25]) == 0
+    assert len([moment for moment in woken if 30 < moment < 200]) < 100
 
 
 def test_within_10_seconds_of_its_return_the_server_is_asked_at_full_speed(

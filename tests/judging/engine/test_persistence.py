@@ -43,6 +43,10 @@ def test_a_full_group_does_not_wait() -> None:
     assert written([1.0] * (GROUP + 1)) == [(1.0, GROUP), (1.0 + GROUP_SECONDS, 1)]
 
 
+def test_what_comes_after_a_full_group_waits_its_own_moment() -> None:
+    assert written([1.0] * GROUP + [1.2]) == [(1.0, GROUP), (1.2 + GROUP_SECONDS, 1)]
+
+
 def test_the_last_results_do_not_wait_not_even_for_a_group_that_is_being_written() -> None:
     groups: list[int] = []
 

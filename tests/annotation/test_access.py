@@ -1,0 +1,269 @@
+"""What an account finds: its own work, its neighbours, and nothing of which it must not know."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.db import connection
+from django.http import Http404
+from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
+
+from annotation.access import (
+    Neighbours,
+    ever_my_assignment,
+    get_account,
+    is_blind,
+    my_assignment,
+    my_assignments,
+    my_expired_assignments,
+    open_campaigns,
+    readable_campaign,
+    visible_accounts,
+    visible_assignments,
+    visible_campaigns,
+    visible_items,
+    visible_raters,
+    with_neighbours,
+)
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Item, Rater, User, rater_of
+from annotation.people.membership import end_membership, set_pool
+from datasets.models import Batch
+from tests.page_cast import Study, make_study
+
+pytestmark = pytest.mark.django_db
+
+EXPIRED: dict[str, Any] = {"status": "cancelled", "reason": "expired"}
+NOT_OF_PAGES: list[dict[str, Any]] = [{"replicate": 1}, {"scope": "q:0"}]
+"""Repetitions and imports of parts."""
+NOT_ON_SHOW = ["leased", "failed", "declined", "cancelled"]
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(reports=4, people=2)
+
+
+@pytest.fixture
+def other(study: Study) -> Campaign:
+    return create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+
+
+def items_of(campaign: Campaign) -> list[Item]:
+    return list(campaign.items.order_by("position"))
+
+
+def row(item: Item, rater: Rater | User, **changes: Any) -> Assignment:
+    who = rater_of(rater) if isinstance(rater, User) else rater
+    return Assignment.objects.create(item=item, rater=who, asked=[], **changes)
+
+
+class TestCampaigns:
+    def test_a_request_without_an_account_has_none(self) -> None:
+        request = RequestFactory().get("/")
+        request.user = AnonymousUser()
+        with pytest.raises(PermissionDenied):
+            get_account(request)
+
+    def test_researchers_read_those_that_they_may_and_annotators_none(self, study: Study) -> None:
+        request = RequestFactory().get("/")
+        request.user = study.rita
+        assert readable_campaign(request, study.campaign.pk) == study.campaign
+        set_pool(study.campaign, Campaign.Pool.NAMED)
+        for user in (study.rita, study.ada):
+            request.user = user
+            with pytest.raises(Http404):
+                readable_campaign(request, study.campaign.pk)
+
+    def test_an_open_one_with_a_free_place_is_listed_by_name(
+        self, study: Study, other: Campaign
+    ) -> None:
+        assert list(visible_campaigns(study.ada)) == [other, study.campaign]
+        assert set(open_campaigns(study.ada)) == {other, study.campaign}
+        other.items.update(taken=1)
+        assert list(visible_campaigns(study.ada)) == [study.campaign]
+        study.campaign.items.update(taken=1)
+        assert list(visible_campaigns(study.ada)) == [study.campaign], "a second place is free"
+        study.campaign.items.update(taken=2)
+        assert list(visible_campaigns(study.ada)) == []
+
+    def test_practice_alone_makes_it_worth_listing_and_gold_alone_does_not(
+        self, study: Study
+    ) -> None:
+        for use, listed in (("gold", False), ("practice", True)):
+            study.campaign.items.update(use=use)
+            assert visible_campaigns(study.ada).exists() == listed, use
+
+    def test_ones_own_work_keeps_it_listed_and_that_of_others_does_not(self, study: Study) -> None:
+        row(items_of(study.campaign)[0], study.ada, status="done")
+        Campaign.objects.update(is_open=False)
+        assert list(visible_campaigns(study.ada)) == [study.campaign]
+        assert list(visible_campaigns(study.ben)) == []
+        assert list(open_campaigns(study.ada)) == []
+
+    def test_where_one_had_every_item_and_lost_it_nothing_is_left(self, study: Study) -> None:
+        for item in items_of(study.campaign):
+            row(item, study.ada, **EXPIRED)
+        assert list(visible_campaigns(study.ada)) == []
+        assert list(visible_campaigns(study.ben)) == [study.campaign]
+
+    def test_who_was_put_out_is_offered_nothing(self, study: Study) -> None:
+        end_membership(study.campaign, study.ada)
+        assert list(visible_campaigns(study.ada)) == []
+
+    def test_researchers_see_theirs_by_name_with_counts(
+        self, study: Study, other: Campaign
+    ) -> None:
+        study.campaign.items.update(taken=2)
+        found = list(visible_campaigns(study.rita))
+        assert found == [other, study.campaign]
+
+
+class TestPeople:
+    def test_admins_see_all_accounts_by_name_and_nobody_else_sees_any(self, study: Study) -> None:
+        names = [user.username for user in visible_accounts(study.root)]
+        assert names == ["ada", "ben", "rita", "root"]
+        for user in (study.ada, study.rita):
+            assert not visible_accounts(user).exists()
+
+    def test_raters_of_a_campaign_are_those_with_an_item_each_once_and_no_trial(
+        self, study: Study, other: Campaign
+    ) -> None:
+        first, second, *_ = items_of(study.campaign)
+        trial = Rater.objects.create(name="trial", kind=Rater.Kind.TRIAL)
+        judge = Rater.objects.create(name="judge", kind=Rater.Kind.JUDGE)
+        for item in (first, second):
+            row(item, study.ada)
+        row(first, trial)
+        row(second, judge)
+        row(items_of(other)[0], study.ben)
+        assert sorted(visible_raters(study.campaign).values_list("pk", flat=True)) == sorted(
+            [rater_of(study.ada).pk, judge.pk]
+        )
+        assert [each.rater.name for each in visible_assignments(study.campaign)] == [
+            rater_of(study.ada).name, rater_of(study.ada).name, "judge",
+        ]  # fmt: skip
+
+
+class TestItems:
+    def test_they_come_in_order_with_the_number_of_their_units(self, study: Study) -> None:
+        first, *_, last = items_of(study.campaign)
+        last.units.get(position=0).delete()
+        first.units.all().delete()
+        numbers = visible_items(study.campaign).values_list("units_total", flat=True)
+        assert list(numbers) == [0, 3, 3, 2]
+        Item.objects.filter(pk=first.pk).update(position=9)
+        assert list(numbers.all()) == [3, 3, 2, 0]
+
+    def test_assignments_come_in_the_order_of_items_and_then_of_assignment(
+        self, study: Study
+    ) -> None:
+        first, second, *_ = items_of(study.campaign)
+        late, early, next_one = (
+            row(second, study.ada), row(first, study.ben), row(first, study.ada)
+        )  # fmt: skip
+        assert list(visible_assignments(study.campaign)) == [early, next_one, late]
+
+
+class TestOnesOwn:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("changes", NOT_OF_PAGES)
+    def test_no_page_shows_repetitions_or_parts(
+        self, study: Study, changes: dict[str, Any]
+    ) -> None:
+        item = items_of(study.campaign)[0]
+        mine = row(item, study.ada, **changes)
+        assert not my_assignments(study.ada).exists()
+        for find in (my_assignment, ever_my_assignment, with_neighbours):
+            with pytest.raises(Http404):
+                find(study.ada, mine.uid)
+        Assignment.objects.filter(pk=mine.pk).update(**EXPIRED)
+        assert not my_expired_assignments(study.ada).exists()
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("status", NOT_ON_SHOW)
+    def test_what_was_taken_back_is_found_only_by_who_brings_late_work(
+        self, study: Study, status: str
+    ) -> None:
+        mine = row(items_of(study.campaign)[0], study.ada, status=status)
+        assert not my_assignments(study.ada).exists()
+        for find in (my_assignment, with_neighbours):
+            with pytest.raises(Http404):
+                find(study.ada, mine.uid)
+        assert ever_my_assignment(study.ada, mine.uid) == mine
+        with pytest.raises(Http404):
+            ever_my_assignment(study.ben, mine.uid)
+
+    @pytest.mark.parametrize("status", ["open", "done"])
+    def test_open_and_done_ones_are_ones_own_and_nobody_elses(
+        self, study: Study, status: str
+    ) -> None:
+        mine = row(items_of(study.campaign)[0], study.ada, status=status)
+        assert list(my_assignments(study.ada)) == [mine]
+        assert my_assignment(study.ada, mine.uid) == mine
+        for user in (study.ben, study.rita, study.root):
+            with pytest.raises(Http404):
+                my_assignment(user, mine.uid)
+        with pytest.raises(Http404):
+            my_assignment(study.ada, uuid.uuid4())
+
+    def test_a_late_answer_may_take_ones_own_that_expired_and_no_other(self, study: Study) -> None:
+        first, second, third, fourth = items_of(study.campaign)
+        mine = row(first, study.ada, **EXPIRED)
+        row(second, study.ada)
+        row(third, study.ada, status="cancelled", reason="freed")
+        row(fourth, study.ben, **EXPIRED)
+        assert list(my_expired_assignments(study.ada)) == [mine]
+
+    def test_an_open_item_makes_blind_in_its_open_campaign_alone(
+        self, study: Study, other: Campaign
+    ) -> None:
+        mine = row(items_of(study.campaign)[0], study.ada)
+        assert is_blind(study.ada, study.campaign)
+        assert not is_blind(study.ben, study.campaign)
+        assert not is_blind(study.ada, other)
+        study.campaign.is_open = False
+        assert not is_blind(study.ada, study.campaign)
+        study.campaign.is_open = True
+        Assignment.objects.filter(pk=mine.pk).update(status="done")
+        assert not is_blind(study.ada, study.campaign)
+
+
+@pytest.mark.postgresql
+class TestNeighbours:
+    def test_they_are_the_nearest_in_the_order_of_assignment(self, study: Study) -> None:
+        # Given out from the last item to the first.
+        rows = [row(item, study.ada) for item in items_of(study.campaign)[::-1]]
+        uids = [None, *(each.uid for each in rows), None]
+        for n, each in enumerate(rows):
+            found, beside = with_neighbours(study.ada, each.uid)
+            assert found == each
+            assert beside == Neighbours(uids[n], uids[n + 2], n + 1)
+
+    def test_each_is_a_single_row_since_postgresql_takes_no_other(self, study: Study) -> None:
+        rows = [row(item, study.ada) for item in items_of(study.campaign)]
+        with CaptureQueriesContext(connection) as told:
+            with_neighbours(study.ada, rows[2].uid)
+        assert set(re.findall(r"LIMIT (\d+)", told[-1]["sql"])) == {"1"}
+
+    def test_neither_others_nor_other_campaigns_nor_what_no_page_shows_are_among_them(
+        self, study: Study, other: Campaign
+    ) -> None:
+        first, second, third, fourth = items_of(study.campaign)
+        elsewhere, later, *_ = items_of(other)
+        row(elsewhere, study.ada)
+        row(first, study.ben)
+        row(first, study.ada, replicate=1)
+        row(second, study.ada, status="cancelled")
+        mine = row(third, study.ada)
+        row(fourth, study.ben)
+        row(fourth, study.ada, scope="q:0")
+        row(later, study.ada)
+        assert with_neighbours(study.ada, mine.uid)[1] == Neighbours(None, None, 1)
