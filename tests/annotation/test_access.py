@@ -153,14 +153,16 @@ class TestPeople:
 
 
 class TestItems:
+    def numbers(self, study: Study) -> list[int]:
+        return [vars(item)["units_total"] for item in visible_items(study.campaign)]
+
     def test_they_come_in_order_with_the_number_of_their_units(self, study: Study) -> None:
         first, *_, last = items_of(study.campaign)
         last.units.get(position=0).delete()
         first.units.all().delete()
-        numbers = visible_items(study.campaign).values_list("units_total", flat=True)
-        assert list(numbers) == [0, 3, 3, 2]
+        assert self.numbers(study) == [0, 3, 3, 2]
         Item.objects.filter(pk=first.pk).update(position=9)
-        assert list(numbers.all()) == [3, 3, 2, 0]
+        assert self.numbers(study) == [3, 3, 2, 0]
 
     def test_assignments_come_in_the_order_of_items_and_then_of_assignment(
         self, study: Study
