@@ -198,6 +198,8 @@ class Engine:
     """vLLM's `LLM` with one model, and the sampling parameters that its requests share."""
 
     def __init__(self, model: str, settings: JSON) -> None:
+        # An engine in a process of its own outlives a killed runner, and keeps the GPU's memory.
+        os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
         try:
             self.vllm = importlib.import_module("vllm")
             structured = importlib.import_module("vllm.sampling_params")

@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import subprocess
+import time
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,18 @@ print(json.dumps([
 
 def started(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """A command by the Python of vLLM's environment."""
-    python = Path(os.environ["TANDEM_VLLM"]).with_name("python")
-    env = {name: each for name, each in os.environ.items() if not name.startswith("PYTHON")}
     return subprocess.run(
-        [str(python), *command], cwd=folder, env=env, capture_output=True, text=True,
+        [str(python()), *command], cwd=folder, env=environment(), capture_output=True, text=True,
         timeout=10 * PATIENCE,
     )  # fmt: skip
+
+
+def python() -> Path:
+    return Path(os.environ["TANDEM_VLLM"]).with_name("python")
+
+
+def environment() -> dict[str, str]:
+    return {name: each for name, each in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def exchange(campaign: Campaign, rater: Judge, folder: Path) -> str:
@@ -77,15 +84,38 @@ def test_a_folder_is_answered_by_vllm_itself(db: None, model: str, tmp_path: Pat
     assert facts["engine"]["max_model_len"] == 16384
 
 
-def test_its_answers_are_those_of_the_server(db: None, model: str, tmp_path: Path) -> None:
+def test_its_answers_are_those_of_the_server_even_if_it_was_killed(
+    db: None, model: str, tmp_path: Path
+) -> None:
     campaign = campaign_of(tmp_path)
     served, offline = judge("served", model), judge("offline", model)
     command("run_judge", "--campaign", campaign.name, "--judge", str(served))
     folder = tmp_path / "folder"
     exchange(campaign, offline, folder)
+    kill_after_one(folder)
+    exchange(campaign, offline, folder)
     answered(folder)
     exchange(campaign, offline, folder)
     assert completions(offline) == completions(served)
+    assert len(JudgeRun.objects.get(judge=offline).manifest["batch"]["runners"]) == 2
+
+
+def kill_after_one(folder: Path) -> None:
+    """Kill a runner after its first line, and wait for the end of the processes of its engine."""
+    results = folder / runner.RESULTS
+    with (folder.parent / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(python()), "runner.py", *OPTIONS, "--at-once", "1"],
+            cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=log,
+        )  # fmt: skip
+        while not (results.exists() and results.stat().st_size):
+            assert process.poll() is None, (folder.parent / "log").read_text()[-3000:]
+            time.sleep(0.01)
+        process.kill()
+        # The engine's processes inherited the pipe, which is closed once the last of them is gone.
+        process.communicate(timeout=PATIENCE)
+    asked = (folder / runner.REQUESTS).read_bytes().count(b"\n")
+    assert results.read_bytes().count(b"\n") < asked
 
 
 def test_a_request_that_is_too_long_is_refused_alone(db: None, model: str, tmp_path: Path) -> None:
