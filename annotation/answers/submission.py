@@ -1,8 +1,8 @@
 """`submit`: the one function that accepts answers, from people, judges and files.
 
-An answer comes through one of five channels: page, API, judge, parser or import. `submit_many` accepts
-many answers at once. `annotation.answers.storage` writes them. `fail` closes an assignment without
-an answer, with a missing reason instead of labels, and `fail_many` closes many.
+An answer comes through one of five channels: page, API, judge, parser or import. `submit_many`
+accepts many answers at once. `annotation.answers.storage` writes them. `fail` closes an assignment
+without an answer, with a missing reason instead of labels, and `fail_many` closes many.
 """
 
 from __future__ import annotations
