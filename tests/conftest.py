@@ -101,9 +101,12 @@ def _differs_between_databases(item: pytest.Item) -> bool:
 @pytest.hookimpl(wrapper=True)
 def pytest_run_workers(session: pytest.Session) -> Generator[None, bool, bool]:
     """The database is migrated once, for all workers to copy."""
-    with session.config.stash[blocking_manager_key].unblock(), databases.migrated():
+    blocker = session.config.stash[blocking_manager_key]
+    with blocker.unblock(), databases.migrated():
         databases.disconnect()
-        return (yield)
+        # In the forks, too, a test without the mark would leave behind what it writes.
+        with blocker.block():
+            return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from annotation.protocols.base import Protocol
 from judging.backends.base import JSON, Message
 from judging.judge_file import answer
 from judging.judge_file.context import fields_for
-from judging.judge_file.template import FileError, Template
+from judging.judge_file.template import FileError, MessageTemplate
 from judging.parsers.base import STEPS, Fault, Parser
 
 MAX_LENGTH = 1_000_000
@@ -74,7 +74,7 @@ class JudgeFile:
 
     text: str
     protocol: Protocol
-    messages: tuple[tuple[str, Template], ...]
+    messages: tuple[tuple[str, MessageTemplate], ...]
     parser: Parser
     parser_name: str = "schema"
     title: str = ""
@@ -238,7 +238,7 @@ class _Reader:
             raise self.wrong(f"{name!r} is no protocol; give one of {told}", "judge", "protocol")
         return PROTOCOLS[name]
 
-    def _messages(self, protocol: Protocol) -> Iterator[tuple[str, Template]]:
+    def _messages(self, protocol: Protocol) -> Iterator[tuple[str, MessageTemplate]]:
         rows = self.document.get("messages", [])
         if not 0 < len(rows) <= MAX_MESSAGES:
             raise self.wrong(f"give 1 to {MAX_MESSAGES} [[messages]]", "messages")
@@ -249,7 +249,7 @@ class _Reader:
                 raise self.wrong(wrong, "messages", "role", number)
             if not texts.get("text", "").strip():
                 raise self.wrong("the message has no text", "messages", "text", number)
-            template = Template(texts["text"])
+            template = MessageTemplate(texts["text"])
             self._check_template(template, number, protocol)
             yield texts["role"], template
         if rows[-1]["role"] == "system":
@@ -260,7 +260,7 @@ class _Reader:
                 len(rows) - 1,
             )
 
-    def _check_template(self, template: Template, number: int, protocol: Protocol) -> None:
+    def _check_template(self, template: MessageTemplate, number: int, protocol: Protocol) -> None:
         begin = self.lines.of("messages", "text", number)
         try:
             template.check(fields_for(protocol))

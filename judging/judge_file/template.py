@@ -135,7 +135,7 @@ ENVIRONMENT = _environment()
 
 
 @dataclass(frozen=True)
-class Template:
+class MessageTemplate:
     """The text of a message, checked against the names that a template may use."""
 
     source: str

@@ -110,7 +110,6 @@ def test_a_judge_that_fails_more_on_one_system() -> None:
     assert "judge_fails_by_system" not in found(of_systems({"bm25": 20}))
 
 
-@pytest.mark.django_db
 def test_a_judge_without_the_evidence_that_is_owed_is_named() -> None:
     facts = table({"ada": "ynyn", JUDGE: "yyyn"})
     place = LabelKey("r0", "question", "q0", "answerable", JUDGE)
@@ -128,6 +127,7 @@ def test_a_judge_without_the_evidence_that_is_owed_is_named() -> None:
     assert not told(Evidence())
 
 
+@pytest.mark.django_db
 def test_a_prompt_that_quotes_what_people_labelled() -> None:
     study = make_study(people=1)
     first = study.assignment(study.ada)

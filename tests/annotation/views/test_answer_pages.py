@@ -340,7 +340,9 @@ def test_a_judge_is_shown_them_in_the_same_words(tmp_path: Path) -> None:
         return json.dumps({unit.name: {"eligibility": "none"} for unit in request.facts.units})
 
     run_scripted(study.campaign, model("judge", granularity="item"), answers)
-    (words,) = asked
-    assert "\nBy hand 🌉.\n" in words
-    assert 'Text 2: "Reference answer"; the writer found: "too little for an answer"' in words
+    # Each of the three answers by itself, and all beside the references.
+    assert len(asked) == 3
+    for words in asked:
+        assert "\nBy hand 🌉.\n" in words
+        assert 'Text 2: "Reference answer"; the writer found: "too little for an answer"' in words
     assert PROTOCOLS["answer-rating"].prompt_version == "2"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judging.judge_file.context import FIELDS
-from judging.judge_file.template import MAX_OUTPUT, FileError, Steps, Template
+from judging.judge_file.template import MAX_OUTPUT, FileError, MessageTemplate, Steps
 
 PASSAGES = [
     {"number": 1, "text": "One {{ query.text }}.", "title": "T"},
@@ -16,7 +16,7 @@ PASSAGES = [
 
 
 def render(source: str, **values: Any) -> str:
-    template = Template(source)
+    template = MessageTemplate(source)
     template.check(FIELDS)
     given = {"query": {"text": "Who?", "asked_at": ""}, "passages": Steps.of(PASSAGES, [100])}
     return template.render(given | values)
