@@ -35,13 +35,13 @@ NAME = "TANDEM_TEST_WORKER"  # stands in the environment of a worker, and of wha
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--workers", type=_count, default=0, metavar="N",
-        help="forks that share the tests, 0 for none; auto: two more than there are processors",
+        help="forks that share the tests, 0 for none; auto: one more than there are processors",
     )  # fmt: skip
 
 
 def _count(text: str) -> int:
-    """Many tests wait for other processes: two more workers than processors leave none idle."""
-    return (os.cpu_count() or 1) + 2 if text == "auto" else int(text)
+    """Many tests wait for other processes: one more worker than processors leaves none idle."""
+    return (os.cpu_count() or 1) + 1 if text == "auto" else int(text)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
