@@ -49,12 +49,14 @@ class LetterParser:
         bare = _LEAD.sub("", text.strip(_MARKS), count=1).strip(_MARKS)
         if bare.casefold() in options:
             return options[bare.casefold()]
-        head, mark, rest = bare.partition("\n")[0].partition(".")
-        if not mark:
-            head, mark, rest = bare.partition("\n")[0].partition(")")
-        if mark and rest[:1] in " \t*" and head.strip(_MARKS).casefold() in options:
-            option = options[head.strip(_MARKS).casefold()]
-            own = options.get(rest.strip(_MARKS).casefold(), option)
-            # A letter before another option's text is a contradiction, not a verdict.
-            return option if table[own] == table[option] else None
-        return None
+        head, mark, rest = bare.partition(".")
+        if not mark or ")" in head:
+            head, mark, rest = bare.partition(")")
+        option = options.get(head.strip(_MARKS).casefold())
+        if option is None or not mark or rest[:1] not in " \t*":
+            return None
+        # What follows a letter may be its own text or a reason, and must not be another verdict.
+        others = [other for other in table if table[other] != table[option]]
+        if any(re.search(rf"(?<!\w){re.escape(other)}(?!\w)", rest) for other in others):
+            raise UnreadError("the completion names another option, too", "ambiguous")
+        return option

@@ -119,6 +119,17 @@ class TestLetter:
     def test_a_lone_option_is_read(self, text: str, code: str) -> None:
         assert preferred(self.PAIRWISE, text) == code
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "A. It is complete.\nFinal answer: B",
+            "B) unlike A, it cites",
+            "A. The first\nB. The second",
+        ],
+    )
+    def test_an_option_before_another_is_no_verdict(self, text: str) -> None:
+        assert fault(self.PAIRWISE, text, PAIR) == "ambiguous"
+
     @pytest.mark.parametrize("text", ["", "D", "A or B", "A good question", "Both. A and B", "AB"])
     def test_anything_else_is_not(self, text: str) -> None:
         assert fault(self.PAIRWISE, text, PAIR) == "unreadable"
