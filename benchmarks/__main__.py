@@ -17,8 +17,10 @@ from benchmarks.table import table
 
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
-CROWD, INTERVALS = "crowd", "intervals"
-PARTS = (PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS)
+CROWD, INTERVALS, DURABILITY = "crowd", "intervals", "durability"
+PARTS = (
+    PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
+)  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -42,6 +44,8 @@ def main(arguments: list[str]) -> int:
         return _files(options)
     if options.only == SCALE:
         return _scale(options)
+    if options.only == DURABILITY:
+        return _durability(options)
     scale = QUICK if options.quick else FULL
     names = [options.only] if options.only else ["sqlite"] if options.quick else list(DATABASES)
     result = run(names, scale)
@@ -150,6 +154,15 @@ def _scale(options: argparse.Namespace) -> int:
     items = options.items or (QUICK if options.quick else FULL)
     figures = run_scale([options.database or "postgresql"], items, options.quick, _say)
     _write({"machine": machine(), "scale": figures}, lines(figures), options.output)
+    return 0
+
+
+def _durability(options: argparse.Namespace) -> int:
+    """Compare saves that wait for the disk with saves that do not, on SQLite."""
+    from benchmarks.durability import FULL, QUICK, lines, measure_durability
+
+    figures = measure_durability(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "durability": figures}, lines(figures), options.output)
     return 0
 
 

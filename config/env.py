@@ -191,8 +191,9 @@ def database(folder: Path) -> dict[str, object]:
         options |= {
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
+            # With NORMAL, a power cut could take back answers whose save was confirmed.
             "init_command": (
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
             ),
         }
     else:

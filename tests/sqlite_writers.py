@@ -19,7 +19,7 @@ def database(path: str, timeout: float) -> dict[str, Any]:
     options = {
         "transaction_mode": "IMMEDIATE",
         "timeout": timeout,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
     }
     return {"ENGINE": "config.sqlite", "NAME": path, "OPTIONS": options}
 

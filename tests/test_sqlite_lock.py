@@ -21,6 +21,7 @@ from config.sqlite import base
 from tests.patience import PATIENCE
 from tests.sqlite_writers import database
 
+PRAGMAS = ("journal_mode", "synchronous")
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -84,6 +85,20 @@ def test_the_site_uses_it_wherever_it_uses_sqlite() -> None:
     engine = settings.DATABASES["default"]["ENGINE"]
     assert engine in ("config.sqlite", "django.db.backends.postgresql")
     assert "django.db.backends.sqlite3" in ENGINES, "what DATABASE_URL is read to"
+
+
+def test_a_confirmed_save_outlives_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: DjangoDbBlocker
+) -> None:
+    from config.env import database as site_database
+
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    with django_db_blocker.unblock():
+        connection = ConnectionHandler({"default": site_database(tmp_path)})["default"]
+        with connection.cursor() as cursor:
+            levels = [cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS]
+        connection.close()
+    assert levels == ["wal", 2], "FULL is 2: each commit waits for the disk"
 
 
 def test_it_is_sqlite_to_whoever_asks(path: str) -> None:
