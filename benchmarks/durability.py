@@ -76,7 +76,7 @@ def save(level: str, writers: int, saves: int) -> Figures:
     import django
     from django.conf import settings
 
-    options = settings.DATABASES["default"]["OPTIONS"]
+    options: Any = settings.DATABASES["default"]["OPTIONS"]
     options["init_command"] += f"PRAGMA synchronous={level};"
     django.setup()
 
