@@ -20,10 +20,13 @@ from judging.backends.contents import (
     is_deterministic,
 )
 from judging.backends.decision_forms import FORMS
+from judging.backends.decisions import OWN_PARAMS
 from judging.judge_file.document import MAX_LENGTH
 from judging.judge_file.template import FileError
 from judging.judges import (
+    MAX_LENGTHS,
     MAX_PROMPT_LENGTH,
+    OF_DECISIONS,
     PARAMS,
     Definition,
     ParamError,
@@ -150,6 +153,12 @@ class JudgeForm(forms.Form):
     model = forms.CharField(
         required=False, max_length=200, help_text="The server's name for it, such as gpt-4.1-mini."
     )
+    family = forms.CharField(
+        required=False,
+        max_length=MAX_LENGTHS["family"],
+        help_text="Whose model it is, as the batch names the families of its answers. Results then "
+        "show how it treats answers of its own family.",
+    )
     prompt_from = forms.ChoiceField(
         label="What it is asked with", choices=PROMPTS, required=False, widget=forms.RadioSelect
     )
@@ -196,8 +205,15 @@ class JudgeForm(forms.Form):
             )
 
     @property
-    def sampling(self) -> list[forms.BoundField]:
-        return [self[name] for name in PARAM_HELP]
+    def sampling(self) -> list[tuple[str, forms.BoundField]]:
+        """The fields of parameters, each with the class of the models that it is for."""
+        return [(_used_by(name), self[name]) for name in PARAM_HELP]
+
+    def clean_family(self) -> str:
+        family = str(self.cleaned_data["family"])
+        if has_controls(family):
+            raise forms.ValidationError("A family has one line; remove the line break.")
+        return family
 
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
@@ -271,6 +287,7 @@ class JudgeForm(forms.Form):
             params={**self.params, **({GUARDED: 1} if guarded else {})},
             text=data["prompt"],
             file=data["file"],
+            family=data["family"],
         )
 
     def _params(self, data: dict[str, Any]) -> dict[str, Value]:
@@ -286,6 +303,8 @@ class JudgeForm(forms.Form):
                 wrong = f"This {error.__cause__}." if own else f"Enter {PARAMS[name][1]}."
                 self.add_error(name, wrong)
                 continue
+            if data.get("backend") in HOSTED and not _applies(name, data["backend"]):
+                self.add_error(name, "This model does not use it; leave it empty.")
             omitted += given.pop("omit", [])
             found |= given
         found |= {"omit": check_omitted(omitted)} if omitted else {}
@@ -321,6 +340,17 @@ class JudgeForm(forms.Form):
     @property
     def _takes_keys(self) -> bool:
         return "api_key_env" in self.fields
+
+
+def _applies(name: str, backend: str) -> bool:
+    """Tell whether judges of a backend that asks a server use a parameter."""
+    return name in OF_DECISIONS if backend == "decisions" else name not in OWN_PARAMS
+
+
+def _used_by(name: str) -> str:
+    if name in OWN_PARAMS:
+        return "of-decisions"
+    return "" if name in OF_DECISIONS else "of-text"
 
 
 class CampaignForm(forms.Form):

@@ -43,6 +43,8 @@ MAX_PROMPT_LENGTH = 1_000_000
 MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100, "family": 255}
 ONE_LINE_FIELDS = ("name", "model", "base_url", "family")
 ENGINE_PARAMS = ("concurrency", "timeout", "isolate")
+OF_DECISIONS = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "extra_body"}
+"""The parameters that decision models use."""
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 DEFINITION_FIELDS = (
     "backend",
@@ -153,7 +155,7 @@ def _check(definition: Definition) -> None:
 def _check_params(definition: Definition) -> None:
     """Check that the backend uses each parameter. Values were checked when they were read."""
     backend, given = definition.backend, definition.params
-    decided = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "isolate", "extra_body", GUARDED}
+    decided = OF_DECISIONS | {GUARDED}
     if backend == "decisions" and (unused := [name for name in given if name not in decided]):
         raise JudgeError(f"the decisions backend does not use --param {unused[0]}; leave it out")
     if backend != "decisions" and (own := [name for name in given if name in OWN_PARAMS]):
@@ -203,9 +205,24 @@ def _with_file(definition: Definition) -> Definition:
         own = _with_omitted(own, [STRUCTURE])
     return replace(
         definition,
-        params={**own, **definition.params},
+        params=_over(own, definition.params),
         granularity=file_granularity(file, definition.granularity),
     )
+
+
+def _over(own: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file's parameters with those given beside it, which win.
+
+    A key that either omits stays omitted, unless it is given a value beside the file.
+    """
+    both = {**own, **given}
+    before, added = own.get("omit", []), given.get("omit", [])
+    assert isinstance(before, list)
+    if omitted := check_omitted([*(name for name in before if name not in given), *added]):
+        both["omit"] = omitted
+        return {name: value for name, value in both.items() if name not in added}
+    both.pop("omit", None)
+    return both
 
 
 def read_judge_file(text: str) -> tuple[JudgeFile, dict[str, Value]]:

@@ -149,7 +149,7 @@ def _as_form(user: User, wanted: dict[str, Any], refused: str = NOT_CREATED) -> 
     if wanted.get("file") and wanted["backend"] == "lexical":
         wrong = problem("is not used by word overlap; remove it", "file")
         raise RefusedBodyError(refused, [wrong])
-    texts = ("name", "backend", "model", "prompt", "file")
+    texts = ("name", "backend", "model", "family", "prompt", "file")
     plain = {name: wanted.get(name, "") for name in texts}
     given = {name: param_text(value) for name, value in params.items()}
     server = _server(user, wanted, refused)

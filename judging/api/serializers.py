@@ -12,7 +12,7 @@ from judging.answer_files import SCRIPTED
 from judging.costs import cost_of_run
 from judging.forms import BACKENDS, MOST_TRIED, PARAM_HELP
 from judging.judge_file.document import MAX_LENGTH
-from judging.judges import MAX_PROMPT_LENGTH, shown_params
+from judging.judges import MAX_LENGTHS, MAX_PROMPT_LENGTH, shown_params
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.isolation import own_isolation
 
@@ -96,6 +96,12 @@ class DefinitionSerializer(Strict):
         help_text="the text of a judge file (TOML), instead of a prompt; `params` win over its own",
     )
     granularity = serializers.ChoiceField(Judge.Granularity.values, default="item")
+    family = serializers.CharField(
+        max_length=MAX_LENGTHS["family"],
+        required=False,
+        allow_blank=True,
+        help_text="whose model it is, as `family` of a batch's reports",
+    )
     params = serializers.DictField(
         child=serializers.JSONField(), required=False, help_text=f"of {PARAMS}"
     )

@@ -137,6 +137,7 @@ def _like(judge: Judge) -> dict[str, Any]:
         "backend": judge.backend,
         "server": server,
         "model": judge.model,
+        "family": judge.family,
         "prompt_from": "file" if judge.file else "own" if judge.prompt else "protocol",
         "file": judge.file,
         "prompt": judge.prompt,

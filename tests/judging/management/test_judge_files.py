@@ -73,6 +73,20 @@ def test_a_judge_keeps_its_file_and_gives_it_back(file: Path, tmp_path: Path) ->
     assert out.read_text("utf-8") == GRADED
 
 
+def test_what_a_file_omits_stays_omitted_unless_it_is_given(file: Path) -> None:
+    text = GRADED.replace("temperature = 0", 'temperature = 0\nomit = ["seed"]')
+    file.write_text(text, "utf-8")
+    more = ("--param", "omit=temperature")
+    assert create(file, *more).params["omit"] == ["response_format", "seed", "temperature"]
+    command(
+        "create_judge", "seeded", "--file", str(file), "--backend", "openai", "--model", "m",
+        "--param", "seed=3",
+    )  # fmt: skip
+    seeded = Judge.objects.get(rater__name="seeded").params
+    assert (seeded["omit"], seeded["seed"]) == (["response_format"], 3)
+    assert "temperature" not in Judge.objects.get(rater__name="graded").params
+
+
 def test_the_same_name_with_another_file_is_refused(file: Path) -> None:
     create(file)
     assert "already" in command(

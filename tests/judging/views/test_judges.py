@@ -139,7 +139,9 @@ def test_a_decision_model_has_parameters_of_its_own(rita: Client) -> None:
     assert made.params["form"] == "first-token"
     assert (made.params["two_codes"], made.params["mass_floor"]) == ("choice", 0.2)
     wrong = define(rita, **own | {"name": "other", "temperature": "1"})
-    assert "does not use --param temperature" in wrong.content.decode()
+    assert "does not use it" in problems(wrong)["temperature"]
+    wrong = define(rita, name="other", mass_floor="0.2")
+    assert "does not use it" in problems(wrong)["mass_floor"]
 
 
 def test_a_judge_without_a_key_never_gets_the_default_one(rita: Client) -> None:
@@ -233,11 +235,12 @@ def test_a_listed_host_may_be_private(rita: Client, settings: Any) -> None:
 
 
 def test_a_judge_like_another_begins_with_all_that_it_has(rita: Client) -> None:
-    define(rita, prompt=PROMPT, temperature="0.5")
+    define(rita, prompt=PROMPT, temperature="0.5", family="llama family")
+    assert Judge.objects.get().family == "llama family"
     page = rita.get(reverse("judge-new"), {"like": Judge.objects.get().pk})
     initial = page.context["form"].initial
     assert (initial["name"], initial["prompt"]) == ("llama 2", PROMPT)
-    assert initial["temperature"] == 0.5
+    assert (initial["temperature"], initial["family"]) == (0.5, "llama family")
     assert rita.get(reverse("judge-new"), {"like": "999999999999"}).status_code == 200
 
 
