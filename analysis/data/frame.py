@@ -153,6 +153,15 @@ class Families:
             return next((self.answers[name] for name in named if name in self.answers), "")
         return self.items.get(item, "")
 
+    def of_pair(self, unit: str) -> tuple[str, str]:
+        """Return the families of a pair's two answers, each empty if it is unknown."""
+        cuts = (n for n, letter in enumerate(unit) if letter == "/")
+        halves = [(unit[:cut], unit[cut + 1 :]) for cut in cuts]
+        known = [half for half in halves if half[0] in self.answers or half[1] in self.answers]
+        # Ids may contain the slash that separates them; the cut that fits both counts.
+        best = max(known, key=lambda half: sum(h in self.answers for h in half), default=("", ""))
+        return self.answers.get(best[0], ""), self.answers.get(best[1], "")
+
 
 @dataclass(frozen=True)
 class Frame:

@@ -7,25 +7,33 @@ import numpy as np
 from ..data.frame import Families
 from ..data.reference import numbered
 from ..data.resampling import Sample, mean_of
-from ..statistics import Floats, family_differences, undefined
-from ..statistics.families import LESS, PREFERENCE
+from ..statistics import Floats, family_differences, mean_by_cluster, undefined
+from ..statistics.families import LESS, NO_OWN, PREFERENCE
 from ..types import JSON
 
 ANSWERS = ("yes", "no")
 NO_FAMILY = "the judge names no family"
 NO_ORDER = "the categories have no order and are not yes and no"
+OF_PAIRS = "a pair holds an answer of its own family and another; see the preference"
+WON = {"first": 1.0, "second": 0.0}
+TIE = 0.5
+PAIRS = "share of wins of the own family's answer, judge's less people's, ties one half"
 
 
 def own_family(sample: Sample, column: int, families: Families) -> JSON:
     """Return the key `own_family` of a judge, or nothing if no answer has a family.
 
     `own` and `others` are the judge's numbers less people's mean, and `preference` is own less
-    others. A number is a yes as 1, a rating, or a rank.
+    others. A number is a yes as 1, a rating, or a rank. Of pairs, only those of which one answer
+    is of the own family count, and `preference` is the judge's share of wins of that answer less
+    people's.
     """
     if not families.answers:
         return {}
     name = sample.frame.raters[column].name
     family = families.judges.get(name)
+    if family is not None and any(kind == "pair" for _, kind, _ in sample.frame.units.names):
+        return {"own_family": {"family": family, **_of_pairs(sample, column, families, family)}}
     values = _values(sample)
     if family is None or values is None:
         why = NO_FAMILY if family is None else NO_ORDER
@@ -44,6 +52,27 @@ def own_family(sample: Sample, column: int, families: Families) -> JSON:
     )
     told = {"own": found.own, "others": found.others, "preference": found.preference}
     return {"own_family": {"family": family, **{n: each.as_json() for n, each in told.items()}}}
+
+
+def _of_pairs(sample: Sample, column: int, families: Families, family: str) -> JSON:
+    """Return how much more often than people the judge prefers its own family's answers."""
+    whose = [families.of_pair(unit) for _, _, unit in sample.frame.units.names]
+    first = np.array([a == family and b not in ("", family) for a, b in whose])
+    second = np.array([b == family and a not in ("", family) for a, b in whose])
+    codes, categories = sample.frame.codes, sample.frame.scale.categories
+    wins = np.array([WON.get(category, TIE) for category in categories])
+    firsts = np.where(codes >= 0, wins[codes], np.nan)
+    # (U, R): the own answer's win, whichever place it has.
+    own = np.where(second[:, np.newaxis], 1 - firsts, firsts)
+    less = own[:, column] - mean_of(own[:, sample.frame.columns("human")])
+    kept = (first | second) & np.isfinite(less)
+    found = (
+        mean_by_cluster(less[kept], sample.clusters[kept], PAIRS)
+        if kept.any()
+        else undefined(NO_OWN, 0, PAIRS)
+    )
+    neither = undefined(OF_PAIRS, found.n, f"mean of {LESS}").as_json()
+    return {"own": neither, "others": neither, "preference": found.as_json()}
 
 
 def _values(sample: Sample) -> Floats | None:

@@ -78,3 +78,28 @@ def test_the_answer_of_a_unit_is_the_items_own_or_the_one_that_the_unit_names() 
     assert families.of("q", "report-passage", "b/c/p/1") == "qwen"
     assert families.of("q", "passage", "p") == ""
     assert families.of("a/b/c", "pair", "a/b/c") == ""
+
+
+def test_of_pairs_the_wins_of_the_own_answer_count_whichever_place_it_has() -> None:
+    answers = {"a/1": "llama", "b": "qwen", "c": "qwen"}
+    places = {"a/1/b": ("first", "tie-good"), "b/a/1": ("second", "first"), "b/c": ("first",) * 2}
+    rows = [
+        fact(unit, unit, rater, value, "preferred", kind="pair")
+        for unit, values in places.items()
+        for rater, value in zip((JUDGE, "ada"), values, strict=True)
+    ]
+    scale = Scale(("first", "second", "tie-good", "tie-bad"), "nominal")
+    made = frame_of(rows, preferred=scale)
+    found = told(made, Families({}, answers, {JUDGE: "llama"}), "preferred")["own_family"]
+    # Its answer wins both times with the judge; with people it ties once and loses once.
+    assert found["preference"]["value"] == pytest.approx(1 - 0.25)
+    assert found["preference"]["n"] == 2
+    assert found["own"]["value"] is None
+
+
+def test_a_pair_of_another_family_s_answers_says_nothing_about_its_own() -> None:
+    rows = [fact("q", "b/c", who, "first", "preferred", kind="pair") for who in ("ada", JUDGE)]
+    made = frame_of(rows, preferred=Scale(("first", "second"), "nominal"))
+    families = Families({}, {"b": "qwen", "c": "qwen"}, {JUDGE: "llama"})
+    found = told(made, families, "preferred")["own_family"]["preference"]
+    assert (found["value"], found["n"]) == (None, 0)
