@@ -18,9 +18,9 @@ Column = Callable[[JSON, str, JSON], Cell]
 ABOUT = (
     "Kappa and equal labels are with people together. The difference to people is the judge with "
     "each person less people with each other, so that 0 is as good as a person. The baseline is "
-    "word overlap. Flips and attack are the worst trial's, if a judge was tried. Seconds are per "
-    "request."
+    "word overlap. Seconds are per request."
 )
+ABOUT_TRIALS = "Flips and attack are the worst trial's, of judges that were tried."
 ABOUT_ERRORS = (
     "The correlation of two judges' errors among units with the same label from people, from 0, "
     "each errs by itself, to 1, both err on the same units. Judges whose errors are alike amount "
@@ -51,7 +51,9 @@ def _sections(found: JSON) -> Iterator[Section]:
     fakes = [judge["name"] for judge in found["judges"] if judge["scripted"]]
     if fakes:
         yield Section("Warnings", (), points=tuple(f"{name}: {FAKE}" for name in fakes))
-    yield Section("Judges", (Block("", (_judges(found),)),), ABOUT)
+    tried = any(judge["robustness"] for judge in found["judges"])
+    about = f"{ABOUT} {ABOUT_TRIALS}" if tried else ABOUT
+    yield Section("Judges", (Block("", (_judges(found),)),), about)
     if len(found["judges"]) > 1:
         yield _errors(found)
 

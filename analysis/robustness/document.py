@@ -63,6 +63,8 @@ def _all(sheet: JSON) -> Iterator[Section]:
             yield _tried(purpose, trials)
     if sheet["samples"]:
         yield _samples(sheet["samples"])
+    if sheet.get("orders"):
+        yield _orders(sheet["orders"])
     if sheet["masses"]:
         yield _masses(sheet["masses"])
     if sheet["not_tried"]:
@@ -148,14 +150,35 @@ def _samples(samples: JSON) -> Section:
             _lost(found["flips"]),
             Number.from_estimate(found["flips"]),
             _bounds(found["flips"]),
+            Number.from_estimate(found["score_spread"]),
         )
         for name, found in samples["variables"].items()
     )
     about = f"The judge is asked {count(samples['number'], 'time')}. Two of its samples differ in:"
-    header = ("Variable", "Units", "Missing", "Unlike", "Bounds")
+    header = ("Variable", "Units", "Missing", "Unlike", "Bounds", "Spread of scores")
     return Section(
         "Repeated samples", (Block("", (Table("Repeated samples", header, rows),)),), about
     )
+
+
+def _orders(orders: JSON) -> Section:
+    rows = tuple(
+        (
+            name,
+            found["compared"],
+            _lost(found["turned"]),
+            Number.from_estimate(found["turned"]),
+            _bounds(found["turned"]),
+            found["same_place"]["first"],
+            found["same_place"]["second"],
+        )
+        for name, found in orders.items()
+    )
+    header = ("Variable", "Pairs", "Missing", "Turned", "Bounds", "First twice", "Second twice")
+    about = (
+        "The judge is asked about each pair in both orders. With the order, its verdict turns in:"
+    )
+    return Section("Both orders", (Block("", (Table("Both orders", header, rows),)),), about)
 
 
 def _masses(masses: list[JSON]) -> Section:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
 from django.conf import settings
 from django.utils import timezone
 
+from analysis.robustness.orders import both_orders, sees_both_orders
 from analysis.statistics import (
     Bootstrap,
     Estimate,
@@ -96,25 +97,32 @@ class Samples:
     """The labels in `number` samples of a judge, by unit, for one variable.
 
     `counts` holds the samples by label, with the unit's query. `unlabelled` units have no label in
-    any sample. `missing` counts missing labels by reason.
+    any sample. `missing` counts missing labels by reason. `scores` are those of the samples that
+    have one, by unit, with the unit's query.
     """
 
     number: int
     counts: Sequence[tuple[Counter[str], int]]
     unlabelled: int
     missing: Missing
+    scores: Sequence[tuple[Sequence[float], int]] = ()
 
     def compared(self, resamples: int | None, seed: int) -> JSON:
-        """Return how often two samples differ, over all pairs of samples of each unit.
+        """Return how often two samples differ, over all pairs of samples of each unit, and how far.
 
-        The bounds count each pair with a missing sample as equal, and as different.
+        The bounds count each pair with a missing sample as equal, and as different. `score_spread`
+        is the mean absolute difference of two samples' scores: a server that answers many requests
+        at once gives equal ones different probabilities.
         """
         several = [(labels, query) for labels, query in self.counts if labels.total() > 1]
         shares = [(_unlike(labels) / _pairs(labels.total()), query) for labels, query in several]
         how = "share of pairs of samples that differ"
         found = _Means(resamples, seed).mean(shares, how, NOBODY).as_json()
         bounds = {"missing": dict(self.missing), "bounds": self._bounds()}
-        return {"compared": len(several), "flips": found | bounds}
+        spreads = [(_spread(each), query) for each, query in self.scores if len(each) > 1]
+        how = "mean absolute difference of the scores of two samples"
+        spread = _Means(resamples, seed).mean(spreads, how, NO_SCORES).as_json()
+        return {"compared": len(several), "flips": found | bounds, "score_spread": spread}
 
     def _bounds(self) -> list[float] | None:
         units = len(self.counts) + self.unlabelled
@@ -129,6 +137,11 @@ class Samples:
 def _unlike(labels: Counter[str]) -> int:
     """Count the pairs of different labels."""
     return _pairs(labels.total()) - sum(map(_pairs, labels.values()))
+
+
+def _spread(scores: Sequence[float]) -> float:
+    """Return the mean absolute difference of two scores, over all pairs of them."""
+    return float(np.mean([abs(a - b) for a, b in combinations(scores, 2)]))
 
 
 def _pairs(number: int) -> int:
@@ -293,6 +306,7 @@ def sheet(
         "resamples": resamples_of(campaign.items.values("query").distinct().count(), how.resamples),
         "trials": trials,
         "samples": _samples(campaign, judge, how),
+        "orders": _orders(campaign, judge, how),
         "masses": list(_masses(campaign, judge)),
         "not_tried": {
             kind: why for kind, why in kind_problems(campaign, judge).items() if kind not in tried
@@ -345,6 +359,22 @@ def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
     }
 
 
+def _orders(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
+    """Return how often the order of a pair decides its verdict; None if one order is asked."""
+    if not sees_both_orders(judge):
+        return None
+    of = _Means(how.resamples, how.seed)
+    title = "share of pairs whose verdict differs between both orders"
+    return {
+        name: {
+            "compared": len(found.verdicts),
+            "turned": of.bounded(found.turns, title, NOBODY, found.missing),
+            "same_place": found.same_place,
+        }
+        for name, found in both_orders(campaign, judge).items()
+    }
+
+
 def _lost(campaign: Campaign, judge: Judge) -> Iterator[tuple[LabelKey, str]]:
     """Yield the missing labels of single samples, each with its reason."""
     rows, asked = assignments_of(campaign, judge), schema(campaign)
@@ -362,10 +392,13 @@ def _samples_of(
         unit__kind=variable.kind,
         variable=variable.name,
     )
-    rows = labels.order_by("unit").values_list("unit", "unit__item__query", "value")
+    rows = labels.order_by("unit").values_list("unit", "unit__item__query", "value", "score")
     counts: dict[int, tuple[Counter[str], int]] = {}
-    for (unit, query), together in groupby(rows.iterator(5000), key=lambda row: row[:2]):
-        counts[unit] = Counter(value for *_, value in together), query
+    scores: list[tuple[Sequence[float], int]] = []
+    for (unit, query), of_unit in groupby(rows.iterator(5000), key=lambda row: row[:2]):
+        together = list(of_unit)
+        counts[unit] = Counter(value for *_, value, _ in together), query
+        scores.append(([score for *_, score in together if score is not None], query))
     # Without a label in any sample, a conditional variable may not have been asked at all.
     owed = [
         (place.unit, why)
@@ -375,6 +408,6 @@ def _samples_of(
     ]
     unlabelled = len({unit for unit, _ in owed} - counts.keys())
     missing = Counter(why for _, why in owed)
-    return Samples(
-        sample_count(judge), list(counts.values()), unlabelled, dict(sorted(missing.items()))
-    )
+    lost_by_reason = dict(sorted(missing.items()))
+    number = sample_count(judge)
+    return Samples(number, list(counts.values()), unlabelled, lost_by_reason, scores)

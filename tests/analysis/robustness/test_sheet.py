@@ -166,6 +166,16 @@ def test_pairs_of_samples_that_are_missing_are_alike_at_best_and_unlike_at_worst
     assert flips["missing"] == {"timeout": 4}
 
 
+def test_scores_of_equal_requests_differ_by_their_mean_distance() -> None:
+    """Of .9, .7 and .7 the pairs differ by .2, .2 and 0; of .5 and .5 by 0."""
+    counts = [(Counter({"yes": 3}), 0), (Counter({"yes": 2}), 1), (Counter({"no": 3}), 2)]
+    scores = [([0.9, 0.7, 0.7], 0), ([0.5, 0.5], 1), ([0.1], 2)]
+    found = Samples(3, counts, 0, {}, scores).compared(200, 0)["score_spread"]
+    assert found["value"] == pytest.approx((0.4 / 3 + 0) / 2)
+    assert found["n"] == 2
+    assert Samples(3, counts, 0, {}).compared(200, 0)["score_spread"]["value"] is None
+
+
 def reasons(variable: Variable, *units: int, why: str = "timeout") -> Any:
     return {LabelKey(n, variable.kind, variable.name): why for n in units}
 
