@@ -222,6 +222,12 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 TANDEM_VERSION = VERSION
 TANDEM_COMMIT = environment.read("TANDEM_COMMIT")
 TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
+TANDEM_JOB_PLACES = environment.whole_number("TANDEM_JOB_PLACES")
+TANDEM_JOB_MEMORY_MB = environment.whole_number("TANDEM_JOB_MEMORY_MB")
+TANDEM_JOB_RESULTS_MB = environment.whole_number("TANDEM_JOB_RESULTS_MB")
+# Tests of what is not the queue carry out jobs where they are asked for.
+JOBS_EAGER = False
+WEB_THREADS = environment.whole_number("WEB_THREADS")
 TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
 # The same disk as the quarantine, so that a received file need not be copied.
 FILE_UPLOAD_TEMP_DIR = environment.create_folder(DATA_DIR / "uploads" / "incoming")

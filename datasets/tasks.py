@@ -1,4 +1,4 @@
-"""Background tasks of batches: working on an upload in a separate process, and cleaning up.
+"""Background tasks: working on an upload or a job in a separate process, and cleaning up.
 
 A message only says that there may be work; the row says which. A message that arrives late or
 twice does no harm, since the row's turn is taken or nothing is waiting. Undecided uploads are
@@ -13,12 +13,18 @@ import subprocess
 import sys
 import uuid
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 from celery import shared_task
+from celery.signals import worker_ready
 from django.conf import settings
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from datasets.api.concurrency import KEY_LIFETIME
+from datasets.jobs import launching, queue
+from datasets.jobs.worker import JobWorker
 from datasets.models import KeptAnswer, Upload
 from datasets.uploads import quarantine
 from datasets.uploads.worker import AT_WORK, refuse
@@ -32,6 +38,7 @@ PROCESS_ENDED = (
 )
 KEPT_FOR = timedelta(hours=24)
 INCOMING_SECONDS = 3 * 3600
+JOBS_SECONDS = 15.0
 
 
 def run_process(key: str) -> None:
@@ -93,6 +100,30 @@ def _delete_leftovers() -> None:
 @shared_task
 def work_on_upload(key: str) -> None:
     run_process(key)
+
+
+@shared_task
+def work_on_jobs() -> None:
+    """Carry out one job that is due, and send a message for the next one.
+
+    Judges' runs on the same worker come between two jobs.
+    """
+    if JobWorker(places=1).run_one() and queue.is_due():
+        launching.start()
+
+
+@worker_ready.connect
+def look_for_jobs(sender: Any, **kwargs: Any) -> None:
+    """Have each worker look for jobs whose message was lost, or whose worker has died."""
+    if launching.has_broker():
+        sender.timer.call_repeatedly(JOBS_SECONDS, partial(_send, work_on_jobs))
+
+
+def _send(task: Any) -> None:
+    try:
+        task.apply_async(retry=False, expires=JOBS_SECONDS)
+    except (OperationalError, OSError) as error:
+        logger.warning("The broker cannot be reached, %s was not sent: %s", task.name, error)
 
 
 @shared_task

@@ -19,6 +19,9 @@ if "TANDEM_DATA_DIR" not in os.environ:
 from config.settings import *  # noqa: F403
 from tests.patience import wait_long
 
+# Only tests of the queue have workers; they switch this off.
+JOBS_EAGER = True
+
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.MD5PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",

@@ -50,6 +50,7 @@ TREE = (
     _verb("measures", "measures", "the papers' measures, by system", "--campaign"),
     _verb("progress", "progress", "the status of a campaign, person by person"),
     _verb("export", "export", "labels, answers, spans and units of a campaign", "--campaign"),
+    _verb("work", "work", "carry out reports and exports that pages ask for"),
     _verb("check", "check_invariants", "check that no answer is lost, doubled or invented"),
     _verb("demo", "demo", "a made-up study from end to end, in the browser"),
     _verb("batch load", "load_batch", "load files as a batch, all or nothing"),

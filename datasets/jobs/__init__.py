@@ -1,0 +1,27 @@
+"""Jobs: reports, exports and other computations that workers carry out, never the web server.
+
+`ask` is what pages and the API call: it returns the job of a question and the last finished one of
+the same question, and computes nothing. The apps register their kinds of jobs in modules called
+`jobs` (`datasets.jobs.kinds`). A job waits in the queue (`queue`) until a worker (`worker`,
+`manage.py work`, or a task of Celery) takes it and carries it out in a process of its own
+(`execution`). Its result is a file (`results`), which is given to everybody who asks the same while
+nothing that it depends on has changed.
+"""
+
+from __future__ import annotations
+
+from datasets.jobs.asking import ask
+from datasets.jobs.kinds import JobError, Kind, Options, Progress, Result, register
+from datasets.jobs.queue import Asked, TooManyError
+
+__all__ = [
+    "Asked",
+    "JobError",
+    "Kind",
+    "Options",
+    "Progress",
+    "Result",
+    "TooManyError",
+    "ask",
+    "register",
+]

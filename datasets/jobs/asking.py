@@ -1,0 +1,63 @@
+"""Asking for a job from a page or the API, and waiting for it for a moment in the API."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from datasets.jobs import launching, queue
+from datasets.jobs.execution import carry_out
+from datasets.jobs.kinds import Options
+from datasets.jobs.queue import Asked
+from datasets.models import Job
+
+State = Job.State
+WAIT_SECONDS = 20.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
+_waiting = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 4))
+
+
+def ask(kind: str, options: Options, user: Any, again: bool = False) -> Asked:
+    """Return the job of a question, and the last finished one of the same question.
+
+    They are the same if the last result is up to date. Otherwise a worker computes a new one; a job
+    that failed, or that this person cancelled, is repeated only if they ask `again`. Nothing is
+    computed here. Raises TooManyError above the limit of waiting jobs.
+    """
+    asked = queue.find_or_add(kind, options, user, again)
+    if asked.job.state == State.WAITING:
+        if settings.JOBS_EAGER:
+            return _carried_out(asked)
+        transaction.on_commit(launching.start)
+    return asked
+
+
+def _carried_out(asked: Asked) -> Asked:
+    """Carry out the job at once, for tests of what is not the queue."""
+    job = queue.lease_now(asked.job)
+    carry_out(job, lambda done, total: None, strict=True)
+    job.refresh_from_db()
+    return Asked(job, job if job.state == State.DONE else asked.last)
+
+
+def waited_for(job: Job) -> Job:
+    """Wait until a job ends, for at most 20 seconds, and return it as it is then.
+
+    Only a quarter of the threads of the web server may wait, so that others are free for people who
+    save. A request beyond these returns at once.
+    """
+    if job.state not in queue.ACTIVE or not _waiting.acquire(blocking=False):
+        return job
+    try:
+        pause, until = FIRST_PAUSE, time.monotonic() + WAIT_SECONDS
+        while job.state in queue.ACTIVE and time.monotonic() < until:
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+            job.refresh_from_db()
+    finally:
+        _waiting.release()
+    return job

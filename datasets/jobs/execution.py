@@ -1,0 +1,81 @@
+"""Carrying out one job: compute its result, write the file, close the row."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from contextlib import nullcontext
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import DatabaseError, connection
+
+from audit.recording import Actor, on_behalf
+from datasets.jobs import queue, results
+from datasets.jobs.kinds import JobError, Kind, Progress, kind_named
+from datasets.models import Job
+
+logger = logging.getLogger("tandem.jobs")
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_SPACE = "the disk of this site is full; tell an admin"
+NO_ACCESS = "nobody who asked for it may see it any more"
+
+
+def out_of_memory() -> str:
+    return (
+        f"it needs more memory than one job may use ({settings.TANDEM_JOB_MEMORY_MB} MB); ask for "
+        "less, use the command, or have an admin raise TANDEM_JOB_MEMORY_MB"
+    )
+
+
+def carry_out(job: Job, progress: Progress, strict: bool = False) -> None:
+    """Compute a leased job and close it. Raises MemoryError, which its process does not survive.
+
+    With `strict` an unexpected error is raised instead of noted.
+    """
+    kind, actor = kind_named(job.kind), Actor(lambda: job.user_id, f"job-{job.key}", "worker")
+    try:
+        if not any(kind.may_see(user, job.options) for user in _askers(job)):
+            raise JobError(NO_ACCESS)
+        with on_behalf(actor) if job.user_id else nullcontext():
+            description = _computed(kind, job, progress)
+    except JobError as error:
+        queue.fail(job, str(error))
+    except MemoryError:
+        raise
+    except Exception as error:
+        if strict:
+            raise
+        _note(job, error)
+    else:
+        if description and not queue.finish(job, description):
+            # It was cancelled, or another worker has it now.
+            results.remove(description["file"])
+
+
+def _computed(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None:
+    """Return the description of the written result; None if another worker has the job now."""
+    if not queue.set_digest(job):
+        return None
+    assert job.turn is not None
+    return results.write(f"{job.key}-{job.turn.hex}", kind.carry_out(job.options, progress))
+
+
+def _askers(job: Job) -> list[Any]:
+    asked = job.askers.filter(withdrawn=False).values("user")
+    return list(get_user_model()._default_manager.filter(pk__in=asked))
+
+
+def _note(job: Job, error: Exception) -> None:
+    """Log an unexpected error, and tell people what it means for them."""
+    logger.exception("job %s (%s) ended by an error", job.key, job.kind)
+    if isinstance(error, OSError) and error.errno in FULL:
+        reason = NO_SPACE
+    else:
+        name = type(error).__name__
+        reason = f"an unexpected error ended it ({name}); tell an admin of this site job {job.key}"
+    if isinstance(error, DatabaseError):
+        # A transaction may be broken.
+        connection.close()
+    queue.fail(job, reason)

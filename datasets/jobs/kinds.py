@@ -1,0 +1,69 @@
+"""The kinds of jobs, which the apps register, and the types of their results.
+
+A kind is declared beside the code that it runs, and named in the module `jobs` of its app.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.module_loading import autodiscover_modules
+
+JSON_TYPE = "application/json"
+Options = Mapping[str, Any]
+"""What is asked, as values for JSON: two equal mappings of a kind are the same question."""
+Progress = Callable[[int, int], None]
+"""Reports how much is done, and of how much; 0 if that is unknown."""
+
+
+class JobError(Exception):
+    """A job cannot be carried out. The message is one sentence for the person who asked."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a job: a file in pieces, the name under which it is sent, and its type."""
+
+    pieces: Iterable[bytes]
+    name: str = "result.json"
+    media_type: str = JSON_TYPE
+
+    @classmethod
+    def of(cls, value: Any) -> Result:
+        """Return a result that is a value for JSON."""
+        return cls([json.dumps(value, ensure_ascii=False).encode()])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of job.
+
+    `state` returns everything but the options that the result depends on, such as the number of
+    the newest label: while it and the options stay the same, the last result holds. `carry_out`
+    computes the result in a process of its own; it may raise JobError. `may_see` says whether a
+    person may still see results for these options. `title` names the result in a sentence.
+    """
+
+    name: str
+    title: str
+    state: Callable[[Options], Any]
+    carry_out: Callable[[Options, Progress], Result]
+    may_see: Callable[[Any, Options], bool]
+
+
+_kinds: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> Kind:
+    _kinds[kind.name] = kind
+    return kind
+
+
+def kind_named(name: str) -> Kind:
+    """Return a kind. Raises KeyError for one that no app registers."""
+    if name not in _kinds:
+        autodiscover_modules("jobs")
+    return _kinds[name]

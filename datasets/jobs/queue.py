@@ -1,0 +1,324 @@
+"""The queue of jobs: asking, taking turns, leases, ends. All of it is in the database.
+
+A question that is being computed, or waits for it, is not computed again: whoever asks the same is
+added to its askers. A job that waits is computed from what is there when its turn comes, so a later
+label needs no second job. People take turns: whoever was served longest ago is next, with their
+oldest job, and has at most two jobs running.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F, Max, Q, QuerySet
+from django.db.models.functions import Now
+
+from datasets.jobs import results
+from datasets.jobs.kinds import Kind, Options, kind_named
+from datasets.models import Job, JobAsker, Worker
+
+State = Job.State
+ACTIVE = (State.WAITING, State.RUNNING)
+AT_ONCE = 2
+"""How many jobs of one person run at a time."""
+MOST_WAITING = 50
+LEASE = timedelta(seconds=20)
+SEEN = timedelta(seconds=15)
+MOST_ATTEMPTS = 3
+LOCK = 0x7A6E_0A0E
+WORKER_ENDED = (
+    "its worker ended three times while computing it, probably for lack of memory; ask for less, "
+    "or use the command"
+)
+
+
+class TooManyError(Exception):
+    """A person has too many jobs waiting."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"you have {MOST_WAITING} reports and exports waiting; let some finish or cancel them"
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What became of a question: its `job`, and the `last` finished one of the same question.
+
+    They are the same if the last result is up to date.
+    """
+
+    job: Job
+    last: Job | None
+
+    @property
+    def is_current(self) -> bool:
+        return self.last is not None and self.last.pk == self.job.pk
+
+
+def digest_of(*parts: object) -> str:
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def question_of(kind: str, options: Options) -> str:
+    return digest_of(kind, options)
+
+
+def current_digest(kind: Kind, options: Options) -> str:
+    """Return the digest of a question and of everything that its result depends on now."""
+    return digest_of(kind.name, options, kind.state(options))
+
+
+def find_or_add(name: str, options: Options, user: Any, again: bool) -> Asked:
+    """Return the job of a question and its last finished one; add a job if there is none to use.
+
+    A job that failed, or that this person cancelled, is not repeated unless they ask `again`.
+    Raises TooManyError.
+    """
+    kind = kind_named(name)
+    digest, question = current_digest(kind, options), question_of(name, options)
+    last = last_finished(question)
+    if last is not None and last.digest == digest:
+        return Asked(last, last)
+    for _ in range(3):
+        try:
+            with transaction.atomic():
+                return Asked(_join_or_add(kind, options, question, digest, user, again), last)
+        except IntegrityError:
+            # Another process added the same question in the meantime.
+            continue
+    raise RuntimeError(f"the question {question} can be neither found nor added")
+
+
+def _join_or_add(
+    kind: Kind, options: Options, question: str, digest: str, user: Any, again: bool
+) -> Job:
+    of = Job.objects.filter(question=question)
+    job = of.filter(Q(state=State.WAITING) | Q(state=State.RUNNING, digest=digest)).first()
+    if job is None and not again:
+        job = _ended_for(user, of.filter(digest=digest).exclude(state__in=ACTIVE).last())
+    if job is None:
+        if Job.objects.filter(state=State.WAITING, askers__user=user).count() >= MOST_WAITING:
+            raise TooManyError
+        job = Job.objects.create(
+            kind=kind.name, options=dict(options), question=question, digest=digest
+        )
+        job.refresh_from_db()
+    if job.state in ACTIVE:
+        JobAsker.objects.update_or_create(job=job, user=user, defaults={"withdrawn": False})
+    return job
+
+
+def _ended_for(user: Any, job: Job | None) -> Job | None:
+    """Keep a job that ended without a result if this person need not have it repeated."""
+    if job is None or job.state == State.DONE:
+        return None
+    if job.state == State.CANCELLED:
+        return job if job.askers.filter(user=user, withdrawn=True).exists() else None
+    return job
+
+
+def last_finished(question: str) -> Job | None:
+    """Return the newest job of a question whose result is there."""
+    done = Job.objects.filter(question=question, state=State.DONE).order_by("-pk")
+    return next((job for job in done[:3] if results.is_there(job)), None)
+
+
+def jobs_of(user: Any) -> QuerySet[Job]:
+    """Return the jobs that a person asked for."""
+    return Job.objects.filter(askers__user=user)
+
+
+def cancel(job: Job, user: Any) -> None:
+    """Withdraw a person's question. Without another asker the job ends, even while it runs."""
+    with transaction.atomic():
+        _lock()
+        JobAsker.objects.filter(job=job, user=user).update(withdrawn=True)
+        if not JobAsker.objects.filter(job=job, withdrawn=False).exists():
+            ended = {"state": State.CANCELLED, "turn": None, "lease_until": None}
+            Job.objects.filter(pk=job.pk, state__in=ACTIVE).update(**ended, ended_at=Now())
+    job.refresh_from_db()
+
+
+def turns(
+    asked: Sequence[tuple[int, int]], served: Mapping[int, Any], running: Counter[int]
+) -> list[tuple[int, int]]:
+    """Return jobs with the person in whose turn each comes, in the order of the turns.
+
+    `asked` are pairs of a job and a person, oldest first, and `served` the time of each person's
+    last turn. People with fewer `running` jobs than two come first, since the others have to wait.
+    """
+    queues: dict[int, list[int]] = {}
+    for job, person in asked:
+        queues.setdefault(person, []).append(job)
+    # Who was never served is first, in the order of asking.
+    people = sorted(queues, key=lambda person: (person in served, served.get(person, 0)))
+    people.sort(key=lambda person: running[person] >= AT_ONCE)
+    order: dict[int, int] = {}
+    while people:
+        for person in tuple(people):
+            own = queues[person]
+            while own and own[0] in order:
+                own.pop(0)
+            if own:
+                order[own.pop(0)] = person
+            else:
+                people.remove(person)
+    return list(order.items())
+
+
+def _turns() -> tuple[list[tuple[int, int]], Counter[int]]:
+    asked = list(
+        JobAsker.objects.filter(job__state=State.WAITING, withdrawn=False)
+        .order_by("pk")
+        .values_list("job", "user")
+    )
+    people = {person for _, person in asked}
+    of = Job.objects.filter(user__in=people).order_by().values_list("user")
+    served = dict(of.annotate(last=Max("started_at")))
+    running = Counter(_live().filter(user__in=people).values_list("user", flat=True))
+    return turns(asked, served, running), running
+
+
+def _live() -> QuerySet[Job]:
+    """Return the jobs that a worker is computing."""
+    return Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())
+
+
+def position(job: Job) -> int:
+    """Return how many jobs come before a waiting one, and itself: 1 for the next."""
+    order = [each for each, _ in _turns()[0]]
+    return order.index(job.pk) + 1 if job.pk in order else 1
+
+
+def take() -> Job | None:
+    """Lease the job whose turn it is, or one whose worker has died; None if there is none."""
+    with transaction.atomic():
+        _lock()
+        return _take_lost() or _take_next()
+
+
+def _take_lost() -> Job | None:
+    """Lease a job whose lease has expired. After three attempts it fails instead."""
+    lost = Job.objects.filter(state=State.RUNNING, lease_until__lt=Now())
+    lost.filter(attempts__gte=MOST_ATTEMPTS).update(
+        state=State.FAILED, error=WORKER_ENDED, turn=None, lease_until=None, ended_at=Now()
+    )
+    job = lost.first()
+    return _lease(job.pk, {}) if job else None
+
+
+def _take_next() -> Job | None:
+    order, running = _turns()
+    if not order:
+        # Jobs of deleted accounts have no askers.
+        alone = Job.objects.filter(state=State.WAITING, askers=None)
+        alone.update(state=State.CANCELLED, ended_at=Now())
+        return None
+    at_work = set(Job.objects.filter(state=State.RUNNING).values_list("question", flat=True))
+    free = [(job, person) for job, person in order if running[person] < AT_ONCE]
+    questions = dict(
+        Job.objects.filter(pk__in=[job for job, _ in free]).values_list("pk", "question")
+    )
+    for job, person in free:
+        if questions[job] not in at_work:
+            return _lease(job, {"user": person, "started_at": Now(), "attempts": 0})
+    return None
+
+
+def lease_now(job: Job) -> Job:
+    """Lease a waiting job for this process, whoever's turn it is."""
+    asker = job.askers.order_by("pk").values_list("user", flat=True).first()
+    return _lease(job.pk, {"user": asker, "started_at": Now(), "attempts": 0})
+
+
+def _lease(job: int, values: dict[str, Any]) -> Job:
+    of = Job.objects.filter(pk=job)
+    of.update(**values, state=State.RUNNING, turn=uuid.uuid4(), done=0, total=0)
+    of.update(lease_until=Now() + LEASE, attempts=F("attempts") + 1)
+    return of.get()
+
+
+def _lock() -> None:
+    """On PostgreSQL, let one worker at a time choose; SQLite has one writer anyway."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+
+
+def _own(job: Job) -> QuerySet[Job]:
+    return Job.objects.filter(pk=job.pk, state=State.RUNNING, turn=job.turn)
+
+
+def set_digest(job: Job) -> bool:
+    """Note that the job is computed from what is there now. False if the turn is another's."""
+    digest = current_digest(kind_named(job.kind), job.options)
+    return bool(_own(job).update(digest=digest))
+
+
+def renew(job: Job, done: int, total: int) -> bool:
+    """Extend the lease and note the progress. False if the job was cancelled or is another's."""
+    return bool(_own(job).update(lease_until=Now() + LEASE, done=done, total=total))
+
+
+def finish(job: Job, result: Mapping[str, Any]) -> bool:
+    """Close a job with its result. False if the job was cancelled or is another's."""
+    return _end(job, state=State.DONE, result=dict(result), error="")
+
+
+def fail(job: Job, reason: str) -> bool:
+    return _end(job, state=State.FAILED, error=" ".join(reason.split()))
+
+
+def _end(job: Job, **values: Any) -> bool:
+    return bool(_own(job).update(**values, turn=None, lease_until=None, ended_at=Now()))
+
+
+def release(job: Job) -> None:
+    """Give a job back, so that another worker takes it at once, and this attempt does not count."""
+    _own(job).update(lease_until=Now() - LEASE, attempts=F("attempts") - 1)
+
+
+def is_due() -> bool:
+    """Return whether a worker might find a job to take."""
+    lost = Q(state=State.RUNNING, lease_until__lt=Now())
+    return Job.objects.filter(Q(state=State.WAITING) | lost).exists()
+
+
+def is_stuck(job: Job) -> bool:
+    """Return whether a job waits although nobody works: for longer than a worker needs to start."""
+    waiting = Job.objects.filter(pk=job.pk, state=State.WAITING, created_at__lt=Now() - PATIENCE)
+    return waiting.exists() and not _live().exists() and not has_worker()
+
+
+PATIENCE = timedelta(seconds=10)
+
+
+def has_worker() -> bool:
+    """Return whether a process of `manage.py work` was there a moment ago."""
+    return Worker.objects.filter(seen_at__gte=Now() - SEEN).exists()
+
+
+def note_worker(name: str, places: int) -> None:
+    """Note that a worker is there."""
+    if not Worker.objects.filter(name=name).update(seen_at=Now(), places=places):
+        Worker.objects.filter(seen_at__lt=Now() - timedelta(days=1)).delete()
+        Worker.objects.update_or_create(name=name, defaults={"places": places, "seen_at": Now()})
+
+
+def forget_worker(name: str) -> None:
+    Worker.objects.filter(name=name).delete()
+
+
+def see(jobs: Iterable[Job], user: Any) -> list[Job]:
+    """Keep the jobs whose results the person may still see."""
+    return [job for job in jobs if kind_named(job.kind).may_see(user, job.options)]

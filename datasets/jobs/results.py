@@ -1,0 +1,131 @@
+"""The files of results, in TANDEM_DATA_DIR/jobs: written whole, read, deleted by age and size.
+
+A file is named after the attempt that wrote it, so a late attempt replaces no other's. It gets its
+name when it is complete and on the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.conf import settings
+from django.db.models.functions import Now
+
+from datasets.jobs.kinds import Result
+from datasets.models import Job
+
+State = Job.State
+ENDED = (State.DONE, State.FAILED, State.CANCELLED)
+KEPT_FOR = timedelta(days=7)
+NEW_SECONDS = 3600
+MEGABYTE = 1024 * 1024
+PARTIAL = ".part"
+PARTIAL_SECONDS = 24 * 3600
+
+
+class GoneError(Exception):
+    """The file of a result was deleted, for its age or for room."""
+
+
+def folder() -> Path:
+    found = Path(settings.DATA_DIR) / "jobs"
+    found.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return found
+
+
+def write(name: str, result: Result) -> dict[str, Any]:
+    """Write the file of a result, or none; return its description. Raises OSError."""
+    path, partial = folder() / name, folder() / f"{name}{PARTIAL}"
+    try:
+        with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            for piece in result.pieces:
+                file.write(piece)
+            size = file.tell()
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return {"file": name, "name": result.name, "media_type": result.media_type, "bytes": size}
+
+
+def opened(job: Job) -> BinaryIO:
+    """Open the file of a finished job, and note that it is in use. Raises GoneError."""
+    path = folder() / str(job.result.get("file", ""))
+    try:
+        file = path.open("rb")
+        os.utime(path)
+    except OSError as error:
+        raise GoneError from error
+    return file
+
+
+def is_there(job: Job) -> bool:
+    return job.state == State.DONE and (folder() / str(job.result.get("file", ""))).is_file()
+
+
+def value(job: Job) -> Any:
+    """Return the result of a finished job whose result is a value for JSON. Raises GoneError."""
+    with opened(job) as file:
+        return json.loads(file.read())
+
+
+def remove(name: str) -> None:
+    (folder() / name).unlink(missing_ok=True)
+
+
+def sweep() -> int:
+    """Delete jobs that ended long ago, and the results that were unused for longest above the room.
+
+    A result that was read within a week stays, if there is room. Returns the number of jobs.
+    """
+    ended = Job.objects.filter(state__in=ENDED, ended_at__lt=Now() - KEPT_FOR)
+    recent = {path.name for path in _files() if _age(path) < KEPT_FOR.total_seconds()}
+    old = [job for job in ended if job.result.get("file") not in recent]
+    old += _without_room()
+    Job.objects.filter(pk__in=[job.pk for job in old]).delete()
+    for job in old:
+        if name := job.result.get("file"):
+            remove(name)
+    _remove_leftovers()
+    return len(old)
+
+
+def _without_room() -> list[Job]:
+    """Return the finished jobs whose files exceed the room, those unused for longest.
+
+    What was read or written within an hour stays in any case, since somebody may wait for it.
+    """
+    room = settings.TANDEM_JOB_RESULTS_MB * MEGABYTE
+    beyond = []
+    for path in sorted(_files(), key=_age):
+        room -= path.stat().st_size
+        if room < 0 and _age(path) > NEW_SECONDS:
+            beyond.append(path.name)
+    return [job for job in Job.objects.filter(state=State.DONE) if job.result["file"] in beyond]
+
+
+def _remove_leftovers() -> None:
+    """Delete files that a killed process left, and those of no job."""
+    known = {job.result.get("file") for job in Job.objects.filter(state=State.DONE)}
+    for path in folder().iterdir():
+        is_result = len(path.name) == 2 * 32 + 1 or path.suffix == PARTIAL
+        if is_result and path.name not in known and _age(path) > PARTIAL_SECONDS:
+            path.unlink(missing_ok=True)
+
+
+def _files() -> list[Path]:
+    return [path for path in folder().iterdir() if len(path.name) == 2 * 32 + 1]
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,275 @@
+"""The worker of jobs: takes one after the other, and carries out each in a process of its own.
+
+The process is forked, so it starts with all modules imported, and has a memory limit. The worker
+itself computes nothing: it renews leases, notes progress, kills jobs that were cancelled or take
+too long, and tells why a process ended. It sleeps until a job is asked for (`launching.wake`), one
+of its processes ends, or a second has passed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib.util
+import logging
+import mmap
+import os
+import resource
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from django.apps import apps
+from django.conf import settings
+from django.db import OperationalError, connection, connections
+
+from datasets.jobs import queue, results
+from datasets.jobs.execution import carry_out, out_of_memory
+from datasets.jobs.launching import Bell
+from datasets.models import Job
+
+logger = logging.getLogger("tandem.jobs")
+MEGABYTE = 1024 * 1024
+BEAT_SECONDS = 2.0
+POLL_SECONDS = 1.0
+SWEEP_SECONDS = 600.0
+MOST_SECONDS = 3600.0
+GRACE_SECONDS = 10.0
+NICENESS = 10
+SPENT_MEMORY = 12
+"""The exit status of a process that had no memory left, even to say so."""
+TOO_LONG = "it took longer than an hour; ask for less, or use the command"
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class Child:
+    """A process that carries out a job. `shared` holds its progress, and `end` closes with it."""
+
+    job: Job
+    pid: int
+    end: int
+    shared: mmap.mmap
+    since: float = field(default_factory=time.monotonic)
+    verdict: str = ""
+
+    def progress(self) -> tuple[int, int]:
+        done, total = struct.unpack("qq", self.shared[:16])
+        return int(done), int(total)
+
+    def kill(self, reason: str) -> None:
+        self.verdict = reason
+        os.kill(self.pid, signal.SIGKILL)
+
+
+class JobWorker:
+    """Carries out due jobs at `places` places until it is stopped.
+
+    With `idle` it also ends after so many seconds without a job.
+    """
+
+    def __init__(self, places: int, idle: float | None = None) -> None:
+        self.places, self.idle = places, idle
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.children: dict[int, Child] = {}
+        self.is_stopping = False
+        self.last_work = time.monotonic()
+        self._selector = selectors.DefaultSelector()
+        self._bell: Bell | None = None
+        self._next_beat = self._next_sweep = self._deadline = 0.0
+
+    def run(self) -> None:
+        """Work until stopped: by `stop`, or after `idle` seconds without a job."""
+        _import_everything()
+        self._bell = Bell()
+        if self._bell.descriptor is not None:
+            self._selector.register(self._bell.descriptor, selectors.EVENT_READ)
+        try:
+            while not self._is_over():
+                self._step()
+        finally:
+            self._leave()
+
+    def run_one(self) -> bool:
+        """Carry out one due job, and tell whether there was one. Celery's tasks call this."""
+        self._fill(1)
+        began = bool(self.children)
+        while self.children:
+            self._beat()
+            self._wait(POLL_SECONDS)
+            self._reap()
+        self._selector.close()
+        return began
+
+    def stop(self) -> None:
+        """Take no more jobs; those that run have ten seconds to end, and are then given back."""
+        self.is_stopping = True
+        self._deadline = time.monotonic() + GRACE_SECONDS
+
+    def _step(self) -> None:
+        try:
+            self._beat()
+            if not self.is_stopping:
+                self._fill(self.places)
+        except OperationalError as error:
+            # The database is away, or locked for long. Leases end by themselves.
+            logger.warning("the database is away: %s", error)
+            connections.close_all()
+        self._wait(POLL_SECONDS)
+        self._reap()
+
+    def _is_over(self) -> bool:
+        if self.children:
+            self.last_work = time.monotonic()
+            return self.is_stopping and self.last_work > self._deadline
+        idle = self.idle is not None and time.monotonic() - self.last_work > self.idle
+        return self.is_stopping or idle
+
+    def _fill(self, places: int) -> None:
+        while len(self.children) < places and queue.is_due():
+            job = queue.take()
+            if job is None:
+                return
+            self._fork(job)
+
+    def _fork(self, job: Job) -> None:
+        shared = mmap.mmap(-1, 16)
+        ours, theirs = os.pipe()
+        # A connection cannot be shared, and a pool's threads do not survive a fork.
+        disconnect()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            os.close(ours)
+            _be_child(job, shared, parent)
+        os.close(theirs)
+        self.children[pid] = Child(job, pid, ours, shared)
+        self._selector.register(ours, selectors.EVENT_READ)
+
+    def _beat(self) -> None:
+        """Renew the leases, and kill the processes whose jobs are no longer theirs or too long."""
+        now = time.monotonic()
+        if now < self._next_beat:
+            return
+        self._next_beat = now + BEAT_SECONDS
+        queue.note_worker(self.name, self.places)
+        for child in self.children.values():
+            if now - child.since > MOST_SECONDS:
+                child.kill(TOO_LONG)
+            elif not queue.renew(child.job, *child.progress()) and not child.verdict:
+                child.kill("it was cancelled")
+        if now > self._next_sweep:
+            self._next_sweep = now + SWEEP_SECONDS
+            results.sweep()
+
+    def _wait(self, seconds: float) -> None:
+        for key, _ in self._selector.select(seconds):
+            if self._bell is not None and key.fd == self._bell.descriptor:
+                self._bell.drain()
+
+    def _reap(self) -> None:
+        for child in list(self.children.values()):
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
+            if pid:
+                self._close(child, os.waitstatus_to_exitcode(status))
+
+    def _close(self, child: Child, status: int) -> None:
+        self._selector.unregister(child.end)
+        os.close(child.end)
+        child.shared.close()
+        del self.children[child.pid]
+        self.last_work = time.monotonic()
+        if status:
+            reason = child.verdict or _why(status)
+            logger.error("the process of job %s ended: %s", child.job.key, reason)
+            queue.fail(child.job, reason)
+
+    def _leave(self) -> None:
+        """End the processes that still run, and give their jobs back."""
+        for child in self.children.values():
+            os.kill(child.pid, signal.SIGKILL)
+            os.waitpid(child.pid, 0)
+            queue.release(child.job)
+        queue.forget_worker(self.name)
+        if self._bell is not None:
+            self._bell.close()
+        disconnect()
+
+
+def _why(status: int) -> str:
+    if status == SPENT_MEMORY:
+        return out_of_memory()
+    if status < 0:
+        name = signal.Signals(-status).name
+        return (
+            f"its process was killed ({name}), probably for lack of memory; ask again or for less"
+        )
+    return f"its process ended with status {status}; ask again, and tell an admin if it recurs"
+
+
+def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
+    """Carry out the job in the forked process, and end it without what a worker does at its end."""
+    status = 1
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        _end_with(parent)
+        os.nice(NICENESS)
+        with _limited(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
+            carry_out(job, _writer(shared))
+        status = 0
+    except MemoryError:
+        status = SPENT_MEMORY
+    except BaseException:
+        logger.exception("the process of job %s ended by an error", job.key)
+    finally:
+        os._exit(status)
+
+
+def _end_with(parent: int) -> None:
+    """On Linux, have the process killed with its worker, whose lease another worker then takes."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+@contextmanager
+def _limited(memory: int) -> Iterator[None]:
+    # RLIMIT_DATA limits allocated memory, since libraries map far more than they use.
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    yield
+
+
+def _writer(shared: mmap.mmap) -> Callable[[int, int], None]:
+    def write(done: int, total: int) -> None:
+        shared[:16] = struct.pack("qq", done, total)
+
+    return write
+
+
+def disconnect() -> None:
+    """Close the database's connections, and the threads of its pool."""
+    connections.close_all()
+    if connection.vendor == "postgresql":
+        connection.close_pool()  # type: ignore[attr-defined]  # of psycopg's backend
+
+
+def _import_everything() -> None:
+    """Import what jobs need before the first one, and keep it out of the garbage collection."""
+    for app in apps.get_app_configs():
+        name = f"{app.name}.jobs"
+        if importlib.util.find_spec(name):
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,51 @@
+"""`work`: carries out reports and exports that pages and the API ask for, until stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from datasets.console import Command as Base
+from datasets.jobs.launching import is_first
+from datasets.jobs.worker import JobWorker
+
+
+class Command(Base):
+    help = (
+        "Carries out reports, exports and other jobs that pages and the API ask for, until stopped."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--places",
+            type=int,
+            default=settings.TANDEM_JOB_PLACES,
+            metavar="N",
+            help="how many jobs at a time; TANDEM_JOB_PLACES by default",
+        )
+        parser.add_argument(
+            "--idle",
+            type=float,
+            metavar="SECONDS",
+            help="end after so many seconds without a job",
+        )
+        parser.add_argument(
+            "--alone",
+            action="store_true",
+            help="do nothing if another worker with this option runs on this machine",
+        )
+
+    def run(self, **options: Any) -> None:
+        # The query timeout for pages would end a long report.
+        os.environ.pop("PGOPTIONS", None)
+        if options["alone"] and not is_first():
+            return
+        worker = JobWorker(max(1, options["places"]), options["idle"])
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: worker.stop())
+        self.say(f"Worker {worker.name} carries out jobs, {worker.places} at a time.")
+        worker.run()

@@ -1,0 +1,132 @@
+"""A kind of job of the tests' own, and people who ask for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from annotation.models import User
+from datasets.jobs import JobError, Kind, Options, Progress, Result, ask, kinds, queue, register
+from datasets.jobs.execution import carry_out
+from datasets.models import Job
+from tests.page_cast import _user
+
+SUM = "test-sum"
+Asking = Callable[..., Job]
+
+
+@dataclass
+class Labels:
+    """What the tests' results depend on, and a file in which each computation counts."""
+
+    log: Path
+    newest: int = 1
+    hidden_from: set[str] = field(default_factory=set)
+
+    @property
+    def computed(self) -> list[str]:
+        return self.log.read_text().split() if self.log.exists() else []
+
+
+@pytest.fixture
+def labels(tmp_path: Path, settings: Settings) -> Iterator[Labels]:
+    """A registered kind, whose jobs go by the option `do`; real workers carry them out."""
+    settings.JOBS_EAGER = False
+    settings.DATA_DIR = tmp_path / "data"
+    found = Labels(tmp_path / "computed")
+
+    def carry_out(options: Options, progress: Progress) -> Result:
+        with found.log.open("a") as log:
+            log.write(f"{options['name']}\n")
+        progress(1, 3)
+        DEEDS[options.get("do", "")](options)
+        return Result.of({"name": options["name"], "newest": found.newest})
+
+    register(
+        Kind(
+            SUM,
+            "Sum",
+            lambda options: found.newest,
+            carry_out,
+            lambda user, options: user.username not in found.hidden_from,
+        )
+    )
+    yield found
+    del kinds._kinds[SUM]
+
+
+def _allocate(options: Options) -> None:
+    held = [bytes(1 << 20) for _ in range(1 << 14)]
+    raise AssertionError(len(held))
+
+
+def _kill_once(options: Options) -> None:
+    """Kill the worker, as a machine does that runs out of memory; the second time do nothing."""
+    flag = Path(options["flag"])
+    if not flag.exists():
+        flag.touch()
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
+
+
+def _wait_for(options: Options) -> None:
+    while not Path(options["flag"]).exists():
+        time.sleep(0.01)
+
+
+def _refuse(options: Options) -> None:
+    raise JobError("an id does not fit into the format; rename it")
+
+
+DEEDS: dict[str, Callable[[Options], None]] = {
+    "": lambda options: None,
+    "allocate": _allocate,
+    "break": lambda options: [][1],
+    "die": lambda options: os.kill(os.getpid(), signal.SIGKILL),
+    "kill the worker": _kill_once,
+    "refuse": _refuse,
+    "wait": _wait_for,
+}
+
+
+@pytest.fixture
+def ada() -> User:
+    return _user("ada", "researcher")
+
+
+@pytest.fixture
+def ben() -> User:
+    return _user("ben", "researcher")
+
+
+@pytest.fixture
+def asked(labels: Labels, monkeypatch: pytest.MonkeyPatch) -> Asking:
+    """A function that asks for a job by name, without starting a worker."""
+    monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
+
+    def asking(name: str, user: Any, again: bool = False, **options: Any) -> Job:
+        return ask(SUM, {"name": name, **options}, user, again).job
+
+    return asking
+
+
+def worked() -> int:
+    """Carry out in this process what is due, in its order; return the number of jobs."""
+    number = 0
+    while job := queue.take():
+        carry_out(job, lambda done, total: None)
+        number += 1
+    return number
+
+
+def ended(job: Job) -> Job:
+    job.refresh_from_db()
+    return job

@@ -1,0 +1,217 @@
+"""The queue of jobs: one computation of a question, turns, cancelling, leases, and what is kept."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from annotation.models import User
+from datasets.jobs import TooManyError, ask, queue, results
+from datasets.models import Job
+from tests.datasets.jobs.conftest import SUM, Asking, Labels, ended, worked
+
+pytestmark = pytest.mark.django_db
+on_both = pytest.mark.postgresql
+
+
+@on_both
+def test_two_people_who_ask_the_same_share_one_computation(
+    asked: Asking, labels: Labels, ada: User, ben: User
+) -> None:
+    first, second = asked("kappa", ada), asked("kappa", ben)
+    assert first == second
+    assert worked() == 1
+    assert labels.computed == ["kappa"]
+    assert results.value(ended(first)) == {"name": "kappa", "newest": 1}
+    assert asked("kappa", ben) == first
+    assert worked() == 0
+
+
+def test_new_labels_make_a_new_job_beside_the_last_result(
+    asked: Asking, labels: Labels, ada: User
+) -> None:
+    old = asked("kappa", ada)
+    worked()
+    labels.newest = 2
+    found = ask(SUM, {"name": "kappa"}, ada)
+    assert not found.is_current
+    assert found.last == old
+    assert found.job.state == "waiting"
+    worked()
+    found = ask(SUM, {"name": "kappa"}, ada)
+    assert found.is_current
+    assert found.last is not None
+    assert results.value(found.last)["newest"] == 2
+
+
+def test_a_job_that_waited_is_computed_from_the_labels_of_its_turn(
+    asked: Asking, labels: Labels, ada: User, ben: User
+) -> None:
+    job = asked("kappa", ada)
+    labels.newest = 2
+    assert asked("kappa", ben) == job
+    worked()
+    assert asked("kappa", ada) == job
+    assert labels.computed == ["kappa"]
+
+
+def test_people_take_turns_however_much_one_of_them_asks(
+    asked: Asking, labels: Labels, ada: User, ben: User
+) -> None:
+    for name in ("a1", "a2", "a3"):
+        asked(name, ada)
+    for name in ("b1", "b2"):
+        asked(name, ben)
+    assert queue.position(Job.objects.get(options__name="b1")) == 2
+    assert queue.position(Job.objects.get(options__name="a3")) == 5
+    worked()
+    assert labels.computed == ["a1", "b1", "a2", "b2", "a3"]
+
+
+def test_who_was_served_longest_ago_is_next() -> None:
+    ada, ben, cleo = 1, 2, 3
+    asked = [(11, ada), (12, ada), (21, ben), (31, cleo)]
+    order = queue.turns(asked, {ada: 10, ben: 5}, Counter())
+    assert order == [(31, cleo), (21, ben), (11, ada), (12, ada)]
+
+
+def test_a_job_that_several_asked_for_comes_with_the_earliest_turn() -> None:
+    ada, ben = 1, 2
+    asked = [(11, ada), (12, ada), (13, ada), (13, ben)]
+    assert queue.turns(asked, {}, Counter()) == [(11, ada), (13, ben), (12, ada)]
+
+
+@on_both
+def test_a_person_has_two_jobs_running_and_others_come_first_to_the_third_place(
+    asked: Asking, ada: User, ben: User
+) -> None:
+    for name in ("a1", "a2", "a3"):
+        asked(name, ada)
+    asked("b1", ben)
+    taken = [queue.take() for _ in range(5)]
+    names = [job.options["name"] for job in taken if job]
+    assert sorted(names) == ["a1", "a2", "b1"]
+    first = next(job for job in taken if job and job.options["name"] == "a1")
+    queue.finish(first, {})
+    following = queue.take()
+    assert following is not None
+    assert following.options["name"] == "a3"
+
+
+@on_both
+def test_of_one_question_two_jobs_never_run_at_once(
+    asked: Asking, labels: Labels, ada: User
+) -> None:
+    asked("kappa", ada)
+    running = queue.take()
+    assert running is not None
+    queue.set_digest(running)
+    labels.newest = 2
+    newer = asked("kappa", ada)
+    assert newer != running
+    assert queue.take() is None
+    queue.finish(running, {})
+    assert queue.take() == newer
+
+
+def test_a_cancelled_job_is_not_computed_and_not_asked_again_by_a_reload(
+    asked: Asking, labels: Labels, ada: User, ben: User
+) -> None:
+    job = asked("kappa", ada)
+    queue.cancel(job, ada)
+    assert job.state == "cancelled"
+    assert worked() == 0
+    assert asked("kappa", ada) == job
+    other = asked("kappa", ben)
+    assert other != job
+    assert asked("kappa", ada, again=True) == other
+
+
+def test_cancelling_keeps_a_job_that_somebody_else_waits_for(
+    asked: Asking, ada: User, ben: User
+) -> None:
+    job = asked("kappa", ada)
+    asked("kappa", ben)
+    queue.cancel(job, ada)
+    assert job.state == "waiting"
+    worked()
+    assert ended(job).state == "done"
+
+
+def test_a_job_that_ends_its_worker_three_times_fails(asked: Asking, ada: User) -> None:
+    job = asked("kappa", ada)
+    for _ in range(3):
+        assert queue.take() == job
+        Job.objects.update(lease_until="2020-01-01T00:00:00Z")
+    assert queue.take() is None
+    assert ended(job).state == "failed"
+    assert "ended three times" in job.error
+
+
+@on_both
+def test_a_late_attempt_changes_nothing(asked: Asking, ada: User) -> None:
+    asked("kappa", ada)
+    late = queue.take()
+    assert late is not None
+    Job.objects.update(lease_until="2020-01-01T00:00:00Z")
+    current = queue.take()
+    assert current is not None
+    assert not queue.renew(late, 1, 2)
+    assert not queue.finish(late, {"file": "late"})
+    assert queue.finish(current, {"file": "current"})
+    assert ended(current).result == {"file": "current"}
+
+
+def test_a_job_is_not_computed_for_people_who_have_lost_access(
+    asked: Asking, labels: Labels, ada: User
+) -> None:
+    job = asked("kappa", ada)
+    labels.hidden_from.add("ada")
+    worked()
+    assert ended(job).state == "failed"
+    assert labels.computed == []
+
+
+def test_a_result_whose_file_was_deleted_is_computed_again(
+    asked: Asking, labels: Labels, ada: User
+) -> None:
+    job = asked("kappa", ada)
+    worked()
+    results.remove(ended(job).result["file"])
+    assert asked("kappa", ada) != job
+
+
+def test_a_person_may_have_fifty_jobs_waiting(asked: Asking, ada: User, ben: User) -> None:
+    for number in range(queue.MOST_WAITING):
+        asked(f"n{number}", ada)
+    with pytest.raises(TooManyError, match="let some finish or cancel"):
+        asked("one more", ada)
+    asked("n1", ada)
+    asked("one more", ben)
+
+
+def test_old_results_go_and_so_do_those_beyond_the_room(
+    asked: Asking, ada: User, settings: Settings
+) -> None:
+    for name in ("old", "read", "big", "new"):
+        asked(name, ada)
+        worked()
+    jobs = {job.options["name"]: job for job in Job.objects.all()}
+    paths = {name: results.folder() / job.result["file"] for name, job in jobs.items()}
+    week = time.time() - 8 * 24 * 3600
+    for name in ("old", "read"):
+        os.utime(paths[name], (week, week))
+    Job.objects.filter(options__name__in=["old", "read"]).update(ended_at="2020-01-01T00:00:00Z")
+    results.value(jobs["read"])
+    assert results.sweep() == 1
+    assert not paths["old"].exists()
+    os.truncate(paths["big"], 3 << 20)
+    two_hours = time.time() - 2 * 3600
+    os.utime(paths["big"], (two_hours, two_hours))
+    settings.TANDEM_JOB_RESULTS_MB = 2
+    assert results.sweep() == 1
+    assert sorted(Job.objects.values_list("options__name", flat=True)) == ["new", "read"]

@@ -1,0 +1,139 @@
+"""Workers: each job has a process, which may be cancelled, killed, or run out of memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from annotation.models import User
+from datasets.jobs import queue, results
+from datasets.jobs.worker import JobWorker
+from datasets.models import Job
+from tests.cast import manage
+from tests.datasets.jobs.conftest import Asking, Labels, ended
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+on_both = pytest.mark.postgresql
+
+
+@on_both
+def test_of_many_who_ask_at_once_one_adds_the_job(asked: Asking, ada: User) -> None:
+    barrier, found = threading.Barrier(6), []
+
+    def asks() -> None:
+        barrier.wait()
+        found.append(asked("kappa", ada).pk)
+        connection.close()
+
+    threads = [threading.Thread(target=asks) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert len(set(found)) == Job.objects.count() == 1
+
+
+def test_cancelling_ends_the_process_of_a_running_job(
+    asked: Asking, labels: Labels, ada: User, tmp_path: Path
+) -> None:
+    job = asked("kappa", ada, do="wait", flag=str(tmp_path / "never"))
+    worker = JobWorker(places=1)
+    worker._fill(1)
+    (child,) = worker.children.values()
+    queue.cancel(job, ada)
+    worker._beat()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    worker._reap()
+    assert not worker.children
+    assert ended(job).state == "cancelled"
+    assert not [path for path in results.folder().iterdir() if job.key in path.name]
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("do", "told"),
+    [
+        ("allocate", "it needs more memory than one job may use (300 MB)"),
+        ("die", "its process was killed (SIGKILL), probably for lack of memory"),
+        ("refuse", "an id does not fit into the format; rename it"),
+        ("break", "an unexpected error ended it (IndexError)"),
+    ],
+)
+def test_a_job_that_fails_says_why_and_can_be_asked_again(
+    asked: Asking, ada: User, settings: Settings, do: str, told: str
+) -> None:
+    settings.TANDEM_JOB_MEMORY_MB = 300
+    job = asked("kappa", ada, do=do)
+    JobWorker(places=1).run_one()
+    assert ended(job).state == "failed"
+    assert told in job.error
+    assert asked("kappa", ada, do=do) == job
+    assert asked("kappa", ada, again=True, do=do) != job
+
+
+@on_both
+def test_the_job_of_a_killed_worker_is_taken_up_again(
+    asked: Asking, labels: Labels, ada: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = asked("kappa", ada, do="kill the worker", flag=str(tmp_path / "flag"))
+    connection.close()
+    pid = os.fork()
+    if pid == 0:
+        JobWorker(places=1).run_one()
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    assert ended(job).state == "running"
+    assert not queue.take(), "its lease has not expired yet"
+    Job.objects.update(lease_until="2020-01-01T00:00:00Z")
+    assert JobWorker(places=1).run_one()
+    assert ended(job).state == "done"
+    assert job.attempts == 2
+    assert labels.computed == ["kappa", "kappa"]
+    names = [path.name for path in results.folder().iterdir() if job.key in path.name]
+    assert names == [job.result["file"]]
+
+
+def test_a_worker_wakes_when_a_job_is_asked_for_and_ends_when_told(
+    asked: Asking, ada: User, tmp_path: Path
+) -> None:
+    """In a fork of this process, which knows the tests' kind."""
+    connection.close()
+    pid = os.fork()
+    if pid == 0:
+        worker = JobWorker(places=2)
+        signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+        worker.run()
+        os._exit(0)
+    try:
+        wait_for(queue.has_worker)
+        job = asked("kappa", ada)
+        wait_for(lambda: ended(job).state == "done")
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert not queue.has_worker()
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_the_command_ends_by_itself_when_it_is_told_to(house: Path) -> None:
+    done = manage(house, "work", "--idle", "0.1", "--places", "1")
+    assert done.returncode == 0, done.stderr
+    assert "carries out jobs, 1 at a time" in done.stdout
