@@ -1,4 +1,4 @@
-"""Snapshots of reports, which never change, for papers to cite."""
+"""Snapshots of reports, which never change, for papers to cite; and studies with their parts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from django.db import models
 
 from annotation.models import Campaign, User
+from datasets.models import Batch
+from judging.models import Judge
 
 
 class FrozenReport(models.Model):
@@ -51,6 +53,71 @@ class FrozenReport(models.Model):
     def is_whole(self) -> bool:
         """Whether the content is unchanged since it was stored."""
         return digest(self.content) == self.sha256
+
+
+class Study(models.Model):
+    """A study as its file describes it, and what was created from the file.
+
+    `text` is the file as it was last applied, and `sha256` its digest. `preset` names the paper
+    whose tables it fills; it may be empty.
+    """
+
+    name = models.CharField(max_length=200, unique=True)
+    preset = models.CharField(max_length=40, blank=True)
+    text = models.TextField()
+    sha256 = models.CharField(max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ("name",)
+        verbose_name_plural = "studies"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class StudyPart(models.Model):
+    """A batch, campaign or judge of a study: its name in the file, and the object in the database.
+
+    Exactly one of `batch`, `campaign` and `judge` is set, as `kind` says. `imported` has the labels
+    files that a campaign was given, by the SHA-256 of their content, so that each is imported once.
+    """
+
+    class Kind(models.TextChoices):
+        BATCH = "batch"
+        CAMPAIGN = "campaign"
+        JUDGE = "judge"
+
+    study = models.ForeignKey(Study, models.CASCADE, related_name="parts")
+    kind = models.CharField(max_length=8, choices=Kind)
+    name = models.CharField(max_length=200)
+    position = models.PositiveIntegerField(default=0)
+    batch = models.ForeignKey(Batch, models.CASCADE, null=True, related_name="+")
+    campaign = models.ForeignKey(Campaign, models.CASCADE, null=True, related_name="+")
+    judge = models.ForeignKey(Judge, models.CASCADE, null=True, related_name="+")
+    imported = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ("study", "position")
+        constraints = [
+            models.UniqueConstraint("study", "kind", "name", name="part_once_a_study"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    kind="batch", batch__isnull=False, campaign__isnull=True, judge__isnull=True
+                )
+                | models.Q(
+                    kind="campaign", batch__isnull=True, campaign__isnull=False, judge__isnull=True
+                )
+                | models.Q(
+                    kind="judge", batch__isnull=True, campaign__isnull=True, judge__isnull=False
+                ),
+                name="part_is_of_its_kind",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
 
 
 def digest(content: str) -> str:

@@ -223,6 +223,14 @@ def load_batch(
     return LoadReport(name, format, counts, notes.warnings, notes.skipped)
 
 
+def read_digest(paths: Sequence[Path], format: str | None = None) -> str:
+    """Return the digest that a batch of these files would have. Raises InputError."""
+    notes, digest = ReadNotes(), Digest()
+    for _ in checked(read(paths, format or recognise(paths), notes), notes, digest, lambda _: None):
+        pass
+    return digest.hexdigest()
+
+
 def check_name(name: str) -> None:
     longest = models.Batch._meta.get_field("name").max_length or 0
     if "\0" in name:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,28 +90,13 @@ class Command(BaseCommand):
         )
 
     def run(self, **options: Any) -> None:
-        text = _read(options["file"]) if options["file"] else ""
         if options["check"]:
-            self._check(options["file"], text)
+            self._check(options["file"], _text_of(options["file"]))
             return
         if not options["name"] or not options["backend"]:
             raise CommandError("Give the judge a NAME and a --backend.")
         try:
-            judge, made = define(
-                Definition(
-                    name=options["name"],
-                    backend=options["backend"],
-                    model=options["model"],
-                    base_url=options["base_url"],
-                    api_key_env=options["api_key_env"],
-                    prompt=options["prompt"],
-                    granularity=options["granularity"],
-                    params=read_params(options["param"]),
-                    file=text,
-                    answers=options["answers"],
-                    family=options["family"],
-                )
-            )
+            judge, made = define(self.definition(options))
         except (JudgeError, ParamError) as error:
             raise CommandError(f"Judge {options['name']!r}: {error}.") from error
         if int(judge.params.get("samples", 1)) > 1 and is_deterministic(judge.params):
@@ -123,6 +109,22 @@ class Command(BaseCommand):
         )
         if made and judge.backend == "openai" and judge.base_url and _is_closed(options["prompt"]):
             self._propose_decisions(judge)
+
+    def definition(self, options: Mapping[str, Any]) -> Definition:
+        """Return the judge that options define. Raises ParamError, and CommandError for a file."""
+        return Definition(
+            name=options["name"],
+            backend=options["backend"],
+            model=options["model"],
+            base_url=options["base_url"],
+            api_key_env=options["api_key_env"],
+            prompt=options["prompt"],
+            granularity=options["granularity"],
+            params=read_params(options["param"]),
+            file=_text_of(options["file"]),
+            answers=options["answers"],
+            family=options["family"],
+        )
 
     def _propose_decisions(self, judge: Judge) -> None:
         if form := asyncio.run(offered_form(setup_of(judge))):
@@ -145,7 +147,10 @@ class Command(BaseCommand):
         self.say(f"{about}; {len(file.fixtures)} fixtures are read as they say.")
 
 
-def _read(path: str) -> str:
+def _text_of(path: str) -> str:
+    """Return the text of a judge file, or of one of the library; none is empty."""
+    if not path:
+        return ""
     if path in library.names() and not Path(path).is_file():
         return library.text_of(path)
     try:

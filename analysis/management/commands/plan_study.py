@@ -1,0 +1,57 @@
+"""`plan_study`: what `apply_study` would create, change and leave."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.models import Study
+from analysis.study import Stage, StudyFile, look, read_study
+from datasets.console import LEFT
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = "Compare a study file with the database: what would be created, changed and left."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE", nargs="?", default=Path())
+
+    def run(self, **options: Any) -> None:
+        file = read_study(options["file"])
+        stages = look(file).values()
+        for stage in stages:
+            for line in lines_of(stage):
+                self.stdout.write(line)
+        for line in left_over(file):
+            self.stdout.write(line)
+        if todo := sum(len(stage.deeds) for stage in stages):
+            what = "1 step is" if todo == 1 else f"{todo} steps are"
+            raise CommandError(f"{what} left; run study apply.", returncode=LEFT)
+        self.say(f"Nothing to do: study {file.name!r} is as its file says.")
+
+
+def lines_of(stage: Stage) -> list[str]:
+    """Return what would be done about a part, a line for each deed, or that it stays."""
+    named = f"{stage.key.kind:8} {stage.key.name}"
+    if not stage.deeds:
+        waits = f" ({stage.waits[0]})" if stage.waits else ""
+        return [f"keep   {named}{waits}"]
+    how = "change" if stage.exists else "create"
+    how = "later " if stage.blocked else how
+    after = f", after {' and '.join(map(str, stage.blocked))}" if stage.blocked else ""
+    return [f"{how} {named}: {deed.words}{after}" for deed in stage.deeds]
+
+
+def left_over(file: StudyFile) -> list[str]:
+    """Return the parts of the stored study that the file no longer names; they stay."""
+    study = Study.objects.filter(name=file.name).first()
+    named = {(part.key.kind, part.name) for part in file.parts}
+    return [
+        f"leave  {part.kind:8} {part.name}: it is no longer in the file, and stays as it is"
+        for part in (study.parts.all() if study else ())
+        if (part.kind, part.name) not in named
+    ]

@@ -1,0 +1,27 @@
+"""The study: a file that names its batches, campaigns and judges, and what is done about it.
+
+`read_study` reads the file. `look` compares it with the database, `apply` brings the database as
+far as the file and people's answers allow, and `status` tells how far the chain is.
+"""
+
+from analysis.study.apply import Applied, apply
+from analysis.study.file import FILE_NAME, Key, Part, StudyFile, parse_study, read_study
+from analysis.study.stages import Deed, Stage, look
+from analysis.study.status import StudyStatus, status, status_of
+
+__all__ = [
+    "FILE_NAME",
+    "Applied",
+    "Deed",
+    "Key",
+    "Part",
+    "Stage",
+    "StudyFile",
+    "StudyStatus",
+    "apply",
+    "look",
+    "parse_study",
+    "read_study",
+    "status",
+    "status_of",
+]

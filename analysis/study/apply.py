@@ -1,0 +1,72 @@
+"""Bring the database as far as a study file and people's answers allow.
+
+Each deed is whole or not at all, and is known by what it leaves behind: after a kill, the next
+`apply` goes on from there and comes to the same end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from django.core.management.base import CommandError
+
+from analysis.models import Study
+from analysis.study.file import Key, StudyFile
+from analysis.study.stages import Stage, link, look, look_at, store
+from datasets.rows import InputError
+
+
+@dataclass
+class Applied:
+    """What was done, as lines by part, and the stages afterwards."""
+
+    done: dict[Key, list[str]] = field(default_factory=dict)
+    stages: dict[Key, Stage] = field(default_factory=dict)
+
+    @property
+    def waits(self) -> list[str]:
+        return [line for stage in self.stages.values() for line in stage.waits]
+
+
+def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: None) -> Applied:
+    """Do what is to be done, part by part, and stop below each part that waits for people.
+
+    `say` is told what is begun. Raises InputError, after what came before it is done: nothing that
+    has labels is changed, and nothing is half made.
+    """
+    # Contradictions are refused before anything is done.
+    look(file)
+    study = store(file)
+    applied = Applied()
+    for position, part in enumerate(file.parts):
+        link(study, part, position)
+        stage = look_at(file, part, study, applied.stages)
+        if stage.deeds and not stage.blocked:
+            applied.done[part.key] = _do(file, stage, study, position, say)
+            stage = look_at(file, part, study, applied.stages)
+        applied.stages[part.key] = stage
+    return applied
+
+
+def _do(
+    file: StudyFile,
+    stage: Stage,
+    study: Study,
+    position: int,
+    say: Callable[[Key, str], None],
+) -> list[str]:
+    lines: list[str] = []
+    for deed in stage.deeds:
+        say(stage.key, deed.words)
+        try:
+            lines += deed.do()
+        except (CommandError, ValueError) as error:
+            raise _failed(file, stage, error) from error
+        link(study, stage.part, position)
+    return lines
+
+
+def _failed(file: StudyFile, stage: Stage, error: Exception) -> InputError:
+    wrong, _, mend = str(error).rstrip(".").rpartition("; ")
+    return file.error(stage.part, wrong or mend, mend if wrong else "mend it and apply again")

@@ -1,0 +1,404 @@
+"""Read a study file: TOML with the batches, campaigns and judges of a study, in their order.
+
+Everything that can be known without the database is checked here; an error names the file, the
+line, what is wrong and the mend.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any, NoReturn
+
+from analysis.study.keys import Options, Refuse, check_keys, has_command, keys_of, read_options
+from annotation.campaigns.design import DesignError, design_of
+from annotation.campaigns.settings import read_deadline
+from datasets.rows import InputError, Place
+from judging.judge_file.document import Lines
+
+FILE_NAME = "study.toml"
+MAX_LENGTH = 1_000_000
+KINDS = ("batch", "campaign", "judge")
+STUDY_KEYS = ("name", "preset", "title", "description", "licence", "creators", "contact")
+PRESETS = ("crux", "long2rag", "garage", "clapnq")
+LONGEST_NAME = 200
+OWN_KEYS = ("labels", "judges")
+"""Keys of a campaign beside those of its command."""
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """What identifies a part within its study."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True)
+class LabelsFile:
+    """Labels that a campaign is given, with the options of `import_labels`."""
+
+    path: Path
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A judge that a campaign asks, with the terms of its run, as options of `run_judge`."""
+
+    judge: str
+    terms: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table of the file: a batch, campaign or judge, with the options of its command.
+
+    `needs` are the parts that come first. Of those, `awaits` are campaigns that have to be
+    finished, and not merely there.
+    """
+
+    key: Key
+    command: str
+    options: Options
+    needs: tuple[Key, ...]
+    line: int | None
+    awaits: tuple[Key, ...] = ()
+    labels: tuple[LabelsFile, ...] = ()
+    judges: tuple[Asked, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.key.name
+
+    @property
+    def is_derived(self) -> bool:
+        return self.command == "derive_batch"
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A checked study file. `parts` stand in an order in which each comes after what it needs."""
+
+    path: str
+    text: str
+    about: Mapping[str, Any]
+    parts: tuple[Part, ...]
+
+    @property
+    def name(self) -> str:
+        return str(self.about["name"])
+
+    @property
+    def preset(self) -> str:
+        return str(self.about.get("preset", ""))
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def part(self, kind: str, name: str) -> Part:
+        return next(part for part in self.parts if part.key == Key(kind, name))
+
+    def error(self, part: Part, wrong: str, mend: str, key: str = "") -> InputError:
+        """Return an error about a part, or about one of its keys."""
+        line = Lines(self.text).of(_table(part.key), key) or part.line
+        return InputError(Place(self.path, line), wrong, mend)
+
+
+def read_study(path: Path) -> StudyFile:
+    """Read a study file, or the one in a folder. Raises InputError."""
+    place = path / FILE_NAME if path.is_dir() else path
+    try:
+        text = place.read_bytes().decode("utf-8")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        mend = "name the study file, or its folder"
+        raise InputError(Place(str(place)), f"cannot be read ({why})", mend) from error
+    except UnicodeDecodeError as error:
+        raise InputError(Place(str(place)), "is not UTF-8", "save it as UTF-8") from error
+    return parse_study(text, str(place), place.parent)
+
+
+def parse_study(text: str, path: str = FILE_NAME, folder: Path | None = None) -> StudyFile:
+    """Read the text of a study file. Raises InputError.
+
+    The files that it names are looked for in `folder`; without one they are not.
+    """
+    if len(text) > MAX_LENGTH:
+        raise InputError(Place(path), f"has over {MAX_LENGTH:,} characters", "shorten it")
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        place = Place(path, int(found[1]) if found else None)
+        raise InputError(place, f"is not TOML: {error}", "correct it") from error
+    reader = _Reader(path, folder, document, Lines(text))
+    return StudyFile(path, text, reader.about(), reader.parts())
+
+
+def _table(key: Key) -> str:
+    return re.sub(r"[\s\"']", "", f"{key.kind}.{key.name}")
+
+
+class _Reader:
+    def __init__(
+        self, path: str, folder: Path | None, document: Mapping[str, Any], lines: Lines
+    ) -> None:
+        self.path, self.folder, self.document, self.lines = path, folder, document, lines
+
+    def wrong(self, table: str, key: str, wrong: str, mend: str) -> InputError:
+        line = self.lines.of(table, key)
+        return InputError(Place(self.path, line), wrong, mend)
+
+    def refuser(self, table: str, within: str = "") -> Refuse:
+        """Return what refuses a key of a table; `within` is the key that the table stands in."""
+
+        def refuse(key: str, wrong: str, mend: str) -> NoReturn:
+            raise self.wrong(table, within or key, wrong, mend)
+
+        return refuse
+
+    def about(self) -> Mapping[str, Any]:
+        known = ("study", *KINDS)
+        for name, table in self.document.items():
+            if name not in known:
+                close = get_close_matches(name, known, 1)
+                mend = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+                first = next(iter(table), "") if isinstance(table, Mapping) else name
+                where = f"{name}.{first}" if self.lines.of(name) is None else name
+                raise self.wrong(where, "", f"{name!r} is no table of a study file", mend)
+            if not isinstance(table, Mapping):
+                raise self.wrong("", name, f"{name} is no table", f"write [{name}]")
+        about: Mapping[str, Any] = self.document.get("study", {})
+        refuse = self.refuser("study")
+        check_keys(about, STUDY_KEYS, refuse)
+        called = about.get("name")
+        if not isinstance(called, str) or not called.strip() or len(called) > LONGEST_NAME:
+            refuse("name", "the study has no name", 'write name = "…" in [study]')
+        if (preset := about.get("preset", "")) and preset not in PRESETS:
+            refuse("preset", f"{preset!r} is no preset", f"give one of {', '.join(PRESETS)}")
+        for key, value in about.items():
+            texts = value if key == "creators" and isinstance(value, list) else [value]
+            if not all(isinstance(text, str) for text in texts):
+                refuse(key, f"{key} is no text", "put it in quotation marks")
+        return about
+
+    def parts(self) -> tuple[Part, ...]:
+        found = {part.key: part for part in self._tables()}
+        for part in found.values():
+            self._check_needs(part, found)
+            self._check_sources(part, found)
+        return tuple(self._ordered(found))
+
+    def _tables(self) -> Iterator[Part]:
+        for kind in KINDS:
+            for name, table in self.document.get(kind, {}).items():
+                if not isinstance(table, Mapping):
+                    mend = f"write [{kind}.{name}], and its keys below"
+                    raise self.wrong(kind, name, f"{kind}.{name} is no table", mend)
+                if not name.strip() or len(name) > LONGEST_NAME or "\0" in name:
+                    raise self.wrong(kind, name, f"{kind} has a blank or long name", "name it")
+                yield getattr(self, f"_{kind}")(Key(kind, name), table)
+
+    def _batch(self, key: Key, table: Mapping[str, Any]) -> Part:
+        refuse = self.refuser(_table(key))
+        if ("files" in table) == ("rule" in table):
+            both = "both files and a rule" if "files" in table else "neither files nor a rule"
+            refuse("rule", f"batch {key.name} has {both}", 'give files = ["…"], or rule = "…"')
+        command = "load_batch" if "files" in table else "derive_batch"
+        if not has_command(command):
+            refuse("rule", "batches cannot be derived by this version", "give files")
+        check_keys(table, keys_of(command), refuse)
+        options = read_options(command, self._with_batch(table, command), refuse, key.name)
+        needs = [Key("batch", options[k]) for k in ("batch", "extends") if options.get(k)]
+        sources = [Key("campaign", name) for name in campaigns_of(command, options)]
+        options = self._with_paths(key, options, ("paths",))
+        line = self.lines.of(_table(key))
+        return Part(key, command, options, (*needs, *sources), line, tuple(sources))
+
+    def _with_batch(self, table: Mapping[str, Any], command: str) -> Mapping[str, Any]:
+        """Give a rule without a batch the batch of its first campaign."""
+        if command != "derive_batch" or "batch" in table:
+            return table
+        names = table.get("from")
+        first = names[0] if isinstance(names, list) and names else names
+        campaigns = self.document.get("campaign", {})
+        campaign = campaigns.get(first) if isinstance(first, str) else None
+        over = campaign.get("batch") if isinstance(campaign, Mapping) else None
+        # An unknown campaign is refused as such, and not for the batch that it does not name.
+        return {**table, "batch": over} if over else {**table, **({"batch": ""} if first else {})}
+
+    def _campaign(self, key: Key, table: Mapping[str, Any]) -> Part:
+        refuse = self.refuser(_table(key))
+        check_keys(table, (*keys_of("create_campaign"), *OWN_KEYS), refuse)
+        options = read_options("create_campaign", table, refuse, key.name)
+        self._check_design(key, options)
+        options = self._with_paths(key, options, ("guideline",))
+        judges = tuple(self._judges(key, table.get("judges", [])))
+        labels = tuple(self._labels(key, table.get("labels", [])))
+        needs = [Key("batch", options["batch"])]
+        needs += [Key("campaign", name) for name in _campaigns_named(options)]
+        needs += [Key("judge", asked.judge) for asked in judges]
+        line = self.lines.of(_table(key))
+        awaits = tuple(Key("campaign", name) for name in _relevant_by(options))
+        return Part(key, "create_campaign", options, tuple(needs), line, awaits, labels, judges)
+
+    def _check_design(self, key: Key, options: Options) -> None:
+        refuse = self.refuser(_table(key))
+        try:
+            design_of(
+                options["raters_per_item"],
+                options["overlap"],
+                options["human_share"],
+                options["option"],
+            )
+            if options.get("deadline"):
+                read_deadline(options["deadline"])
+        except DesignError as error:
+            wrong, _, mend = str(error).partition("; ")
+            name = error.field if error.field in options else "option"
+            refuse(name, wrong, mend or "correct it")
+
+    def _labels(self, key: Key, given: Any) -> Iterator[LabelsFile]:
+        refuse = self.refuser(_table(key), "labels")
+        for each in given if isinstance(given, list) else [given]:
+            table = {"file": each} if isinstance(each, str) else each
+            if not isinstance(table, Mapping) or not isinstance(table.get("file"), str):
+                refuse("labels", "labels name no file", 'write labels = ["FILE"]')
+            check_keys(table, keys_of("import_labels"), refuse)
+            options = read_options("import_labels", {**table, "file": [table["file"]]}, refuse)
+            path = self._path(_table(key), "labels", options["paths"][0])
+            yield LabelsFile(path, options)
+
+    def _judges(self, key: Key, given: Any) -> Iterator[Asked]:
+        refuse = self.refuser(_table(key), "judges")
+        for each in given if isinstance(given, list) else [given]:
+            table = {"judge": each} if isinstance(each, str) else each
+            if not isinstance(table, Mapping):
+                refuse("judges", "judges name no judge", 'write judges = ["NAME"]')
+            check_keys(table, keys_of("run_judge"), refuse)
+            options = read_options("run_judge", table, refuse)
+            yield Asked(options["judge"], options)
+
+    def _judge(self, key: Key, table: Mapping[str, Any]) -> Part:
+        refuse = self.refuser(_table(key))
+        check_keys(table, keys_of("create_judge"), refuse)
+        options = read_options("create_judge", table, refuse, key.name)
+        if not options["backend"]:
+            refuse("backend", "backend is missing", 'add backend = "…"')
+        options = self._with_paths(key, options, ("answers",))
+        for name in ("file", "prompt"):
+            # Both may also be the name of something that comes along.
+            if options[name] and self.folder and (self.folder / options[name]).is_file():
+                options[name] = str(self.folder / options[name])
+        return Part(key, "create_judge", options, (), self.lines.of(_table(key)))
+
+    def _with_paths(self, key: Key, options: Options, names: Iterable[str]) -> Options:
+        found = dict(options)
+        for name in names:
+            shown = "files" if name == "paths" else name
+            if isinstance(value := options.get(name), list):
+                found[name] = [self._path(_table(key), shown, each) for each in value]
+            elif value:
+                path = self._path(_table(key), shown, value)
+                found[name] = path if isinstance(value, Path) else str(path)
+        return found
+
+    def _path(self, table: str, key: str, given: str | Path) -> Path:
+        if self.folder is None:
+            return Path(given)
+        path = self.folder / given
+        if not path.exists():
+            raise self.wrong(table, key, f"there is no file {given}", "correct the path")
+        return path
+
+    def _check_needs(self, part: Part, found: Mapping[Key, Part]) -> None:
+        for need in part.needs:
+            if need in found:
+                continue
+            names = [key.name for key in found if key.kind == need.kind]
+            close = get_close_matches(need.name, names, 1)
+            mend = f"did you mean {close[0]!r}?" if close else f"add [{need.kind}.{need.name}]"
+            where = self._where(part, need)
+            raise self.wrong(
+                _table(part.key), where, f"there is no {need.kind} {need.name!r} here", mend
+            )
+
+    def _where(self, part: Part, need: Key) -> str:
+        """Return the key of a part that names what it needs."""
+        table = self.document[part.key.kind][part.name]
+        if need.kind == "judge":
+            return "judges"
+        return next((k for k, v in table.items() if need.name in str(v)), "")
+
+    def _ordered(self, found: Mapping[Key, Part]) -> list[Part]:
+        places = {key: number for number, key in enumerate(sorted(found, key=self._line))}
+        graph = TopologicalSorter({part.key: part.needs for part in found.values()})
+        try:
+            graph.prepare()
+        except CycleError as error:
+            ring: list[Key] = error.args[1]
+            first = min(ring, key=self._line)
+            chain = " needs ".join(map(str, reversed(ring)))
+            raise self.wrong(
+                _table(first), "", f"{chain}, which is a cycle", "let one of them need another"
+            ) from error
+        ordered: list[Part] = []
+        while graph.is_active():
+            # Of those that are ready, in the order of the file.
+            ready = sorted(graph.get_ready(), key=places.__getitem__)
+            ordered += [found[key] for key in ready]
+            graph.done(*ready)
+        return ordered
+
+    def _line(self, key: Key) -> int:
+        return self.lines.of(_table(key)) or 0
+
+    def _check_sources(self, part: Part, found: Mapping[Key, Part]) -> None:
+        """Check that the campaigns of a derived batch are over its source."""
+        over = part.options.get("batch")
+        for name in campaigns_of(part.command, part.options):
+            other = found[Key("campaign", name)].options["batch"]
+            if other != over:
+                wrong = f"campaign {name!r} is over batch {other!r}, and not over {over!r}"
+                raise self.wrong(_table(part.key), "from", wrong, "name campaigns of one batch")
+
+
+def campaigns_of(command: str, options: Options) -> list[str]:
+    """Return the campaigns that a batch is derived from; a loaded one has none."""
+    if command != "derive_batch":
+        return []
+    return list(options[keys_of(command)["from"].dest] or ())
+
+
+def _campaigns_named(options: Options) -> Iterator[str]:
+    """Yield the campaigns that a campaign's options name, once each."""
+    pairs = _pairs(options)
+    named = (
+        pairs.get("prerequisite"),
+        *_relevant_by(options),
+        pairs.get("validates", "").partition("@")[2],
+        options.get("practice_of"),
+        options.get("continues"),
+    )
+    yield from dict.fromkeys(name for name in named if name)
+
+
+def _relevant_by(options: Options) -> list[str]:
+    """Return the campaign whose people say which passages are shown, if there is one."""
+    name = _pairs(options).get("passages", "").partition(":")[2]
+    return [name] if name else []
+
+
+def _pairs(options: Options) -> dict[str, str]:
+    return dict(pair.partition("=")[::2] for pair in options["option"])

@@ -1,0 +1,150 @@
+"""The keys of a study file's tables: the options of commands, under the same names.
+
+A table is read by the parser of its command, so that an option which a command gains is a key of
+the file as well. What a command takes as `K=V` is a table in the file, or a list of `K=V`.
+"""
+
+from __future__ import annotations
+
+from argparse import Action, _StoreTrueAction
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from django.core.management import get_commands, load_command_class
+from django.core.management.base import BaseCommand
+
+Options = dict[str, Any]
+Refuse = Callable[[str, str, str], NoReturn]
+"""Raises the error of a key, with what is wrong and the mend."""
+
+LEFT_OUT = {
+    "load_batch": ("name",),
+    "derive_batch": ("name", "dry_run", "output"),
+    "create_campaign": ("name", "dry_run", "people", "assume"),
+    "create_judge": ("name", "check"),
+    "import_labels": ("campaign",),
+    "run_judge": ("campaign", "queue", "stop", "cancel", "estimate", "batch_file", "offline"),
+}
+"""Options that mean nothing in a file: the table's own name, and what stores nothing."""
+RENAMED = {("load_batch", "paths"): "files", ("import_labels", "paths"): "file"}
+"""Arguments without an option, whose name on the command line nobody writes."""
+
+
+def has_command(name: str) -> bool:
+    return name in get_commands()
+
+
+@cache
+def _actions(command: str) -> list[Action]:
+    own = {action.dest for action in BaseCommand().create_parser("", "")._actions}
+    made: Any = load_command_class(get_commands()[command], command)
+    parser = made.create_parser("tandem", command)
+    return [action for action in parser._actions if action.dest not in own]
+
+
+def _defaults(command: str) -> Options:
+    return {action.dest: action.default for action in _actions(command)}
+
+
+@cache
+def keys_of(command: str) -> dict[str, Action]:
+    """Return the keys that a command gives to a table, each with the option that it is."""
+    found = {}
+    for action in _actions(command):
+        if action.dest in LEFT_OUT[command]:
+            continue
+        words = [word.lstrip("-").replace("-", "_") for word in action.option_strings]
+        key = RENAMED.get((command, action.dest)) or (words[-1] if words else action.dest)
+        found[key] = action
+    return found
+
+
+def read_options(
+    command: str, table: Mapping[str, Any], refuse: Refuse, name: str | None = None
+) -> Options:
+    """Return the options of a command as its parser would give them, with its defaults.
+
+    `name` is the name of what the command creates, which the table has in its heading.
+
+    Calls `refuse` for a value that the command would not take, and for a key that it needs. Keys
+    that are none of the command's have to be taken out before.
+    """
+    keys = keys_of(command)
+    options = _defaults(command) | ({} if name is None else {"name": name})
+    for key, action in keys.items():
+        if key in table:
+            options[action.dest] = _value(action, key, table[key], refuse)
+        elif action.required and action.nargs not in ("*", "?"):
+            refuse(key, f"{key} is missing", f"add {key} = …")
+    return options
+
+
+def check_keys(table: Mapping[str, Any], known: Iterable[str], refuse: Refuse) -> None:
+    """Call `refuse` for the first key that is not known."""
+    names = list(known)
+    for key in table:
+        if key not in names:
+            close = get_close_matches(key, names, 1)
+            mend = f"did you mean {close[0]!r}?" if close else f"keys are {', '.join(names)}"
+            refuse(key, f"{key!r} is no key of this table", mend)
+
+
+def _value(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
+    if isinstance(action, _StoreTrueAction):
+        if not isinstance(given, bool):
+            refuse(key, f"{key} is neither true nor false", "write true or false")
+        return given
+    if _takes_several(action):
+        values = _listed(given)
+        if values is None:
+            refuse(key, f"{key} is no list", f'write {key} = ["…"]')
+        return [_single(action, key, each, refuse) for each in values]
+    return _single(action, key, given, refuse)
+
+
+def _takes_several(action: Action) -> bool:
+    return action.nargs in ("+", "*") or isinstance(action.default, list)
+
+
+def _listed(given: Any) -> list[Any] | None:
+    if isinstance(given, Mapping):
+        return [f"{name}={_text(value)}" for name, value in given.items()]
+    return given if isinstance(given, list) else None
+
+
+def _single(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
+    if isinstance(given, (list, Mapping)):
+        refuse(key, f"{key} takes one value, and here are several", f"write {key} = …")
+    expected = action.type
+    if expected in (int, float) and (
+        isinstance(given, (bool, str)) or (expected is int and not isinstance(given, int))
+    ):
+        what = "a whole number" if expected is int else "a number"
+        refuse(key, f"{key} is {given!r}", f"write {what}")
+    if expected in (None, str, Path) and not isinstance(given, str) and action.choices is None:
+        # A date of TOML is as good as its text.
+        given = _text(given)
+    try:
+        value = expected(_text(given)) if callable(expected) else given
+    except (ValueError, TypeError):
+        refuse(key, f"{key} is {given!r}, which the command does not take", "correct it")
+    if action.choices is not None and value not in action.choices:
+        choices = list(map(str, action.choices))
+        close = get_close_matches(str(value), choices, 1)
+        mend = f"did you mean {close[0]!r}?" if close else f"give one of {', '.join(choices)}"
+        refuse(key, f"{key} is {value!r}", mend)
+    return value
+
+
+def _text(value: Any) -> str:
+    """Return a value of TOML as it is written on a command line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(map(_text, value))
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={_text(each)}" for name, each in value.items())
+    return str(value)

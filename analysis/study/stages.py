@@ -1,0 +1,324 @@
+"""The stages of a study: each part of the file beside what is in the database.
+
+A stage knows what is to be done about its part now (`deeds`), and what people have to do before
+the next part can follow (`waits`). Looking changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.models import Study, StudyPart
+from analysis.study.commands import command_called, run_command
+from analysis.study.file import Asked, Key, LabelsFile, Part, StudyFile
+from annotation.campaign_setup.creation import checked_campaign
+from annotation.campaigns.design import Design, DesignError, design_of
+from annotation.campaigns.settings import CampaignSettings, change, settings_differ
+from annotation.management.base import read_settings
+from annotation.models import Campaign
+from annotation.presentation import design as stored_design
+from annotation.progress.places import Places, places_of
+from datasets.loading import read_digest
+from datasets.models import Batch
+from datasets.rows import InputError
+from judging.judges import JudgeError, ParamError, draft
+from judging.models import Judge
+from judging.runs import ledger
+
+FILES = "files"
+"""The key of a loaded batch's files among the `imported` of its part."""
+MODELS = {"batch": Batch, "campaign": Campaign}
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One thing to do about a part, in words that follow "to" (`load …`, `create …`)."""
+
+    words: str
+    do: Callable[[], list[str]]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part as it stands. `blocked` has the parts that are not there or not finished yet.
+
+    `behind` says that labels changed since the part was derived, and what to do; else it is empty.
+    """
+
+    part: Part
+    exists: bool
+    deeds: tuple[Deed, ...] = ()
+    waits: tuple[str, ...] = ()
+    blocked: tuple[Key, ...] = ()
+    behind: str = ""
+    counts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return self.part.key
+
+    @property
+    def is_finished(self) -> bool:
+        return self.exists and not self.deeds and not self.waits
+
+    @property
+    def state(self) -> str:
+        """One of blocked, missing, open, waiting, behind and done."""
+        if not self.exists:
+            return "blocked" if self.blocked else "missing"
+        if self.deeds:
+            return "open"
+        if self.behind:
+            return "behind"
+        return "waiting" if self.waits else "done"
+
+
+def look(file: StudyFile) -> dict[Key, Stage]:
+    """Return the stages of a study, in the order of its parts. Raises InputError.
+
+    Whatever contradicts what has labels is refused here, before anything is done.
+    """
+    study = Study.objects.filter(name=file.name).first()
+    stages: dict[Key, Stage] = {}
+    for part in file.parts:
+        stages[part.key] = look_at(file, part, study, stages)
+    return stages
+
+
+def look_at(file: StudyFile, part: Part, study: Study | None, before: dict[Key, Stage]) -> Stage:
+    """Return the stage of one part, given the stages of those before it. Raises InputError."""
+    absent = [key for key in part.needs if not before[key].exists]
+    unfinished = [key for key in part.awaits if key not in absent and not before[key].is_finished]
+    blocked = tuple(dict.fromkeys((*absent, *unfinished)))
+    record = study and study.parts.filter(kind=part.key.kind, name=part.name).first()
+    return KINDS[part.command](file, part, blocked, record or None)
+
+
+def store(file: StudyFile) -> Study:
+    """Store the file's text as the study's, and return the study."""
+    values = {"preset": file.preset, "text": file.text, "sha256": file.sha256}
+    study, _ = Study.objects.update_or_create(name=file.name, defaults=values)
+    return study
+
+
+def link(study: Study, part: Part, position: int) -> None:
+    """Store what a part of the file is in the database, if it is there."""
+    kind, name = part.key.kind, part.name
+    if kind == "judge":
+        of: Any = Judge.objects.filter(rater__name=name).first()
+    else:
+        of = MODELS[kind]._default_manager.filter(name=name).first()
+    if of is None:
+        return
+    values = {"position": position, kind: of}
+    record, made = StudyPart.objects.update_or_create(
+        study=study, kind=kind, name=name, defaults=values
+    )
+    if made and part.command == "load_batch":
+        record.imported = {FILES: _digest(part.options["paths"])}
+        record.save(update_fields=["imported"])
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    found = hashlib.sha256()
+    for path in paths:
+        for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if each.is_file():
+                with each.open("rb") as file:
+                    found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
+
+
+def _loaded(
+    file: StudyFile, part: Part, blocked: tuple[Key, ...], record: StudyPart | None
+) -> Stage:
+    paths, name = part.options["paths"], part.name
+    listed = ", ".join(path.name for path in paths)
+    batch = Batch.objects.filter(name=name).first()
+    if batch is None:
+        deed = Deed(f"load {listed}", lambda: run_command("load_batch", **part.options))
+        return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
+    there = all(path.exists() for path in paths)
+    if there and part.options.get("extends") is None:
+        _check_content(file, part, batch, record)
+    return Stage(part, exists=True, counts=dict(batch.counts))
+
+
+def _check_content(file: StudyFile, part: Part, batch: Batch, record: StudyPart | None) -> None:
+    """Refuse files whose content is not the batch's any more."""
+    paths = part.options["paths"]
+    if record and record.imported.get(FILES) == _digest(paths):
+        return
+    if read_digest(paths, part.options["format"]) != batch.digest:
+        raise file.error(
+            part,
+            f"batch {part.name!r} is loaded, and {paths[0].name} has other content now",
+            f"a loaded batch never changes: name the new one [batch.{part.name}-2], and let its "
+            "campaigns carry on by continues",
+            "files",
+        )
+
+
+def _derived(
+    file: StudyFile, part: Part, blocked: tuple[Key, ...], record: StudyPart | None
+) -> Stage:
+    name, options = part.name, part.options
+    batch = Batch.objects.filter(name=name).first()
+    if batch is None:
+        sources = " and ".join(key.name for key in part.awaits) or options["batch"]
+        deed = Deed(
+            f"derive it by {options['rule']} from {sources}",
+            lambda: run_command(part.command, **options),
+        )
+        return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
+    return Stage(part, exists=True, counts=dict(batch.counts))
+
+
+def _judge(
+    file: StudyFile, part: Part, blocked: tuple[Key, ...], record: StudyPart | None
+) -> Stage:
+    there = Judge.objects.filter(rater__name=part.name).exists()
+    options = part.options
+    try:
+        if there:
+            run_command("create_judge", **options)
+            return Stage(part, exists=True)
+        draft(command_called("create_judge").definition(options))
+    except (JudgeError, ParamError, CommandError) as error:
+        raise _refused(file, part, str(error)) from error
+    deed = Deed(f"create it ({options['backend']})", lambda: run_command("create_judge", **options))
+    return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
+
+
+def _campaign(
+    file: StudyFile, part: Part, blocked: tuple[Key, ...], record: StudyPart | None
+) -> Stage:
+    try:
+        design, settings = _design(part), read_settings(part.options)
+        campaign = Campaign.objects.select_related("batch").filter(name=part.name).first()
+        if campaign is None:
+            checked_campaign(part.name, part.options["protocol"], Batch(), design)
+    except (DesignError, CommandError) as error:
+        raise _refused(file, part, str(error)) from error
+    imported = record.imported if record else {}
+    if campaign is None:
+        about = f"create it ({part.options['protocol']} over {part.options['batch']})"
+        create = Deed(about, lambda: run_command("create_campaign", **part.options))
+        deeds = (create, *_imports(file, part, imported), *_runs(part, None))
+        return Stage(part, exists=False, deeds=deeds, blocked=blocked)
+    _check_design(file, part, campaign, design)
+    changes = tuple(_changes(campaign, settings))
+    imports = _imports(file, part, imported)
+    deeds = (*changes, *imports, *_runs(part, campaign))
+    places = places_of(campaign)
+    waits = () if imports or not places.open else (_waiting(campaign, places),)
+    counts = {"items": places.items, "asked": places.asked, "answered": places.answered}
+    return Stage(part, True, deeds, waits, blocked, counts=counts)
+
+
+def _design(part: Part) -> Design:
+    options = part.options
+    numbers = options["raters_per_item"], options["overlap"], options["human_share"]
+    return design_of(*numbers, options["option"])
+
+
+def _check_design(file: StudyFile, part: Part, campaign: Campaign, design: Design) -> None:
+    """Refuse a campaign whose design is not that of the file; a design never changes."""
+    before, now = asdict(stored_design(campaign)), asdict(design)
+    of = {"protocol": part.options["protocol"], "batch": part.options["batch"]}
+    before |= {"protocol": campaign.protocol, "batch": campaign.batch.name}
+    now |= of
+    for name in ("protocol", "batch", *asdict(design)):
+        if before[name] != now[name]:
+            wrong = f"campaign {part.name!r} has {name} {before[name]!r}, and here it is "
+            mend = (
+                f"a campaign's design never changes: write it as it was, or name a new campaign "
+                f"with continues = {part.name!r}"
+            )
+            key = name if name in part.options else "option"
+            raise file.error(part, f"{wrong}{now[name]!r}", mend, key)
+
+
+def _changes(campaign: Campaign, settings: CampaignSettings) -> Iterator[Deed]:
+    if settings_differ(campaign, settings):
+        yield Deed("change its settings", partial(_change, campaign, settings))
+
+
+def _change(campaign: Campaign, settings: CampaignSettings) -> list[str]:
+    change(campaign, settings)
+    return [f"Changed the settings of campaign {campaign.name!r}."]
+
+
+def _imports(file: StudyFile, part: Part, imported: dict[str, str]) -> tuple[Deed, ...]:
+    return tuple(
+        Deed(
+            f"import the labels of {labels.path.name}",
+            partial(_import, file.name, part, labels),
+        )
+        for labels in part.labels
+        if labels.path.exists() and _digest([labels.path]) not in imported
+    )
+
+
+def _import(study: str, part: Part, labels: LabelsFile) -> list[str]:
+    digest = _digest([labels.path])
+    options = {**labels.options, "paths": [labels.path], "campaign": part.name}
+    lines = run_command("import_labels", **options)
+    # Killed before this, they are imported once more, which changes nothing.
+    record = StudyPart.objects.get(study__name=study, kind="campaign", name=part.name)
+    record.imported[digest] = labels.path.name
+    record.save(update_fields=["imported"])
+    return lines
+
+
+def _runs(part: Part, campaign: Campaign | None) -> Iterator[Deed]:
+    for asked in part.judges:
+        left = None if campaign is None else _left(campaign, asked.judge)
+        if left == 0:
+            continue
+        many = "" if left is None else f" ({left} requests)"
+        yield Deed(f"ask judge {asked.judge}{many}", partial(_run, part, asked))
+
+
+def _run(part: Part, asked: Asked) -> list[str]:
+    return run_command("run_judge", **{**asked.terms, "campaign": part.name})
+
+
+def _left(campaign: Campaign, name: str) -> int | None:
+    """Return how many requests of a judge are left; None if it is not there yet."""
+    judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
+    if judge is None:
+        return None
+    planned = ledger.count_waiting(campaign, judge)
+    cancelled = ledger.count_by_status(campaign, judge).get("cancelled", 0)
+    return planned + cancelled + sum(1 for _ in ledger.missing_assignments(campaign, judge))
+
+
+def _waiting(campaign: Campaign, places: Places) -> str:
+    people = f"{campaign.raters_per_item} people" if campaign.raters_per_item > 1 else "one person"
+    shut = "" if campaign.takes_answers else ", which is closed: open it first"
+    return (
+        f"People give {places.open} of {places.asked} answers in campaign {campaign.name!r}{shut} "
+        f"({places.items} items, {people} an item): at My work, or import their labels."
+    )
+
+
+def _refused(file: StudyFile, part: Part, message: str) -> InputError:
+    wrong, _, mend = message.rstrip(".").rpartition("; ")
+    return file.error(part, wrong or mend, mend if wrong else "correct it")
+
+
+KINDS: dict[str, Callable[[StudyFile, Part, tuple[Key, ...], StudyPart | None], Stage]] = {
+    "load_batch": _loaded,
+    "derive_batch": _derived,
+    "create_judge": _judge,
+    "create_campaign": _campaign,
+}
+"""How a part is looked at, by the command that its table stands for."""

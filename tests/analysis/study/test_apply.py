@@ -1,0 +1,170 @@
+"""Plan, apply and status of a study: in order, resumable, and never changing what has labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from analysis.models import Study
+from analysis.study import apply, read_study
+from analysis.study import stages as module
+from annotation.models import Campaign, Label
+from datasets.models import Batch
+from judging.models import Judge
+from tests.analysis.study.conftest import labels_of
+from tests.cast import BATCH, run, write_lines
+
+pytestmark = pytest.mark.django_db
+Rewrite = Callable[..., Path]
+
+
+def refused(*arguments: object) -> CommandError:
+    with pytest.raises(CommandError) as error:
+        run(*arguments)
+    return error.value
+
+
+def everything() -> tuple[int, ...]:
+    models = (Batch, Campaign, Judge, Label, Study)
+    return tuple(model._default_manager.count() for model in models)
+
+
+def test_a_plan_says_what_would_be_created_and_creates_nothing(folder: Path) -> None:
+    error = refused("plan_study", folder)
+    assert error.returncode == 3
+    assert everything() == (0, 0, 0, 0, 0)
+
+
+def test_apply_goes_as_far_as_people_have_answered_and_then_on(folder: Path) -> None:
+    error = refused("apply_study", folder)
+    assert error.returncode == 3
+    assert str(error).startswith("People give 6 of 12 answers in campaign 'coverage'")
+    assert Label.objects.filter(response__assignment__rater__name="replay").count() == 14
+    before = everything()
+
+    assert refused("apply_study", folder).returncode == 3
+    assert everything() == before
+    write_lines(folder / "ben.jsonl", labels_of("ben", "invalid"))
+    run("import_labels", folder / "ben.jsonl", "--campaign", "coverage")
+    assert run("apply_study", folder) == "Nothing to do: study 'pilot' is as its file says.\n"
+    assert run("plan_study", folder).endswith("Nothing to do: study 'pilot' is as its file says.\n")
+
+
+def test_labels_that_the_file_gains_are_imported_once(folder: Path, rewrite: Rewrite) -> None:
+    refused("apply_study", folder)
+    write_lines(folder / "ben.jsonl", labels_of("ben", "invalid"))
+    path = rewrite(('["ada.jsonl"]', '["ada.jsonl", { file = "ben.jsonl", format = "labels" }]'))
+    said = run("apply_study", path)
+    assert said.splitlines() == [
+        "campaign coverage: import the labels of ben.jsonl",
+        "Done: study 'pilot' is as its file says.",
+    ]
+    (part,) = Study.objects.get().parts.filter(kind="campaign")
+    assert sorted(part.imported.values()) == ["ada.jsonl", "ben.jsonl"]
+
+
+@pytest.mark.parametrize("fails_at", range(5))
+def test_killed_at_any_step_and_run_again_it_comes_to_the_same_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    steps, before = iter(range(99)), module.run_command
+
+    class KilledError(BaseException):
+        pass
+
+    def killed(name: str, /, **options: object) -> list[str]:
+        if next(steps) == fails_at:
+            raise KilledError
+        return before(name, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "run_command", killed)
+        with pytest.raises(KilledError):
+            apply(read_study(folder))
+    apply(read_study(folder))
+    assert everything() == (1, 1, 1, 28, 1)
+    assert [str(part) for part in Study.objects.get().parts.all()] == [
+        "judge replay",
+        "batch documents",
+        "campaign coverage",
+    ]
+    assert not apply(read_study(folder)).done
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("before", "after", "line", "says"),
+    [
+        ("raters_per_item = 2", "raters_per_item = 3", 7, "continues = 'coverage'"),
+        ('"report-coverage"', '"key-point-recall"', 5, "has protocol 'report-coverage'"),
+        ("labels = [", "option = { seed = 4 }\nlabels = [", 8, "name a new campaign"),
+        ('answers = "judge.jsonl"', 'answers = "ada.jsonl"', 11, "judges never change"),
+    ],
+)
+def test_what_has_labels_is_never_changed(
+    folder: Path, rewrite: Rewrite, before: str, after: str, line: int, says: str
+) -> None:
+    refused("apply_study", folder)
+    # The order of units means nothing here, but a judge's answers do.
+    write_lines(folder / "ada.jsonl", labels_of("replay", "invalid"))
+    path, stored = rewrite((before, after)), everything()
+    for command in ("plan_study", "apply_study"):
+        error = refused(command, path)
+        assert error.returncode == 1
+        assert str(error).startswith(f"{path}, line {line}: ")
+        assert says in str(error)
+    assert everything() == stored
+
+
+def test_a_batch_file_that_changed_under_its_name_is_refused(folder: Path) -> None:
+    refused("apply_study", folder)
+    write_lines(folder / "documents.jsonl", [*BATCH[:2], {**BATCH[2], "text": "Else?"}])
+    error = refused("apply_study", folder)
+    assert str(error).startswith(f"{folder / 'study.toml'}, line 16: batch 'documents' is loaded")
+    assert "name the new one [batch.documents-2]" in str(error)
+    # The same content under other bytes is the same batch.
+    lines = [dict(reversed(list(line.items()))) for line in BATCH]
+    write_lines(folder / "documents.jsonl", lines)
+    assert refused("apply_study", folder).returncode == 3
+
+
+def test_settings_may_change(folder: Path, rewrite: Rewrite) -> None:
+    refused("apply_study", folder)
+    path = rewrite(("raters_per_item = 2", "raters_per_item = 2\nlanguage = 'de'"))
+    assert refused("plan_study", path).returncode == 3
+    refused("apply_study", path)
+    assert Campaign.objects.get().language == "de"
+
+
+def test_a_part_that_leaves_the_file_stays(folder: Path, rewrite: Rewrite) -> None:
+    refused("apply_study", folder)
+    path = rewrite(
+        ('judges = ["replay"]\n', ""),
+        ('[judge.replay]\nbackend = "scripted"\nanswers = "judge.jsonl"\n', ""),
+    )
+    said = run("plan_study", path)
+    assert "leave  judge    replay: it is no longer in the file, and stays as it is" in said
+
+
+def test_the_status_has_counts_and_the_next_step_in_words(folder: Path) -> None:
+    before = json.loads(run("study_status", folder, "--format", "json"))
+    assert [stage["state"] for stage in before["stages"]] == ["missing", "missing", "blocked"]
+    assert before["next"] == "Run study apply: it will create it (scripted) (judge replay)."
+    refused("apply_study", folder)
+    after = json.loads(run("study_status", folder, "--format", "json"))
+    assert after["stages"][2] == {
+        "kind": "campaign",
+        "name": "coverage",
+        "state": "waiting",
+        "counts": {"items": 6, "asked": 12, "answered": 6},
+        "todo": [],
+        "waits": [after["next"]],
+        "behind": None,
+        "after": [],
+        "next": after["next"],
+    }
+    assert "waiting  campaign  coverage" in run("study_status", folder)

@@ -1,0 +1,91 @@
+"""Reading a study file: each error names file, line, what is wrong and the mend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis.study import read_study
+from datasets.rows import InputError
+from tests.analysis.study.conftest import STUDY
+
+Rewrite = Callable[..., Path]
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InputError) as error:
+        read_study(path)
+    return str(error.value)
+
+
+def test_parts_come_after_what_they_need_and_else_in_the_order_of_the_file(folder: Path) -> None:
+    file = read_study(folder)
+    assert [str(part.key) for part in file.parts] == [
+        "judge replay",
+        "batch documents",
+        "campaign coverage",
+    ]
+    assert file.part("campaign", "coverage").options["raters_per_item"] == 2
+
+
+def test_keys_are_the_options_of_the_commands(rewrite: Rewrite) -> None:
+    path = rewrite(
+        ("raters_per_item = 2", "human_share = 0.5\noption = { seed = 3, order = 'random' }"),
+        ('judges = ["replay"]', 'judges = [{ judge = "replay", concurrency = 2 }]'),
+    )
+    part = read_study(path).part("campaign", "coverage")
+    assert part.options["human_share"] == 0.5
+    assert part.options["option"] == ["seed=3", "order=random"]
+    assert part.judges[0].terms["concurrency"] == 2
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("before", "after", "line", "says"),
+    [
+        ("raters_per_item = 2", "raters_per_itme = 2", 7, "did you mean 'raters_per_item'?"),
+        ("raters_per_item = 2", 'raters_per_item = "two"', 7, "write a whole number"),
+        ("raters_per_item = 2", "raters_per_item = 0", 7, "raters per item is not from 1 to 1000"),
+        ("raters_per_item = 2", "option = { seeds = 2 }", 7, "'seeds=2' is not K=V"),
+        ('"report-coverage"', '"report-covers"', 5, "did you mean 'report-coverage'?"),
+        ('batch = "documents"', 'batch = "document"', 6, "did you mean 'documents'?"),
+        ('batch = "documents"', "", 4, "batch is missing; add batch = …"),
+        ('judges = ["replay"]', 'judges = ["ghost"]', 9, "there is no judge 'ghost' here"),
+        ('labels = ["ada.jsonl"]', 'labels = ["eve.jsonl"]', 8, "there is no file eve.jsonl"),
+        ('labels = ["ada.jsonl"]', 'labels = [{ file = "ada.jsonl", by = "x" }]', 8, "'by'"),
+        ('backend = "scripted"', 'backend = "script"', 12, "did you mean 'scripted'?"),
+        ("[batch.documents]", "[batches.documents]", 15, "did you mean 'batch'?"),
+        ('files = ["documents.jsonl"]', "", 15, "neither files nor a rule"),
+        ('name = "pilot"', 'name = "pilot"\npreset = "crxu"', 3, "give one of crux"),
+        ('name = "pilot"', "", 1, "the study has no name"),
+        ('name = "pilot"', "name = pilot", 2, "is not TOML"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    rewrite: Rewrite, before: str, after: str, line: int, says: str
+) -> None:
+    path = rewrite((before, after))
+    told = refusal(path)
+    assert told.startswith(f"{path}, line {line}: ")
+    assert says in told
+    assert "\n" not in told
+
+
+def test_a_cycle_is_named_as_such(folder: Path) -> None:
+    text = STUDY + (
+        '\n[campaign.first]\nprotocol = "rubric-passage"\nbatch = "documents"\n'
+        'option = { prerequisite = "second" }\n'
+        '\n[campaign.second]\nprotocol = "rubric-passage"\nbatch = "documents"\n'
+        'option = { prerequisite = "first" }\n'
+    )
+    (folder / "study.toml").write_text(text, "utf-8")
+    told = refusal(folder)
+    assert "line 18: " in told
+    assert "campaign first needs campaign second needs campaign first, which is a cycle" in told
+
+
+def test_no_file_is_refused_with_a_mend(tmp_path: Path) -> None:
+    told = refusal(tmp_path)
+    assert told.endswith("name the study file, or its folder")
