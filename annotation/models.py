@@ -63,6 +63,41 @@ class User(AbstractUser):
         return salted_hmac("annotation.sessions", what, secret, algorithm="sha256").hexdigest()
 
 
+class LogInCount(models.Model):
+    """Wrong passwords or codes for an account, by where they came from, or all of an address.
+
+    `account` and `source` are digests (`annotation.people.login_limits`), since people type
+    passwords into the wrong field, and since addresses are nobody's business. A row of the kind
+    `known` counts nothing: it is an address from which the account has logged in.
+    """
+
+    class Kind(models.TextChoices):
+        ADDRESS = "address"
+        DEVICE = "device"
+        ACCOUNT = "account"
+        NETWORK = "network"
+        CODE = "code"
+        CODES = "codes"
+        KNOWN = "known"
+
+    kind = models.CharField(max_length=7, choices=Kind)
+    account = models.CharField(max_length=32, default="", blank=True)
+    source = models.CharField(max_length=32, default="", blank=True)
+    wrong = models.PositiveIntegerField(default=0)
+    since = models.DateTimeField(default=timezone.now)
+    last_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "kind", "account", "source", name="one_count_of_log_ins_a_source"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.wrong}"
+
+
 class Rater(models.Model):
     """A rater: a person, a judge, a trial, or a reference. Exports show `name`.
 

@@ -74,6 +74,7 @@ class Kind(NamedTuple):
 EVENTS: dict[str, Kind] = {
     "login": Kind("Logged in"),
     "login.failed": Kind("Failed to log in"),
+    "login.unlocked": Kind("Log-in unlocked"),
     "logout": Kind("Logged out"),
     "account.made": Kind("Account created"),
     "account.role": Kind("Account given another role"),

@@ -1,6 +1,6 @@
 """Record log-ins and log-outs from Django's signals.
 
-`config.login_guard` counts wrong passwords, and records them, too.
+`config.login_guard` records wrong passwords.
 """
 
 from __future__ import annotations

@@ -8,12 +8,14 @@ less. Commands and workers have no such limit, and neither has SQLite.
 from __future__ import annotations
 
 import logging
+import math
 import re
 import sys
 import time
 import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -35,7 +37,7 @@ from datasets.access import client_address, wants_data
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 MEGABYTE = 1024 * 1024
-HOUR = 3600
+MINUTE = 60
 UTF_8 = ("utf-8", "utf8")
 PAGE = "<!doctype html><html lang=en><title>Refused</title><p>{}.</p></html>"
 
@@ -134,9 +136,18 @@ def locked(
     request: HttpRequest, response: HttpResponseBase | None = None, credentials: Any = None
 ) -> HttpResponseBase:
     """Answer after too many wrong passwords, equally for existing and unknown accounts."""
-    page = render(request, "accounts/locked.html", status=429)
-    page["Retry-After"] = str(HOUR)
+    wait = math.ceil(getattr(request, "log_in_wait", timedelta(0)).total_seconds())
+    page = render(request, "accounts/locked.html", {"wait": in_words(wait)}, status=429)
+    page["Retry-After"] = str(wait)
     return page
+
+
+def in_words(seconds: int) -> str:
+    """Return a wait as a person would say it: "10 seconds", "a minute", "32 minutes"."""
+    if seconds < MINUTE:
+        return f"{seconds} second{'' if seconds == 1 else 's'}"
+    minutes = math.ceil(seconds / MINUTE)
+    return "a minute" if minutes == 1 else f"{minutes} minutes"
 
 
 def refused(request: HttpRequest, status: int, reason: str) -> HttpResponseBase:

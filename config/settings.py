@@ -61,6 +61,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
     "config.middleware.audit_actor",
+    "annotation.people.devices.devices",
     "config.middleware.DatabaseAway",
 ]
 
@@ -109,14 +110,19 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
-# Wrong passwords per account and per address before an hour's wait. An address has a higher limit,
-# since many people may share it.
-LOGIN_TRIES = {"username": 10, "ip_address": 20}
+# Wrong passwords and codes that are free, by what they are counted for; then waits begin
+# (annotation.people.login_limits). A lecture room of 60 people may share an address.
+LOGIN_TRIES = {
+    "address": 10,
+    "device": 10,
+    "account": 100,
+    "network": 300,
+    "code": 10,
+    "codes": 30,
+}
 AXES_HANDLER = "config.login_guard.LogInGuard"
 AXES_LOCKOUT_CALLABLE = "config.middleware.locked"
-AXES_LOCKOUT_PARAMETERS = list(LOGIN_TRIES)
-AXES_COOLOFF_TIME = 1
-AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False

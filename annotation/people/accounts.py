@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from axes.models import AccessAttempt
 from django.db import transaction
 from django.db.models import Count, F, Min, ProtectedError, Q, QuerySet
 from django.utils import timezone
@@ -24,6 +23,7 @@ from annotation.models import (
     User,
     new_pseudonym,
 )
+from annotation.people import login_limits
 from annotation.people.invitations import revoke_all_of
 from annotation.people.leases import Ended, open_assignments, release_all
 from annotation.people.membership import AT_MOST, PeopleError, readable
@@ -150,7 +150,7 @@ def forget(user: User) -> str | None:
             name = _forget_rater(rater) if rater else None
         AuthToken.objects.filter(user=user).delete()
         Invitation.objects.filter(used_by=user).update(note="")
-        AccessAttempt.objects.filter(username=user.username).delete()
+        login_limits.forget(user)
         # The audit log keeps only the number of the deleted account.
         record("account.forgotten", of=("account", user.pk), labels_kept=name is not None)
         user.delete()

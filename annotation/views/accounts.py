@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -16,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_account
 from annotation.models import User
+from annotation.people.devices import accept_password
 from datasets.access import EVERYBODY, role_required
 from datasets.api.permissions import LEAST, MOST, SCOPES
 from datasets.api_tokens import DAYS, LONGEST_NOTE, TokenError, make_token, revoke, tokens_of
@@ -33,6 +35,12 @@ HOMES = {
 class LogIn(LoginView):
     template_name = "accounts/login.html"
     redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        user = form.get_user()
+        assert isinstance(user, User)
+        accept_password(self.request, user)
+        return super().form_valid(form)
 
 
 @method_decorator(require_POST, name="dispatch")

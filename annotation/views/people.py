@@ -25,7 +25,7 @@ from annotation.models import (
     User,
     rater_of,
 )
-from annotation.people import accounts, membership, prolific
+from annotation.people import accounts, login_limits, membership, prolific
 from annotation.people.accounts import accounts as all_accounts
 from annotation.people.accounts import campaign_raters, invitations_of
 from annotation.people.invitations import (
@@ -75,8 +75,10 @@ MemberAct = Callable[[Campaign, HttpRequest], None]
 def people(request: HttpRequest) -> HttpResponse:
     guests = request.GET.get("guests") == "1"
     page = Paginator(all_accounts(guests), PAGE).get_page(request.GET.get("page"))
+    guesses = login_limits.statuses(page.object_list)
     context = {
         "page": page,
+        "closed": {pk for pk, each in guesses.items() if each.closed_until or each.slowed},
         "guests": guests,
         "number_of_guests": User.objects.filter(is_guest=True).count(),
         "invitations": invitations_of(get_account(request))[:MAX_INVITATIONS],
@@ -93,7 +95,7 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(ADMIN)
 def change_account(request: HttpRequest, pk: int) -> HttpResponse:
-    """Change role or pseudonym, end sessions, disable, enable or delete, as `order` says."""
+    """Change role or pseudonym, end sessions, unlock, disable or delete, as `order` says."""
     user, order = _account(request, pk), request.POST.get("order", "")
     act = ACCOUNT_ORDERS.get(order)
     if act is None:
@@ -119,6 +121,7 @@ ACCOUNT_ORDERS: dict[str, Act] = {
     "off": lambda user, request: accounts.switch_off(user),
     "on": lambda user, request: accounts.switch_on(user),
     "end-sessions": lambda user, request: accounts.end_sessions(user),
+    "unlock": lambda user, request: login_limits.unlock(user),
     "pseudonym": lambda user, request: accounts.rename(user, request.POST.get("name", "")),
     "forget": _forget,
 }
@@ -134,6 +137,7 @@ def _account_page(
         "tells": rater is not None and accounts.uses_account_name(rater),
         "rows": _campaigns(user, rater),
         "roles": User.Role.choices,
+        "guesses": login_limits.status(user),
         "wrong": wrong,
     }
     return render(request, "people/person.html", context, status=status)

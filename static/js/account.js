@@ -7,7 +7,7 @@ const TYPING = 800; // what somebody is typing must not go on in the field for t
 const SAYS = {
   wrong: "Name or password is wrong; try again.",
   locked:
-    "Too many wrong passwords: wait an hour, or ask the administrator of this site. Your work stays in this browser.",
+    "Too many wrong passwords: wait a few minutes, or ask the administrator of this site. Your work stays in this browser.",
   away: "The server cannot be reached right now. Your work stays in this browser; try again in a moment.",
 };
 const byId = (id) => document.getElementById(id);

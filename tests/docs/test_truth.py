@@ -23,7 +23,8 @@ from analysis.formats import FORMATS
 from analysis.management.commands import demo
 from annotation.campaign_setup.dry_run import FEWEST_QUERIES, Assumptions
 from annotation.imports.gold import EVERY
-from annotation.models import Campaign, Response, User, rater_of
+from annotation.models import Campaign, LogInCount, Response, User, rater_of
+from annotation.people.login_limits import digest_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from config.apps import check_tls
@@ -282,7 +283,11 @@ def test_the_lines_for_accounts_do_what_the_page_says(db: None, client: Client) 
     token = run("create_token", "ada").strip()
     client.force_login(ada, "django.contrib.auth.backends.ModelBackend")
     assert client.get("/tasks/").status_code == 200
-    shown, role, off, on, end = lines_of("how-to/accounts.md", "person")
+    guesses, unlock, shown, role, off, on, end = lines_of("how-to/accounts.md", "person")
+    LogInCount.objects.create(kind="address", account=digest_of("ada"), wrong=3)
+    assert "within a day: 3" in run(*guesses)
+    run(*unlock)
+    assert not LogInCount.objects.filter(kind="address").exists()
     assert pseudonym in run(*shown)
     run(*role)
     assert client.get("/tasks/").status_code == 302

@@ -1,7 +1,8 @@
 """A process that tries many log-ins with wrong passwords at once, over a file database.
 
-`python -m tests.security.burglars NAME NUMBER` prints, as JSON, how many passwords were looked at
-and how often each status was answered.
+`python -m tests.security.burglars NAME NUMBER WHERE` prints, as JSON, how many passwords were
+looked at and how often each status was answered. WHERE is `here`, if all come from one address, or
+`everywhere`, if each comes from its own; then the account is slowed down after ten.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.patience import wait_long
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 
-def main(name: str, number: int) -> None:
+def main(name: str, number: int, where: str) -> None:
     import django
 
     django.setup()
@@ -26,6 +27,7 @@ def main(name: str, number: int) -> None:
     from django.contrib.auth.backends import ModelBackend
     from django.contrib.auth.hashers import Argon2PasswordHasher
 
+    settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "account": 10}
     wait_long(settings.DATABASES["default"])
     # A third of a second for each that is looked at is what it takes; here one hash is enough work.
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost = 1, 1024
@@ -37,11 +39,11 @@ def main(name: str, number: int) -> None:
         return look(self, request, *args, **given)  # type: ignore[arg-type]
 
     ModelBackend.authenticate = counted  # type: ignore[method-assign,assignment]
-    statuses = _at_once(name, number)
+    statuses = _at_once(name, number, where)
     print(json.dumps({"looked": len(looked), "statuses": Counter(map(str, statuses))}))
 
 
-def _at_once(name: str, number: int) -> list[int]:
+def _at_once(name: str, number: int, where: str) -> list[int]:
     from django.db import connection
     from django.test import Client
 
@@ -49,7 +51,8 @@ def _at_once(name: str, number: int) -> list[int]:
 
     def one(n: int) -> None:
         barrier.wait()
-        client = Client(REMOTE_ADDR=f"10.1.0.{n}", SERVER_NAME="localhost")
+        address = "10.1.0.0" if where == "here" else f"10.1.0.{n}"
+        client = Client(REMOTE_ADDR=address, SERVER_NAME="localhost")
         found.append(
             client.post("/login/", {"username": name, "password": f"guess {n}"}).status_code
         )
@@ -64,4 +67,4 @@ def _at_once(name: str, number: int) -> list[int]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -1,4 +1,4 @@
-"""`person`: shows an account, changes its role or pseudonym, deactivates or erases it."""
+"""`person`: shows an account, changes its role or pseudonym, unlocks, deactivates or erases it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.models import Rater, User
-from annotation.people import accounts
+from annotation.people import accounts, login_limits
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
 
@@ -28,6 +28,9 @@ class Command(BaseCommand):
         what.add_argument("--off", action="store_true", help="end sessions, tokens and leases")
         what.add_argument("--on", action="store_true", help="activate the account again")
         what.add_argument("--end-sessions", action="store_true", help="end all sessions and tokens")
+        what.add_argument(
+            "--unlock", action="store_true", help="forget wrong passwords, so that nobody waits"
+        )
         what.add_argument(
             "--pseudonym",
             nargs="?",
@@ -65,6 +68,9 @@ class Command(BaseCommand):
         elif options["end_sessions"]:
             accounts.end_sessions(user)
             yield f"Ended all sessions and tokens of {name}."
+        elif options["unlock"]:
+            found = login_limits.unlock(user)
+            yield f"Log-in is open for {name}." if found else f"Log-in was open for {name}."
         elif options["pseudonym"] is not None:
             yield f"{name} labels as {accounts.rename_rater(_rater(user), options['pseudonym'])}."
         elif options["forget"]:
@@ -86,5 +92,8 @@ def _facts(user: User) -> Iterator[str]:
     state = "on" if user.is_active else "switched off"
     yield f"{user.username}: {'guest' if user.is_guest else user.role}, {state}"
     yield f"labels as {rater.name}" if rater else "has taken no item yet"
+    if found := login_limits.status(user):
+        until = f", closed until {found.closed_until:%H:%M} UTC" if found.closed_until else ""
+        yield f"wrong passwords and codes within a day: {found.wrong}{until}"
     for each in user.memberships.select_related("campaign"):
         yield f"{each.campaign.name}: {'no longer a member' if each.ended_at else each.role}"

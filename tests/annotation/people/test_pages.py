@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from axes.models import AccessAttempt
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
@@ -16,7 +15,16 @@ from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Campaign, Exclusion, Invitation, Membership, User, rater_of
+from annotation.models import (
+    Campaign,
+    Exclusion,
+    Invitation,
+    LogInCount,
+    Membership,
+    User,
+    rater_of,
+)
+from annotation.people import login_limits
 from annotation.people.accounts import forget
 from annotation.people.invitations import MAX_KEY_LENGTH, digest_of, invitation_of, invite, revoke
 from annotation.people.membership import end_membership, exclude, include, readable, set_pool
@@ -44,9 +52,9 @@ def test_a_number_that_is_none_names_nobody(text: str, number: int) -> None:
 
 def test_forgetting_one_account_forgets_no_tries_at_others(study: Study) -> None:
     for name in ("ada", "ben"):
-        AccessAttempt.objects.create(username=name, failures_since_start=1)
+        LogInCount.objects.create(kind="address", account=login_limits.digest_of(name), wrong=1)
     forget(study.ada)
-    assert [each.username for each in AccessAttempt.objects.all()] == ["ben"]
+    assert LogInCount.objects.get().account == login_limits.digest_of("ben")
 
 
 def test_a_key_has_a_length(study: Study) -> None:

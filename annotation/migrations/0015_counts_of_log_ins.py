@@ -1,0 +1,35 @@
+"""Counts of wrong passwords without names and addresses; those of django-axes had both."""
+
+import django.utils.timezone
+from django.db import migrations, models
+
+
+def delete_attempts(apps, schema_editor):
+    apps.get_model("axes", "AccessAttempt").objects.all().delete()
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('annotation', '0014_answers_of_parsers'),
+        ('axes', '0001_initial'),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name='LogInCount',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(choices=[('address', 'Address'), ('device', 'Device'), ('account', 'Account'), ('network', 'Network'), ('code', 'Code'), ('codes', 'Codes'), ('known', 'Known')], max_length=7)),
+                ('account', models.CharField(blank=True, default='', max_length=32)),
+                ('source', models.CharField(blank=True, default='', max_length=32)),
+                ('wrong', models.PositiveIntegerField(default=0)),
+                ('since', models.DateTimeField(default=django.utils.timezone.now)),
+                ('last_at', models.DateTimeField(db_index=True, default=django.utils.timezone.now)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(models.F('kind'), models.F('account'), models.F('source'), name='one_count_of_log_ins_a_source')],
+            },
+        ),
+        migrations.RunPython(delete_attempts, migrations.RunPython.noop),
+    ]

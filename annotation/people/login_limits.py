@@ -1,0 +1,248 @@
+"""Limits on guessing passwords and codes: a growing wait, by account and by source.
+
+Ten wrong passwords close log-in for the pair of account and address, first for a minute and then
+for longer and longer. Elsewhere the account stays open, so a stranger locks nobody out. A browser
+from which the account has logged in before has a cookie, counts by itself, and waits for nobody
+else's guesses (OWASP calls it a device cookie). Guesses from many addresses are slowed down
+together, by account and by address, and never stopped.
+
+Each guess is counted before it is checked, by one conditional update, so guesses at the same moment
+cannot exceed a limit. A correct password takes its count back. A guess during a wait is neither
+checked nor counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import IPv6Address, ip_address, ip_network
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from annotation.models import LogInCount, User
+from audit.recording import record
+
+Kind = LogInCount.Kind
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+MINUTES = (1, 2, 4, 8, 16, 32, 60)
+WAITS = tuple(timedelta(minutes=each) for each in MINUTES)
+KNOWN_FOR = timedelta(days=180)
+"""How long an address or a browser from which an account logged in is known."""
+PASSWORD_KINDS = (Kind.ADDRESS, Kind.DEVICE, Kind.ACCOUNT)
+CODE_KINDS = (Kind.CODE, Kind.CODES)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How many wrong guesses are free (`settings.LOGIN_TRIES`), and the waits after them.
+
+    The last wait holds for all further guesses. The count is forgotten after `window`: after the
+    last guess if `from_last`, and else after the first.
+    """
+
+    waits: tuple[timedelta, ...]
+    window: timedelta
+    from_last: bool = False
+
+
+LIMITS: dict[str, Limit] = {
+    Kind.ADDRESS: Limit(WAITS, DAY, from_last=True),
+    Kind.DEVICE: Limit(WAITS, DAY, from_last=True),
+    Kind.ACCOUNT: Limit((timedelta(minutes=1),), DAY),
+    Kind.NETWORK: Limit((timedelta(seconds=10),), HOUR),
+    Kind.CODE: Limit(WAITS, DAY, from_last=True),
+    Kind.CODES: Limit((timedelta(minutes=10),), DAY),
+}
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Where a guess at an account comes from. `device` is the browser's own key, if it has one."""
+
+    account: str
+    address: str
+    device: str = ""
+
+    def passwords(self) -> list[tuple[str, str, str]]:
+        """Return the counts of a wrong password: kind, account and source, as they are stored."""
+        name = digest_of(self.account)
+        if self.device:
+            return [(Kind.DEVICE, name, digest_of(self.device))]
+        source = network_of(self.address)
+        counts = [(Kind.ADDRESS, name, source)]
+        if not _is_known(name, source):
+            counts.append((Kind.ACCOUNT, name, ""))
+        return [*counts, (Kind.NETWORK, "", source)]
+
+    def codes(self) -> list[tuple[str, str, str]]:
+        """Return the counts of a wrong code, of the second factor."""
+        name = digest_of(self.account)
+        source = digest_of(self.device) if self.device else network_of(self.address)
+        return [(Kind.CODE, name, source), (Kind.CODES, name, "")]
+
+
+Counts = Sequence[tuple[str, str, str]]
+
+
+def digest_of(text: str) -> str:
+    return salted_hmac("tandem.login", text, algorithm="sha256").hexdigest()[:32]
+
+
+def network_of(address: str) -> str:
+    """Return the digest of an address. A /64 network of IPv6 is one, since it has one owner."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return digest_of(address)
+    if isinstance(found, IPv6Address):
+        found = found.ipv4_mapped or found
+    network = ip_network((found, 64), strict=False) if found.version == 6 else found
+    return digest_of(str(network))
+
+
+def _is_known(account: str, source: str) -> bool:
+    rows = LogInCount.objects.filter(kind=Kind.KNOWN, account=account, source=source)
+    return rows.filter(last_at__gt=timezone.now() - KNOWN_FOR).exists()
+
+
+class _TooManyError(Exception):
+    """A limit is reached, so nothing is counted."""
+
+
+def take(counts: Counts, now: datetime) -> timedelta:
+    """Count a guess before its check. Returns how long to wait instead, or zero if it counts."""
+    try:
+        with transaction.atomic():
+            for kind, account, source in counts:
+                if not _counted(kind, account, source, now):
+                    raise _TooManyError
+    except _TooManyError:
+        return max(wait(counts, now), timedelta(seconds=1))
+    return timedelta(0)
+
+
+def _counted(kind: str, account: str, source: str, now: datetime) -> bool:
+    limit, free = LIMITS[kind], settings.LOGIN_TRIES[kind]
+    row, _ = LogInCount.objects.get_or_create(
+        kind=kind, account=account, source=source, defaults={"since": now, "last_at": now}
+    )
+    mine = LogInCount.objects.filter(pk=row.pk)
+    mine.filter(**{f"{_began(limit)}__lte": now - limit.window}).update(wrong=0, since=now)
+    may = Q(wrong__lt=free)
+    for n, each in enumerate(limit.waits):
+        so_many = Q(wrong=free + n) if n + 1 < len(limit.waits) else Q(wrong__gte=free + n)
+        may |= so_many & Q(last_at__lte=now - each)
+    return bool(mine.filter(may).update(wrong=F("wrong") + 1, last_at=now))
+
+
+def _began(limit: Limit) -> str:
+    return "last_at" if limit.from_last else "since"
+
+
+def wait(counts: Counts, now: datetime) -> timedelta:
+    """Return how long it is until the next guess may be made, zero if at once."""
+    waits = [_wait(row, now) for row in _rows(counts)]
+    return max([*waits, timedelta(0)])
+
+
+def _wait(row: LogInCount, now: datetime) -> timedelta:
+    limit, over = LIMITS[row.kind], row.wrong - settings.LOGIN_TRIES[row.kind]
+    if over < 0 or getattr(row, _began(limit)) <= now - limit.window:
+        return timedelta(0)
+    return row.last_at + limit.waits[min(over, len(limit.waits) - 1)] - now
+
+
+def _rows(counts: Counts) -> list[LogInCount]:
+    wanted = Q(pk=None)
+    for kind, account, source in counts:
+        wanted |= Q(kind=kind, account=account, source=source)
+    return list(LogInCount.objects.filter(wanted))
+
+
+def give_back(counts: Counts) -> None:
+    """Take a guess back that was correct. The pair's earlier wrong ones are forgotten, too."""
+    for kind, account, source in counts:
+        rows = LogInCount.objects.filter(kind=kind, account=account, source=source)
+        if LIMITS[kind].from_last:
+            rows.delete()
+        else:
+            rows.filter(wrong__gt=0).update(wrong=F("wrong") - 1)
+
+
+def remember(account: str, address: str) -> None:
+    """Remember that an account has logged in from an address, and forget what counts no longer."""
+    now = timezone.now()
+    old = Q(kind=Kind.KNOWN, last_at__lt=now - KNOWN_FOR)
+    old |= Q(last_at__lt=now - 2 * DAY) & ~Q(kind=Kind.KNOWN)
+    LogInCount.objects.filter(old).delete()
+    key = {"kind": Kind.KNOWN, "account": digest_of(account), "source": network_of(address)}
+    row, created = LogInCount.objects.get_or_create(**key, defaults={"since": now, "last_at": now})
+    if not created and row.last_at < now - DAY:
+        LogInCount.objects.filter(pk=row.pk).update(last_at=now)
+
+
+@dataclass(frozen=True)
+class Status:
+    """Wrong passwords and codes of an account that still count: how many, and from how many places.
+
+    `closed_until` is when the last of the places may try again, and None if all may. `slowed` says
+    that guesses from unknown places are slowed down together.
+    """
+
+    wrong: int
+    places: int
+    closed_until: datetime | None
+    slowed: bool
+
+
+def status(user: User) -> Status | None:
+    """Return what counts against log-ins of an account, or None."""
+    return statuses([user]).get(user.pk)
+
+
+def statuses(users: Iterable[User]) -> dict[int, Status]:
+    """Return what counts against log-ins of accounts, by account, for those that have any."""
+    now, by_digest = timezone.now(), {digest_of(user.username): user.pk for user in users}
+    rows: dict[int, list[LogInCount]] = {}
+    counting = LogInCount.objects.filter(kind__in=PASSWORD_KINDS + CODE_KINDS, wrong__gt=0)
+    for row in counting.filter(last_at__gt=now - DAY):
+        if row.account in by_digest:
+            rows.setdefault(by_digest[row.account], []).append(row)
+    return {pk: _status(found, now) for pk, found in rows.items()}
+
+
+def _status(rows: Sequence[LogInCount], now: datetime) -> Status:
+    together = (Kind.ACCOUNT, Kind.CODES)
+    apart = [row for row in rows if row.kind not in together]
+    waits = [found for row in apart if (found := _wait(row, now)) > timedelta(0)]
+    slowed = any(row.wrong >= settings.LOGIN_TRIES[row.kind] for row in rows if row not in apart)
+    until = now + max(waits) if waits else None
+    return Status(sum(row.wrong for row in apart), len(apart), until, slowed)
+
+
+def unlock(user: User) -> bool:
+    """Forget all wrong passwords and codes of an account. Returns False if there were none."""
+    rows = LogInCount.objects.filter(account=digest_of(user.username)).exclude(kind=Kind.KNOWN)
+    with transaction.atomic():
+        found = bool(rows.delete()[0])
+        if found:
+            record("login.unlocked", of=("account", user.pk))
+    return found
+
+
+def unlock_all() -> int:
+    """Forget all wrong passwords and codes. Returns the number of counts."""
+    with transaction.atomic():
+        found = LogInCount.objects.exclude(kind=Kind.KNOWN).delete()[0]
+        record("login.unlocked", counts=found)
+    return found
+
+
+def forget(user: User) -> None:
+    """Forget everything that is stored about log-ins of an account."""
+    LogInCount.objects.filter(account=digest_of(user.username)).delete()
