@@ -7,9 +7,9 @@ FROM python:${PYTHON_VERSION}-slim-bookworm AS builder
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /app
 # Before the source: a change of the source alone installs nothing anew.
-COPY requirements.txt ./
+COPY requirements.lock ./
 RUN python -m venv /opt/venv \
-    && /opt/venv/bin/pip install --no-cache-dir -r requirements.txt
+    && /opt/venv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.lock
 ENV PATH=/opt/venv/bin:$PATH
 COPY . .
 # The settings refuse to start without a key; this one is thrown away with the step.
@@ -31,9 +31,9 @@ RUN apt-get update \
     && useradd --uid 10001 --gid judge --no-create-home --home-dir /tmp judge \
     && install -d -o judge -g judge /models /srv/judge
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1
-COPY requirements-vllm.txt /tmp/
+COPY requirements-vllm.lock /tmp/
 RUN python -m venv /opt/venv \
-    && /opt/venv/bin/pip install --no-cache-dir -r /tmp/requirements-vllm.txt
+    && /opt/venv/bin/pip install --no-cache-dir --require-hashes -r /tmp/requirements-vllm.lock
 # The base image is not NVIDIA's, so the container toolkit must be told what to mount. FlashInfer's
 # sampler would be compiled by nvcc at the first request, which is not here; vLLM's own is complete.
 ENV PATH=/opt/venv/bin:$PATH \

@@ -8,7 +8,7 @@ MANAGE := DEBUG=1 $(BIN)/python manage.py
 PORT   ?= 8000
 
 .PHONY: demo check test test-all lint types docs containers unit unit-js unit-sqlite unit-postgresql beside \
-	vllm unit-vllm mutants bench install install-dev chromium serve worker beat clean help
+	vllm unit-vllm mutants bench lock install install-dev chromium serve worker beat clean help
 
 help:
 	@echo "make demo      install, load a made-up study, judge it, report, and open the site"
@@ -21,6 +21,7 @@ help:
 	@echo "make beat      a clock beside both; workers do without it"
 	@echo "make bench     loading, exporting and serving, timed against other tools' figures"
 	@echo "make vllm      judges on vLLM itself, set up beside Tandem, with a tiny model"
+	@echo "make lock      the lock files anew, after a change of requirements*.txt"
 	@echo "make docs      the documentation as a site, in var/docs"
 	@echo "make clean     remove what was installed; var/ with your data stays"
 
@@ -124,6 +125,10 @@ vllm: install-dev
 	$(BIN)/python -m scripts.vllm --folder $(VLLM) --try
 	$(PYTEST_VLLM)
 
+# The lock files anew, with new versions of what ARGS names: ARGS="--upgrade-package django".
+lock: install-dev
+	@$(BIN)/python -m scripts.supply lock $(ARGS)
+
 mutants: install-dev
 	$(BIN)/python -m scripts.mutants run --seed $(SEED) --count 300 $(ARGS)
 
@@ -149,15 +154,17 @@ worker: install
 beat: install
 	$(BIN)/celery -A config beat --loglevel INFO
 
-# uv takes what it has in seconds; where it cannot reach what pip is set up for, pip does it.
+# Only files whose hashes stand in a lock. uv takes what it has in seconds; where it cannot reach
+# what pip is set up for, pip does it. What comes as source is built with the locked setuptools.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
-INSTALL = { $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python -r $(1); } || $(PIP) -r $(1)
+LOCKED := --require-hashes --no-build-isolation
+INSTALL = { $(BIN)/uv pip install --quiet --python $(BIN)/python $(LOCKED) -r $(1); } || $(PIP) $(LOCKED) -r $(1)
 
 install: $(VENV)/.installed $(VENV)/.program
 install-dev: $(VENV)/.installed-dev $(VENV)/.program node_modules/.installed
 
 # `.venv/bin/tandem` runs what stands here, from any folder.
-PROGRAM := --no-deps --editable .
+PROGRAM := --no-deps --no-build-isolation --editable .
 $(VENV)/.program: $(VENV)/.installed pyproject.toml
 	@{ $(BIN)/uv pip install --quiet --python $(BIN)/python $(PROGRAM); } || $(PIP) $(PROGRAM)
 	@touch $@
@@ -167,17 +174,18 @@ $(VENV)/bin/python:
 		|| { echo "Tandem needs Python 3.11 or newer; set PYTHON=/path/to/it"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(VENV)/bin/python requirements.txt
+$(VENV)/.installed: $(VENV)/bin/python requirements.lock requirements-build.lock
 	@echo "Installing what Tandem runs on (about a minute the first time) …"
-	@$(call INSTALL,requirements.txt)
+	@$(PIP) --require-hashes -r requirements-build.lock
+	@$(call INSTALL,requirements.lock)
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 	@echo "Installing what the tests need …"
-	@$(call INSTALL,requirements-dev.txt)
+	@$(call INSTALL,requirements-dev.lock)
 	@touch $@
 
-# Node and npm come from requirements-dev.txt, and what they run from the lock file.
+# Node and npm come from requirements-dev.lock, and what they run from npm's own lock.
 node_modules/.installed: $(VENV)/.installed-dev package.json package-lock.json
 	@$(BIN)/npm ci --ignore-scripts --loglevel error >/dev/null \
 		|| { echo "npm could not fetch what checks the JavaScript."; exit 1; }

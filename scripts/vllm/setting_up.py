@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+
+from scripts.supply.locks import find_links
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".venv-vllm"
-BUILDS = {"gpu": "requirements-vllm.txt", "cpu": "requirements-vllm-cpu.txt"}
-WHEELS = "TANDEM_VLLM_WHEELS"
+BUILDS = {"gpu": "requirements-vllm.lock", "cpu": "requirements-vllm-cpu.lock"}
 MARK = ".installed"
 # Their usual builds are for CUDA, and break imports beside a PyTorch for CPU.
 BUILT_FOR_CUDA = ("torchvision", "torchaudio", "torchcodec")
@@ -56,7 +55,7 @@ def set_up(folder: Path, build: str) -> None:
 def _install(folder: Path, requirements: Path) -> None:
     """Install by uv, which takes seconds; by pip if uv is missing or finds too few packages."""
     python = str(folder / "bin" / "python")
-    wanted = [*_find_links(), "-r", str(requirements)]
+    wanted = [*find_links(), "--require-hashes", "-r", str(requirements)]
     if uv := _uv():
         try:
             return _run([uv, "pip", "install", "--quiet", "--python", python, *wanted])
@@ -73,13 +72,6 @@ def _pip(folder: Path) -> list[str]:
 def _uv() -> str | None:
     beside = Path(sys.executable).with_name("uv")
     return str(beside) if beside.exists() else shutil.which("uv")
-
-
-def _find_links() -> Iterator[str]:
-    """Return our folders of wheels and those of pip's configuration, which uv does not read."""
-    for name in (WHEELS, "PIP_FIND_LINKS"):
-        for place in os.environ.get(name, "").split():
-            yield from ("--find-links", place)
 
 
 def _mend(folder: Path, requirements: Path) -> None:

@@ -1,0 +1,177 @@
+"""Lock files: every package of a requirements file, the transitive ones too, with its hashes.
+
+`uv` resolves them. A lock names no index, so any mirror that serves the same files will do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+OLDEST_PYTHON = "3.11"
+GPU_HOSTS = tuple(
+    f"sys_platform == 'linux' and platform_machine == '{each}'" for each in ("x86_64", "aarch64")
+)
+WHEELS = "TANDEM_VLLM_WHEELS"
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+
+
+class LockError(RuntimeError):
+    """A lock that cannot be made or read; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A requirements file and the file that locks it.
+
+    It is for all systems and Pythons from the oldest on, or for those of `environments` (markers),
+    or for one `platform` and the oldest Python alone. `under` names a requirements file whose lock
+    decides versions, where both have a package.
+    """
+
+    entry: str
+    environments: tuple[str, ...] = ()
+    platform: str = ""
+    under: str = ""
+
+    @property
+    def file(self) -> str:
+        return self.entry.removesuffix(".txt") + ".lock"
+
+
+# In this order: the site takes the versions that its tests ran with.
+LOCKS = (
+    Lock("requirements-dev.txt"),
+    Lock("requirements.txt", under="requirements-dev.txt"),
+    Lock("requirements-build.txt", under="requirements-dev.txt"),
+    Lock("requirements-vllm.txt", GPU_HOSTS),
+    # PyTorch for CPU is another file for each Python, on an index of its own.
+    Lock("requirements-vllm-cpu.txt", platform="x86_64-unknown-linux-gnu"),
+)
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A package of a lock: its normalised name, version, marker and the hashes of its files."""
+
+    name: str
+    version: str
+    marker: Marker | None
+    hashes: tuple[str, ...]
+
+    def here(self) -> bool:
+        """Tell whether it is installed on this system."""
+        return self.marker is None or self.marker.evaluate()
+
+
+def read(path: Path) -> list[Pinned]:
+    """Return the packages of a lock. Raises LockError for a line that is not NAME==VERSION."""
+    return [_pinned(path.name, line) for line in _lines(path.read_text("utf-8"))]
+
+
+def differences(entry: Path, lock: Path) -> list[str]:
+    """Return a line for each requirement of an entry that its lock does not hold as it stands."""
+    held = {(each.name, each.version): each for each in read(lock)}
+    found = [f"{lock.name}: {name} has no hash" for (name, _), p in held.items() if not p.hashes]
+    for wanted in requirements(entry):
+        names = {version for name, version in held if name == canonicalize_name(wanted.name)}
+        if not names:
+            found.append(f"{lock.name} has no {wanted.name}, which {entry.name} requires")
+        elif not any(wanted.specifier.contains(each, prereleases=True) for each in names):
+            has = ", ".join(sorted(names))
+            found.append(f"{lock.name} has {wanted.name} {has}; {entry.name} requires {wanted}")
+    return found
+
+
+def requirements(entry: Path) -> Iterator[Requirement]:
+    """Yield the requirements of a file and of those that it names with `-r`."""
+    for line in _lines(entry.read_text("utf-8")):
+        if line.startswith("-r "):
+            yield from requirements(entry.with_name(line.removeprefix("-r ").strip()))
+        else:
+            yield Requirement(line)
+
+
+def renew(lock: Lock, arguments: Sequence[str] = (), root: Path = ROOT) -> None:
+    """Resolve a requirements file anew; versions stay unless an argument of uv says otherwise.
+
+    Raises LockError with what uv said.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        _project(Path(folder), lock)
+        command = [
+            *(_uv(), "--project", folder, "pip", "compile", lock.entry, "--quiet"),
+            *("--generate-hashes", "--no-emit-index-url", "--annotation-style", "line"),
+            *("--custom-compile-command", "make lock", "--output-file", lock.file),
+            *_for(lock),
+            *arguments,
+        ]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    if done.returncode:
+        raise LockError(f"{lock.file} stays as it was: {done.stderr.strip()}")
+    path = root / lock.file
+    # Where a version comes from is another lock's business, and says nothing to a reader.
+    text = re.sub(r"-c \S+\.lock(, |$)", "", path.read_text("utf-8"), flags=re.MULTILINE)
+    path.write_text(re.sub(r",? $", "", text, flags=re.MULTILINE), "utf-8")
+
+
+def find_links() -> Iterator[str]:
+    """Yield options for our folders of wheels and those of pip's settings, which uv ignores."""
+    for name in (WHEELS, "PIP_FIND_LINKS"):
+        for place in os.environ.get(name, "").split():
+            yield from ("--find-links", place)
+
+
+def _for(lock: Lock) -> Iterator[str]:
+    yield from ("--python-version", OLDEST_PYTHON)
+    if lock.platform:
+        yield from ("--python-platform", lock.platform, *find_links())
+    else:
+        yield "--universal"
+    if lock.under:
+        yield from ("--constraints", Lock(lock.under).file)
+
+
+def _project(folder: Path, lock: Lock) -> None:
+    """Write what uv reads the systems from: it takes no option for them."""
+    told = '[project]\nname = "locked"\nversion = "0"\n'
+    if lock.environments:
+        listed = ", ".join(f'"{each}"' for each in lock.environments)
+        told += f"[tool.uv]\nenvironments = [{listed}]\n"
+    (folder / "pyproject.toml").write_text(told, "utf-8")
+
+
+def _uv() -> str:
+    beside = Path(sys.executable).with_name("uv")
+    found = str(beside) if beside.exists() else shutil.which("uv")
+    if found is None:
+        raise LockError("uv is not installed; make install-dev installs it")
+    return found
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield lines without comments, and with the lines that continue them."""
+    for line in text.replace("\\\n", " ").splitlines():
+        if kept := line.partition("#")[0].strip():
+            yield kept
+
+
+def _pinned(file: str, line: str) -> Pinned:
+    wanted = Requirement(line.partition("--hash")[0].strip())
+    versions = [each.version for each in wanted.specifier if each.operator == "=="]
+    if len(versions) != 1:
+        raise LockError(f"{file}: {wanted} is not pinned; make lock writes the file anew")
+    hashes = tuple(_HASH.findall(line))
+    return Pinned(canonicalize_name(wanted.name), versions[0], wanted.marker, hashes)
