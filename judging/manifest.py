@@ -109,7 +109,7 @@ def platform_facts() -> JSON:
         "version": settings.TANDEM_VERSION,
         "commit": settings.TANDEM_COMMIT or commit_in(Path(settings.BASE_DIR)),
         "python": platform.python_version(),
-        "requirements_sha256": _file_digest(Path(settings.BASE_DIR) / "requirements.txt"),
+        "requirements_sha256": _file_digest(Path(settings.BASE_DIR) / "requirements.lock"),
     }
 
 

