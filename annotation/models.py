@@ -587,12 +587,16 @@ class Exclusion(models.Model):
 
 
 class ProlificStudy(models.Model):
-    """A campaign as a study on Prolific: its id, its completion code, and the number of people."""
+    """A campaign as a study on Prolific: its id, its completion code, and the number of people.
+
+    If it is `signed`, people come by links that Prolific has signed, and by no others.
+    """
 
     campaign = models.OneToOneField(Campaign, models.CASCADE, related_name="prolific")
     study_id = models.CharField(max_length=64)
     completion_code = models.CharField(max_length=64)
     most_people = models.PositiveSmallIntegerField()
+    signed = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return self.study_id
@@ -602,7 +606,8 @@ class Participant(models.Model):
     """A person from Prolific, with an account without a password.
 
     `pid` and `session_id` are Prolific's, and no export contains them. A person who returned the
-    study or ran out of time no longer counts towards its number of people.
+    study or ran out of time no longer counts towards its number of people. Until `open_until` the
+    person may come in another browser, once, without Prolific's signature.
     """
 
     class Status(models.TextChoices):
@@ -616,6 +621,7 @@ class Participant(models.Model):
     session_id = models.CharField(max_length=64)
     status = models.CharField(max_length=9, choices=Status, default=Status.ACTIVE)
     created_at = models.DateTimeField(default=timezone.now)
+    open_until = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ("id",)

@@ -94,6 +94,7 @@ EVENTS: dict[str, Kind] = {
     "places.freed": Kind("Slots of a person released"),
     "prolific.study": Kind("Study on Prolific set"),
     "prolific.arrived": Kind("Arrived from Prolific", by_rater=True),
+    "prolific.opened": Kind("Participant let in from another browser"),
     "prolific.ended": Kind("Participant ended"),
     "campaign.made": Kind("Campaign created"),
     "campaign.people": Kind("Pool, lease or items per person changed"),

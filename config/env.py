@@ -7,6 +7,7 @@ import secrets
 import warnings
 import zoneinfo
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -44,6 +45,10 @@ VARIABLES = {
     "TANDEM_JOB_MEMORY_MB": ("2048", "The memory that computing one of them may take."),
     "TANDEM_JOB_RESULTS_MB": ("4096", "Room for their results, which are kept to be shown again."),
     "TANDEM_JUDGE_HOSTS": ("none", "host:port of private judges that the browser may define."),
+    "TANDEM_PROLIFIC_KEYS": (
+        "https://api.prolific.com/.well-known/study/jwks.json",
+        "The address of the keys with which Prolific signs links.",
+    ),
     "TANDEM_VLLM": ("vllm", "The program that serves judges of the backend vllm."),
     "TANDEM_VLLM_ARGS": (
         "none",
@@ -102,6 +107,19 @@ def one_of(name: str, default: str, *allowed: str) -> str:
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} is {value!r}; set it to {' or '.join(allowed)}")
     return value
+
+
+def address(name: str) -> str:
+    """Return an HTTPS address, or one of this machine over plain HTTP."""
+    value = read(name, VARIABLES[name][0])
+    parts = urlsplit(value)
+    if (parts.scheme == "https" and parts.netloc) or _is_local(parts):
+        return value
+    raise ImproperlyConfigured(f"{name} is {value!r}; set it to an address with https://")
+
+
+def _is_local(parts: SplitResult) -> bool:
+    return parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def time_zone() -> str:

@@ -234,6 +234,7 @@ TANDEM_JOB_RESULTS_MB = environment.whole_number("TANDEM_JOB_RESULTS_MB")
 # Tests of what is not the queue carry out jobs where they are asked for.
 JOBS_EAGER = False
 WEB_THREADS = environment.whole_number("WEB_THREADS")
+TANDEM_PROLIFIC_KEYS = environment.address("TANDEM_PROLIFIC_KEYS")
 TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
 # The same disk as the quarantine, so that a received file need not be copied.
 FILE_UPLOAD_TEMP_DIR = environment.create_folder(DATA_DIR / "uploads" / "incoming")

@@ -1,7 +1,8 @@
 """Studies on Prolific: people who arrive by its link, and the code with which they return.
 
-Prolific's parameters identify a person and are not signed. The ids are long and random, and no
-person is shown the ids of another.
+Prolific's parameters identify a person. Without its signature anybody can write them, so they open
+nothing that exists: a person comes back to their own items in the browser in which they began,
+which has a cookie, or by a signed link, or if a researcher opens the study for them once more.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
+from django.core import signing
 from django.db import transaction
 from django.db.models import Count, Exists, Q, QuerySet
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
 
 from annotation.models import (
     LETTERS,
@@ -26,50 +31,95 @@ from annotation.models import (
 from annotation.people.accounts import switch_off, switch_on
 from annotation.people.leases import Ended, release_all
 from annotation.people.membership import PeopleError
+from annotation.people.prolific_keys import TOKEN, parameters_of
 from audit.recording import folded, record
 
 Status = Participant.Status
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 COMPLETE = "https://app.prolific.com/submissions/complete?cc={code}"
+NAMES = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
+ELSEWHERE = (
+    "you have begun this study in another browser, so continue there; if you cannot, write to the "
+    "researcher on Prolific"
+)
+COOKIE, COOKIE_LIFE, MOST_STUDIES = "participant", timedelta(days=90), 20
+OPEN_FOR = timedelta(days=1)
+"""How long a person whom a researcher has let in again may take to come in another browser."""
+PAGE_LIFE = timedelta(hours=4)
+"""How long the page before the start may be read; Prolific's own signature expires earlier."""
 ENTRY = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """The three parameters of Prolific's link."""
+    """The three parameters of Prolific's link, and whether Prolific has `signed` them."""
 
     pid: str
     study_id: str
     session_id: str
+    signed: bool = False
 
     @classmethod
     def read(cls, parameters: Mapping[str, str]) -> Arrival:
-        """Read the parameters. Raises PeopleError if one is missing or malformed."""
-        values = [parameters.get(n, "") for n in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")]
+        """Read the plain parameters. Raises PeopleError if one is missing or malformed."""
+        values = [parameters.get(name, "") for name in NAMES]
         if not all(ID.fullmatch(value) for value in values):
             raise PeopleError("this link lacks what Prolific adds to it; open the study there")
         return cls(*values)
 
+    @classmethod
+    def read_signed(cls, parameters: Mapping[str, str], host: str) -> Arrival:
+        """Read the parameters from Prolific's token. Raises PeopleError if it does not hold.
 
-def set_study(campaign: Campaign, study_id: str, code: str, most: int) -> ProlificStudy:
+        Plain parameters beside it must say the same.
+        """
+        vouched = parameters_of(parameters.get(TOKEN, ""), host)
+        found = cls.read(vouched)
+        if any(parameters.get(name, vouched[name]) != vouched[name] for name in NAMES):
+            raise PeopleError("this link was changed; open the study on Prolific again")
+        return cls(found.pid, found.study_id, found.session_id, signed=True)
+
+    def sealed(self) -> str:
+        """Return a signed arrival for the form on the page, since Prolific's token expires soon."""
+        return signing.dumps([self.pid, self.study_id, self.session_id], salt="tandem.arrival")
+
+    @classmethod
+    def unseal(cls, text: str) -> Arrival:
+        try:
+            found = signing.loads(text, salt="tandem.arrival", max_age=PAGE_LIFE)
+        except signing.BadSignature as error:
+            raise PeopleError("this page is too old; open the study on Prolific again") from error
+        return cls(*found, signed=True)
+
+
+def set_study(
+    campaign: Campaign, study_id: str, code: str, most: int, signed: bool = False
+) -> ProlificStudy:
     """Make a campaign a study on Prolific, or change the study. Raises PeopleError."""
     if not ID.fullmatch(study_id):
         raise PeopleError("the study's id is the last part of its address on Prolific; correct it")
     if not CODE.fullmatch(code):
         raise PeopleError("the completion code is letters, digits, - and _; correct it")
-    values = {"study_id": study_id, "completion_code": code, "most_people": most}
+    values = {
+        "study_id": study_id, "completion_code": code, "most_people": most, "signed": signed,
+    }  # fmt: skip
     with transaction.atomic():
         study, _ = ProlificStudy.objects.update_or_create(campaign=campaign, defaults=values)
-        record("prolific.study", campaign.pk, study, after=values, people=most)
+        record("prolific.study", campaign.pk, study, after=values, people=most, signed=signed)
     return study
 
 
-def enter(study: ProlificStudy, arrival: Arrival) -> User:
-    """Return the account of a participant, created at the first arrival. Raises PeopleError.
+def enter(
+    study: ProlificStudy, arrival: Arrival, browser: frozenset[int] = frozenset()
+) -> Participant:
+    """Return the participant, created with an account at the first arrival. Raises PeopleError.
 
-    A person who comes again, even with another session, keeps the same account and items.
+    A person who comes again keeps the same account and items. `browser` are the participants who
+    have come in this browser before.
     """
+    if study.signed and not arrival.signed:
+        raise PeopleError("this study takes links that Prolific has signed; open it there again")
     if arrival.study_id != study.study_id:
         raise PeopleError("this link belongs to another study; open the study on Prolific again")
     if not study.campaign.takes_answers:
@@ -79,18 +129,33 @@ def enter(study: ProlificStudy, arrival: Arrival) -> User:
         ProlificStudy.objects.select_for_update().get(pk=study.pk)
         participant = study.participants.select_related("user").filter(pid=arrival.pid).first()
         with folded():
-            user = (
-                _readmit(study, participant, arrival)
-                if participant
-                else _create_guest(study, arrival)
-            )
-        record(
-            "prolific.arrived", study.campaign_id, study, by=user.pk, again=participant is not None
-        )
-    return user
+            if participant is None:
+                found = _create_guest(study, arrival)
+            else:
+                _check_identity(participant, arrival, browser)
+                found = _readmit(study, participant, arrival)
+        again = participant is not None
+        record("prolific.arrived", study.campaign_id, study, by=found.user.pk, again=again)
+    return found
 
 
-def _create_guest(study: ProlificStudy, arrival: Arrival) -> User:
+def _check_identity(participant: Participant, arrival: Arrival, browser: frozenset[int]) -> None:
+    """Check that it is the participant who comes again. Raises PeopleError."""
+    if arrival.signed or participant.pk in browser:
+        return
+    if participant.open_until is None or participant.open_until < timezone.now():
+        raise PeopleError(ELSEWHERE)
+
+
+def open_once(participant: Participant) -> None:
+    """Let a participant come in another browser, once, within a day."""
+    with transaction.atomic():
+        until = timezone.now() + OPEN_FOR
+        Participant.objects.filter(pk=participant.pk).update(open_until=until)
+        record("prolific.opened", participant.study.campaign_id, participant)
+
+
+def _create_guest(study: ProlificStudy, arrival: Arrival) -> Participant:
     _check_room(study)
     name = "guest-" + "".join(secrets.choice(LETTERS) for _ in range(16))
     user = User(username=name, role=User.Role.ANNOTATOR, is_guest=True)
@@ -98,13 +163,12 @@ def _create_guest(study: ProlificStudy, arrival: Arrival) -> User:
     user.save()
     rater_of(user)
     Membership.objects.create(campaign=study.campaign, user=user)
-    Participant.objects.create(
+    return Participant.objects.create(
         study=study, user=user, pid=arrival.pid, session_id=arrival.session_id
     )
-    return user
 
 
-def _readmit(study: ProlificStudy, participant: Participant, arrival: Arrival) -> User:
+def _readmit(study: ProlificStudy, participant: Participant, arrival: Arrival) -> Participant:
     same = participant.session_id == arrival.session_id
     if participant.status != Status.ACTIVE:
         if same:
@@ -114,10 +178,41 @@ def _readmit(study: ProlificStudy, participant: Participant, arrival: Arrival) -
         participant.status = Status.ACTIVE
     if not same:
         participant.session_id = arrival.session_id
-    participant.save(update_fields=["status", "session_id"])
+    participant.open_until = None
+    participant.save(update_fields=["status", "session_id", "open_until"])
     if not participant.user.is_active:
         raise PeopleError("this submission has ended; write to the researcher on Prolific")
-    return participant.user
+    return participant
+
+
+def participants_in(request: HttpRequest) -> frozenset[int]:
+    """Return the participants who have come in this browser, by its cookie and its log-in."""
+    mine = Participant.objects.filter(user=request.user.pk).values_list("pk", flat=True)
+    return frozenset([*_read_cookie(request), *mine])
+
+
+def _read_cookie(request: HttpRequest) -> list[int]:
+    sent = request.COOKIES.get(COOKIE, "")
+    try:
+        return list(signing.loads(sent, salt="tandem.participants", max_age=COOKIE_LIFE))
+    except signing.BadSignature:
+        return []
+
+
+def mark_browser(
+    request: HttpRequest, response: HttpResponseBase, participant: Participant, secure: bool
+) -> None:
+    """Give the browser the cookie by which its participants come back."""
+    known = [pk for pk in _read_cookie(request) if pk != participant.pk]
+    response.set_cookie(
+        COOKIE,
+        signing.dumps([participant.pk, *known][:MOST_STUDIES], salt="tandem.participants"),
+        max_age=COOKIE_LIFE,
+        path="/prolific/",
+        secure=secure,
+        httponly=True,
+        samesite="Lax",
+    )
 
 
 def _check_room(study: ProlificStudy) -> None:

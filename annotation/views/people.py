@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth import login
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
@@ -40,7 +41,8 @@ from annotation.people.invitations import (
 )
 from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, readable
-from annotation.people.prolific import Arrival, enter
+from annotation.people.prolific import Arrival, enter, mark_browser
+from annotation.people.prolific_keys import PAUSE, KeysAwayError
 from annotation.registry import declared
 from annotation.views.people_forms import (
     CampaignInviteForm,
@@ -364,7 +366,8 @@ def _set_prolific_study(campaign: Campaign, request: HttpRequest) -> None:
     form = ProlificForm(request.POST)
     data = _clean(form)
     try:
-        prolific.set_study(campaign, data["study_id"], data["completion_code"], data["most_people"])
+        names = ("study_id", "completion_code", "most_people", "signed")
+        prolific.set_study(campaign, *(data[name] for name in names))
     except PeopleError as error:
         form.add_error(None, as_sentence(error))
         raise _FormError(form) from error
@@ -379,6 +382,13 @@ def _end_participant(campaign: Campaign, request: HttpRequest) -> None:
         prolific.end(each, status)
 
 
+def _open_for_participant(campaign: Campaign, request: HttpRequest) -> None:
+    study = getattr(campaign, "prolific", None)
+    if study is not None:
+        for each in study.participants.filter(pk=_number(request, "participant")):
+            prolific.open_once(each)
+
+
 MEMBER_ORDERS: dict[str, MemberAct] = {
     "settings": _change_participation,
     "add": _add_member,
@@ -388,6 +398,7 @@ MEMBER_ORDERS: dict[str, MemberAct] = {
     "free": _release_slots,
     "prolific": _set_prolific_study,
     "ended": _end_participant,
+    "open-once": _open_for_participant,
 }
 
 
@@ -426,7 +437,7 @@ def _initial(campaign: Campaign) -> dict[str, Any]:
 
 
 def _initial_study(study: Any) -> dict[str, Any]:
-    names = ("study_id", "completion_code", "most_people")
+    names = ("study_id", "completion_code", "most_people", "signed")
     return {name: getattr(study, name) for name in names} if study else {}
 
 
@@ -455,22 +466,36 @@ def enter_from_prolific(request: HttpRequest, pk: int) -> HttpResponse:
     campaigns = Campaign.objects.filter(prolific__isnull=False).select_related("prolific")
     study = get_object_or_404(campaigns, pk=pk).prolific
     try:
-        arrival = Arrival.read(request.GET)
+        arrival = _arrival(request, study)
         _check_no_account(request)
         if request.method != "POST":
-            return _prolific_page(request, study)
-        # Prolific signs no parameters, so a limit must prevent invented participants.
+            return _prolific_page(request, study, sealed=arrival.sealed() if study.signed else "")
+        # Without a signature, a limit must prevent invented participants.
         wait = seconds_to_wait("arrive", client_address(request))
         if wait is not None:
             refused = _prolific_page(request, study, TOO_OFTEN, 429)
             refused["Retry-After"] = str(wait)
             return refused
-        user = enter(study, arrival)
+        participant = enter(study, arrival, prolific.participants_in(request))
+    except KeysAwayError as error:
+        away = _prolific_page(request, study, as_sentence(error), 503)
+        away["Retry-After"] = str(PAUSE)
+        return away
     except PeopleError as error:
         return _prolific_page(request, study, as_sentence(error), 422)
     with folded():
-        login(request, user, backend=BACKEND)
-    return redirect(next_address(study.campaign, rater_of(user)))
+        login(request, participant.user, backend=BACKEND)
+    response = redirect(next_address(study.campaign, rater_of(participant.user)))
+    mark_browser(request, response, participant, settings.SESSION_COOKIE_SECURE)
+    return response
+
+
+def _arrival(request: HttpRequest, study: ProlificStudy) -> Arrival:
+    if not study.signed:
+        return Arrival.read(request.GET)
+    if request.method == "POST" and request.POST.get("arrival"):
+        return Arrival.unseal(request.POST["arrival"])
+    return Arrival.read_signed(request.GET, request.get_host())
 
 
 def _check_no_account(request: HttpRequest) -> None:
@@ -479,8 +504,18 @@ def _check_no_account(request: HttpRequest) -> None:
 
 
 def _prolific_page(
-    request: HttpRequest, study: ProlificStudy, wrong: str = "", status: int = 200
+    request: HttpRequest,
+    study: ProlificStudy,
+    wrong: str = "",
+    status: int = 200,
+    sealed: str = "",
 ) -> HttpResponse:
     protocol = declared(study.campaign)
-    context = {"campaign": study.campaign, "protocol": protocol, "wrong": wrong}
+    context = {
+        "campaign": study.campaign,
+        "protocol": protocol,
+        "wrong": wrong,
+        "sealed": sealed,
+        "signed": study.signed,
+    }
     return render(request, "people/prolific.html", context, status=status)

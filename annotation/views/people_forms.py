@@ -152,3 +152,8 @@ class ProlificForm(forms.Form):
         max_value=10_000,
         help_text="The number of places of the study on Prolific; further people are turned away.",
     )
+    signed = forms.BooleanField(
+        label="Only by links that Prolific has signed",
+        required=False,
+        help_text="Switch on “secure URL parameters” for the study on Prolific, too.",
+    )

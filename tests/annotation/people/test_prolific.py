@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core import signing
 from django.db import connection
 from django.db.models import F
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
@@ -17,7 +20,7 @@ from annotation.exports import rows
 from annotation.models import Assignment, Membership, Participant, ProlificStudy, User, rater_of
 from annotation.people.leases import set_lease
 from annotation.people.membership import PeopleError, end_membership, set_most_items, set_pool
-from annotation.people.prolific import Arrival, end, enter, set_study
+from annotation.people.prolific import Arrival, end, enter, open_once, set_study
 from tests.annotation.people.cast import assert_whole, run_out
 from tests.page_cast import Study, answers, client_of, make_study, page
 
@@ -40,8 +43,8 @@ def link(study: Study, pid: str = "p1", session: str = "s1", of: str = "study1")
     return f"{reverse('prolific', args=[study.campaign.pk])}?{asked}"
 
 
-def come(study: Study, *who: str) -> tuple[Client, Any]:
-    client = Client()
+def come(study: Study, *who: str, browser: Client | None = None) -> tuple[Client, Any]:
+    client = browser or Client()
     return client, client.post(link(study, *who))
 
 
@@ -69,9 +72,11 @@ class TestIn:
         assert not there.user.has_usable_password()
 
     def test_who_comes_again_is_the_same_with_the_same_item(self, study: Study) -> None:
-        _, first = come(study)
-        _, again = come(study)
-        assert first["Location"] == again["Location"]
+        client, first = come(study)
+        _, again = come(study, browser=client)
+        client.post(reverse("logout"))
+        _, later = come(study, browser=client)
+        assert first["Location"] == again["Location"] == later["Location"]
         assert Participant.objects.count() == 1
 
     @pytest.mark.every_case
@@ -94,11 +99,12 @@ class TestIn:
 
     def test_no_more_come_than_the_study_takes(self, study: Study) -> None:
         for pid in ("p1", "p2"):
-            assert come(study, pid)[1].status_code == 302
+            browser, answer = come(study, pid)
+            assert answer.status_code == 302
         _, late = come(study, "p3")
         assert late.status_code == 422
         assert "all its people" in late.content.decode()
-        assert come(study, "p2")[1].status_code == 302
+        assert come(study, "p2", browser=browser)[1].status_code == 302
 
     def test_a_closed_campaign_lets_nobody_in(self, study: Study) -> None:
         study.campaign.is_open = False
@@ -110,6 +116,54 @@ class TestIn:
         assert rita.get(link(study)).status_code == 422
         assert rita.post(link(study)).status_code == 422
         assert not Participant.objects.exists()
+
+
+class TestAnotherBrowser:
+    @pytest.mark.parametrize("session", ["s1", "s2"])
+    def test_the_address_alone_opens_nobody_s_answers(self, study: Study, session: str) -> None:
+        client, first = come(study)
+        stranger, answer = come(study, "p1", session)
+        assert answer.status_code == 422
+        assert "another browser" in answer.content.decode()
+        assert stranger.get(first["Location"]).status_code == 302
+        assert Participant.objects.get().session_id == "s1"
+        assert client.get(first["Location"]).status_code == 200
+
+    def test_nor_in_the_browser_of_another_participant(self, study: Study) -> None:
+        _, first = come(study)
+        stranger, _ = come(study, "p2")
+        assert come(study, "p1", browser=stranger)[1].status_code == 422
+        assert stranger.get(first["Location"]).status_code == 404
+
+    def test_a_made_up_cookie_opens_nothing(self, study: Study) -> None:
+        come(study)
+        forged = Client()
+        for value in ("1", f"[{Participant.objects.get().pk}]", signing.dumps([1])):
+            forged.cookies["participant"] = value
+            assert come(study, browser=forged)[1].status_code == 422
+
+    def test_a_browser_that_two_people_share_knows_both(self, study: Study) -> None:
+        browser, first = come(study)
+        _, second = come(study, "p2", browser=browser)
+        assert come(study, browser=browser)[1]["Location"] == first["Location"]
+        assert come(study, "p2", browser=browser)[1]["Location"] == second["Location"]
+        assert browser.cookies["participant"]["path"] == "/prolific/"
+        assert browser.cookies["participant"]["httponly"]
+
+    def test_a_researcher_lets_a_person_in_from_another_browser_once(self, study: Study) -> None:
+        _, first = come(study)
+        order = {"order": "open-once", "participant": Participant.objects.get().pk}
+        where = reverse("campaign-people-change", args=[study.campaign.pk])
+        assert client_of(study.root).post(where, order).status_code == 302
+        _, answer = come(study)
+        assert answer["Location"] == first["Location"]
+        assert come(study)[1].status_code == 422
+
+    def test_that_lasts_a_day(self, study: Study) -> None:
+        come(study)
+        open_once(Participant.objects.get())
+        Participant.objects.update(open_until=timezone.now() - timedelta(seconds=1))
+        assert come(study)[1].status_code == 422
 
 
 class TestBound:
@@ -168,7 +222,7 @@ class TestHowOften:
         codes = [come(study, f"made-up-{n}")[1].status_code for n in range(61)]
         assert codes == [302] * 60 + [429]
         assert Participant.objects.count() == 60
-        other = Client().post(link(study, "p1"), REMOTE_ADDR="10.0.0.2")
+        other = Client().post(link(study, "another"), REMOTE_ADDR="10.0.0.2")
         assert other.status_code == 302
 
 
@@ -210,20 +264,20 @@ class TestOut:
         assert_whole(study.campaign)
 
     def test_an_ended_submission_is_not_taken_up_but_a_new_one_is(self, study: Study) -> None:
-        come(study)
+        browser, _ = come(study)
         there = Participant.objects.get()
         end(there, "returned")
-        assert come(study)[1].status_code == 422
-        assert come(study, "p1", "s2")[1].status_code == 302
+        assert come(study, browser=browser)[1].status_code == 422
+        assert come(study, "p1", "s2", browser=browser)[1].status_code == 302
         there.refresh_from_db()
         assert (there.status, there.session_id) == ("active", "s2")
         assert Participant.objects.count() == 1
 
     def test_who_comes_again_may_take_up_what_was_held(self, study: Study) -> None:
-        come(study)
+        browser, _ = come(study)
         first = Assignment.objects.get()
         end(Participant.objects.get(), "returned")
-        come(study, "p1", "s2")
+        come(study, "p1", "s2", browser=browser)
         first.refresh_from_db()
         assert first.status == "open"
         assert_whole(study.campaign)
@@ -268,7 +322,7 @@ def test_of_many_who_come_at_once_no_more_get_in_than_there_is_room() -> None:
     def arrive(pid: str) -> None:
         barrier.wait()
         try:
-            enter(prolific, Arrival(pid, "study1", "s"))
+            enter(prolific, Arrival(pid, "study1", "s", signed=True))
             said.append("in")
         except PeopleError as error:
             said.append(str(error))

@@ -1,0 +1,255 @@
+"""Links that Prolific has signed: whose signature holds, for whom, and for how long."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from django.test import Client
+from django.urls import reverse
+from pytest_django.fixtures import Settings
+
+from annotation.models import Participant
+from annotation.people.membership import PeopleError, set_most_items, set_pool
+from annotation.people.prolific import set_study
+from annotation.people.prolific_keys import Keys, KeysAwayError, parameters_of
+from tests.annotation.people.test_prolific import link
+from tests.page_cast import Study, client_of, make_study
+
+pytestmark = pytest.mark.django_db
+HOST, HOUR = "testserver", 3600
+
+
+@dataclass
+class Publisher:
+    """A server that publishes keys as Prolific does, and counts how often it was asked."""
+
+    keys: dict[str, rsa.RSAPrivateKey] = field(default_factory=dict)
+    asked: int = 0
+    status: int = 200
+    address: str = ""
+
+    def body(self) -> bytes:
+        published = [
+            {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key())), "kid": name}
+            for name, key in self.keys.items()
+        ]
+        return json.dumps({"keys": published}).encode()
+
+    def token(self, kid: str = "k1", by: str = "", **claims: Any) -> str:
+        said = {
+            "aud": f"https://{HOST}", "exp": time.time() + HOUR,
+            "prolific": {
+                "PROLIFIC_PID": "p1", "STUDY_ID": "study1", "SESSION_ID": "s1",
+                "workspace_id": "w",
+            },
+        } | claims  # fmt: skip
+        signer = self.keys[by or kid]
+        return jwt.encode(said, signer, algorithm="RS256", headers={"kid": kid})
+
+
+@pytest.fixture(scope="module")
+def pair() -> dict[str, rsa.RSAPrivateKey]:
+    return {name: rsa.generate_private_key(65537, 2048) for name in ("k1", "k2")}
+
+
+@pytest.fixture
+def prolific(pair: dict[str, rsa.RSAPrivateKey], settings: Settings) -> Iterator[Publisher]:
+    publisher = Publisher({"k1": pair["k1"]})
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            publisher.asked += 1
+            self.send_response(publisher.status)
+            self.end_headers()
+            self.wfile.write(publisher.body())
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    publisher.address = f"http://127.0.0.1:{server.server_port}/jwks.json"
+    settings.TANDEM_PROLIFIC_KEYS = publisher.address
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield publisher
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study(reports=3)
+    set_pool(study.campaign, "named")
+    set_most_items(study.campaign, 2)
+    set_study(study.campaign, "study1", "CODE", 2, signed=True)
+    return study
+
+
+def address(study: Study, token: str, plain: str = "") -> str:
+    return f"{reverse('prolific', args=[study.campaign.pk])}?{plain}prolific_token={token}"
+
+
+class TestAStudyThatAsksForThem:
+    def test_a_signed_link_lets_a_person_in_and_in_again_from_anywhere(
+        self, study: Study, prolific: Publisher
+    ) -> None:
+        token = prolific.token()
+        first = Client().post(address(study, token))
+        again = Client().post(address(study, prolific.token()))
+        assert first.status_code == 302
+        assert again["Location"] == first["Location"]
+        assert Participant.objects.get().pid == "p1"
+
+    def test_plain_parameters_let_nobody_in(self, study: Study, prolific: Publisher) -> None:
+        for client in (Client(), client_of(study.ada)):
+            for answer in (client.get(link(study)), client.post(link(study))):
+                assert answer.status_code == 422
+        assert not Participant.objects.exists()
+        assert prolific.asked == 0
+
+    def test_parameters_beside_the_token_say_the_same(
+        self, study: Study, prolific: Publisher
+    ) -> None:
+        token = prolific.token()
+        assert Client().post(address(study, token, "PROLIFIC_PID=p1&")).status_code == 302
+        assert Client().post(address(study, token, "PROLIFIC_PID=p2&")).status_code == 422
+
+    def test_the_page_may_be_read_for_longer_than_the_token_holds(
+        self, study: Study, prolific: Publisher
+    ) -> None:
+        client, where = Client(), address(study, prolific.token(exp=time.time() - 50))
+        page = client.get(where)
+        assert page.status_code == 200
+        sealed = page.context["sealed"]
+        late = address(study, prolific.token(exp=time.time() - 300))
+        assert client.post(late).status_code == 422
+        assert client.post(late, {"arrival": sealed + "x"}).status_code == 422
+        assert client.post(late, {"arrival": sealed}).status_code == 302
+
+    def test_a_token_for_another_study_opens_none(self, study: Study, prolific: Publisher) -> None:
+        named = {"PROLIFIC_PID": "p1", "STUDY_ID": "another", "SESSION_ID": "s1"}
+        assert Client().post(address(study, prolific.token(prolific=named))).status_code == 422
+        assert not Participant.objects.exists()
+
+    def test_a_researcher_switches_it_on_the_page(self, study: Study) -> None:
+        where = reverse("campaign-people-change", args=[study.campaign.pk])
+        form = {"order": "prolific", "study_id": "s9", "completion_code": "X1", "most_people": 9}
+        root = client_of(study.root)
+        for given, signed in ((form, False), (form | {"signed": "on"}, True)):
+            assert root.post(where, given).status_code == 302
+            study.campaign.prolific.refresh_from_db()
+            assert study.campaign.prolific.signed is signed
+
+    def test_while_the_keys_are_away_people_are_asked_to_come_again(
+        self, study: Study, prolific: Publisher
+    ) -> None:
+        prolific.status = 500
+        answer = Client().post(address(study, prolific.token()))
+        assert (answer.status_code, answer["Retry-After"]) == (503, "60")
+
+
+class TestTheSignature:
+    @pytest.fixture
+    def keys(self, prolific: Publisher) -> Keys:
+        return Keys(prolific.address)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("audience", [HOST, f"https://{HOST}/x?y", ["other", HOST.upper()]])
+    def test_it_holds_for_this_site(
+        self, prolific: Publisher, keys: Keys, audience: object
+    ) -> None:
+        assert parameters_of(prolific.token(aud=audience), HOST, keys)["PROLIFIC_PID"] == "p1"
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        "claims",
+        [
+            {"aud": "https://testserver.evil.example"}, {"aud": "https://evil.example/testserver"},
+            {"aud": "testserver:1"}, {"aud": []}, {"aud": None},
+            {"exp": 1}, {"exp": None}, {"exp": "soon"},
+            {"prolific": None}, {"prolific": "p1"},
+        ],
+    )  # fmt: skip
+    def test_what_it_says_must_be_for_here_and_now(
+        self, prolific: Publisher, keys: Keys, claims: dict[str, object]
+    ) -> None:
+        with pytest.raises(PeopleError):
+            parameters_of(prolific.token(**claims), HOST, keys)
+
+    def test_it_must_be_by_the_key_that_it_names(
+        self, prolific: Publisher, keys: Keys, pair: dict[str, rsa.RSAPrivateKey]
+    ) -> None:
+        forger = Publisher(pair)
+        with pytest.raises(PeopleError, match="not valid"):
+            parameters_of(forger.token("k1", by="k2"), HOST, keys)
+        with pytest.raises(PeopleError, match="not valid"):
+            parameters_of(forger.token("k2"), HOST, keys)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("token", ["", "x", "a.b.c", "x" * 9000])
+    def test_what_is_no_token_asks_for_no_key(
+        self, prolific: Publisher, keys: Keys, token: str
+    ) -> None:
+        with pytest.raises(PeopleError):
+            parameters_of(token, HOST, keys)
+        assert prolific.asked == 0
+
+    def test_no_algorithm_but_prolific_s_is_taken(self, prolific: Publisher, keys: Keys) -> None:
+        secret = str(prolific.keys["k1"].public_key().public_numbers().n)
+        said = jwt.decode(prolific.token(), options={"verify_signature": False})
+        for algorithm, key in (("HS256", secret), ("none", "")):
+            token = jwt.encode(said, key, algorithm=algorithm, headers={"kid": "k1"})
+            with pytest.raises(PeopleError, match="not valid"):
+                parameters_of(token, HOST, keys)
+
+
+class TestTheKeys:
+    def test_they_are_kept_for_a_day(self, prolific: Publisher) -> None:
+        now = [0.0]
+        keys = Keys(prolific.address, lambda: now[0])
+        for hours in (0, 1, 23):
+            now[0] = hours * HOUR
+            keys.find("k1")
+        assert prolific.asked == 1
+        now[0] = 24 * HOUR
+        keys.find("k1")
+        assert prolific.asked == 2
+
+    def test_a_new_key_is_fetched_at_once_and_a_made_up_one_once_a_minute(
+        self, prolific: Publisher, pair: dict[str, rsa.RSAPrivateKey]
+    ) -> None:
+        now = [0.0]
+        keys = Keys(prolific.address, lambda: now[0])
+        keys.find("k1")
+        prolific.keys = {"k2": pair["k2"]}
+        now[0] = 61
+        keys.find("k2")
+        for _ in range(5):
+            with pytest.raises(PeopleError, match="not valid"):
+                keys.find("made up")
+        assert prolific.asked == 2
+        with pytest.raises(PeopleError, match="not valid"):
+            keys.find("k1")
+
+    def test_old_ones_serve_for_a_week_while_others_cannot_be_fetched(
+        self, prolific: Publisher
+    ) -> None:
+        now = [0.0]
+        keys = Keys(prolific.address, lambda: now[0])
+        keys.find("k1")
+        prolific.status = 503
+        now[0] = 6 * 24 * HOUR
+        keys.find("k1")
+        with pytest.raises(KeysAwayError):
+            keys.find("k2")
+        now[0] = 8 * 24 * HOUR
+        with pytest.raises(KeysAwayError):
+            keys.find("k1")
