@@ -23,7 +23,7 @@ from tests.page_cast import Study, make_study
 
 pytestmark = pytest.mark.django_db
 Act = Callable[[], object]
-ARRIVAL = Arrival("p1", "study1", "s1")
+ARRIVAL = Arrival("p1", "study1", "s1", signed=True)
 
 
 class Deed(NamedTuple):
@@ -152,11 +152,15 @@ def arriving_again(study: Study) -> Act:
     return lambda: enter(known, replace(ARRIVAL, session_id="s2"))
 
 
+def letting_in_again(study: Study) -> Act:
+    participant = enter(set_study(study.campaign, "study1", "C0DE", 2), ARRIVAL)
+    return lambda: prolific.open_once(participant)
+
+
 def leaving(study: Study) -> Act:
     known = set_study(study.campaign, "study1", "C0DE", 2)
-    user = enter(known, ARRIVAL)
-    study.assignment(user)
-    participant = known.participants.get()
+    participant = enter(known, ARRIVAL)
+    study.assignment(participant.user)
     return lambda: prolific.end(participant, "returned")
 
 
@@ -201,12 +205,13 @@ DEEDS = {
     "people": Deed(membership, recorded_change, "campaign.people", "campaign",
                    {"pool": "open", "hold_minutes": 480, "items_per_person": 2}, True, BOTH),
     "freed": Deed(leases, freeing, "places.freed", "rater", {"places": 1}, True),
-    "a study": Deed(prolific, a_study, "prolific.study", "prolificstudy", {"people": 2}, True,
-                    AFTER),
+    "a study": Deed(prolific, a_study, "prolific.study", "prolificstudy",
+                    {"people": 2, "signed": False}, True, AFTER),
     "arrived": Deed(prolific, arriving, "prolific.arrived", "prolificstudy", {"again": False},
                     True),
     "again": Deed(prolific, arriving_again, "prolific.arrived", "prolificstudy", {"again": True},
                   True),
+    "elsewhere": Deed(prolific, letting_in_again, "prolific.opened", "participant", {}, True),
     "left": Deed(prolific, leaving, "prolific.ended", "participant",
                  {"status": "returned", "places": 1}, True),
     "token": Deed(api_tokens, granted, "token.made", "account", {"days": 3}),
