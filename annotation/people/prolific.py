@@ -63,10 +63,10 @@ class Arrival:
     @classmethod
     def read(cls, parameters: Mapping[str, str]) -> Arrival:
         """Read the plain parameters. Raises PeopleError if one is missing or malformed."""
-        values = [parameters.get(name, "") for name in NAMES]
-        if not all(ID.fullmatch(value) for value in values):
+        pid, study_id, session_id = (parameters.get(name, "") for name in NAMES)
+        if not all(map(ID.fullmatch, (pid, study_id, session_id))):
             raise PeopleError("this link lacks what Prolific adds to it; open the study there")
-        return cls(*values)
+        return cls(pid, study_id, session_id)
 
     @classmethod
     def read_signed(cls, parameters: Mapping[str, str], host: str) -> Arrival:
@@ -87,10 +87,12 @@ class Arrival:
     @classmethod
     def unseal(cls, text: str) -> Arrival:
         try:
-            found = signing.loads(text, salt="tandem.arrival", max_age=PAGE_LIFE)
+            pid, study_id, session_id = signing.loads(
+                text, salt="tandem.arrival", max_age=PAGE_LIFE
+            )
         except signing.BadSignature as error:
             raise PeopleError("this page is too old; open the study on Prolific again") from error
-        return cls(*found, signed=True)
+        return cls(pid, study_id, session_id, signed=True)
 
 
 def set_study(

@@ -179,7 +179,7 @@ class TestTheSignature:
         ],
     )  # fmt: skip
     def test_what_it_says_must_be_for_here_and_now(
-        self, prolific: Publisher, keys: Keys, claims: dict[str, object]
+        self, prolific: Publisher, keys: Keys, claims: dict[str, Any]
     ) -> None:
         with pytest.raises(PeopleError):
             parameters_of(prolific.token(**claims), HOST, keys)
