@@ -10,8 +10,9 @@ import numpy as np
 
 from ..data.frame import VariableFrame
 from ..types import JSON
-from .libraries import OF_CODES, OF_VALUES, PEOPLE
 
+# The words of the job, as `libraries` reads them: no module is in both processes.
+OF_CODES, OF_VALUES, PEOPLE, TASKS = "codes", "values", "people", "tasks"
 CORRELATIONS = ("spearman", "kendall", "pearson")
 KAPPAS = {"cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"}
 CHANCE = {"fleiss_kappa": "fleiss", "randolph_kappa": "randolph"}

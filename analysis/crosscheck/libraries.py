@@ -1,17 +1,20 @@
 """The child process: figures by krippendorff, statsmodels and SciPy, without code of ours.
 
 It reads a job from standard input, a NumPy archive of label matrices with the list of figures, and
-writes their values to standard output, null if a library has none.
+writes their values as JSON to standard output, null if a library has none. It is a program of its
+own: nothing imports it, and it imports nothing of Tandem, since krippendorff's licence is the GPL.
+It may be absent; its figures are then null.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from importlib.metadata import version
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -39,8 +42,10 @@ def fleiss(arrays: Mapping[str, Any], task: Task) -> Any:
 
 def alpha(arrays: Mapping[str, Any], task: Task) -> Any:
     """Return Krippendorff's alpha of raters (U, R) at the task's level of measurement."""
-    import krippendorff
-
+    try:
+        import krippendorff
+    except ImportError:
+        return None
     codes = _raters(arrays, task)
     values = np.where(codes >= 0, codes, np.nan)
     if task["level"] == "interval":
@@ -115,6 +120,12 @@ def _mean(numbers: Floats) -> Floats:
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            yield name, version(name)
+
+
 def _value(arrays: Mapping[str, Any], task: Task) -> float | None:
     made = FIGURES[task["figure"]](arrays, task)
     return None if made is None or not np.isfinite(made) else float(made)
@@ -126,8 +137,7 @@ def main() -> None:
     arrays = dict(np.load(io.BytesIO(sys.stdin.buffer.read())))
     tasks = json.loads(str(arrays.pop(TASKS)))
     values = [_value(arrays, task) for task in tasks]
-    libraries = {name: version(name) for name in LIBRARIES}
-    json.dump({"values": values, "libraries": libraries}, sys.stdout)
+    json.dump({"values": values, "libraries": dict(_versions())}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..types import JSON
-from .figures import Figures
-from .libraries import TASKS
+from .figures import TASKS, Figures
 
-CHILD = "analysis.crosscheck.libraries"
+CHILD = Path(__file__).with_name("libraries.py")
 WITHIN = 1e-9
 LABELS = 100_000
 """A report with more labels is checked only on request."""
 SECONDS = 600
-ROOT = Path(__file__).resolve().parents[2]
 IS_ON = True
 """Tests of other behaviour switch it off."""
 
@@ -42,7 +40,7 @@ def crosscheck(found: Figures) -> JSON:
     if not found.tasks:
         return unchecked("no figure of this report is one that other libraries have")
     try:
-        output = _run_libraries(found)
+        output = run_libraries(found.arrays, found.tasks)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return unchecked(f"the libraries gave no figures ({_reason(error)})")
     differs = [
@@ -81,16 +79,20 @@ def _line(number: int, differs: list[JSON], libraries: Mapping[str, str]) -> str
     )
 
 
-def _run_libraries(found: Figures) -> JSON:
+def run_libraries(arrays: Mapping[str, Any], tasks: Sequence[JSON]) -> JSON:
+    """Compute figures in the child: their `values` in order, and `libraries` with versions.
+
+    Raises OSError, subprocess.SubprocessError or ValueError.
+    """
     packed = io.BytesIO()
-    arrays: dict[str, Any] = {**found.arrays, TASKS: np.array(json.dumps(found.tasks))}
-    np.savez(packed, **arrays)
+    job: dict[str, Any] = {**arrays, TASKS: np.array(json.dumps(tasks))}
+    np.savez(packed, **job)
+    # Without our folders among those of modules.
     done = subprocess.run(
-        [sys.executable, "-m", CHILD],
+        [sys.executable, "-I", str(CHILD)],
         input=packed.getvalue(),
         capture_output=True,
         check=True,
-        cwd=ROOT,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         timeout=SECONDS,
     )

@@ -56,6 +56,10 @@ def _contract(contract: dict[str, Any]) -> Iterator[str]:
     if contract["type"] == "layers":
         names = [re.split(r"\s*[|:]\s*", layer) for layer in contract["layers"]]
         yield " → ".join(map(codes, names))
+    elif contract["type"] == "protected":
+        importers = contract["allowed_importers"]
+        who = f"Only {codes(importers)} may import" if importers else "Nothing imports"
+        yield f"{who} {codes(contract['protected_modules'])}."
     else:
         these, those = contract["source_modules"], contract["forbidden_modules"]
         only = " directly" if contract.get("allow_indirect_imports") else ""

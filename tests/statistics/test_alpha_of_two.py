@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from analysis.crosscheck.process import run_libraries
 from analysis.statistics import alpha_of_two, krippendorff_alpha
 from tests.statistics.cast import random_codes
 
@@ -23,9 +24,11 @@ def test_on_categories_it_is_the_alpha_of_their_counts():
 
 
 def test_it_is_that_of_another_library():
-    other = pytest.importorskip("krippendorff")
     x, y = np.random.default_rng(0).normal(size=(2, 30))
-    wanted = other.alpha(np.stack([x, x + y / 2]), level_of_measurement="interval")
+    # Each number is a category of its own.
+    arrays = {"m/codes": np.arange(60).reshape(2, 30).T, "m/values": np.concatenate([x, x + y / 2])}
+    task = {"figure": "alpha", "matrix": "m", "columns": [0, 1], "level": "interval"}
+    (wanted,) = run_libraries(arrays, [task])["values"]
     assert alpha_of_two(x, x + y / 2, np.arange(30)).value == pytest.approx(wanted)
 
 

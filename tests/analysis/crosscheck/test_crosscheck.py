@@ -20,7 +20,7 @@ from analysis.report import agreement
 from analysis.statistics import Level
 from annotation.models import Campaign, User
 from tests.analysis.test_report_page import logged_in
-from tests.cast import ROOT, write_lines
+from tests.cast import write_lines
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("by_others")]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
@@ -122,7 +122,7 @@ def test_from_100_000_labels_on_it_is_done_where_it_is_asked_for(
 def test_what_keeps_the_libraries_from_it_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "CHILD", "analysis.crosscheck.nowhere")
+    monkeypatch.setattr(process, "CHILD", tmp_path / "nowhere.py")
     line = report(labels(tmp_path))["check"]["line"]
     assert line.startswith("Not checked by other libraries: ")
     assert "nowhere" in line
@@ -130,15 +130,32 @@ def test_what_keeps_the_libraries_from_it_is_said(
 
 def test_the_libraries_process_takes_nothing_of_ours() -> None:
     say = (
-        "import sys, analysis.crosscheck.libraries;"
+        f"import runpy, sys; runpy.run_path({str(process.CHILD)!r});"
         "print(*sorted(n for n in sys.modules if n.partition('.')[0] in "
         "('analysis', 'annotation', 'datasets', 'django')))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", say], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-I", "-c", say], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [
-        "analysis",
-        "analysis.crosscheck",
-        "analysis.crosscheck.libraries",
-    ]
+    assert done.stdout.split() == []
+
+
+def test_our_process_takes_nothing_of_the_gpl_s_library(tmp_path: Path) -> None:
+    assert report(labels(tmp_path))["check"]["figures"] > 0
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    assert "krippendorff" not in loaded
+
+
+def test_without_that_library_the_others_still_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = tmp_path / "without.py"
+    text = process.CHILD.read_text("utf-8").replace("krippendorff", "krippendorff_is_not_here")
+    child.write_text(text, "utf-8")
+    path = labels(tmp_path)
+    whole = report(path)["check"]
+    monkeypatch.setattr(process, "CHILD", child)
+    check = report(path)["check"]
+    assert set(check["libraries"]) == {"statsmodels", "scipy"}
+    assert 0 < check["figures"] < whole["figures"]
+    assert check["differs"] == []
