@@ -1,13 +1,17 @@
-"""`python -m scripts.supply lock [ARGUMENT OF UV…]`"""
+"""`python -m scripts.supply lock [ARGUMENT OF UV…] | licences | sbom [FILE]`"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import scripts.supply
-from scripts.supply import locks
+from analysis.version import VERSION
+from scripts.supply import licences, locks, sbom
+
+BILL = Path("var/sbom") / f"tandem-{VERSION}.cdx.json"
 
 
 def lock(arguments: Sequence[str]) -> int:
@@ -24,7 +28,41 @@ def lock(arguments: Sequence[str]) -> int:
     return failed
 
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"lock": lock}
+def list_licences(_: Sequence[str]) -> int:
+    """Print the licence of each package of the site, and what is not allowed."""
+    rules = licences.Rules.load()
+    for each in locks.read(locks.ROOT / sbom.LOCK):
+        print(f"{each.name:30} {each.version:12} {licences.licence(each.name, rules) or '?'}")
+    return _told(licences.objections(rules=rules))
+
+
+def write_bill(arguments: Sequence[str]) -> int:
+    """Write the bill of materials of this version, unless a licence is not allowed."""
+    if told := licences.objections():
+        return _told(told)
+    path = Path(arguments[0]) if arguments else locks.ROOT / BILL
+    text = sbom.bill()
+    try:
+        sbom.validate(text)
+    except sbom.BillError as error:
+        return _told([str(error)])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n", "utf-8")
+    print(f"The bill of materials: {path}")
+    return 0
+
+
+def _told(problems: Sequence[str]) -> int:
+    for each in problems:
+        print(each, file=sys.stderr)
+    return 1 if problems else 0
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "lock": lock,
+    "licences": list_licences,
+    "sbom": write_bill,
+}
 
 
 def main(arguments: Sequence[str]) -> int:

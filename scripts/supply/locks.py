@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.markers import Marker
@@ -25,6 +25,7 @@ GPU_HOSTS = tuple(
     f"sys_platform == 'linux' and platform_machine == '{each}'" for each in ("x86_64", "aarch64")
 )
 WHEELS = "TANDEM_VLLM_WHEELS"
+_VIA = "# via "
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
@@ -64,12 +65,17 @@ LOCKS = (
 
 @dataclass(frozen=True)
 class Pinned:
-    """A package of a lock: its normalised name, version, marker and the hashes of its files."""
+    """A package of a lock: its normalised name, version, marker and the hashes of its files.
+
+    `via` are the packages that need it, and `direct` tells whether a requirements file does.
+    """
 
     name: str
     version: str
     marker: Marker | None
     hashes: tuple[str, ...]
+    via: tuple[str, ...] = ()
+    direct: bool = False
 
     def here(self) -> bool:
         """Tell whether it is installed on this system."""
@@ -78,7 +84,16 @@ class Pinned:
 
 def read(path: Path) -> list[Pinned]:
     """Return the packages of a lock. Raises LockError for a line that is not NAME==VERSION."""
-    return [_pinned(path.name, line) for line in _lines(path.read_text("utf-8"))]
+    found: list[Pinned] = []
+    for line in path.read_text("utf-8").replace("\\\n", " ").splitlines():
+        text = line.strip()
+        if found and text.startswith(_VIA):
+            needing = text.removeprefix(_VIA).split(", ")
+            via = tuple(each for each in needing if not each.startswith("-"))
+            found[-1] = replace(found[-1], via=via, direct=len(via) < len(needing))
+        elif text and not text.startswith("#"):
+            found.append(_pinned(path.name, text))
+    return found
 
 
 def differences(entry: Path, lock: Path) -> list[str]:
@@ -97,7 +112,10 @@ def differences(entry: Path, lock: Path) -> list[str]:
 
 def requirements(entry: Path) -> Iterator[Requirement]:
     """Yield the requirements of a file and of those that it names with `-r`."""
-    for line in _lines(entry.read_text("utf-8")):
+    for each in entry.read_text("utf-8").splitlines():
+        line = each.partition("#")[0].strip()
+        if not line:
+            continue
         if line.startswith("-r "):
             yield from requirements(entry.with_name(line.removeprefix("-r ").strip()))
         else:
@@ -159,13 +177,6 @@ def _uv() -> str:
     if found is None:
         raise LockError("uv is not installed; make install-dev installs it")
     return found
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Yield lines without comments, and with the lines that continue them."""
-    for line in text.replace("\\\n", " ").splitlines():
-        if kept := line.partition("#")[0].strip():
-            yield kept
 
 
 def _pinned(file: str, line: str) -> Pinned:

@@ -1,0 +1,73 @@
+"""The bill of materials names what the lock does, and holds by CycloneDX's schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.version import VERSION
+from scripts.supply.__main__ import main
+from scripts.supply.locks import read
+from scripts.supply.sbom import BillError, bill, validate
+from tests.cast import ROOT
+
+A, B = "a" * 64, "b" * 64
+LOCK = f"""
+django==5.2.19 \\
+    --hash=sha256:{A} \\
+    --hash=sha256:{B}
+    # via -r requirements.txt
+asgiref==3.12.1 --hash=sha256:{A}
+    # via django
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    (tmp_path / "requirements.lock").write_text(LOCK, "utf-8")
+    return bill(tmp_path)
+
+
+def test_it_holds_by_the_schema(small: str) -> None:
+    validate(small)
+
+
+def test_what_does_not_hold_is_refused(small: str) -> None:
+    wrong: dict[str, Any] = json.loads(small)
+    wrong["components"][0]["type"] = "no such type"
+    with pytest.raises(BillError, match="does not hold by its schema"):
+        validate(json.dumps(wrong))
+
+
+def test_it_says_what_needs_what_and_which_files_may_be_taken(small: str) -> None:
+    found: dict[str, Any] = json.loads(small)
+    needs = {each["ref"]: each.get("dependsOn", []) for each in found["dependencies"]}
+    assert needs == {
+        "tandem": ["pkg:pypi/django@5.2.19"],
+        "pkg:pypi/django@5.2.19": ["pkg:pypi/asgiref@3.12.1"],
+        "pkg:pypi/asgiref@3.12.1": [],
+    }
+    (django,) = (each for each in found["components"] if each["name"] == "django")
+    (files,) = django["externalReferences"]
+    assert [each["content"] for each in files["hashes"]] == [A, B]
+    assert django["licenses"] == [{"license": {"id": "BSD-3-Clause"}}]
+
+
+def test_a_release_s_bill_has_each_package_with_its_licence_and_no_index() -> None:
+    text = bill()
+    found: dict[str, Any] = json.loads(text)
+    assert found["metadata"]["component"]["version"] == VERSION
+    made = {(each["name"], each["version"]) for each in found["components"]}
+    assert made == {(each.name, each.version) for each in read(ROOT / "requirements.lock")}
+    assert [each["name"] for each in found["components"] if not each.get("licenses")] == []
+    assert "://" not in text.replace(found["$schema"], "")
+
+
+@pytest.mark.long
+def test_the_command_writes_one_that_holds(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "bill.json"
+    assert main(["sbom", str(path)]) == 0
+    validate(path.read_text("utf-8"))
