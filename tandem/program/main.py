@@ -91,6 +91,10 @@ def run_verb(verb: Verb, arguments: list[str]) -> int:
 
         if is_of_files(arguments):
             return report_files(arguments)
+    if verb.command == "verify":
+        from tandem.program.verify import verify_folder
+
+        return verify_folder(arguments)
     from tandem.program.site import run_command
 
     return run_command(verb, arguments)

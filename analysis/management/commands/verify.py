@@ -1,0 +1,31 @@
+"""`verify`: checks a release or an export, without a database."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.release.verify import verify
+from datasets.console import LEFT
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = (
+        "Check a release or an export: its checksums, that its files agree with each other, and "
+        "that the headline numbers follow from the labels. Needs no database."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("folder", type=Path, metavar="FOLDER")
+
+    def run(self, **options: Any) -> None:
+        found = verify(options["folder"])
+        for line in found.wrong:
+            self.stdout.write(line)
+        if found.wrong:
+            raise CommandError(f"The {found.what} differs from what it was.", returncode=LEFT)
+        self.say(f"Checked the {found.what}: {'; '.join(found.checked)}. All is as it was.")

@@ -1,0 +1,165 @@
+"""The datasheet of a release: who labelled, how it was chosen, what was asked, and its limits.
+
+What the database knows is filled in. What only people know is marked as a blank, and never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from analysis.types import JSON
+
+BLANK = "**[to be filled in: {}]**"
+
+
+def blank(what: str) -> str:
+    return BLANK.format(what)
+
+
+def datasheet(
+    about: Mapping[str, Any], batches: Sequence[JSON], campaigns: Sequence[JSON], licence: str
+) -> str:
+    """Return the datasheet as Markdown."""
+    parts = (
+        _motivation(about),
+        _composition(batches, campaigns),
+        _collection(campaigns),
+        _questions(campaigns),
+        _agreement(campaigns),
+        _limits(campaigns),
+        _use(about, licence),
+    )
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _motivation(about: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# Datasheet of {about.get('title') or about['name']}\n"
+    yield str(about.get("description") or blank("what the study asks, and why")) + "\n"
+    creators = ", ".join(about.get("creators", ())) or blank("who created it")
+    yield f"- Created by: {creators}"
+    yield f"- Funded by: {blank('who paid for it')}"
+    yield f"- Contact: {about.get('contact') or blank('whom to ask')}\n"
+
+
+def _composition(batches: Sequence[JSON], campaigns: Sequence[JSON]) -> Iterator[str]:
+    yield "## What is in it\n"
+    for batch in batches:
+        numbers = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in batch["counts"].items())
+        derived = batch.get("lineage")
+        how = f"derived by {derived['rule']}" if derived else f"loaded from {batch['format']}"
+        yield f"- Batch `{batch['name']}` ({how}): {numbers}."
+        for what, reasons in (derived or {}).get("counts", {}).get("dropped", {}).items():
+            told = ", ".join(f"{reason} {number}" for reason, number in reasons.items())
+            yield f"    - Left out of {what}: {told}."
+    for campaign in campaigns:
+        numbers = campaign["counts"]
+        yield (
+            f"- Campaign `{campaign['name']}` ({campaign['protocol']} over `{campaign['batch']}`): "
+            f"{numbers['items']} items, {numbers['units']} units, {numbers['labels']} labels."
+        )
+    yield f"- Where the texts come from, and under which terms: {blank('sources and rights')}"
+    yield f"- Texts about people, or offensive ones: {blank('whether there are any')}\n"
+
+
+def _collection(campaigns: Sequence[JSON]) -> Iterator[str]:
+    yield "## Who labelled, and how it was chosen\n"
+    for campaign in campaigns:
+        yield f"### {campaign['name']}\n"
+        people = [rater for rater in campaign["raters"] if rater["kind"] == "human"]
+        judges = [rater for rater in campaign["raters"] if rater["kind"] == "judge"]
+        yield f"- People: {len(people)}, under pseudonyms; {_places(campaign)}."
+        for rater in people:
+            if rater["excluded"]:
+                yield f"    - {rater['name']} is excluded: {rater['excluded']}."
+        fakes = {rater["name"] for rater in judges if rater["scripted"]}
+        named = (f"{j['name']}{' (a fake: replayed from a file)' if j['name'] in fakes else ''}"
+                 for j in judges)  # fmt: skip
+        yield f"- Judges: {', '.join(named) or 'none'}."
+        yield f"- Chosen: {_choice(campaign)}."
+        first, last = campaign["first_answer"], campaign["last_answer"]
+        if first:
+            yield f"- Answered: {first[:10]} to {last[:10]}."
+        yield f"- Recruited, trained and paid: {blank('how people were found, and what they got')}"
+        yield f"- Languages, background: {blank('what is known of them')}\n"
+
+
+def _places(campaign: JSON) -> str:
+    given, asked = campaign["answers_given"], campaign["answers_asked"]
+    return f"{given} of {asked} answers that were asked for are there"
+
+
+def _choice(campaign: JSON) -> str:
+    each = campaign["raters_per_item"]
+    words = ["one person an item" if each == 1 else f"{each} people an item"]
+    if campaign["overlap"] < 1:
+        words.append(f"a random share of {campaign['overlap']:g} of the items by all of them")
+    if campaign["human_share"] < 1:
+        words.append(f"people asked a random share of {campaign['human_share']:g} of the queries")
+    words += [f"{name} = {value}" for name, value in sorted(campaign["options"].items())]
+    return "; ".join([*words, f"seed {campaign['seed']}"])
+
+
+def _questions(campaigns: Sequence[JSON]) -> Iterator[str]:
+    yield "## What was asked\n"
+    yield "| campaign | variable | of a | codes | level |\n| --- | --- | --- | --- | --- |"
+    for campaign in campaigns:
+        for v in campaign["variables"]:
+            codes = ", ".join(f"`{code}`" for code in v["codes"])
+            yield f"| {campaign['name']} | {v['name']} | {v['unit']} | {codes} | {v['level']} |"
+    yield "\nThe guideline that people read is in each campaign's folder, as `guideline.md`.\n"
+
+
+def _agreement(campaigns: Sequence[JSON]) -> Iterator[str]:
+    yield "## Agreement\n"
+    yield "| campaign | variable | units | people | Krippendorff's alpha | 95 % interval |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for campaign in campaigns:
+        for name, of in campaign["agreement"].items():
+            alpha = of["krippendorff_alpha"]
+            value, interval = _figure(alpha["value"]), _interval(alpha)
+            reason = f" ({alpha['reason']})" if alpha.get("reason") else ""
+            yield (
+                f"| {campaign['name']} | {name} | {of['units']} | {of['raters']} "
+                f"| {value}{reason} | {interval} |"
+            )
+    yield "\nEach campaign's folder has the whole report, with the judges beside people.\n"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _interval(estimate: JSON) -> str:
+    if estimate["low"] is None:
+        return "–"
+    return f"{estimate['low']:.3f} to {estimate['high']:.3f}"
+
+
+def _limits(campaigns: Sequence[JSON]) -> Iterator[str]:
+    yield "## Known limits\n"
+    found = [line for campaign in campaigns for line in _limits_of(campaign)]
+    yield from found or ["- None that the database shows."]
+    yield f"- Others: {blank('what a user should not conclude from it')}\n"
+
+
+def _limits_of(campaign: JSON) -> Iterator[str]:
+    name = campaign["name"]
+    if campaign["answers_given"] < campaign["answers_asked"]:
+        yield f"- {name} is not finished: {_places(campaign)}."
+    if campaign["raters_per_item"] == 1 and campaign["answers_asked"]:
+        yield f"- {name} has one answer an item, so no agreement can be known."
+    if campaign["assisted_labels"]:
+        number = campaign["assisted_labels"]
+        yield f"- {name}: {number} answers were given with a judge's label in view."
+    if fakes := [rater["name"] for rater in campaign["raters"] if rater["scripted"]]:
+        yield f"- {name}: {', '.join(fakes)} is a fake that replays a file, and describes no model."
+    yield from (f"- {name}: {line}" for line in campaign["warnings"])
+
+
+def _use(about: Mapping[str, Any], licence: str) -> Iterator[str]:
+    yield "## Use and upkeep\n"
+    yield f"- Licence: {licence}"
+    yield f"- Meant for: {blank('uses that it is made for')}"
+    yield f"- Not meant for: {blank('uses that it is unfit for')}"
+    yield f"- Kept up by: {about.get('contact') or blank('who corrects errors, and where')}"

@@ -1,0 +1,109 @@
+"""What the files of a release say of a study: its batches, campaigns, raters and judges."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Max, Min
+
+from analysis.types import JSON
+from annotation.exports.bundles import counts
+from annotation.models import Assignment, Campaign, Rater, Response
+from annotation.people.membership import excluded
+from annotation.presentation import schema
+from annotation.progress.places import places_of
+from datasets.models import Batch
+from judging.answer_files import scripted_among
+from judging.judges import shown_params
+from judging.models import Judge
+
+SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
+
+
+@dataclass(frozen=True)
+class Licence:
+    """The licence that the user names: an SPDX identifier, an address, or words."""
+
+    text: str
+
+    @property
+    def url(self) -> str:
+        if SPDX.fullmatch(self.text):
+            return f"https://spdx.org/licenses/{self.text}.html"
+        return self.text
+
+
+def batch_facts(batch: Batch) -> JSON:
+    return {
+        "name": batch.name,
+        "format": batch.format,
+        "digest": batch.digest,
+        "counts": {name: n for name, n in batch.counts.items() if n},
+    }
+
+
+def campaign_facts(campaign: Campaign) -> JSON:
+    """Return a campaign's design, what was asked, who answered, and how much is there."""
+    places, numbers, out = places_of(campaign), counts(campaign), excluded(campaign.name)
+    options = {name: value for name, value in campaign.options.items() if value}
+    return {
+        "name": campaign.name,
+        "protocol": campaign.protocol,
+        "protocol_version": campaign.protocol_version,
+        "batch": campaign.batch.name,
+        "raters_per_item": campaign.raters_per_item,
+        "overlap": campaign.overlap,
+        "human_share": campaign.human_share,
+        "seed": campaign.seed,
+        "options": options,
+        "language": campaign.language or None,
+        "counts": numbers,
+        "answers_asked": places.asked,
+        "answers_given": places.answered,
+        "raters": _raters(campaign, out),
+        "variables": [
+            {"name": v.name, "unit": v.kind, "codes": list(v.answers), "level": v.level}
+            for v in schema(campaign).variables
+        ],
+        "assisted_labels": Assignment.objects.filter(item__campaign=campaign, status="done")
+        .exclude(assisted_by="")
+        .count(),
+        **_times(campaign),
+    }
+
+
+def _raters(campaign: Campaign, out: dict[str, str]) -> list[JSON]:
+    done = Assignment.objects.filter(item__campaign=campaign, status="done")
+    names = done.exclude(rater__kind=Rater.Kind.TRIAL).order_by("rater__name")
+    rows = list(names.values_list("rater__name", "rater__kind").distinct())
+    fakes = set(scripted_among([name for name, _ in rows]))
+    return [
+        {"name": name, "kind": kind, "scripted": name in fakes, "excluded": out.get(name)}
+        for name, kind in rows
+    ]
+
+
+def _times(campaign: Campaign) -> JSON:
+    current = Response.objects.filter(current=True, assignment__item__campaign=campaign)
+    found = current.aggregate(first=Min("created_at"), last=Max("created_at"))
+    return {f"{name}_answer": value and value.isoformat() for name, value in found.items()}
+
+
+def judge_facts(judge: Judge, runs: list[Any]) -> JSON:
+    """Return a judge's definition, without its key, and the manifests of its runs."""
+    return {
+        "name": judge.rater.name,
+        "scripted": judge.backend == "scripted",
+        "backend": judge.backend,
+        "model": judge.model or None,
+        "family": judge.family or None,
+        "granularity": judge.granularity,
+        "params": shown_params(judge),
+        "prompt": judge.prompt_name or None,
+        "prompt_sha256": judge.prompt_sha256 or None,
+        "file": judge.file or None,
+        "file_sha256": judge.file_sha256 or None,
+        "runs": runs,
+    }

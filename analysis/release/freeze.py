@@ -1,0 +1,234 @@
+"""Freeze a study: its batches, labels, judges, reports and measures as a folder for others.
+
+The same state of the database gives the same bytes: no file says when it was written, and what has
+a time has that of the newest answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+
+from analysis.campaigns.reports import campaign_report
+from analysis.data.selection import ReportOptions
+from analysis.evaluation.build import measures_report
+from analysis.formats.markdown import as_markdown
+from analysis.measures.base import PRESETS
+from analysis.models import Study
+from analysis.release import layout
+from analysis.release.croissant import LABEL_COLUMNS, Released, croissant
+from analysis.release.datasheet import datasheet
+from analysis.release.facts import Licence, batch_facts, campaign_facts, judge_facts
+from analysis.release.wide import wide_pieces
+from analysis.study import Key, StudyFile
+from analysis.types import JSON
+from annotation.exports.bundles import Exporting
+from annotation.models import Campaign
+from annotation.presentation import schema
+from datasets.material import as_line, batch_rows
+from datasets.models import Batch
+from datasets.rows import InputError, Place
+from judging.manifest import manifest_of
+from judging.models import Judge, JudgeRun
+
+Files = Iterator[tuple[str, Iterable[bytes]]]
+UNANSWERED = "1970-01-01"
+"""The date of a study without any answer."""
+
+
+def freeze(
+    file: StudyFile,
+    licence: str = "",
+    options: ReportOptions | None = None,
+    say: Callable[[str], None] = lambda path: None,
+) -> Files:
+    """Yield the files of a release, each as its path and its pieces, to be written in this order.
+
+    Raises InputError for a study that was not applied, or that names no licence.
+    """
+    place = Place(file.path)
+    study = Study.objects.filter(name=file.name).first()
+    if study is None:
+        raise InputError(place, f"study {file.name!r} was not applied", "run study apply first")
+    named = licence or str(file.about.get("licence", ""))
+    if not named.strip():
+        mend = 'write licence = "CC-BY-4.0", or yours, in [study]; or give --licence'
+        raise InputError(place, "names no licence", mend)
+    return _Release(file, study, Licence(named.strip()), options or ReportOptions(), say).files()
+
+
+@dataclass
+class _Release:
+    file: StudyFile
+    study: Study
+    licence: Licence
+    options: ReportOptions
+    say: Callable[[str], None]
+    released: list[Released] = field(default_factory=list)
+    batches: list[JSON] = field(default_factory=list)
+    campaigns: list[JSON] = field(default_factory=list)
+    judges: list[JSON] = field(default_factory=list)
+
+    def files(self) -> Files:
+        yield self.add(layout.STUDY, [self.file.text.encode()], "the study file")
+        yield from self.of_batches(self.there("batch", Batch))
+        yield from self.of_campaigns(self.there("campaign", Campaign))
+        yield from self.of_judges(self.there("judge", Judge))
+        yield from self.about_all()
+
+    def add(
+        self,
+        path: str,
+        pieces: Iterable[bytes],
+        about: str = "",
+        columns: tuple[str, ...] = (),
+    ) -> tuple[str, Iterable[bytes]]:
+        """Return a file whose size and digest are noted while it is written."""
+
+        def counted() -> Iterator[bytes]:
+            self.say(path)
+            size, digest = 0, hashlib.sha256()
+            for piece in pieces:
+                size += len(piece)
+                digest.update(piece)
+                yield piece
+            # An empty file has no columns to be read.
+            kept = columns if size else ()
+            self.released.append(Released(path, size, digest.hexdigest(), about, kept))
+
+        return path, counted()
+
+    def there(self, kind: str, model: Any) -> list[tuple[str, Any]]:
+        """Return the parts of a kind in the file's order, with their folder or file name."""
+        stored = {part.name: getattr(part, kind) for part in self.study.parts.filter(kind=kind)}
+        names = [part.name for part in self.file.parts if part.key == Key(kind, part.name)]
+        plain = layout.folder_names(names)
+        return [(plain[name], stored[name]) for name in names if name in stored]
+
+    def of_batches(self, batches: list[tuple[str, Batch]]) -> Files:
+        for plain, batch in batches:
+            path = f"batches/{plain}.jsonl"
+            self.batches.append({**batch_facts(batch), "file": path})
+            lines = (_line(as_line(query)) for query in batch_rows(batch))
+            about = f"the batch {batch.name} in the native format, a line for each query"
+            yield self.add(path, lines, about, ("id", "text"))
+
+    def of_campaigns(self, campaigns: list[tuple[str, Campaign]]) -> Files:
+        for plain, campaign in campaigns:
+            folder, name = f"campaigns/{plain}", campaign.name
+            for what, path in (("labels", layout.LABELS), ("responses", layout.RESPONSES)):
+                one = Exporting(campaign, path, what, "jsonl")
+                about = f"{what} of the campaign {name}, a line for each"
+                columns = LABEL_COLUMNS if what == "labels" else ("item", "rater", "rater_kind")
+                yield self.add(f"{folder}/{path}", one.pieces(), about, columns)
+            about = f"labels of the campaign {name}, a row for each unit"
+            yield self.add(f"{folder}/{layout.WIDE}", wide_pieces(campaign), about)
+            guideline = schema(campaign).protocol.guideline.encode()
+            yield self.add(f"{folder}/guideline.md", [guideline], "the guideline people read")
+            yield from self.numbers_of(campaign, folder)
+
+    def numbers_of(self, campaign: Campaign, folder: str) -> Files:
+        facts = {**campaign_facts(campaign), "folder": folder}
+        report = _undated(campaign_report(campaign, self.options), facts)
+        facts["agreement"] = {name: of["agreement"] for name, of in report["variables"].items()}
+        facts["warnings"] = [str(each) for each in report["warnings"]]
+        self.campaigns.append(facts)
+        about = f"of the campaign {campaign.name}"
+        yield self.add(f"{folder}/{layout.REPORT}", [_json(report)], f"agreement report {about}")
+        yield self.add(f"{folder}/{layout.REPORT_TEXT}", [as_markdown(report).encode()])
+        if (measures := self.measures_of(campaign)) is not None:
+            content = _json(_undated(measures, facts))
+            yield self.add(f"{folder}/{layout.MEASURES}", [content], f"measures {about}")
+
+    def measures_of(self, campaign: Campaign) -> JSON | None:
+        """Return a campaign's measures by the study's preset, or None if it has none."""
+        preset = self.file.preset if self.file.preset in PRESETS else "tandem"
+        try:
+            found = measures_report(campaign, PRESETS[preset], preset, self.options)
+        except ValueError:
+            return None
+        return found if found["measures"] else None
+
+    def of_judges(self, judges: list[tuple[str, Judge]]) -> Files:
+        ours = [part.campaign_id for part in self.study.parts.filter(kind="campaign")]
+        for plain, judge in judges:
+            runs = JudgeRun.objects.filter(judge=judge, campaign__in=ours).order_by("pk")
+            manifests = [manifest_of(run) for run in runs.select_related("campaign", "judge")]
+            path = f"judges/{plain}.json"
+            self.judges.append({"name": judge.rater.name, "file": path})
+            yield self.add(path, [_json(judge_facts(judge, manifests))], "a judge and its runs")
+
+    def about_all(self) -> Files:
+        about, licence = self.file.about, self.licence
+        last = max((c["last_answer"] or "" for c in self.campaigns), default="")
+        sheet = datasheet(about, self.batches, self.campaigns, licence.text)
+        yield self.add(layout.DATASHEET, [sheet.encode()], "the datasheet")
+        yield self.add(layout.LICENCE, [f"{licence.text}\n{licence.url}\n".encode()], "the licence")
+        facts = {
+            "form": layout.FORM,
+            "study": self.file.name,
+            "study_sha256": self.file.sha256,
+            "preset": self.file.preset or None,
+            "version": settings.TANDEM_VERSION,
+            "newest_answer": last or None,
+            "licence": licence.text,
+            "batches": self.batches,
+            "campaigns": [{k: c[k] for k in _LISTED} for c in self.campaigns],
+            "judges": self.judges,
+        }
+        yield self.add(layout.FACTS, [_json(facts)], "what the release holds")
+        yield self.add(layout.README, [_readme(self.file.about, facts).encode()], "how to read it")
+        meta = croissant(
+            about, self.released, self.campaigns, licence.url, (last or UNANSWERED)[:10]
+        )
+        yield self.add(layout.CROISSANT, [_json(meta)])
+        yield layout.SUMS, self.sums()
+
+    def sums(self) -> Iterator[bytes]:
+        for each in sorted(self.released, key=lambda each: each.path):
+            yield f"{each.sha256}  {each.path}\n".encode()
+
+
+_LISTED = ("name", "protocol", "batch", "folder", "counts", "answers_asked", "answers_given")
+
+
+def _undated(report: JSON, facts: JSON) -> JSON:
+    """Return a report that says as its time that of the newest answer, and not that of now."""
+    return report | {"generated_at": facts["last_answer"]}
+
+
+def _line(value: JSON) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _json(value: JSON) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def _readme(about: Any, facts: JSON) -> str:
+    lines = [
+        f"# {about.get('title') or about['name']}",
+        "",
+        f"A release of the study {about['name']!r}, written by Tandem {facts['version']}.",
+        "",
+        f"- `{layout.DATASHEET}`: who labelled, how it was chosen, what was asked, known limits.",
+        f"- `{layout.CROISSANT}`: metadata for machines. `{layout.LICENCE}`: the licence.",
+        f"- `{layout.STUDY}`: the file that the study was run from.",
+        "- `batches/`: queries with all that belongs to them, a line of JSON for each query.",
+        f"- `campaigns/NAME/`: `{layout.LABELS}` has a line for each label, `{layout.WIDE}` a row",
+        f"  for each unit, `{layout.RESPONSES}` whole answers with the texts that people wrote,",
+        f"  `{layout.REPORT}` the agreement, `{layout.MEASURES}` the measures of systems.",
+        "- `judges/`: what each judge is, and the manifests of its runs.",
+        "",
+        f"`sha256sum -c {layout.SUMS}` checks that the files are as released. `tandem verify",
+        "FOLDER` checks this too, that the files agree with each other, and that the numbers",
+        "follow from the labels; it needs no database.",
+        "",
+    ]  # fmt: skip
+    return "\n".join(lines)

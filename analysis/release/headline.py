@@ -1,0 +1,129 @@
+"""The headline numbers of a labels file, as `verify` computes them from the labels alone.
+
+They are the labels of each rater in each category, the agreement of people, and that of each judge
+with most of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.data.frame import VariableFrame
+from analysis.data.reference import reference
+from analysis.labels_file.frames import file_frame
+from analysis.statistics import Level
+from analysis.statistics.agreement import (
+    cohen_kappa,
+    confusion,
+    counts_of,
+    fleiss_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+)
+from analysis.types import JSON
+
+DIGITS = 9
+"""The decimals in which two computations have to agree."""
+Numbers = dict[str, Any]
+
+
+def computed(path: Path, report: JSON) -> dict[str, Numbers]:
+    """Return the numbers of each variable, computed from a labels file.
+
+    The report says at which level a variable is measured, and whom it excludes. Raises InputError.
+    """
+    frame, _ = file_frame([path], _levels(report))
+    out = {rater["name"]: rater["excluded"] for rater in report["raters"]}
+    return {
+        name: dict(_computed(_excluding(of, out), bool(report["roles"])))
+        for name, of in frame.variables.items()
+    }
+
+
+def reported(report: JSON) -> dict[str, Numbers]:
+    """Return the same numbers as a report has them."""
+    return {
+        name: dict(_reported(of, bool(report["roles"]))) for name, of in report["variables"].items()
+    }
+
+
+def _levels(report: JSON) -> dict[str, Level]:
+    return {
+        name: of["measurement"]
+        for name, of in report["variables"].items()
+        if any(of["distribution"]["counts"].values())
+    }
+
+
+def _excluding(of: VariableFrame, out: dict[str, str | None]) -> VariableFrame:
+    raters = tuple(replace(each, excluded=out.get(each.name)) for each in of.raters)
+    return replace(of, raters=raters)
+
+
+def _computed(of: VariableFrame, has_roles: bool) -> Iterator[tuple[str, Any]]:
+    for column in (*of.columns("human"), *of.columns("judge")):
+        for category, number in _categories(of, column):
+            yield _count(of.raters[column].name, category), number
+    k, level = len(of.scale.categories), of.scale.level
+    if not k:
+        return
+    counts = counts_of(of.codes_of("human"), k)
+    yield "percent", _number(percent_agreement(counts))
+    yield "fleiss_kappa", _number(fleiss_kappa(counts))
+    if level != "interval":
+        yield "krippendorff_alpha", _number(krippendorff_alpha(counts, level))
+    # A judge is compared on the evaluation queries alone, which labels do not name.
+    for column in () if has_roles or level == "interval" else of.columns("judge"):
+        table = confusion(reference(of).codes, of.codes[:, column], k)
+        name = of.raters[column].name
+        share = np.trace(table) / table.sum() if table.sum() else np.nan
+        yield f"{name}: percent", _number(share)
+        yield f"{name}: cohen_kappa", _number(cohen_kappa(table))
+
+
+def _categories(of: VariableFrame, column: int) -> Iterator[tuple[str, int]]:
+    codes = of.codes[:, column]
+    numbers = np.bincount(codes[codes >= 0], minlength=len(of.scale.categories))
+    yield from zip(of.scale.categories, map(int, numbers), strict=True)
+
+
+def _reported(of: JSON, has_roles: bool) -> Iterator[tuple[str, Any]]:
+    for rater, counts in of["distribution"]["counts"].items():
+        for category, number in counts.items():
+            yield _count(rater, category), number
+    names = ("percent", "fleiss_kappa", "krippendorff_alpha")
+    plain = of["measurement"] != "interval"
+    for name in names if plain else names[:2]:
+        yield name, _value(of["agreement"].get(name))
+    for judge, block in of["judges"].items() if plain and not has_roles else ():
+        for name in ("percent", "cohen_kappa"):
+            yield f"{judge}: {name}", _value(block["agreement"].get(name))
+
+
+def _count(rater: str, category: str) -> str:
+    return f"{category!r} by {rater}"
+
+
+def _value(estimate: JSON | None) -> float | None:
+    return None if estimate is None else _number(estimate["value"])
+
+
+def _number(value: Any) -> float | None:
+    number = np.nan if value is None else float(value)
+    return round(number, DIGITS) + 0.0 if np.isfinite(number) else None
+
+
+def differences(path: Path, report: JSON) -> Iterator[str]:
+    """Yield, in words, each number of the report that does not follow from the labels."""
+    now, before = computed(path, report), reported(report)
+    for variable in dict.fromkeys((*before, *now)):
+        found, told = now.get(variable, {}), before.get(variable, {})
+        for name in dict.fromkeys((*told, *found)):
+            one, other = told.get(name) or 0, found.get(name) or 0
+            if not np.isclose(one, other, rtol=0, atol=10.0**-DIGITS * 2):
+                yield f"{variable}, {name}: {one:g} in the report, {other:g} by the labels"

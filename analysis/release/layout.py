@@ -1,0 +1,39 @@
+"""The files of a release and their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+FORM = 1
+"""The version of this layout."""
+FACTS = "release.json"
+SUMS = "SHA256SUMS"
+STUDY = "study.toml"
+README = "README.md"
+DATASHEET = "datasheet.md"
+CROISSANT = "croissant.json"
+LICENCE = "LICENCE.txt"
+LABELS, WIDE, RESPONSES = "labels.jsonl", "labels-wide.csv", "responses.jsonl"
+REPORT, REPORT_TEXT, MEASURES = "report.json", "report.md", "measures.json"
+WIDE_FACTS = ("item", "unit", "kind", "query", "system", "setting")
+"""The columns of the wide labels before those of raters."""
+
+
+def wide_column(variable: str, rater: str, replicate: int) -> str:
+    """Return the name of a rater's column; repeated judgements are numbered from 1."""
+    return f"{variable}: {rater}" + (f" #{replicate}" if replicate else "")
+
+
+def folder_names(names: Iterable[str]) -> dict[str, str]:
+    """Return a file name for each name, unique also where case does not count."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "unnamed"
+        number, unique = 2, plain[:80]
+        while unique.casefold() in taken:
+            unique, number = f"{plain[:80]}-{number}", number + 1
+        taken.add(unique.casefold())
+        found[name] = unique
+    return found

@@ -1,0 +1,209 @@
+"""Check a folder without a database: a release of a study, or an export with its manifest.
+
+Checksums show that a file is not the released one. Beyond them, the labels are compared in all the
+forms in which a release has them, and the headline numbers are computed from the labels again: so
+a label that was flipped is found, and named, even if the checksums were written anew.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis.release.headline import differences
+from analysis.release.layout import (
+    FACTS,
+    LABELS,
+    REPORT,
+    RESPONSES,
+    SUMS,
+    WIDE,
+    WIDE_FACTS,
+    wide_column,
+)
+from annotation.spreadsheet import armed
+from datasets.rows import InputError, Place
+
+MANIFEST = "manifest.json"
+MOST_NAMED = 5
+Cell = tuple[str, str, str, str, str, int]
+"""Item, unit, kind, variable, rater and replicate of a label."""
+
+
+@dataclass
+class Verified:
+    """What was checked, and what is wrong, both in words."""
+
+    what: str
+    checked: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+def verify(folder: Path) -> Verified:
+    """Check what is in a folder. Raises InputError if it is nothing that can be checked."""
+    for name, check in KINDS.items():
+        if (folder / name).is_file():
+            return check(folder)
+    place = Place(str(folder))
+    if not folder.is_dir():
+        raise InputError(place, "is no folder", "name the folder of a release or of an export")
+    names = " nor ".join(KINDS)
+    raise InputError(place, f"has neither {names}", "name the folder of a release or of an export")
+
+
+def _release(folder: Path) -> Verified:
+    facts = _read_json(folder / FACTS)
+    found = Verified(f"release of study {facts.get('study', '?')!r}")
+    _check_sums(folder, found)
+    for campaign in facts.get("campaigns", ()):
+        _check_campaign(folder / campaign["folder"], campaign["name"], found)
+    return found
+
+
+def _check_sums(folder: Path, found: Verified) -> None:
+    sums = dict(_sums(folder / SUMS)) if (folder / SUMS).is_file() else {}
+    if not sums:
+        found.wrong.append(f"{SUMS} is missing or empty")
+        return
+    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    for name, digest in sums.items():
+        if name not in there:
+            found.wrong.append(f"{name} is missing")
+        elif _digest(folder / name) != digest:
+            found.wrong.append(f"{name} differs from its checksum")
+    found.wrong += [f"{name} has no checksum" for name in sorted(there - {*sums, SUMS})]
+    found.checked.append(f"{len(sums)} checksums")
+
+
+def _sums(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        digest, gap, name = line.partition("  ")
+        if len(digest) != 64 or not gap:
+            place = Place(str(path), number)
+            raise InputError(place, "is no checksum with a name", "restore the line")
+        yield name, digest
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_campaign(folder: Path, name: str, found: Verified) -> None:
+    needed = [folder / each for each in (LABELS, WIDE, RESPONSES, REPORT)]
+    if missing := [path.name for path in needed if not path.is_file()]:
+        found.wrong.append(f"campaign {name}: {', '.join(missing)} is missing")
+        return
+    labels = dict(_labels(folder / LABELS))
+    wide = dict(_wide(folder / WIDE, labels))
+    answered = dict(_answered(folder / RESPONSES, labels))
+    for path, others in ((WIDE, wide), (RESPONSES, answered)):
+        wrong = list(_contradictions(labels, others, whole=path == WIDE))
+        for cell, one, other in wrong[:MOST_NAMED]:
+            item, unit, _, variable, rater, _ = cell
+            found.wrong.append(
+                f"campaign {name}: {variable} of unit {unit!r} of item {item!r} by {rater} is "
+                f"{one!r} in {LABELS}, and {other!r} in {path}"
+            )
+        if more := len(wrong) - MOST_NAMED:
+            found.wrong += [f"campaign {name}: … and {more} more in {path}"] if more > 0 else []
+    report = _read_json(folder / REPORT)
+    if labels:
+        found.wrong += [f"campaign {name}: {line}" for line in differences(folder / LABELS, report)]
+    found.checked.append(f"{len(labels)} labels of campaign {name} and their numbers")
+
+
+def _contradictions(
+    labels: Mapping[Cell, str | None], others: Mapping[Cell, str | None], whole: bool
+) -> Iterator[tuple[Cell, str | None, str | None]]:
+    """Yield the cells that differ; unless `whole`, the others may have more and fewer."""
+    for cell, value in labels.items():
+        if (whole or cell in others) and others.get(cell) != value:
+            yield cell, value, others.get(cell)
+    for cell in others if whole else ():
+        if cell not in labels:
+            yield cell, None, others[cell]
+
+
+def _labels(path: Path) -> Iterator[tuple[Cell, str | None]]:
+    for line in _lines(path):
+        if line.get("value") is not None:
+            names = ("item", "unit", "kind", "variable", "rater")
+            yield (*(line[name] for name in names), line.get("replicate", 0)), line["value"]  # type: ignore[misc]
+
+
+def _wide(path: Path, labels: Mapping[Cell, str | None]) -> Iterator[tuple[Cell, str | None]]:
+    columns = {wide_column(cell[3], cell[4], cell[5]): cell[3:] for cell in labels}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        header = [armed(name) for name in next(rows, [])]
+        for row in rows:
+            of = dict(zip(header, map(armed, row), strict=False))
+            for name, value in of.items():
+                if name in WIDE_FACTS or value == "":
+                    continue
+                variable, rater, replicate = columns.get(name, (name, "?", 0))
+                yield (of["item"], of["unit"], of["kind"], variable, rater, replicate), value
+
+
+def _answered(path: Path, labels: Mapping[Cell, str | None]) -> Iterator[tuple[Cell, str | None]]:
+    """Yield what the whole answers say of the cells that have a label."""
+    answers: dict[tuple[str, str, int, str], Mapping[str, Any]] = {}
+    for line in _lines(path):
+        for name, answer in line["units"].items():
+            answers[line["item"], line["rater"], line.get("replicate", 0), name] = answer
+    for cell in labels:
+        item, unit, kind, variable, rater, replicate = cell
+        # A unit is named by its key, and by its kind too where two kinds share a key.
+        for name in (f"{kind}:{unit}", unit):
+            if (answer := answers.get((item, rater, replicate, name))) is not None:
+                if isinstance(value := answer.get(variable), str):
+                    yield cell, value
+                break
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                found = json.loads(line)
+            except ValueError as error:
+                place = Place(str(path), number)
+                raise InputError(place, "is no JSON", "restore the line") from error
+            yield found
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise InputError(Place(str(path)), "is no JSON", "restore the file") from error
+    if not isinstance(found, dict):
+        raise InputError(Place(str(path)), "is no JSON object", "restore the file")
+    return found
+
+
+def _export(folder: Path) -> Verified:
+    """Check an export by its manifest."""
+    facts = _read_json(folder / MANIFEST)
+    files = facts.get("files")
+    if not isinstance(files, list):
+        raise InputError(Place(str(folder / MANIFEST)), "lists no files", "restore the file")
+    found = Verified(f"export of campaign {facts.get('campaign', {}).get('name', '?')!r}")
+    for file in files:
+        path = folder / file["path"]
+        if not path.is_file():
+            found.wrong.append(f"{file['path']} is missing")
+        elif _digest(path) != file["sha256"]:
+            found.wrong.append(f"{file['path']} differs from its checksum")
+    found.checked.append(f"{len(files)} checksums")
+    return found
+
+
+KINDS: dict[str, Callable[[Path], Verified]] = {FACTS: _release, MANIFEST: _export}
+"""What can be checked, by the file that says what it is."""

@@ -1,0 +1,128 @@
+"""A release is checked without a database, and one flipped label is found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.release.verify import verify
+from tandem.program.main import main
+from tests.cast import ROOT
+
+FOLDER = "campaigns/coverage"
+
+
+def flip(path: Path, before: str, after: str, count: int = 1) -> None:
+    text = path.read_text("utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after, count), "utf-8")
+
+
+def sign_again(release: Path) -> None:
+    """Write the checksums anew, as somebody who hides a change would."""
+    sums = release / "SHA256SUMS"
+    names = [line.partition("  ")[2] for line in sums.read_text("utf-8").splitlines()]
+    digests = [hashlib.sha256((release / name).read_bytes()).hexdigest() for name in names]
+    lines = (f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True))
+    sums.write_text("".join(lines), "utf-8")
+
+
+def test_a_release_is_as_it_was(release: Path) -> None:
+    found = verify(release)
+    assert found.wrong == []
+    assert found.what == "release of study 'pilot'"
+    assert "42 labels of campaign coverage and their numbers" in found.checked
+
+
+def test_other_tools_check_the_checksums(release: Path) -> None:
+    command = ["sha256sum", "--strict", "--quiet", "-c", "SHA256SUMS"]
+    assert subprocess.run(command, cwd=release, check=False).returncode == 0
+
+
+def test_a_flipped_label_is_found_by_its_checksum(release: Path) -> None:
+    flip(release / FOLDER / "labels.jsonl", '"value": "no"', '"value": "yes"')
+    wrong = verify(release).wrong
+    assert f"{FOLDER}/labels.jsonl differs from its checksum" in wrong
+
+
+def test_a_flipped_label_under_new_checksums_is_named(release: Path) -> None:
+    flip(release / FOLDER / "labels.jsonl", '"value": "no"', '"value": "yes"')
+    sign_again(release)
+    wrong = verify(release).wrong
+    assert wrong[0] == (
+        "campaign coverage: answerable of unit 'a/b#1' of item 'r' by ada is 'yes' in "
+        "labels.jsonl, and 'no' in labels-wide.csv"
+    )
+    assert "campaign coverage: answerable, 'yes' by ada: 0 in the report, 1 by the labels" in wrong
+
+
+def test_a_label_flipped_in_every_form_differs_from_the_report(release: Path) -> None:
+    flip(release / FOLDER / "labels.jsonl", '"value": "no"', '"value": "yes"')
+    flip(release / FOLDER / "responses.jsonl", '"answerable": "no"', '"answerable": "yes"')
+    flip(release / FOLDER / "labels-wide.csv", "one,top,no", "one,top,yes")
+    sign_again(release)
+    wrong = verify(release).wrong
+    assert wrong
+    assert all("in the report" in line for line in wrong)
+
+
+def test_a_changed_figure_of_the_report_is_found(release: Path) -> None:
+    path = release / FOLDER / "report.json"
+    report = json.loads(path.read_text("utf-8"))
+    estimate = report["variables"]["answerable"]["judges"]["replay"]["agreement"]["percent"]
+    estimate["value"] = estimate["value"] / 2
+    path.write_text(json.dumps(report), "utf-8")
+    sign_again(release)
+    (line,) = verify(release).wrong
+    assert line.startswith("campaign coverage: answerable, replay: percent: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda release: (release / "datasheet.md").unlink(), "datasheet.md is missing"),
+        (lambda release: (release / "more.txt").write_text("x"), "more.txt has no checksum"),
+        (lambda release: (release / "SHA256SUMS").unlink(), "SHA256SUMS is missing or empty"),
+    ],
+)
+def test_files_that_come_or_go_are_found(release: Path, change, says: str) -> None:
+    change(release)
+    assert says in verify(release).wrong
+
+
+def test_the_verb_needs_no_django_and_ends_with_3_where_something_differs(release: Path) -> None:
+    code = (
+        "import sys; from tandem.program.main import main\n"
+        f"status = main(['verify', {str(release)!r}])\n"
+        "assert 'django' not in sys.modules\n"
+        "sys.exit(status)\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Checked the release of study 'pilot': ")
+    (release / "datasheet.md").write_text("nothing")
+    assert main(["verify", str(release)]) == 3
+
+
+def test_what_is_no_release_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", str(tmp_path)]) == 1
+    assert "has neither release.json nor manifest.json" in capsys.readouterr().err
+
+
+def test_an_export_is_checked_by_its_manifest(tmp_path: Path) -> None:
+    (tmp_path / "labels.jsonl").write_text("{}\n")
+    digest = hashlib.sha256(b"{}\n").hexdigest()
+    files = [{"path": "labels.jsonl", "sha256": digest}]
+    manifest = {"campaign": {"name": "c"}, "files": files}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert verify(tmp_path).wrong == []
+    (tmp_path / "labels.jsonl").write_text("{} \n")
+    assert verify(tmp_path).wrong == ["labels.jsonl differs from its checksum"]
