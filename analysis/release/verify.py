@@ -134,7 +134,7 @@ def _labels(path: Path) -> Iterator[tuple[Cell, str | None]]:
     for line in _lines(path):
         if line.get("value") is not None:
             names = ("item", "unit", "kind", "variable", "rater")
-            yield (*(line[name] for name in names), line.get("replicate", 0)), line["value"]  # type: ignore[misc]
+            yield (*(line[name] for name in names), line.get("replicate", 0)), line["value"]
 
 
 def _wide(path: Path, labels: Mapping[Cell, str | None]) -> Iterator[tuple[Cell, str | None]]:
