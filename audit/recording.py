@@ -108,6 +108,7 @@ EVENTS: dict[str, Kind] = {
     "upload.kept": Kind("Upload kept as a batch"),
     "upload.discarded": Kind("Upload discarded"),
     "batch.loaded": Kind("Batch loaded"),
+    "batch.derived": Kind("Batch derived from another one"),
     "batch.digested": Kind("Digests added to an older batch"),
     "preparation.reviewed": Kind("Prepared material reviewed"),
     "answer.changed": Kind("Answer replaced", by_rater=True),

@@ -226,6 +226,11 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 
 TANDEM_VERSION = VERSION
+# Which function reads again what a derived batch stands on, by kind of lineage: `datasets.lineage`.
+TANDEM_LINEAGE_READERS = {
+    "rule": "annotation.derivation.service.read_again",
+    "step": "judging.preparation.build.read_again",
+}
 TANDEM_COMMIT = environment.read("TANDEM_COMMIT")
 TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
 TANDEM_JOB_PLACES = environment.whole_number("TANDEM_JOB_PLACES")

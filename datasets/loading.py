@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -196,12 +197,13 @@ def load_batch(
     format: str | None = None,
     progress: Callable[[int], None] = lambda done: None,
     expected: str | None = None,
+    names: Sequence[str] = (),
 ) -> LoadReport:
     """Load files as one batch. Raises InputError, and then stores nothing.
 
     A batch of that name with the same content stays as it is. Other content under that name is an
     error, since texts must not change under their labels. Content with another digest than the
-    `expected` one is an error, too.
+    `expected` one is an error, too. `names` are those of the files, if their paths have others.
     """
     check_name(name)
     format = format or recognise(paths)
@@ -217,6 +219,7 @@ def load_batch(
         check_content(paths, counts.get("queries", 0), digest, expected)
         batch.digest, batch.counts = digest.hexdigest(), counts
         batch.warnings, batch.skipped = notes.warnings, notes.skipped
+        batch.files = file_facts(paths, names)
         batch.save()
         record("batch.loaded", of=batch, after=batch.digest, queries=counts.get("queries", 0))
         refresh_statistics(*TABLES)
@@ -229,6 +232,25 @@ def read_digest(paths: Sequence[Path], format: str | None = None) -> str:
     for _ in checked(read(paths, format or recognise(paths), notes), notes, digest, lambda _: None):
         pass
     return digest.hexdigest()
+
+
+def file_facts(paths: Sequence[Path], names: Sequence[str] = ()) -> list[dict[str, str]]:
+    """Return the name and the SHA-256 of each file; those of a folder count one by one."""
+    found: list[dict[str, str]] = []
+    for path, name in zip(paths, names or [path.name for path in paths], strict=True):
+        inside = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        for each in inside:
+            shown = name if each == path else f"{name}/{each.relative_to(path)}"
+            found.append({"name": shown, "sha256": _file_digest(each)})
+    return found
+
+
+def _file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, or nothing for a pipe, which cannot be read again."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def check_name(name: str) -> None:

@@ -189,6 +189,7 @@ def _reference(reference: dict[str, Any]) -> rows.Reference:
     return rows.Reference(
         reference["text"],
         _texts(reference.get("citations")),
+        _texts(reference.get("sentences")),
         reference.get("deflected"),
         reference.get("meta"),
     )

@@ -17,7 +17,11 @@ MAX_ID = 255
 
 
 class Batch(models.Model):
-    """A loaded set of files. `digest` covers the rows as read, so it identifies the content."""
+    """A loaded set of files, or a batch that was derived from another one.
+
+    `digest` covers the rows as read, so it identifies the content. `files` are those that it was
+    loaded from, each `{name, sha256}`.
+    """
 
     name = models.CharField(max_length=200, unique=True)
     format = models.CharField(max_length=40)
@@ -25,6 +29,7 @@ class Batch(models.Model):
     counts = models.JSONField(default=dict)
     warnings = models.JSONField(default=list)
     skipped = models.JSONField(default=dict)
+    files = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -33,6 +38,72 @@ class Batch(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Lineage(models.Model):
+    """How a batch was made of another one.
+
+    `kind` says which machinery made it, and `rule` which of its rules, such as `typed-queries`.
+    `campaigns` are those whose labels were read, each `{name, protocol}`, and `decided_by` whose
+    labels count. `labels` is a digest over all labels read. `counts` has what was kept and dropped,
+    by reason, and `facts` other numbers of the rule. `version` is that of Tandem.
+    """
+
+    batch = models.OneToOneField(Batch, models.CASCADE, related_name="lineage")
+    source = models.ForeignKey(Batch, models.PROTECT, related_name="derived")
+    kind = models.CharField(max_length=10)
+    rule = models.CharField(max_length=60)
+    rule_version = models.CharField(max_length=20)
+    options = models.JSONField(default=dict)
+    campaigns = models.JSONField(default=list)
+    decided_by = models.CharField(max_length=150, blank=True)
+    ties = models.CharField(max_length=6, blank=True)
+    labels = models.CharField(max_length=64, blank=True)
+    files = models.JSONField(default=list)
+    counts = models.JSONField(default=dict)
+    facts = models.JSONField(default=dict)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    version = models.CharField(max_length=40)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~models.Q(batch=models.F("source")), name="no_batch_is_its_own_source"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.batch_id}: {self.rule} of {self.source_id}"
+
+
+class LabelsRead(models.Model):
+    """Digests of the units whose labels a derivation read: eight bytes each, sorted.
+
+    They tell how many units have changed since. They have their own table, since no page reads
+    them.
+    """
+
+    lineage = models.OneToOneField(Lineage, models.CASCADE, related_name="labels_read")
+    digests = models.BinaryField()
+
+    def __str__(self) -> str:
+        return str(self.lineage_id)
+
+
+class LeftOut(models.Model):
+    """A part of the source batch that a derived batch does not have, and the reason."""
+
+    lineage = models.ForeignKey(Lineage, models.CASCADE, related_name="left_out")
+    what = models.CharField(max_length=40)
+    key = models.CharField(max_length=600)
+    reason = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.reason}"
 
 
 class Query(models.Model):

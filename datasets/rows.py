@@ -99,10 +99,11 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """An answer that a person wrote."""
+    """An answer that a person wrote. `sentences` are those of the passages that it draws on."""
 
     text: str
     citations: tuple[str, ...] | None = None
+    sentences: tuple[str, ...] | None = None
     deflected: bool | None = None
     meta: Meta | None = None
 

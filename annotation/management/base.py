@@ -15,8 +15,10 @@ from typing import Any, BinaryIO
 from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.campaigns.settings import CampaignSettings, read_deadline
-from annotation.models import Campaign
+from annotation.models import Campaign, User
+from datasets.access import READERS
 from datasets.console import no_such
+from datasets.models import Batch
 
 
 def campaign_called(name: str) -> Campaign:
@@ -25,6 +27,24 @@ def campaign_called(name: str) -> Campaign:
         known = Campaign.objects.values_list("name", flat=True)
         raise no_such("campaign", name, known, "create it with create_campaign")
     return campaign
+
+
+def batch_called(name: str) -> Batch:
+    batch = Batch.objects.filter(name=name).first()
+    if batch is None:
+        known = Batch.objects.values_list("name", flat=True)
+        raise no_such("batch", name, known, "load it with load_batch")
+    return batch
+
+
+def account_called(name: str) -> User:
+    """Return a researcher's or administrator's account."""
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None or user.role not in READERS:
+        raise CommandError(
+            f"{name!r} is not a researcher's account; create one with create_account."
+        )
+    return user
 
 
 def write_whole(path: Path, lines: Iterable[str]) -> None:

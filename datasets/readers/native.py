@@ -68,7 +68,7 @@ REPORT = (
     "meta",
 )
 RANKING = ("system", "passages")
-REFERENCE = ("text", "citations", "deflected", "meta")
+REFERENCE = ("text", "citations", "sentences", "deflected", "meta")
 
 
 def recognises(path: Path, first: Mapping[str, Any] | None) -> bool:
@@ -193,6 +193,7 @@ def _reference(fields: Fields) -> Reference:
     return Reference(
         text=fields.string("text"),
         citations=fields.ids("citations"),
+        sentences=fields.strings("sentences"),
         deflected=fields.boolean("deflected"),
         meta=fields.object("meta"),
     )

@@ -214,7 +214,8 @@ def _load(upload: Upload, count: Count) -> None:
 
 def _load_batch(upload: Upload, count: Count) -> LoadReport:
     paths, format = quarantine.paths(upload), str(upload.found["format"])
-    report = load_batch(paths, upload.name, format, count, upload.digest)
+    names = [each["name"] for each in upload.files]
+    report = load_batch(paths, upload.name, format, count, upload.digest, names)
     if not report.unchanged:
         warnings = [quarantine.with_original_names(upload, each) for each in report.warnings]
         Batch.objects.filter(name=upload.name).update(warnings=warnings)

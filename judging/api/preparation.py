@@ -33,6 +33,7 @@ from datasets.api.batches import visible_batch, visible_batches
 from datasets.api.concurrency import check_etag, etag_of, once
 from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import MANAGE, READ
+from datasets.lineage import DerivationError
 from datasets.models import Batch
 from datasets.rows import InputError
 from judging.access import authored_responses, find_authored_answer, step_called, step_campaign
@@ -245,13 +246,15 @@ def _build(
             if campaign and author
             else {}
         )
-        built, _ = build(step, batch, results, numbers, wanted["name"])
+        written = (campaign, author) if campaign and author else None
+        by = get_account(request)
+        built, _ = build(step, batch, results, numbers, wanted["name"], written=written, by=by)
     except UnreviewedError as error:
         raise StateConflictError(str(error)) from error
-    except NothingLeftError as error:
+    except (NothingLeftError, DerivationError) as error:
         raise RefusedBodyError(str(error)) from error
     except InputError as error:
-        # The place of the error is in a temporary file of the server.
+        # The place of the error is in no file of the user.
         raise RefusedBodyError(NOT_BUILT, [problem(f"{error.wrong}; {error.mend}")]) from error
     new = visible_batches(request.user).get(name=wanted["name"])
     facts = {"batch": new, "queries": built.queries, "left_out": built.left_out}

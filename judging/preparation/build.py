@@ -6,21 +6,28 @@ who wrote each part, with which prompt and in which run, and who accepted it.
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from annotation.models import Campaign, Rater
+from django.db.models import Count, Max
+
+from annotation.models import Campaign, Rater, Response, User
 from annotation.preparation.base import Result, Step, keep_highest_numbers
-from datasets.loading import load_batch
+from datasets.lineage import STEP, Origin, Tally, UnitDigests, derive_batch
 from datasets.material import as_line, batch_rows
-from datasets.models import Batch
+from datasets.models import Batch, Lineage
+from datasets.readers.fields import Fields
+from datasets.readers.native import QUERY, query_of
+from datasets.rows import Place, Query
 from judging.models import Review
 from judging.preparation.review import authored_answers, count_unanswered
+
+
+Written = tuple[Campaign, Rater]
+"""A step's campaign, and the author whose answers count."""
 
 
 class UnreviewedError(ValueError):
@@ -77,40 +84,91 @@ def build(
     numbers: Mapping[str, float],
     name: str,
     output: Path | None = None,
+    written: Written | None = None,
+    by: User | None = None,
 ) -> tuple[BuildCounts, bool]:
-    """Create the new batch. Return the counts, and whether the batch already existed.
+    """Create the new batch with its lineage. Return the counts, and whether it already existed.
 
-    Its file is stored as `output` if that is given. Raises NothingLeftError and the errors of
-    loading.
+    `written` is the campaign and the author of a step that has one. The batch's file is stored as
+    `output` if that is given. Raises NothingLeftError, and DerivationError for another batch of
+    this name.
     """
-    built = BuildCounts()
-    with tempfile.TemporaryDirectory() as folder:
-        path = output or Path(folder, "batch.jsonl")
-        with path.open("w", encoding="utf-8") as file:
-            for line in new_batch_lines(step, batch, results, numbers, built):
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    built, tally = BuildCounts(), Tally()
+    version = step.task.version if step.task else "1"
+    origin = Origin(
+        STEP,
+        step.name,
+        version,
+        batch,
+        dict(numbers),
+        [{"name": written[0].name, "protocol": written[0].protocol}] if written else [],
+        decided_by=written[1].name if written else "",
+        by=by.pk if by else None,
+    )
+    digests = answer_digests(*written) if written else UnitDigests()
+
+    def finish() -> None:
         if not built.queries:
             raise NothingLeftError(
                 f"step {step.name} leaves no query of {batch}; no batch was created"
             )
-        return built, load_batch([path], name, "native").unchanged
+
+    made = new_queries(step, batch, results, numbers, built, tally)
+    derived = derive_batch(name, origin, made, tally, digests, output, finish=finish)
+    return built, derived.unchanged
 
 
-def new_batch_lines(
+def answer_digests(campaign: Campaign, author: Rater) -> UnitDigests:
+    """Digest every answer of an author with its review."""
+    rows = Response.objects.filter(
+        current=True,
+        assignment__item__campaign=campaign,
+        assignment__rater=author,
+        assignment__replicate=0,
+    ).order_by("assignment__item__position", "assignment__scope", "pk")
+    found = UnitDigests()
+    columns = ("assignment__item__key", "assignment__scope", "payload", "review__verdict")
+    for *answer, changed in rows.values_list(*columns, "review__answer").iterator(chunk_size=500):
+        found.add([*answer, changed])
+    return found
+
+
+def read_again(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
+    """Return the state of the answers that a built batch stands on, and how to read them again."""
+    name = lineage.campaigns[0]["name"] if lineage.campaigns else ""
+    campaign = Campaign.objects.filter(name=name).first()
+    author = Rater.objects.filter(name=lineage.decided_by).first()
+    if campaign is None or author is None:
+        return "gone", UnitDigests
+    answers = Response.objects.filter(current=True, assignment__item__campaign=campaign)
+    state = answers.aggregate(
+        n=Count("pk"), newest=Max("pk"), reviews=Count("review"), reviewed=Max("review__made_at")
+    )
+    return sha256(repr(sorted(state.items())).encode()).hexdigest(), lambda: answer_digests(
+        campaign, author
+    )
+
+
+def new_queries(
     step: Step,
     batch: Batch,
     results: Mapping[str, list[Result]],
     numbers: Mapping[str, float],
     built: BuildCounts,
-) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the new batch, and count the queries in `built`."""
+    tally: Tally,
+) -> Iterator[Query]:
+    """Yield the queries of the new batch, and count them."""
     for query in batch_rows(batch):
         prepared = step.apply(query, results.get(query.id, ()), numbers)
         if prepared is None:
             built.left_out.append(query.id)
+            tally.drop("queries", query.id, "nothing left of it")
         else:
             built.queries += 1
-            yield as_line(keep_highest_numbers(query, prepared))
+            tally.keep("queries")
+            # Authors wrote these texts, so they are checked like those of a file.
+            line = as_line(keep_highest_numbers(query, prepared))
+            yield query_of(Fields(line, Place(f"query {query.id!r}"), known=QUERY))
 
 
 MOST_QUERIES = 2000

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_account
 from annotation.campaigns.design import DesignError
-from annotation.models import Campaign, Rater, rater_of
+from annotation.models import Campaign, Rater, User, rater_of
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
 from annotation.presentation import schema
@@ -260,18 +260,20 @@ def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
         told = f"This batch has more than {MOST_QUERIES} queries; build it with build_batch."
         return _refused(request, batch, form, authors, told)
     try:
-        made = _made(batch, campaign, form)
+        made = _made(batch, campaign, form, get_account(request))
     except (InputError, ValueError) as error:
         return _refused(request, batch, form, authors, f"{str(error)[:1].upper()}{str(error)[1:]}.")
     return redirect("batch", made.pk)
 
 
-def _made(batch: Batch, campaign: Campaign | None, form: BuildForm) -> Batch:
-    results = {}
+def _made(batch: Batch, campaign: Campaign | None, form: BuildForm, by: User) -> Batch:
+    results, written = {}, None
     if campaign is not None:
         told = form.cleaned_data
-        results = accepted_results(form.step, campaign, told["author"], told["partial"])
-    build(form.step, batch, results, form.numbers(), form.cleaned_data["name"])
+        written = campaign, told["author"]
+        results = accepted_results(form.step, *written, told["partial"])
+    name = form.cleaned_data["name"]
+    build(form.step, batch, results, form.numbers(), name, written=written, by=by)
     return Batch.objects.get(name=form.cleaned_data["name"])
 
 

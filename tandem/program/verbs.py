@@ -63,6 +63,8 @@ TREE = (
     _verb("batch schema", "batch_format", "the native format: its schema, or an example"),
     _verb("batch prepare", "prepare_batch", "let a judge write questions or key points", "--batch"),
     _verb("batch review", "review_batch", "review what was written for a step", "--batch"),
+    _verb("batch derive", "derive_batch", "create a batch from people's decisions, by a rule"),
+    _verb("batch lineage", "batch_lineage", "show how a batch was made, back to the files"),
     _verb("batch build", "build_batch", "create a batch from what was accepted", "--batch"),
     _verb("campaign create", "create_campaign", "start a campaign"),
     _verb("campaign set", "set_campaign", "deadline, guideline, practice; close and open"),

@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
 from datasets.console import Command as BaseCommand
+from datasets.lineage import DerivationError
 from judging.management.base import batch_called, work_called
 from judging.preparation.build import (
     BuildCounts,
@@ -44,7 +45,7 @@ class Command(BaseCommand):
         step, batch = STEPS[options["step"]], batch_called(options["batch"])
         try:
             numbers = read_thresholds(step, read_numbers(options["set"]))
-            results = {}
+            results, work = {}, None
             if step.protocol:
                 work = work_called(step, batch, options["judge"])
                 results = accepted_results(step, *work, options["partial"])
@@ -52,9 +53,9 @@ class Command(BaseCommand):
             raise CommandError(f"Step {step.name}: {error}.") from error
         try:
             built, unchanged = build(
-                step, batch, results, numbers, options["name"], options["output"]
+                step, batch, results, numbers, options["name"], options["output"], work
             )
-        except NothingLeftError as error:
+        except (NothingLeftError, DerivationError) as error:
             raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
         self.tell(step, options["name"], built, unchanged)
 

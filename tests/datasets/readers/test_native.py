@@ -135,7 +135,7 @@ def test_it_reads_every_key(file: Path) -> None:
             ),
         ),
         rankings=(Ranking("bm25", ("p1", "p9")),),
-        references=(Reference("", ("p1",), True, {"by": 7}),),
+        references=(Reference("", ("p1",), ("s.",), True, {"by": 7}),),
         meta={"domain": "law"},
     )
     assert warnings == []

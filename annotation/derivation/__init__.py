@@ -1,0 +1,6 @@
+"""Derived batches: people's decisions become the next batch, by a rule.
+
+`service` derives a batch, `labels` reads the labels of a campaign query by query, and `deciding`
+decides them: by adjudication, majority, unanimity or one rater. Each module in `rules` is one rule,
+and its registry lists them. `datasets.lineage` stores the batch and how it was made.
+"""

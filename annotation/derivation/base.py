@@ -1,0 +1,167 @@
+"""The definition of a derivation rule, and the base classes of its work.
+
+A rule is one module with a `RULE`, and one line in the registry of `annotation.derivation.rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotation.derivation.deciding import Decider, Decision
+from annotation.derivation.labels import LabelledUnit, LabelReader, UnitReader
+from annotation.models import Campaign, Rater
+from datasets import rows
+from datasets.lineage import DerivationError, Tally, UnitDigests
+from datasets.models import Batch
+from datasets.options import Option, options_of
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a rule works on. `rater` is the one who decides alone, if one does."""
+
+    batch: Batch
+    campaigns: list[Campaign]
+    decider: Decider
+    rater: Rater | None
+    options: Any
+
+
+class Work:
+    """A rule at work. `read` is called with the keys of some queries, then `apply` with each.
+
+    `apply` returns the query of the new batch, or None to leave it out. `plural` names what is
+    decided, for messages.
+    """
+
+    plural = "units"
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.tally = job, Tally()
+        self.digests = UnitDigests()
+
+    def read(self, queries: Sequence[int]) -> None:
+        """Read what the rule needs of these queries."""
+
+    def apply(self, pk: int, query: rows.Query) -> rows.Query | None:
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Complete the tally after the last query."""
+
+
+class LabelWork(Work):
+    """The work of a rule that decides units. `variables` are those that it reads."""
+
+    variables: tuple[str, ...] = ()
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        readers = [LabelReader(each, self.variables, job.rater) for each in job.campaigns]
+        self._reader, self._units = UnitReader(readers), dict[int, list[LabelledUnit]]()
+        self.digests = self._reader.digests
+
+    def read(self, queries: Sequence[int]) -> None:
+        self._units = self._reader.read(queries)
+
+    def units(self, pk: int) -> list[LabelledUnit]:
+        return self._units.get(pk, [])
+
+    def keeps(self, decision: Decision, name: str) -> bool:
+        """Whether the option for ties keeps what was not decided. It is noted for the refusal."""
+        self.job.decider.note(decision.state, name)
+        kept = self.job.decider.ties == "keep"
+        told = {"tie": "tied", "nobody": "without a label"}.get(decision.state, "open")
+        self.tally.undecided[f"{told}, {'kept' if kept else 'dropped'}"] += 1
+        return kept
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. `protocols` are those of the campaigns that it reads; without any it reads none.
+
+    `makes` says in a line what becomes of the batch. `options` is a dataclass whose fields are the
+    rule's options. `version` changes when the same labels would make another batch.
+    """
+
+    name: str
+    title: str
+    makes: str
+    work: Callable[[Job], Work]
+    protocols: tuple[str, ...] = ()
+    options: type = field(default=type(None))
+    version: str = "1"
+    decides: bool = True
+
+    @property
+    def declared(self) -> tuple[Option, ...]:
+        return () if self.options is type(None) else options_of(self.options)
+
+
+def read_options(rule: Rule, given: Sequence[str]) -> dict[str, Any]:
+    """Read options written as K=V, or several as K=V,K=V. Raises DerivationError.
+
+    A part between commas that begins with no option's name belongs to the value before it.
+    """
+    known = {option.name: option for option in rule.declared}
+    found: dict[str, str] = {}
+    for text in given:
+        name = ""
+        for part in text.split(","):
+            key, equals, value = part.partition("=")
+            if equals and key.strip() in known:
+                name = key.strip()
+                if name in found:
+                    raise DerivationError(f"option {name} is given twice; keep one", "set")
+                found[name] = value.strip()
+            elif name:
+                found[name] += f",{part.strip()}"
+            else:
+                names = ", ".join(known) or "none"
+                raise DerivationError(
+                    f"rule {rule.name} has no option {part!r}; its options are {names}", "set"
+                )
+    return {name: _value(rule, known[name], value) for name, value in found.items()}
+
+
+def _value(rule: Rule, option: Option, value: str) -> Any:
+    if option.kind == "whole":
+        try:
+            return int(value)
+        except ValueError:
+            raise DerivationError(
+                f"option {option.name} {option.rule}; {value!r} is none", "set"
+            ) from None
+    if option.kind == "number":
+        try:
+            return float(value)
+        except ValueError:
+            raise DerivationError(
+                f"option {option.name} {option.rule}; {value!r} is none", "set"
+            ) from None
+    return value
+
+
+def make_options(rule: Rule, given: Mapping[str, Any]) -> Any:
+    """Return a rule's options from values by name. Raises DerivationError."""
+    known = {option.name: option for option in rule.declared}
+    if unknown := sorted(given.keys() - known.keys()):
+        names = ", ".join(known) or "none"
+        raise DerivationError(
+            f"rule {rule.name} has no option {unknown[0]!r}; its options are {names}", "set"
+        )
+    for name, value in given.items():
+        _check(known[name], value)
+    return None if not known else rule.options(**{known[n].field: v for n, v in given.items()})
+
+
+def _check(option: Option, value: Any) -> None:
+    if option.values and value not in option.values:
+        raise DerivationError(f"option {option.name} {option.rule}; {value!r} is none", "set")
+    if option.kind in ("whole", "number"):
+        low = option.least if option.least is not None else value
+        high = option.most if option.most is not None else value
+        if not low <= value <= high:
+            raise DerivationError(f"option {option.name} {option.rule}; {value!r} is none", "set")

@@ -1,0 +1,262 @@
+"""Derive a batch, and read again what a derivation read: one function for command, page and API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.db.models import Count, Max, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from annotation.derivation.base import Job, Rule, Work, make_options
+from annotation.derivation.deciding import (
+    ADJUDICATED,
+    TIES,
+    Decider,
+    Ties,
+    check_decided,
+    find_rater,
+)
+from annotation.derivation.rules import RULES
+from annotation.models import Assignment, Campaign, Exclusion, Response, User
+from annotation.people.membership import readable
+from datasets import rows
+from datasets.lineage import (
+    RULE,
+    DerivationError,
+    Derived,
+    NotDecidedError,
+    Origin,
+    UnitDigests,
+    derive_batch,
+)
+from datasets.material import as_rows
+from datasets.models import Batch, Lineage
+
+QUERIES_AT_ONCE = 200
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to derive. `options` are those of the rule, by name; `by` is who asks for it.
+
+    With `reader`, only campaigns count that this account may read. A command has none.
+    """
+
+    name: str
+    batch: Batch
+    rule: str
+    campaigns: Sequence[str] = ()
+    decided_by: str = ADJUDICATED
+    ties: str = "refuse"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    by: User | None = None
+    reader: User | None = None
+
+
+def derive(
+    wanted: Wanted,
+    output: Path | None = None,
+    dry_run: bool = False,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Derived:
+    """Derive a batch by a rule, all or nothing. A dry run stores nothing.
+
+    Raises DerivationError, or NotDecidedError for what labels do not decide.
+    """
+    rule = rule_called(wanted.rule)
+    campaigns = _campaigns(rule, wanted)
+    work = _work(rule, wanted.batch, campaigns, wanted.decided_by, wanted.ties, wanted.options)
+    job = work.job
+    if rule.protocols and not job.decider.by_rater:
+        _check_finished(campaigns, work)
+    origin = Origin(
+        RULE,
+        rule.name,
+        rule.version,
+        wanted.batch,
+        _stored_options(rule, job.options),
+        [{"name": each.name, "protocol": each.protocol} for each in campaigns],
+        job.decider.mode if rule.decides else "",
+        job.decider.ties if rule.decides else "",
+        by=wanted.by.pk if wanted.by else None,
+    )
+
+    def finish() -> None:
+        work.finish()
+        check_decided(job.decider, campaigns, work.plural)
+
+    made = _made(work, progress)
+    return derive_batch(
+        wanted.name, origin, made, work.tally, work.digests, output, dry_run, finish
+    )
+
+
+def rule_called(name: str) -> Rule:
+    """Return a rule. Raises DerivationError for an unknown name."""
+    if name in RULES:
+        return RULES[name]
+    close = get_close_matches(name, RULES, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(RULES)}"
+    raise DerivationError(f"there is no rule {name!r}; {hint}", "rule")
+
+
+def fitting_rules(batch: Batch, campaigns: Sequence[Campaign]) -> list[tuple[Rule, list[Campaign]]]:
+    """Return the rules that can be used on a batch, each with the campaigns that it can read."""
+    found = []
+    for rule in RULES.values():
+        fits = [each for each in campaigns if each.protocol in rule.protocols]
+        if fits or not rule.protocols:
+            found.append((rule, [each for each in fits if each.batch_id == batch.pk]))
+    return found
+
+
+def _campaigns(rule: Rule, wanted: Wanted) -> list[Campaign]:
+    """Return the campaigns that a rule reads. Raises DerivationError if they do not fit."""
+    names = list(dict.fromkeys(wanted.campaigns))
+    if not rule.protocols:
+        if names:
+            raise DerivationError(f"rule {rule.name} reads no campaign; leave --from out", "from")
+        return []
+    if not names:
+        known = " or ".join(rule.protocols)
+        raise DerivationError(
+            f"rule {rule.name} reads a campaign of {known}; name it with --from", "from"
+        )
+    return [_campaign(rule, wanted, name) for name in names]
+
+
+def _campaign(rule: Rule, wanted: Wanted, name: str) -> Campaign:
+    there = Campaign.objects.all() if wanted.reader is None else readable(wanted.reader)
+    campaign = there.select_related("batch").filter(name=name).first()
+    if campaign is None:
+        known = list(there.filter(batch=wanted.batch).values_list("name", flat=True))
+        close = get_close_matches(name, known, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known) or 'none'}"
+        raise DerivationError(f"there is no campaign {name!r} of this batch; {hint}", "from")
+    if campaign.batch_id != wanted.batch.pk:
+        raise DerivationError(
+            f"campaign {name!r} is over batch {campaign.batch.name!r}, not {wanted.batch.name!r}; "
+            f"give --batch {campaign.batch.name}",
+            "from",
+        )
+    if campaign.protocol not in rule.protocols or campaign.options.get("points"):
+        fitting = [each.name for each in RULES.values() if campaign.protocol in each.protocols]
+        hint = f"use {' or '.join(fitting)}" if fitting else "no rule reads it"
+        if campaign.options.get("points"):
+            hint = "its points are those of reports, which no rule takes"
+        raise DerivationError(
+            f"rule {rule.name} does not fit campaign {name!r}, which is {campaign.protocol}; "
+            f"{hint}",
+            "rule",
+        )
+    return campaign
+
+
+def _work(
+    rule: Rule,
+    batch: Batch,
+    campaigns: list[Campaign],
+    decided_by: str,
+    ties: str,
+    options: Mapping[str, Any],
+) -> Work:
+    chosen: Ties | None = next((each for each in TIES if each == ties), None)
+    if chosen is None:
+        raise DerivationError(f"ties is one of {', '.join(TIES)}; {ties!r} is none", "ties")
+    rater = find_rater(decided_by, campaigns) if rule.protocols else None
+    decider = Decider(decided_by, chosen)
+    return rule.work(Job(batch, campaigns, decider, rater, make_options(rule, options)))
+
+
+def _stored_options(rule: Rule, options: Any) -> dict[str, Any]:
+    return {option.name: getattr(options, option.field) for option in rule.declared}
+
+
+def _made(work: Work, progress: Callable[[int], None]) -> Iterator[rows.Query]:
+    done = 0
+    for chunk in _chunks(work.job.batch):
+        stored = as_rows(chunk)
+        work.read(list(stored))
+        for pk, query in stored.items():
+            done += 1
+            made = work.apply(pk, query)
+            progress(done)
+            if made is not None:
+                yield made
+
+
+def _chunks(batch: Batch) -> Iterator[list[Any]]:
+    queries = batch.queries.order_by("position").iterator(chunk_size=QUERIES_AT_ONCE)
+    while chunk := list(islice(queries, QUERIES_AT_ONCE)):
+        yield chunk
+
+
+def _check_finished(campaigns: Sequence[Campaign], work: Work) -> None:
+    """Refuse a campaign whose items have fewer people's answers than slots. Raises NotDecidedError.
+
+    Units that an adjudicator decided count as answered, so only campaigns of written answers, and
+    those that sample units as people go, are checked by items.
+    """
+    from_answers = work.plural == "sentences"
+    for campaign in campaigns:
+        if not (from_answers or campaign.options.get("sampling") == "own"):
+            continue
+        unfinished = unfinished_items(campaign)
+        number = unfinished.count()
+        if number:
+            names = ", ".join(unfinished.values_list("key", flat=True)[:MOST_NAMED])
+            more = f" and {number - MOST_NAMED} more" if number > MOST_NAMED else ""
+            raise NotDecidedError(
+                f"{campaign.name!r} is not finished: {number} items have fewer answers than asked "
+                f"for ({names}{more}); wait for them, or give --decided-by with a rater who "
+                "answered all",
+                "decided_by",
+            )
+
+
+def unfinished_items(campaign: Campaign) -> Any:
+    """Return the items with fewer answers from people than slots, imported answers included."""
+    answers = Assignment.objects.filter(
+        item=OuterRef("pk"), rater__kind="human", replicate=0, status="done"
+    )
+    number = answers.order_by().values("item").annotate(n=Count("rater", distinct=True)).values("n")
+    items = campaign.items.filter(use="study").order_by("position")
+    return items.filter(quota__gt=Coalesce(Subquery(number), 0))
+
+
+def read_again(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
+    """Return the state of the labels that a batch stands on, and how to read them again."""
+    names = [each["name"] for each in lineage.campaigns]
+    campaigns = {each.name: each for each in Campaign.objects.filter(name__in=names)}
+    state = [_state(campaign) for campaign in campaigns.values()]
+
+    def read() -> UnitDigests:
+        rule = RULES[lineage.rule]
+        found = [campaigns[name] for name in names if name in campaigns]
+        mode, ties = lineage.decided_by or ADJUDICATED, lineage.ties or "refuse"
+        work = _work(rule, lineage.source, found, mode, ties, lineage.options)
+        keys = lineage.source.queries.order_by("position").values_list("pk", flat=True)
+        pks = keys.iterator(chunk_size=QUERIES_AT_ONCE)
+        while chunk := list(islice(pks, QUERIES_AT_ONCE)):
+            work.read(chunk)
+        return work.digests
+
+    return sha256(repr(state).encode()).hexdigest()[:32], read
+
+
+def _state(campaign: Campaign) -> object:
+    """Return what changes whenever a label does: responses never change, and are never deleted."""
+    current = Response.objects.filter(current=True, assignment__item__campaign=campaign)
+    exclusions = Exclusion.objects.filter(campaign=campaign, undone_at=None)
+    return (
+        campaign.pk,
+        sorted(current.aggregate(n=Count("pk"), newest=Max("pk")).items()),
+        sorted(exclusions.values_list("rater", flat=True)),
+    )

@@ -1,0 +1,27 @@
+"""`batch_lineage`: shows how a batch was made, back to the files."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from annotation.management.base import batch_called
+from datasets.console import Command as BaseCommand
+from datasets.lineage import as_tree, tree_lines
+
+
+class Command(BaseCommand):
+    help = "Shows how a batch was made: rules, campaigns and files, and whether it is behind."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("batch", metavar="BATCH")
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+
+    def run(self, **options: Any) -> None:
+        batch = batch_called(options["batch"])
+        if options["format"] == "json":
+            self.stdout.write(json.dumps(as_tree(batch), ensure_ascii=False, indent=2))
+            return
+        for line in tree_lines(batch):
+            self.stdout.write(line)

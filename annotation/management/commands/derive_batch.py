@@ -1,0 +1,118 @@
+"""`derive_batch`: derives a batch from another one and the labels of its campaigns, by a rule."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from annotation.derivation.base import read_options
+from annotation.derivation.deciding import ADJUDICATED, TIES
+from annotation.derivation.rules import RULES
+from annotation.derivation.service import Wanted, derive, rule_called
+from annotation.management.base import account_called, batch_called
+from datasets.console import Command as BaseCommand
+from datasets.lineage import DerivationError, Derived, count_lines
+
+
+def described_options() -> str:
+    """Return the options of all rules, for help."""
+    told = (
+        f"{rule.name}: {', '.join(option.name for option in rule.declared)}"
+        for rule in RULES.values()
+        if rule.declared
+    )
+    return "; ".join(told)
+
+
+class Command(BaseCommand):
+    help = (
+        "Derives a batch from another one by a rule, from labels of people or from its own parts."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument("--batch", required=True, metavar="B", help="the source batch")
+        parser.add_argument(
+            "--from",
+            dest="campaigns",
+            action="append",
+            default=[],
+            metavar="C",
+            help="a campaign over that batch whose labels decide; may be repeated",
+        )
+        parser.add_argument("--rule", required=True, metavar="RULE", help=", ".join(RULES))
+        parser.add_argument(
+            "--decided-by",
+            default=ADJUDICATED,
+            metavar="WHO",
+            help="adjudicated (the Reference where it decided, the majority elsewhere), majority, "
+            "unanimous, or the name of one rater",
+        )
+        parser.add_argument(
+            "--ties",
+            choices=TIES,
+            default=TIES[0],
+            help="refuse what is tied or was labelled by nobody, drop it, or keep it",
+        )
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="K=V",
+            help=f"an option of the rule ({described_options()})",
+        )
+        parser.add_argument("--by", metavar="USER", help="the account that derives the batch")
+        parser.add_argument("--output", type=Path, metavar="F", help="write the batch's file, too")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="store nothing; show what would be kept"
+        )
+
+    def run(self, **options: Any) -> None:
+        batch = batch_called(options["batch"])
+        by = account_called(options["by"]) if options["by"] else None
+        try:
+            rule = rule_called(options["rule"])
+            wanted = Wanted(
+                options["name"],
+                batch,
+                rule.name,
+                options["campaigns"],
+                options["decided_by"],
+                options["ties"],
+                read_options(rule, options["set"]),
+                by,
+            )
+            total = batch.counts.get("queries")
+            with self.progress("queries", total) as tick:
+                derived = derive(wanted, options["output"], options["dry_run"], tick)
+        except DerivationError as error:
+            raise CommandError(f"Batch {options['name']!r}: {error}.") from error
+        for line in told(derived, rule.name):
+            self.say(line)
+
+
+def told(derived: Derived, rule: str) -> Iterator[str]:
+    """Yield a derivation's result in words."""
+    number = f"{derived.queries} quer{'y' if derived.queries == 1 else 'ies'}"
+    if derived.batch is None:
+        yield f"Batch {derived.name!r} would have {number}, by {rule}. Nothing is stored."
+    elif derived.unchanged:
+        yield f"Nothing to do: batch {derived.name!r} is there already, with {number}."
+    else:
+        yield f"Derived batch {derived.name!r} with {number}, by {rule}."
+    counts = derived.tally.as_counts()
+    for line in count_lines(counts):
+        yield f"{line[:1].upper()}{line[1:]}."
+    for what, key, reason in derived.tally.first_left_out:
+        yield f"  {key} ({what}): {reason}"
+    facts = derived.tally.facts
+    if "tokens" in facts:
+        yield (
+            f"Required: {facts['mean_passages']} passages and {facts['mean_tokens']} tokens per "
+            f"query, {facts['most_passages']} and {facts['most_tokens']} at most "
+            "(tokens between blanks); every other setting has to keep this budget."
+        )
