@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import BooleanField, Count, ExpressionWrapper, Q
 
@@ -170,7 +170,7 @@ class LabelReader:
             if id(labelled) not in blind:
                 labelled.people.setdefault(variable, Votes())[value] += number
 
-    def _counted(self, queries: Collection[int]) -> Iterable[Sequence[object]]:
+    def _counted(self, queries: Collection[int]) -> Iterable[Sequence[Any]]:
         labels = Label.objects.filter(
             unit__item__query__in=queries,
             unit__item__campaign=self.campaign,

@@ -25,7 +25,6 @@ from datasets.rows import Place, Query
 from judging.models import Review
 from judging.preparation.review import authored_answers, count_unanswered
 
-
 Written = tuple[Campaign, Rater]
 """A step's campaign, and the author whose answers count."""
 

@@ -71,7 +71,15 @@ FULL: Row = {
         }
     ],
     "rankings": [{"system": "bm25", "passages": ["p1", "p9"]}],
-    "references": [{"text": "", "citations": ["p1"], "deflected": True, "meta": {"by": 7}}],
+    "references": [
+        {
+            "text": "",
+            "citations": ["p1"],
+            "sentences": ["s."],
+            "deflected": True,
+            "meta": {"by": 7},
+        }
+    ],
     "meta": {"domain": "law"},
 }
 
