@@ -25,6 +25,7 @@ from annotation.management.base import read_settings
 from annotation.models import Campaign
 from annotation.presentation import design as stored_design
 from annotation.progress.places import Places, places_of
+from datasets.lineage import behind_words, lineage_of, units_behind
 from datasets.loading import read_digest
 from datasets.models import Batch
 from datasets.rows import InputError
@@ -178,7 +179,10 @@ def _derived(
             lambda: run_command(part.command, **options),
         )
         return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
-    return Stage(part, exists=True, counts=dict(batch.counts))
+    lineage = lineage_of(batch)
+    units = units_behind(lineage) if lineage else 0
+    behind = f"batch {name!r} is {behind_words(units)}" if units else ""
+    return Stage(part, exists=True, behind=behind, counts=dict(batch.counts))
 
 
 def _judge(

@@ -226,7 +226,7 @@ class TestOverTheDatabase:
     ("line", "wanted"),
     [
         ("tandem ba", {"batch"}),
-        ("tandem batch l", {"load"}),
+        ("tandem batch lo", {"load"}),
         ("tandem completion z", {"zsh"}),
         ("tandem batch load --na", {"--name"}),
     ],

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('datasets', '0007_families_of_models'),
+        ('datasets', '0008_jobs'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
