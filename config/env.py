@@ -12,6 +12,8 @@ from urllib.parse import SplitResult, urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from config.front.lanes import threads_of_lanes
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
@@ -27,7 +29,7 @@ VARIABLES = {
     "DATABASE_URL": ("a SQLite file", "postgresql://user:password@host/name, or sqlite:////file."),
     "TANDEM_POOL_SIZE": (
         "10",
-        "PostgreSQL connections per process; at least WEB_THREADS + 2.",
+        "PostgreSQL connections per process; at least one for each thread.",
     ),
     "CELERY_BROKER_URL": ("the file system", "redis://host:port/0 for Redis or Valkey."),
     "CELERY_RESULT_BACKEND": ("none", "Not needed, since results are in the database."),
@@ -61,7 +63,8 @@ VARIABLES = {
     "TANDEM_LOG_FORMAT": ("json", "The format of the log: json or text; text with DEBUG=1."),
     "BIND": ("127.0.0.1:8000", "The address on which gunicorn listens."),
     "WEB_WORKERS": ("2", "Web server processes."),
-    "WEB_THREADS": ("4", "Threads in each of them."),
+    "WEB_THREADS": ("4", "Threads in each of them that open and save items."),
+    "WEB_OTHER_THREADS": ("3", "Threads in each of them for all other requests."),
 }
 
 ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
@@ -120,6 +123,12 @@ def address(name: str) -> str:
 
 def _is_local(parts: SplitResult) -> bool:
     return parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+
+
+def threads_of_web_process() -> int:
+    """Return how many threads of a web process may use the database at once."""
+    lanes = threads_of_lanes(whole_number("WEB_THREADS"), whole_number("WEB_OTHER_THREADS"))
+    return sum(lanes.values())
 
 
 def time_zone() -> str:
@@ -219,7 +228,7 @@ def database(folder: Path) -> dict[str, object]:
         }
     else:
         config["CONN_HEALTH_CHECKS"] = True
-        size = max(whole_number("TANDEM_POOL_SIZE"), whole_number("WEB_THREADS") + 2)
+        size = max(whole_number("TANDEM_POOL_SIZE"), threads_of_web_process())
         pool = {"min_size": 0, "max_size": size, "timeout": 4, "reconnect_timeout": 2}
         options |= {"pool": pool, "connect_timeout": 3}
         # A pooler that shares connections may need it off: ?prepare_threshold=1000000000.

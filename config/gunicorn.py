@@ -16,7 +16,10 @@ from config.logging import logging_config
 bind = env.read("BIND", "127.0.0.1:8000")
 workers = env.whole_number("WEB_WORKERS")
 threads = env.whole_number("WEB_THREADS")
-worker_class = "gthread"
+worker_class = "config.front.worker.Worker"
+# Slow clients occupy a connection and no thread; when there are more, the idlest is closed.
+worker_connections = 1000
+sendfile = False  # files are sent by the loop, like all else
 timeout = 60
 graceful_timeout = 25
 keepalive = 65  # longer than that of proxies, which could otherwise use a closed connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -55,6 +56,7 @@ class Site:
     ) -> None:
         self.folder = folder
         self.port = free_port()
+        self.command = ("-c", "config/gunicorn.py", "config.wsgi")
         self.migrated = not empty and "DATABASE_URL" not in settings
         self.env = environment(folder, migrated=self.migrated) | {
             "TANDEM_PLAIN_HTTP": "1",
@@ -101,7 +103,7 @@ class Site:
     def served(self) -> Iterator[subprocess.Popen[bytes]]:
         with (self.folder / "site.log").open("ab") as log:
             process = forks.Process(
-                [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
+                [sys.executable, "-m", "gunicorn", *self.command],
                 cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
             try:
@@ -109,6 +111,13 @@ class Site:
                 yield process
             finally:
                 kill_9(process)
+
+    def beside(self, *command: str) -> Site:
+        """The same site once more at another port, with other arguments for the server."""
+        other = copy.copy(self)
+        other.port, other.command = free_port(), command
+        other.env = self.env | {"BIND": f"127.0.0.1:{other.port}"}
+        return other
 
     def is_ready(self) -> bool:
         try:

@@ -1,0 +1,183 @@
+"""What a client sends, collected until it is a whole request.
+
+Only the end of the head and the length of the body are read here. Everything else is left to
+gunicorn's parser, which gets exactly the bytes of one request.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO
+
+HEAD_END = b"\r\n\r\n"
+LONGEST_HEAD = 64 * 1024
+IN_MEMORY = 64 * 1024
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class TooLongHeadError(Exception):
+    """A head that does not end within its limit."""
+
+
+class NoRoomError(Exception):
+    """Too many large bodies are arriving at the same time."""
+
+
+class Room:
+    """The bytes that large bodies of one process may occupy on the disk together."""
+
+    def __init__(self, size: int) -> None:
+        self.left = size
+
+    def take(self, size: int) -> None:
+        if size > self.left:
+            raise NoRoomError
+        self.left -= size
+
+    def give_back(self, size: int) -> None:
+        self.left += size
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may be: a body up to `plain` bytes, or up to `longest_body` of its path."""
+
+    plain: int
+    longest_body: Callable[[str], int]
+    room: Room
+    folder: str | None = None
+
+    def allow(self, head: Head) -> bool:
+        size = head.body or 0
+        return size <= self.plain or size <= self.longest_body(head.path)
+
+
+@dataclass(frozen=True)
+class Head:
+    """A request's head: its path, and how its body is delimited.
+
+    `body` is None for a body without a plain length, such as one in chunks. `waits` says that the
+    client sends the body only after an interim response.
+    """
+
+    path: str
+    body: int | None
+    waits: bool
+
+
+def read_head(head: bytes) -> Head:
+    first, *lines = head.split(b"\r\n")
+    words = first.split(b" ")
+    path = words[1].partition(b"?")[0].decode("latin-1") if len(words) > 1 else ""
+    lengths: list[bytes] = []
+    in_chunks = waits = False
+    for line in lines:
+        name, _, value = line.partition(b":")
+        match name.strip().lower():
+            case b"content-length":
+                lengths.append(value.strip())
+            case b"transfer-encoding":
+                in_chunks = True
+            case b"expect":
+                waits = value.strip().lower() == b"100-continue"
+    return Head(path, None if in_chunks else _length(lengths), waits)
+
+
+def _length(lengths: list[bytes]) -> int | None:
+    if not lengths:
+        return 0
+    one = len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 19
+    return int(lengths[0]) if one else None
+
+
+class Incoming:
+    """A request that arrives. Gunicorn's parser reads it through `recv`, as from a socket.
+
+    `is_last` says that the connection has to end after it, since its body was not read.
+    """
+
+    def __init__(self, limits: Limits, begun: bytes = b"") -> None:
+        self.limits = limits
+        self.head = bytearray()
+        self.read: Head | None = None
+        self.rest = b""  # what was sent after this request
+        self.is_last = self.is_whole = False
+        self.answers: list[bytes] = []  # interim responses that are still to be sent
+        self._body: IO[bytes] | None = None
+        self._missing = self._taken = self._place = 0
+        if begun:
+            self.feed(begun)
+
+    @property
+    def path(self) -> str:
+        return self.read.path if self.read else ""
+
+    @property
+    def has_begun(self) -> bool:
+        return bool(self.head)
+
+    def feed(self, data: bytes) -> None:
+        """Take what arrived. Raises TooLongHeadError or NoRoomError."""
+        if self.read is None:
+            data = self._take_head(data)
+        if self.read is not None and not self.is_whole:
+            self._take_body(data)
+
+    def _take_head(self, data: bytes) -> bytes:
+        """Return what belongs to the body already."""
+        looked = max(0, len(self.head) - len(HEAD_END))
+        self.head += data
+        if not looked:
+            # An empty line before a request is allowed, and is no head.
+            self.head = self.head.lstrip(b"\r\n")
+        end = self.head.find(HEAD_END, looked)
+        if end < 0:
+            if len(self.head) > LONGEST_HEAD:
+                raise TooLongHeadError
+            return b""
+        end += len(HEAD_END)
+        data = bytes(self.head[end:])
+        del self.head[end:]
+        self.read = read_head(bytes(self.head))
+        self._expect_body(self.read, bool(data))
+        return data
+
+    def _expect_body(self, read: Head, has_come: bool) -> None:
+        if read.body is None or not self.limits.allow(read):
+            # The site refuses it by its head, so the body is not read.
+            self.is_last = self.is_whole = True
+            return
+        if read.body > IN_MEMORY:
+            self.limits.room.take(read.body)
+            self._taken = read.body
+        self._missing = read.body
+        if read.body:
+            self._body = tempfile.SpooledTemporaryFile(IN_MEMORY, dir=self.limits.folder)
+            if read.waits and not has_come:
+                self.answers.append(CONTINUE)
+
+    def _take_body(self, data: bytes) -> None:
+        part, self.rest = data[: self._missing], data[self._missing :]
+        if self._body is not None:
+            self._body.write(part)
+        self._missing -= len(part)
+        if not self._missing:
+            self.is_whole = True
+            if self._body is not None:
+                self._body.seek(0)
+
+    def recv(self, size: int) -> bytes:
+        """Return the next bytes of the request, and none at its end."""
+        if self._place < len(self.head):
+            part = bytes(self.head[self._place : self._place + size])
+            self._place += len(part)
+            return part
+        return self._body.read(size) if self._body is not None else b""
+
+    def close(self) -> None:
+        if self._body is not None:
+            self._body.close()
+        self.limits.room.give_back(self._taken)
+        self._taken = 0

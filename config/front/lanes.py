@@ -1,0 +1,54 @@
+"""Lanes: threads of their own for health, for work on items, for log-in, and for all else.
+
+However long a report, an export or an upload takes, and however many of them are asked for, they
+occupy the threads of their own lane only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+HEALTH, WORK, DOOR, OTHER = "health", "work", "door", "other"
+
+# The beginning of the path says which lane a request belongs to; what begins otherwise is `OTHER`.
+PATHS = {
+    HEALTH: ("/health/",),
+    WORK: ("/tasks/", "/api/v1/assignments/", "/static/"),
+    DOOR: ("/login/", "/logout/", "/join/", "/prolific/"),
+}
+THREADS_FOR_HEALTH, THREADS_AT_THE_DOOR = 1, 2
+
+
+def lane_of(path: str) -> str:
+    for lane, beginnings in PATHS.items():
+        if path.startswith(beginnings):
+            return lane
+    return OTHER
+
+
+def threads_of_lanes(work: int, other: int) -> dict[str, int]:
+    return {
+        HEALTH: THREADS_FOR_HEALTH,
+        WORK: work,
+        DOOR: THREADS_AT_THE_DOOR,
+        OTHER: other,
+    }
+
+
+class Lanes:
+    """A pool of threads for each lane. Requests of one lane are answered in their order."""
+
+    def __init__(self, threads: Mapping[str, int]) -> None:
+        self._pools = {
+            lane: ThreadPoolExecutor(count, thread_name_prefix=lane)
+            for lane, count in threads.items()
+        }
+
+    def submit(self, path: str, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return self._pools[lane_of(path)].submit(work, *arguments)
+
+    def shutdown(self, wait: bool = True) -> None:
+        for pool in self._pools.values():
+            pool.shutdown(wait=wait, cancel_futures=not wait)

@@ -1,0 +1,309 @@
+"""A worker class of gunicorn: one loop for all connections, and lanes of threads for requests.
+
+It builds on gunicorn's own threaded worker, whose parser, responses, restarts and way to stop stay.
+That one gives a connection to a thread as soon as its first byte arrives, so a few slow clients
+would occupy all threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import selectors
+import socket
+import time
+from concurrent.futures import Future
+from enum import Enum, auto
+from functools import partial
+from typing import Any
+
+from gunicorn.http.parser import RequestParser
+from gunicorn.workers import gthread
+
+from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadError
+from config.front.lanes import Lanes, threads_of_lanes
+from config.front.outgoing import Outgoing
+
+_ThreadWorker: Any = gthread.ThreadWorker
+_Connection: Any = gthread.TConn
+_Parser: Any = RequestParser
+
+HEAD_SECONDS = 15.0  # from the first byte of a request to the end of its head
+LINGER_SECONDS = 2.0  # for a client to read the end of a response before the connection closes
+STOP_SECONDS = 5.0  # for a request that is arriving when the worker is told to stop
+# A client that is slower than this over a period is cut off, in either direction.
+PERIOD_SECONDS, LEAST_BYTES = 30.0, 30 * 512
+PIECE = 64 * 1024
+REFUSAL = (
+    "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\nCache-Control: no-store\r\n"
+    "{more}\r\n"
+)
+TOO_LONG_HEAD = REFUSAL.format(status="431 Request Header Fields Too Large", more="").encode()
+NO_ROOM = REFUSAL.format(status="503 Service Unavailable", more="Retry-After: 10\r\n").encode()
+TOO_SLOW = REFUSAL.format(status="408 Request Timeout", more="").encode()
+
+
+class State(Enum):
+    """What a connection is doing: waiting for a request, receiving it, and so on."""
+
+    IDLE = auto()
+    RECEIVING = auto()
+    ANSWERING = auto()
+    SENDING = auto()
+    LINGERING = auto()
+    CLOSED = auto()
+
+
+READING = (State.IDLE, State.RECEIVING, State.LINGERING)
+
+
+class Parser(_Parser):
+    """Gunicorn's parser over a request that has arrived."""
+
+    def __next__(self) -> Any:
+        request = super().__next__()
+        arrived: Incoming = self.unreader.sock
+        # The loop has sent the interim response already.
+        request._expected_100_continue = False
+        request.must_close = request.must_close or arrived.is_last
+        return request
+
+
+class Connection(_Connection):
+    """A client's connection. Only the loop changes it, apart from what `outgoing` locks."""
+
+    def __init__(self, worker: Worker, real: socket.socket, client: Any, server: Any) -> None:
+        super().__init__(worker.cfg, real, client, server)
+        self.real = real
+        self.sock = self.outgoing = Outgoing(
+            real, partial(worker.method_queue.defer, worker.watch, self), worker.limits.folder
+        )
+        # Nothing is left to wait for in a thread.
+        self.initialized = self.data_ready = True
+        self.incoming = Incoming(worker.limits)
+        self.state = State.IDLE
+        self.keeps_open = True
+        self.events = 0
+        self.until = 0.0
+        self.checked, self.moved = time.monotonic(), 0
+        self.received = 0
+
+    def enter(self, state: State, seconds: float | None = None) -> None:
+        self.state = state
+        now = time.monotonic()
+        self.until = float("inf") if seconds is None else now + seconds
+        self.checked, self.moved = now, self.received + self.outgoing.sent
+
+    def is_slow(self, now: float) -> bool:
+        """Return whether less than is expected has moved over a whole period."""
+        if now - self.checked < PERIOD_SECONDS:
+            return False
+        moved = self.received + self.outgoing.sent
+        is_slow = moved - self.moved < LEAST_BYTES
+        self.checked, self.moved = now, moved
+        return is_slow
+
+
+class Worker(_ThreadWorker):
+    """See the module. `cfg.threads` answer work on items, `cfg.other_threads` all else."""
+
+    limits: Limits
+
+    def init_process(self) -> None:
+        self.connections: dict[Connection, None] = {}
+        super().init_process()
+
+    def get_thread_pool(self) -> Lanes:
+        from config import env
+
+        return Lanes(threads_of_lanes(self.cfg.threads, env.whole_number("WEB_OTHER_THREADS")))
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        from config.front.sizes import body_limits
+
+        self.limits = body_limits()
+
+    # Connections and their requests, all called by the loop.
+
+    def accept(self, listener: socket.socket) -> None:
+        try:
+            real, client = listener.accept()
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
+                return
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            self.make_place()
+            return
+        if self.nr_conns >= self.worker_connections - 1:
+            self.make_place()
+        connection = Connection(self, real, client, listener.getsockname())
+        self.nr_conns += 1
+        self.connections[connection] = None
+        connection.enter(State.IDLE, self.cfg.keepalive)
+        self.watch(connection)
+
+    def make_place(self) -> None:
+        """Close the connection that has waited longest without a request under way."""
+        waiting = (c for c in self.connections if c.state in READING)
+        oldest = min(waiting, key=lambda each: each.checked, default=None)
+        if oldest is not None:
+            self.close(oldest)
+
+    def watch(self, connection: Connection) -> None:
+        """Tell the poller what the loop waits for: bytes to read, or room for those to write."""
+        if connection.state is State.CLOSED:
+            return
+        reads = selectors.EVENT_READ if connection.state in READING else 0
+        events = reads | (selectors.EVENT_WRITE if connection.outgoing.waiting else 0)
+        if events == connection.events:
+            return
+        if not connection.events:
+            self.poller.register(connection.real, events, partial(self.on_event, connection))
+        elif not events:
+            self.poller.unregister(connection.real)
+        else:
+            self.poller.modify(connection.real, events, partial(self.on_event, connection))
+        connection.events = events
+
+    def on_event(self, connection: Connection, _: Any) -> None:
+        if connection.outgoing.waiting:
+            connection.outgoing.flush()
+            if connection.outgoing.is_broken and connection.state is not State.ANSWERING:
+                self.close(connection)
+        if connection.state in READING:
+            self.receive(connection)
+        if connection.state is State.SENDING and not connection.outgoing.waiting:
+            self.settle(connection)
+        self.watch(connection)
+
+    def receive(self, connection: Connection) -> None:
+        try:
+            data = connection.real.recv(PIECE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close(connection)
+        elif connection.state is not State.LINGERING:
+            connection.received += len(data)
+            self.take(connection, data)
+
+    def take(self, connection: Connection, data: bytes) -> None:
+        """Add what arrived to the request, and have it answered once it is whole."""
+        incoming = connection.incoming
+        try:
+            incoming.feed(data)
+        except TooLongHeadError:
+            return self.refuse(connection, TOO_LONG_HEAD)
+        except (NoRoomError, OSError):
+            # The second is a disk that is full.
+            return self.refuse(connection, NO_ROOM)
+        while incoming.answers:
+            connection.outgoing.sendall(incoming.answers.pop())
+        if incoming.is_whole:
+            connection.enter(State.ANSWERING)
+            connection.parser = Parser(self.cfg, incoming, connection.client)
+            self.enqueue_req(connection)
+        elif connection.state is State.IDLE and incoming.has_begun:
+            connection.enter(State.RECEIVING, HEAD_SECONDS)
+        if incoming.read and connection.state is State.RECEIVING:
+            # The body may take long, as long as it moves.
+            connection.until = float("inf")
+        return None
+
+    def refuse(self, connection: Connection, response: bytes) -> None:
+        with contextlib.suppress(OSError):
+            connection.outgoing.sendall(response)
+        connection.keeps_open = False
+        connection.enter(State.SENDING)
+        self.settle(connection)
+
+    def enqueue_req(self, connection: Connection) -> None:
+        done = self.tpool.submit(connection.incoming.path, self.handle, connection)
+        done.add_done_callback(
+            lambda future: self.method_queue.defer(self.finish_request, connection, future)
+        )
+
+    def finish_request(self, connection: Connection, done: Future[bool]) -> None:
+        """Go on after the thread is through: send what waits, and then expect the next request."""
+        if connection.state is State.CLOSED:
+            return
+        failed = done.cancelled() or done.exception() is not None
+        connection.keeps_open = not failed and done.result() is True
+        connection.enter(State.SENDING)
+        self.settle(connection)
+        self.watch(connection)
+
+    def settle(self, connection: Connection) -> None:
+        if connection.outgoing.is_broken:
+            return self.close(connection)
+        if connection.outgoing.waiting:
+            return self.watch(connection)
+        arrived = connection.incoming
+        arrived.close()
+        if not connection.keeps_open or arrived.is_last:
+            with contextlib.suppress(OSError):
+                connection.real.shutdown(socket.SHUT_WR)
+            connection.enter(State.LINGERING, LINGER_SECONDS)
+            return self.watch(connection)
+        connection.incoming = Incoming(self.limits)
+        connection.enter(State.IDLE, self.cfg.keepalive if self.alive else LINGER_SECONDS)
+        if arrived.rest:
+            self.take(connection, arrived.rest)
+        return self.watch(connection)
+
+    def close(self, connection: Connection) -> None:
+        if connection.state is State.CLOSED:
+            return
+        if connection.events:
+            self.poller.unregister(connection.real)
+            connection.events = 0
+        connection.outgoing.break_off()
+        connection.incoming.close()
+        connection.state = State.CLOSED
+        with contextlib.suppress(OSError):
+            connection.real.close()
+        self.connections.pop(connection, None)
+        self.nr_conns -= 1
+
+    # What gunicorn's loop calls once a second, and when it stops.
+
+    def murder_keepalived(self, force: bool = False) -> None:
+        now = time.monotonic()
+        for connection in list(self.connections):
+            if force and connection.state in READING:
+                self.close(connection)
+            elif now >= connection.until:
+                self._end(connection)
+            elif self._moves(connection) and connection.is_slow(now):
+                self._end(connection)
+
+    def _moves(self, connection: Connection) -> bool:
+        """Return whether bytes of a body or of a response should be moving."""
+        if connection.state is State.RECEIVING:
+            return connection.incoming.read is not None
+        return bool(connection.outgoing.waiting)
+
+    def _end(self, connection: Connection) -> None:
+        if connection.state is State.ANSWERING:
+            # Its thread ends first, with an error at its next write.
+            connection.outgoing.break_off()
+            self.watch(connection)
+        elif connection.state is State.RECEIVING:
+            self.refuse(connection, TOO_SLOW)
+        else:
+            self.close(connection)
+
+    def murder_pending(self) -> None: ...
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """Give connections a short time when the worker stops: requests may be under way."""
+        later = deadline - LINGER_SECONDS + STOP_SECONDS
+        for connection in self.connections:
+            if connection.state is State.IDLE:
+                connection.until = min(connection.until, deadline)
+            elif connection.state is State.RECEIVING:
+                connection.until = min(connection.until, later)

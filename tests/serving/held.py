@@ -1,0 +1,36 @@
+"""The site, where a request with the header `X-Hold` occupies its thread until it is released.
+
+A test names a folder in `TANDEM_TEST_HELD`: each held request puts a file there and waits for the
+file `release`. As gunicorn's configuration this module has the site's own, with short limits.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from config.gunicorn import *  # noqa: F403
+
+wsgi_app = "tests.serving.held:application"
+
+
+def post_worker_init(worker: Any) -> None:
+    import config.front.worker as front
+
+    front.HEAD_SECONDS = 0.2
+    front.PERIOD_SECONDS = 0.5
+    front.LEAST_BYTES = 1000
+
+
+def application(environ: dict[str, Any], start_response: Any) -> Any:
+    if "HTTP_X_HOLD" in environ:
+        folder = Path(os.environ["TANDEM_TEST_HELD"])
+        (folder / uuid.uuid4().hex).touch()
+        while not (folder / "release").exists():
+            time.sleep(0.02)
+    from config.wsgi import application as site
+
+    return site(environ, start_response)

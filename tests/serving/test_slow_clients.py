@@ -1,0 +1,184 @@
+"""Slow clients and slow requests keep nobody from working: the server of `make serve` by itself."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.judging.processes import until
+from tests.patience import PATIENCE
+from tests.serving.site import Person, Site
+
+pytestmark = [pytest.mark.processes, pytest.mark.once]
+
+OF_A_KIND = 50
+PLACES = 3
+
+
+@pytest.fixture(scope="module")
+def study(
+    django_db_setup: None, static: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Site:
+    folder = tmp_path_factory.mktemp("slow")
+    settings = {
+        "WEB_WORKERS": "1", "WEB_OTHER_THREADS": str(PLACES), "TANDEM_TEST_HELD": str(folder)
+    }  # fmt: skip
+    study = Site(folder, settings | static)
+    study.open_campaign(6, 2, "ada", "ben", "rita")
+    return study
+
+
+@pytest.fixture(scope="module")
+def site(study: Site) -> Iterator[Site]:
+    with study.served():
+        yield study
+
+
+@pytest.fixture(scope="module")
+def hurried(site: Site) -> Iterator[Site]:
+    """The same with limits that a test can wait for, where requests can be held."""
+    other = site.beside("-c", "tests/serving/held.py")
+    with other.served():
+        yield other
+
+
+def test_two_hundred_of_them_keep_nobody_from_saving(site: Site) -> None:
+    address = requests.get(f"{site.url}/login/", timeout=PATIENCE).text
+    file = address.partition('href="/static/')[2].partition('"')[0]
+    with ExitStack() as open_ones:
+        slow = [open_ones.enter_context(client) for client in slow_clients(site, file)]
+        assert len(slow) == 4 * OF_A_KIND
+        ada = Person(site, "ada").come_in()
+        ada.work()
+        assert len(ada.acknowledged) == 6
+        assert ada.odd == []
+        assert requests.get(f"{site.url}/health/live", timeout=PATIENCE).text == "ok"
+        for client in slow:
+            assert_open(client)
+
+
+def slow_clients(site: Site, file: str) -> Iterator[socket.socket]:
+    get = f"GET /static/{file} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    post = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nuser"
+    for _ in range(OF_A_KIND):
+        yield sent(site, b"GET /login/ HTTP/1.1\r\nHost: local")
+        yield sent(site, post)
+        yield answered(sent(site, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+        # The responses together are larger than what the kernel keeps for a client.
+        yield sent(site, 400 * get, room=4096)
+
+
+def sent(site: Site, data: bytes, room: int = 0) -> socket.socket:
+    client = socket.socket()
+    if room:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+    client.connect(("127.0.0.1", site.port))
+    client.settimeout(PATIENCE)
+    client.sendall(data)
+    return client
+
+
+def answered(client: socket.socket) -> socket.socket:
+    assert client.recv(4096).startswith(b"HTTP/1.1 200")
+    return client
+
+
+def assert_open(client: socket.socket) -> None:
+    """That the server waits for it, or has sent something and did not hang up."""
+    client.setblocking(False)
+    try:
+        assert client.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        pass
+
+
+def test_whoever_reads_slowly_gets_everything_in_the_end(site: Site) -> None:
+    where = f"{site.url}/login/"
+    whole = requests.get(where, timeout=PATIENCE).content
+    get = b"GET /login/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    last = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with sent(site, 300 * get + last, room=4096) as client:
+        received = b"".join(iter(lambda: client.recv(65536), b""))
+    assert received.count(b"HTTP/1.1 200 OK") == 301
+    assert received.count(b"</html>") == 300 * whole.count(b"</html>")
+    assert received.endswith(b"\r\n2\r\nok\r\n0\r\n\r\n")
+
+
+def test_a_save_is_answered_while_every_other_place_is_held(hurried: Site) -> None:
+    ben, held = Person(hurried, "ben").come_in(), hurried.folder
+    cookies = {"sessionid": hurried.sessions["rita"]}
+    statuses: list[int] = []
+
+    def ask() -> None:
+        answer = requests.get(
+            f"{hurried.url}/campaigns/", cookies=cookies, headers={"X-Hold": "1"}, timeout=PATIENCE
+        )
+        statuses.append(answer.status_code)
+
+    asking = [threading.Thread(target=ask) for _ in range(3 * PLACES)]
+    with started(asking, held / "release"):
+        until(lambda: len(marks(held)) == PLACES, "every place is held", 60)
+        ben.work()
+        assert len(ben.acknowledged) == 6
+        for probe in ("live", "ready"):
+            answer = requests.get(f"{hurried.url}/health/{probe}", timeout=PATIENCE)
+            assert answer.text == "ok"
+        assert requests.get(f"{hurried.url}/login/", timeout=PATIENCE).status_code == 200
+        assert statuses == []
+        assert len(marks(held)) == PLACES
+    assert statuses == [200] * len(asking)
+
+
+@contextmanager
+def started(threads: list[threading.Thread], release: Path) -> Iterator[None]:
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        release.touch()
+        for thread in threads:
+            thread.join(PATIENCE)
+
+
+def marks(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if len(path.name) == 32 and path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("begun", "status"),
+    [
+        (b"GET /login/ HTTP/1.1\r\nHost: local", b"408"),
+        (b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nuser", b"408"),
+        (b"GET /login/ HTTP/1.1\r\nX: " + 70_000 * b"x", b"431"),
+        (b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000000\r\n\r\n", b"413"),
+        (b"POST /login/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na", b"411"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", b"400"),
+    ],
+    ids=["slow head", "slow body", "long head", "long body", "chunks", "two lengths"],
+)
+def test_what_is_too_slow_or_too_long_is_refused_and_ends(
+    hurried: Site, begun: bytes, status: bytes
+) -> None:
+    with sent(hurried, begun) as client:
+        received = b"".join(iter(lambda: client.recv(65536), b""))
+    assert received.split(b" ", 2)[1] == status
+
+
+def test_a_client_that_waits_for_leave_to_send_its_body_gets_it(hurried: Site) -> None:
+    head = (
+        b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n"
+        b"Expect: 100-continue\r\nConnection: close\r\n\r\n"
+    )
+    with sent(hurried, head) as client:
+        assert client.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(b"a=b&")
+        received = b"".join(iter(lambda: client.recv(65536), b""))
+    # Without a token of the site's own form it is refused, but it was read.
+    assert received.startswith(b"HTTP/1.1 403")
