@@ -14,7 +14,7 @@ from typing import Any
 
 from config.gunicorn import *  # noqa: F403
 
-wsgi_app = "tests.serving.held:application"
+wsgi_app = "tests.serving.held:application()"
 
 
 def post_worker_init(worker: Any) -> None:
@@ -25,12 +25,15 @@ def post_worker_init(worker: Any) -> None:
     front.LEAST_BYTES = 1000
 
 
-def application(environ: dict[str, Any], start_response: Any) -> Any:
-    if "HTTP_X_HOLD" in environ:
-        folder = Path(os.environ["TANDEM_TEST_HELD"])
-        (folder / uuid.uuid4().hex).touch()
-        while not (folder / "release").exists():
-            time.sleep(0.02)
+def application() -> Any:
     from config.wsgi import application as site
 
-    return site(environ, start_response)
+    def held(environ: dict[str, Any], start_response: Any) -> Any:
+        if "HTTP_X_HOLD" in environ:
+            folder = Path(os.environ["TANDEM_TEST_HELD"])
+            (folder / uuid.uuid4().hex).touch()
+            while not (folder / "release").exists():
+                time.sleep(0.02)
+        return site(environ, start_response)
+
+    return held

@@ -107,7 +107,8 @@ class Site:
                 cwd=ROOT, env=self.env, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
             try:
-                until(self.is_ready, "the site is ready")
+                until(lambda: process.poll() is not None or self.is_ready(), "the site is ready")
+                assert process.poll() is None, (self.folder / "site.log").read_text("utf-8")
                 yield process
             finally:
                 kill_9(process)

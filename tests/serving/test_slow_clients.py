@@ -71,7 +71,7 @@ def slow_clients(site: Site, file: str) -> Iterator[socket.socket]:
         yield sent(site, post)
         yield answered(sent(site, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"))
         # The responses together are larger than what the kernel keeps for a client.
-        yield sent(site, 400 * get, room=4096)
+        yield sent(site, 200 * get, room=4096)
 
 
 def sent(site: Site, data: bytes, room: int = 0) -> socket.socket:
@@ -103,10 +103,10 @@ def test_whoever_reads_slowly_gets_everything_in_the_end(site: Site) -> None:
     whole = requests.get(where, timeout=PATIENCE).content
     get = b"GET /login/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
     last = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    with sent(site, 300 * get + last, room=4096) as client:
+    with sent(site, 100 * get + last, room=4096) as client:
         received = b"".join(iter(lambda: client.recv(65536), b""))
-    assert received.count(b"HTTP/1.1 200 OK") == 301
-    assert received.count(b"</html>") == 300 * whole.count(b"</html>")
+    assert received.count(b"HTTP/1.1 200 OK") == 101
+    assert received.count(b"</html>") == 100 * whole.count(b"</html>")
     assert received.endswith(b"\r\n2\r\nok\r\n0\r\n\r\n")
 
 
@@ -158,8 +158,8 @@ def marks(folder: Path) -> list[Path]:
         (b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nuser", b"408"),
         (b"GET /login/ HTTP/1.1\r\nX: " + 70_000 * b"x", b"431"),
         (b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000000\r\n\r\n", b"413"),
-        (b"POST /login/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na", b"411"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", b"400"),
+        (b"POST /login/ HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na", b"411"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", b"400"),
     ],
     ids=["slow head", "slow body", "long head", "long body", "chunks", "two lengths"],
 )
