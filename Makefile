@@ -16,8 +16,8 @@ help:
 	@echo "make test      install what tests need, then style, types, containers and the tests"
 	@echo "make test-all  the same with every case, all of PostgreSQL, the long faults and vLLM"
 	@echo "make mutants   how many of 300 mutations of the code the tests catch; SEED=1"
-	@echo "make serve     the site as on a server, at http://127.0.0.1:$(PORT)/"
-	@echo "make worker    a worker beside it, for judges that run in the background"
+	@echo "make serve     the site as on a server, with workers, at http://127.0.0.1:$(PORT)/"
+	@echo "make worker    one more worker, for judges that run in the background"
 	@echo "make beat      a clock beside both; workers do without it"
 	@echo "make bench     loading, exporting and serving, timed against other tools' figures"
 	@echo "make vllm      judges on vLLM itself, set up beside Tandem, with a tiny model"
@@ -146,6 +146,7 @@ serve worker beat: export DEBUG = 0
 serve worker beat: export TANDEM_PLAIN_HTTP = 1
 serve worker beat: export TANDEM_LOG_FORMAT ?= text
 serve: export BIND ?= 127.0.0.1:$(PORT)
+serve: export TANDEM_WITH_WORKERS ?= 1
 
 serve: install
 	@$(BIN)/python manage.py migrate --verbosity 0

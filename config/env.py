@@ -65,6 +65,7 @@ VARIABLES = {
     "WEB_WORKERS": ("2", "Web server processes."),
     "WEB_THREADS": ("4", "Threads in each of them that open and save items."),
     "WEB_OTHER_THREADS": ("3", "Threads in each of them for all other requests."),
+    "TANDEM_WITH_WORKERS": ("0", "1 to have gunicorn run the workers too, on one machine."),
 }
 
 ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")

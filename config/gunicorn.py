@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from config import env
+from config.front import beside
 from config.logging import logging_config
 
 bind = env.read("BIND", "127.0.0.1:8000")
@@ -60,6 +61,22 @@ def on_starting(_: Any) -> None:
     if done.returncode:
         found = [line.removeprefix("?: ") for line in done.stderr.splitlines() if "?: " in line]
         sys.exit(f"Not started: {'; '.join(found) or done.stderr.strip()}")
+
+
+def when_ready(server: Any) -> None:
+    """Start the workers beside the site, if there are to be any."""
+    if env.flag("TANDEM_WITH_WORKERS"):
+        server.tandem_beside = beside.start(env.data_dir() / "worker.log")
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    if kept := getattr(server, "tandem_beside", None):
+        kept.forget()
+
+
+def on_exit(server: Any) -> None:
+    if kept := getattr(server, "tandem_beside", None):
+        kept.stop()
 
 
 def post_worker_init(worker: Any) -> None:

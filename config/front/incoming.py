@@ -154,7 +154,9 @@ class Incoming:
             self._taken = read.body
         self._missing = read.body
         if read.body:
-            self._body = tempfile.SpooledTemporaryFile(IN_MEMORY, dir=self.limits.folder)
+            self._body = tempfile.SpooledTemporaryFile(  # noqa: SIM115  `close` does it
+                IN_MEMORY, dir=self.limits.folder
+            )
             if read.waits and not has_come:
                 self.answers.append(CONTINUE)
 

@@ -35,7 +35,7 @@ class Backlog:
             self._pieces.append(data)
             return
         if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._folder)
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
         self._file.seek(self._written)
         self._written += self._file.write(data)
 

@@ -276,9 +276,7 @@ class Worker(_ThreadWorker):
         for connection in list(self.connections):
             if force and connection.state in READING:
                 self.close(connection)
-            elif now >= connection.until:
-                self._end(connection)
-            elif self._moves(connection) and connection.is_slow(now):
+            elif now >= connection.until or (self._moves(connection) and connection.is_slow(now)):
                 self._end(connection)
 
     def _moves(self, connection: Connection) -> bool:

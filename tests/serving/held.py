@@ -12,8 +12,9 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from config.gunicorn import *  # noqa: F403
+from config import gunicorn
 
+globals().update({k: v for k, v in vars(gunicorn).items() if not k.startswith("__")})
 wsgi_app = "tests.serving.held:application()"
 
 

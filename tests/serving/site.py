@@ -56,7 +56,7 @@ class Site:
     ) -> None:
         self.folder = folder
         self.port = free_port()
-        self.command = ("-c", "config/gunicorn.py", "config.wsgi")
+        self.command: tuple[str, ...] = ("-c", "config/gunicorn.py", "config.wsgi")
         self.migrated = not empty and "DATABASE_URL" not in settings
         self.env = environment(folder, migrated=self.migrated) | {
             "TANDEM_PLAIN_HTTP": "1",

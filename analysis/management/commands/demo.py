@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
@@ -98,9 +99,11 @@ class Command(BaseCommand):
             self.say(f"   {account.name:<16} {account.password:<18} {account.does}")
         self.say("   Stop it with Ctrl+C; make demo again changes nothing that exists.")
         self.stdout.flush()
-        gunicorn = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}",
-                    "--workers", "2", "--log-level", "warning"]  # fmt: skip
-        os.execv(sys.executable, gunicorn)
+        # Judges that are started on a page run, since the workers stay as long as the site.
+        env = os.environ | {"BIND": f"127.0.0.1:{port}", "TANDEM_WITH_WORKERS": "1"}
+        gunicorn = [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"]
+        os.chdir(settings.BASE_DIR)
+        os.execve(sys.executable, gunicorn, env)
 
 
 def free_port(wanted: int) -> int:

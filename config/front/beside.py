@@ -1,0 +1,156 @@
+"""Workers beside the web server, for a site on one machine: started, kept and ended with it.
+
+gunicorn's main process starts a keeper, this module as a program. The keeper starts the workers,
+starts each again when it ends, and stops them when the web server is gone. It notices that even if
+the web server was killed, since the pipe between them closes with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+# Judges' runs and uploads by Celery; reports, exports and other jobs by a process without a broker.
+WORKERS = {
+    "judges": ["-m", "celery", "-A", "config", "worker", "--concurrency", "1", "--hostname",
+               "beside@%h", "--loglevel", "WARNING"],
+    "jobs": ["manage.py", "work"],
+}  # fmt: skip
+TICK_SECONDS = 0.5
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+GRACE_SECONDS = 20.0
+LONGEST_LOG = 10 * 1024 * 1024
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class Beside:
+    """The web server's side. `keeper` is the keeper's process, and `line` the pipe to it."""
+
+    line: int
+    keeper: subprocess.Popen[bytes]
+
+    def forget(self) -> None:
+        """Close the pipe in a forked process, which would keep it open after the main one."""
+        os.close(self.line)
+
+    def stop(self) -> None:
+        """End the workers, and wait for that. What they have begun is continued next time."""
+        os.close(self.line)
+        deadline = time.monotonic() + GRACE_SECONDS + 5
+        while _exists(self.keeper) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def start(log: Path) -> Beside:
+    """Start the keeper; workers write to `log`."""
+    theirs, ours = os.pipe()
+    # The query timeout for pages, in PGOPTIONS, would end long computations.
+    env = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
+    with log.open("ab" if _is_short(log) else "wb") as out:
+        keeper = subprocess.Popen(
+            [sys.executable, __file__, str(theirs)],
+            cwd=BASE_DIR, env=env, pass_fds=[theirs], start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+        )  # fmt: skip
+    os.close(theirs)
+    return Beside(ours, keeper)
+
+
+def _is_short(log: Path) -> bool:
+    return not log.exists() or log.stat().st_size < LONGEST_LOG
+
+
+def _exists(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process runs, whoever collects its exit status."""
+    if process.poll() is not None:
+        return False
+    try:
+        os.kill(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@dataclass
+class Kept:
+    """A worker that is started again when it ends, after longer and longer waits."""
+
+    command: list[str]
+    process: subprocess.Popen[bytes] | None = None
+    wait: float = FIRST_WAIT
+    due: float = field(default_factory=time.monotonic)
+
+    def tend(self) -> None:
+        now = time.monotonic()
+        if self.process is not None and self.process.poll() is None:
+            return
+        if self.process is not None:
+            print(f"a worker ended with status {self.process.returncode}", flush=True)
+            self._end_group(signal.SIGKILL)
+            self.process = None
+            # It ran from `due` on. Whatever ran for long did not fail at its start.
+            self.wait = FIRST_WAIT if now - self.due > LONGEST_WAIT else 2 * self.wait
+            self.due = now + min(self.wait, LONGEST_WAIT) / 2
+        if now >= self.due:
+            self.due = now
+            self.process = subprocess.Popen(
+                [sys.executable, *self.command], cwd=BASE_DIR, start_new_session=True,
+                stdin=subprocess.DEVNULL, preexec_fn=end_with_parent,
+            )  # fmt: skip
+
+    def tell_to_end(self) -> None:
+        if self.process is not None:
+            self.process.terminate()
+
+    def collect(self, deadline: float) -> None:
+        if self.process is None:
+            return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(max(0.1, deadline - time.monotonic()))
+        # Its children are in the same group, and would continue without it.
+        self._end_group(signal.SIGKILL)
+
+    def _end_group(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            return
+
+
+def end_with_parent() -> None:
+    """On Linux, be told to end when the parent has ended, however that came."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def keep(line: int) -> None:
+    """Keep the workers until the pipe closes or this process is told to end."""
+    workers = [Kept(command) for command in WORKERS.values()]
+    over: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda signum, _: over.append(signum))
+    while not over:
+        for worker in workers:
+            worker.tend()
+        if select.select([line], [], [], TICK_SECONDS)[0]:
+            break
+    for worker in workers:
+        worker.tell_to_end()
+    deadline = time.monotonic() + GRACE_SECONDS
+    for worker in workers:
+        worker.collect(deadline)
+
+
+if __name__ == "__main__":
+    keep(int(sys.argv[1]))

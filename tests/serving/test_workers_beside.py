@@ -1,0 +1,66 @@
+"""The workers that `make serve` and the demo start beside the site: kept, and ended with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from config.front import beside
+from tests.databases import FILE
+from tests.judging.processes import until
+from tests.serving.site import Site
+
+pytestmark = [pytest.mark.processes, pytest.mark.once]
+
+ENOUGH = 120.0  # seconds
+
+
+@pytest.fixture
+def site(django_db_setup: None, static: dict[str, str], tmp_path: Path) -> Site:
+    site = Site(tmp_path, {"WEB_WORKERS": "1", "TANDEM_WITH_WORKERS": "1"} | static)
+    site.open_campaign(3, 1, "rita")
+    site.manage(("create_judge", "j", "--backend", "lexical"))
+    return site
+
+
+def test_a_judge_runs_beside_the_site_and_workers_come_back_until_the_site_is_killed(
+    site: Site,
+) -> None:
+    with site.served() as server:
+        keeper = next(pid for pid in site.serving(server) if "beside.py" in command(pid))
+        until(lambda: len(children(keeper)) == len(beside.WORKERS), "all workers", ENOUGH)
+        first = children(keeper)
+        for pid in first:
+            os.killpg(pid, signal.SIGKILL)
+        until(lambda: len(set(children(keeper)) - set(first)) == len(first), "others", ENOUGH)
+        workers = [pid for one in children(keeper) for pid in (one, *children(one))]
+        site.manage(("run_judge", "--campaign", "c", "--judge", "j", "--queue"))
+        until(lambda: labels(site) == 3, "the judge has labelled everything", ENOUGH)
+        os.kill(server.pid, signal.SIGKILL)
+        until(lambda: not any(map(runs, [keeper, *workers])), "all have ended", ENOUGH)
+
+
+def labels(site: Site) -> int:
+    with closing(sqlite3.connect(site.folder / FILE)) as file:
+        return int(file.execute("SELECT count(*) FROM annotation_label").fetchone()[0])
+
+
+def children(pid: int) -> list[int]:
+    told = Path(f"/proc/{pid}/task/{pid}/children")
+    if not Path("/proc/self/task").exists():
+        pytest.skip("this system does not say which children a process has")
+    return [int(child) for child in told.read_text("utf-8").split()] if told.exists() else []
+
+
+def command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+
+
+def runs(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return status.exists() and "State:\tZ" not in status.read_text("utf-8")
