@@ -12,8 +12,9 @@ from .variable_sections import variable_section
 
 
 def document(report: JSON) -> Document:
-    """Return the report in reading order: raters, warnings, scores, variables, methods."""
-    sections = [_raters(report)]
+    """Return the report in reading order: verdict, raters, warnings, scores, variables, methods."""
+    sections = [_verdict(report)] if report.get("verdict") else []
+    sections += [_raters(report)]
     sections += [_warnings(report)] if report.get("warnings") else []
     sections += [quality_section(report)] if report.get("hints") else []
     sections += [score_section(report, name) for name in report["scores"]]
@@ -27,6 +28,19 @@ def document(report: JSON) -> Document:
         _describe_origin(report),
         tuple(sections),
     )
+
+
+def _verdict(report: JSON) -> Section:
+    """Return the questions with their answers, each after its variable if there are several."""
+    found, several = report["verdict"], len(report["variables"]) > 1
+    points = []
+    for name, of in found["variables"].items():
+        judged = [each for judge in of["judges"].values() for each in judge.values()]
+        before = f"{name}: " if several else ""
+        points += [f"{before}{each['question']} {each['text']}" for each in (of["people"], *judged)]
+    ranked = [each for of in found["scores"].values() for each in of["judges"].values()]
+    points += [f"{each['question']} {each['text']}" for each in ranked]
+    return Section("Verdict", (), points=tuple(points))
 
 
 def _warnings(report: JSON) -> Section:

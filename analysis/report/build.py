@@ -29,6 +29,7 @@ from .planning import planning, systems_planning
 from .systems import scores, scores_of_items
 from .two_way import over_raters
 from .variance_components import components
+from .verdict import verdict
 from .warnings import warnings
 
 Comparable = Collection[str] | None
@@ -52,8 +53,11 @@ def frame_report(
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluated(frame.strata, options)
     variables = {name: _variable(frame, name, options, comparable) for name in names}
+    found = _scores(frame, options, sampled, comparable)
+    raters = [_rater(rater) for rater in frame.raters]
     return {
         **head,
+        "verdict": verdict(raters, variables, found),
         "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": VERSION,
         "seed": options.seed,
@@ -64,10 +68,10 @@ def frame_report(
         "assisted_labels": len(frame.assisted),
         "assisted": summary(frame.assisted, options.assisted),
         "roles": splits_as_json(frame.strata, comparable),
-        "raters": [_rater(rater) for rater in frame.raters],
+        "raters": raters,
         "warnings": warnings(frame, variables),
         "variables": variables,
-        "scores": (found := _scores(frame, options, sampled, comparable)),
+        "scores": found,
         "check": _check(frame, variables, found, options, comparable)
         if check
         else unchecked("it was not asked for"),

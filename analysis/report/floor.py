@@ -21,9 +21,10 @@ from ..statistics import (
     judge_difference,
     largest_epsilon_failed,
     undefined,
+    with_people_estimates,
 )
 from ..statistics.alternative import describe_undecided
-from ..statistics.ceiling import GAP, LESS, NAMES, method_of
+from ..statistics.ceiling import GAP, LESS, NAMES, WITH, method_of
 from ..types import JSON
 from .agreement import pair
 from .alt_test import alternative_tests
@@ -108,6 +109,21 @@ def gap_of(sample: Sample, codes: Ints) -> dict[str, Estimate]:
         codes, people, sample.clusters, sample.k, names=names, **sample.resampling_arguments
     )
     many = undefined(TOO_MANY, made["percent"].n, method_of("cohen_kappa", GAP))
+    return {name: made.get(name, many) for name in NAMES}
+
+
+def with_people(sample: Sample, codes: Ints) -> dict[str, Estimate]:
+    """Return the mean kappa and percent of the rater with these codes (U,) with each person."""
+    names = ("percent",) if sample.is_continuous else tuple(NAMES)
+    made = with_people_estimates(
+        codes,
+        sample.frame.codes_of("human"),
+        sample.clusters,
+        sample.k,
+        names=names,
+        **sample.resampling_arguments,
+    )
+    many = undefined(TOO_MANY, made["percent"].n, method_of("cohen_kappa", WITH))
     return {name: made.get(name, many) for name in NAMES}
 
 

@@ -48,7 +48,7 @@ from .agreement import NO_ORDER, numbers, pair
 from .alt_test import alternative
 from .calibration import ANSWERS, calibration
 from .crowd import is_crowd, judged_distribution
-from .floor import Floor, compare_with_floor, floor, gap_of
+from .floor import Floor, compare_with_floor, floor, gap_of, with_people
 from .readings import readings
 
 BELOW, REACHED = 0, 1
@@ -242,6 +242,7 @@ def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...
         **alignment_with(sample, people.codes, codes, ratings - mean),
         **_pairs(sample, codes),
         **human_ceiling(sample, codes),
+        "with_people": _as_json(with_people(sample, codes)),
         "gap": _as_json(gap_of(sample, codes)),
         "floor": compare_with_floor(sample, codes, beside),
         "correlation": _correlation(sample, ratings, mean),

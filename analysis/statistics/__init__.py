@@ -49,7 +49,12 @@ from .alternative import (
 )
 from .arrays import Bools, Floats, Ints, Level, Value
 from .category_calibration import CategoryCalibration, category_calibration
-from .ceiling import ceiling_estimates, gap_estimates, judge_difference
+from .ceiling import (
+    ceiling_estimates,
+    gap_estimates,
+    judge_difference,
+    with_people_estimates,
+)
 from .coefficients import (
     Alignment,
     agreement_estimates,
@@ -284,4 +289,5 @@ __all__ = [
     "wilcoxon_signed_rank",
     "wilson_interval",
     "with_one",
+    "with_people_estimates",
 ]

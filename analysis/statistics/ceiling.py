@@ -27,6 +27,7 @@ METHODS = {
 NO_PAIR = "no two people share labels that vary"
 NAMES = {"cohen_kappa": "Cohen's kappa", "percent": "share of equal labels"}
 GAP = "of the judge with each person less that of people with each other"
+WITH = "of the judge with each person"
 LESS = "of the judge with each person less that of {other}"
 OTHER = "the other judge"
 NO_UNIT = "no unit has a label of the judge and of two people"
@@ -117,27 +118,92 @@ def gap_estimates(
     share fewer than 30 such units are left out, unless there are at most 30 people and no pair
     shares that many.
     """
+
+    def methods(left_out: int) -> dict[str, str]:
+        return {name: method_of(name, GAP, left_out, "pair", "pairs") for name in names}
+
+    beside = _beside(judge, people, clusters, k)
+    if isinstance(beside, _Nothing):
+        return {n: undefined(beside.reason, beside.n, m) for n, m in methods(0).items()}
+    bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
+    means = beside.judge, beside.people
+    return _differences(bootstrap, means, methods(beside.left_out), beside.n, beside.clusters)
+
+
+def with_people_estimates(
+    judge: Ints,
+    people: Ints,
+    clusters: Ints,
+    k: int,
+    *,
+    names: Sequence[str] = tuple(NAMES),
+    draws: Draws = None,
+    seed: int = 0,
+    interval: Interval = "bca",
+) -> dict[str, Estimate]:
+    """Return a judge's (U,) kappa and share of equal labels with each person (U, R), as means.
+
+    sum_p n_jp kappa_jp / sum_p n_jp, the first mean of `gap_estimates`, over the same people and
+    units, with the same arguments. A person whose kappa with the judge is undefined is left out.
+    """
+
+    def methods(left_out: int) -> dict[str, str]:
+        return {name: method_of(name, WITH, left_out, "pair", "pairs") for name in names}
+
+    beside = _beside(judge, people, clusters, k)
+    if isinstance(beside, _Nothing):
+        return {n: undefined(beside.reason, beside.n, m) for n, m in methods(0).items()}
+    bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
+    functions = {"cohen_kappa": beside.judge.kappa, "percent": beside.judge.percent}
+    queries = len(distinct(beside.clusters)[0])
+    return {
+        name: bootstrap.estimate(functions[name], beside.n, method, ALIKE, queries)
+        for name, method in methods(beside.left_out).items()
+    }
+
+
+@dataclass(frozen=True)
+class _Nothing:
+    reason: str
+    n: int
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """A judge beside people on the units with labels of the judge and of two people."""
+
+    tally: Tally
+    judge: PairMean
+    people: PairMean
+    informative: int
+    left_out: int
+    n: int
+    clusters: Ints
+
+
+def _beside(judge: Ints, people: Ints, clusters: Ints, k: int) -> _Beside | _Nothing:
     n = int(((judge >= 0) & ((people >= 0).sum(axis=1) >= 2)).sum())
     if not n:
-        return {name: undefined(NO_UNIT, n, method_of(name, GAP)) for name in names}
+        return _Nothing(NO_UNIT, n)
     shared = shared_units(people[judge >= 0])
     pairs, left_out = kept_pairs(shared, people.shape[1])
     if not len(pairs):
-        return {name: undefined(NO_LARGE_PAIR, n, method_of(name, GAP)) for name in names}
+        return _Nothing(NO_LARGE_PAIR, n)
     who = np.unique(pairs)
     enter = (judge >= 0) & ((people[:, who] >= 0).sum(axis=1) >= 2)
     # The judge is the first column, and people are the others.
     columns = np.where(enter[:, None], np.column_stack([judge, people[:, who]]), -1)
     rows, kinds = kinds_of(columns)
-    means = (
+    tally = Tally.of(kinds, len(rows), clusters)
+    return _Beside(
+        tally,
         PairMean(rows, _with(0, range(1, len(who) + 1)), k),
         PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k),
+        _informative(tally, rows[:, :1], rows[:, 1:], k),
+        left_out,
+        int(enter.sum()),
+        clusters[enter],
     )
-    tally = Tally.of(kinds, len(rows), clusters)
-    informative = _informative(tally, rows[:, :1], rows[:, 1:], k)
-    bootstrap = Bootstrap(tally, draws, seed, interval, informative)
-    methods = {name: method_of(name, GAP, left_out, "pair", "pairs") for name in names}
-    return _differences(bootstrap, means, methods, int(enter.sum()), clusters[enter])
 
 
 def judge_difference(
@@ -213,8 +279,9 @@ def _differences(
 
 
 def method_of(name: str, of: str, left_out: int = 0, one: str = "", several: str = "") -> str:
-    """Describe how a difference was computed; `of` is the filled-in text of `GAP` or `LESS`."""
-    text = f"{NAMES[name]} {of}, means weighted by shared units"
+    """Describe how a mean or a difference was computed; `of` is `GAP`, `WITH` or `LESS`."""
+    mean = "mean" if of == WITH else "means"
+    text = f"{NAMES[name]} {of}, {mean} weighted by shared units"
     noun = one if left_out == 1 else several
     fewer = f", {left_out} {noun} below {LEAST_SHARED} shared units left out"
     return text + (fewer if left_out else "")

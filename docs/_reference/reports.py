@@ -37,8 +37,8 @@ PLACES = {
     "libraries": "LIBRARY",
 }
 """Objects whose keys are data, with the word that replaces each key."""
-OWN_KEYS = {"spearman", "humans"}
-"""A `correlation` or an entry of `estimate` with one of these has keys of its own."""
+OWN_KEYS = {"spearman", "humans", "question"}
+"""A `correlation`, an entry of `estimate` or a sentence with one of these has keys of its own."""
 SAME_AGAIN = "NAME"
 """The page has already described the keys below these."""
 SECTIONS = (
@@ -46,6 +46,7 @@ SECTIONS = (
     "variables.VARIABLE.judges.JUDGE.",
     "variables.VARIABLE.",
     "scores.SCORE.",
+    "verdict.",
     "assisted.",
     "choices.",
     "inputs.",

@@ -19,7 +19,7 @@ import yaml
 from scripts.containers.building import Builder, Image
 from scripts.containers.dockerfile import DockerfileError
 
-STARTING, ENDING = 60.0, 30.0
+STARTING, ENDING = 240.0, 30.0
 # Said once the signals are minded; before that, the stop signal would end them half started.
 BESIDE = {"worker": " ready.", "beat": "beat: Starting..."}
 

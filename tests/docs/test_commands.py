@@ -42,6 +42,7 @@ def in_sentences() -> list[tuple[str, str]]:
 def command_and_arguments(line: str) -> tuple[str, list[str]]:
     """Return the command of a line, which names it or a verb of the program, and its arguments."""
     words = shlex.split(line, comments=True)
+    words = words[: words.index(">")] if ">" in words else words
     if words[0] == DJANGO:
         return words[1], words[2:]
     for length in (2, 1):

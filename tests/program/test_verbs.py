@@ -129,7 +129,7 @@ class TestWhatIsNotUnderstood:
         [
             (["repotr"], "There is no verb 'repotr'; did you mean 'report'?"),
             (["batch", "laod"], "There is no verb of batch 'laod'; did you mean 'load'?"),
-            (["judge", "xyz"], "There is no verb of judge 'xyz'; there are create, run,"),
+            (["judge", "xyz"], "There is no verb of judge 'xyz'; there are create, library,"),
             (["completion", "tcl"], "Name a shell: bash, zsh, fish."),
         ],
     )

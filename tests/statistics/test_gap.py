@@ -12,6 +12,7 @@ from analysis.statistics import (
     gap_estimates,
     judge_difference,
     majority,
+    with_people_estimates,
 )
 from analysis.statistics.ceiling import NO_LARGE_PAIR, NO_UNIT
 from analysis.statistics.pairwise import LEAST_SHARED
@@ -148,6 +149,27 @@ class TestTheGap:
         codes = random_codes(8, units=60, raters=3)
         made = gap_estimates(codes[:, 0], codes[:, 1:], np.arange(60) % 9, 4)["cohen_kappa"]
         assert (made.low, made.high) == (None, None)
+
+
+class TestWithEachPerson:
+    def test_by_hand(self):
+        made = with_people_estimates(np.array(ADA), columns(ADA, BRAM), np.arange(4), 2)
+        assert made["cohen_kappa"].value == pytest.approx((1 + 1 / 2) / 2)
+        assert made["percent"].value == pytest.approx((1 + 3 / 4) / 2)
+
+    def test_less_the_gap_it_is_what_people_reach_with_each_other(self):
+        codes = random_codes(4, units=60, raters=4)
+        arguments = (codes[:, 0], codes[:, 1:], QUERIES, 4)
+        made, gap = with_people_estimates(*arguments), gap_estimates(*arguments)
+        enter = (codes[:, 0] >= 0) & ((codes[:, 1:] >= 0).sum(axis=1) >= 2)
+        people = mean_kappa(codes[enter], list(combinations((1, 2, 3), 2)))
+        less = number(made["cohen_kappa"].value) - number(gap["cohen_kappa"].value)
+        assert less == pytest.approx(people)
+        assert made["cohen_kappa"].low < made["cohen_kappa"].value < made["cohen_kappa"].high
+
+    def test_without_two_people_on_any_unit_it_is_undefined(self):
+        made = with_people_estimates(np.array(ADA), columns(ADA), np.arange(4), 2)
+        assert made["percent"].reason == NO_UNIT
 
 
 class TestOneJudgeLessAnother:

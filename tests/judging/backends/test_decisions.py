@@ -338,7 +338,7 @@ def test_a_question_that_no_server_takes_is_rejected():
 
 @pytest.mark.parametrize(
     ("fault", "kind"),
-    [("500", TransientError), ("reset", TransientError), ("not-json", TransientError),
+    [("500", TransientError), ("reset", TransientError), ("truncated-json", TransientError),
      ("401", FatalError)],
 )  # fmt: skip
 def test_failures_are_those_of_the_other_backends(fault: str, kind: type[BackendError]):

@@ -1,0 +1,333 @@
+"""The verdict: what a reader of the report wants to know, each as a question and a sentence.
+
+A sentence is a template filled with numbers of the report, and its first words come from fixed
+bands (`BANDS`, Landis and Koch, Biometrics 33, 1977, for kappas and alphas; `RANK_BANDS` for rank
+correlations). Nothing is computed here: a verdict can be checked against the report that it heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..document import DASH, count, rounded
+from ..measures.base import percent
+from ..types import JSON
+
+Path = tuple[str, ...]
+Tone = Literal["good", "fair", "poor", "open"]
+"""How a reader may take an answer; `open` if the labels do not decide it."""
+
+BANDS: tuple[tuple[float, str, Tone], ...] = (
+    (0.8, "Almost perfectly", "good"),
+    (0.6, "Substantially", "good"),
+    (0.4, "Moderately", "fair"),
+    (0.2, "Only fairly", "poor"),
+    (0.0, "Only slightly", "poor"),
+)
+BELOW_CHANCE = "Less than by chance"
+RANK_BANDS: tuple[tuple[float, str, Tone], ...] = (
+    (0.9, "Yes", "good"),
+    (0.7, "Mostly", "good"),
+    (0.4, "Partly", "fair"),
+)
+NO_RANKS = "Hardly"
+THIN = 30
+DIGITS = 2
+YES, NO = "yes", "no"
+MOST_CELLS = 2
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some words of a sentence.
+
+    `key` is their place in the report, member by member. `cells` are their units, as pairs of
+    people's code and the judge's.
+    """
+
+    text: str
+    key: Path = ()
+    cells: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> JSON:
+        cells = {"cells": [list(cell) for cell in self.cells]} if self.cells else {}
+        return {"text": self.text, **({"key": list(self.key)} if self.key else {}), **cells}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """An answer to a question: its first words, its tone, and the parts that follow."""
+
+    question: str
+    answer: str
+    tone: Tone
+    parts: Sequence[Part] = field(default_factory=tuple)
+
+    def as_json(self) -> JSON:
+        rest = "".join(part.text for part in self.parts)
+        return {
+            "question": self.question,
+            "answer": self.answer,
+            "tone": self.tone,
+            "text": f"{self.answer}: {rest}" if rest else self.answer,
+            "parts": [part.as_json() for part in self.parts],
+        }
+
+
+def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON) -> JSON:
+    """Return the key `verdict` of a report with these keys.
+
+    It has sentences about people and each judge by variable, and about each judge by score.
+    """
+    labelled = any(rater["kind"] == "human" and rater["labels"] for rater in raters)
+    of_variables = {
+        name: {
+            "people": _people(block, name, labelled).as_json(),
+            "judges": {
+                judge: {what: each.as_json() for what, each in _judge(block, name, judge)}
+                for judge in block["judges"]
+            },
+        }
+        for name, block in variables.items()
+    }
+    of_scores = {
+        name: {"judges": {who: _ranking(of, name, who).as_json() for who in of["correlation"]}}
+        for name, of in scores.items()
+        if of.get("correlation")
+    }
+    return {"variables": of_variables, "scores": of_scores}
+
+
+def coefficient_of(block: JSON) -> tuple[str, str]:
+    """Return the key and sign of the coefficient by which people's agreement is told.
+
+    It is Fleiss' kappa of nominal variables, and Krippendorff's alpha where categories have an
+    order.
+    """
+    if block["measurement"] == "nominal":
+        return "fleiss_kappa", "κ"
+    return "krippendorff_alpha", "α"
+
+
+def _people(block: JSON, name: str, labelled: bool) -> Sentence:
+    question = "Can people agree?"
+    key, sign = coefficient_of(block)
+    of = block["agreement"]
+    found = of[key]
+    path = ("variables", name, "agreement", key)
+    if found["value"] is None:
+        why = found["reason"] if labelled else "nobody has labelled yet"
+        return Sentence(question, "Not known", "open", (Part(why, path),))
+    words, tone = _band(found["value"], BANDS, BELOW_CHANCE)
+    thin = _thin(of)
+    raters = f"{count(of['raters'], 'person', 'people')}, {count(of['units'], 'unit')}"
+    aside = f"; {thin} of them with under {THIN} shared units" if thin else ""
+    parts = (Part(f"{sign} {_number(found)}", path), Part(f" ({raters}{aside})"))
+    return Sentence(question, words, tone, parts)
+
+
+def _thin(agreement: JSON) -> int:
+    """Count the people whose largest overlap with anybody is below `THIN`, if others have more."""
+    most: dict[str, int] = {}
+    for pair in agreement.get("pairs", ()):
+        for who in (pair["a"], pair["b"]):
+            most[who] = max(most.get(who, 0), pair["units"])
+    thin = sum(units < THIN for units in most.values())
+    return thin if thin < len(most) else 0
+
+
+def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]:
+    of, path = block["judges"][judge], ("variables", name, "judges", judge)
+    yield "agreement", _agreement(of, judge, path)
+    yield "replacement", _replacement(of["alt_test"], judge, path)
+    yield "errors", _errors(block, of, judge, path)
+
+
+def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
+    """Compare the judge's mean kappa with each person with that of people with each other."""
+    question = f"Does {judge} agree with people?"
+    # A continuous variable has no kappa; the share of equal labels stands in for it.
+    name = "cohen_kappa" if of["gap"]["cohen_kappa"]["value"] is not None else "percent"
+    sign = "κ" if name == "cohen_kappa" else "equal labels"
+    gap, own, people = of["gap"][name], of["with_people"][name], of["human_ceiling"][name]
+    majority = of["agreement"][name]
+    if gap["value"] is None:
+        if majority["value"] is None:
+            return Sentence(question, "Not known", "open", (Part(gap["reason"], (*path, "gap")),))
+        told = f"{sign} {_number(majority)} with people together; {gap['reason']}"
+        key = (*path, "agreement", name)
+        return Sentence(question, "Cannot be compared", "open", (Part(told, key),))
+    words, tone = _compared(gap)
+    with_majority = "" if majority["value"] is None else f" ({_short(majority)} with the majority)"
+    return Sentence(
+        question,
+        words,
+        tone,
+        (
+            Part(f"{sign} with each person {_number(own)}", (*path, "with_people", name)),
+            Part(f", people {_short(people)}", (*path, "human_ceiling", name)),
+            Part(f"; gap {_signed(gap)}", (*path, "gap", name)),
+            Part(with_majority, (*path, "agreement", name) if with_majority else ()),
+        ),
+    )
+
+
+def _compared(gap: JSON) -> tuple[str, Tone]:
+    """Say how a judge compares with people by its gap and the gap's interval."""
+    if gap["low"] is None:
+        less = gap["value"] < 0
+        return f"{'Less than' if less else 'As much as'} people do, by the value alone", "open"
+    if gap["high"] < 0:
+        return "Less than people do", "poor"
+    if gap["low"] > 0:
+        return "More than people do", "good"
+    return "No difference from people can be shown", "fair"
+
+
+def _replacement(test: JSON, judge: str, path: Path) -> Sentence:
+    question, key = f"Could {judge} replace a person?", (*path, "alt_test")
+    epsilon, verdict = f"at ε {test['epsilon']:g}", test["verdict"]
+    by_query = test["decides"] == "by_query"
+    annotators = (test["by_query"] if by_query else test)["annotators"]
+    beaten = sum(bool(each["wins"]) for each in annotators)
+    told = f"{epsilon}, ahead of {beaten} of {count(len(annotators), 'person', 'people')}"
+    if verdict == "passes":
+        return Sentence(question, "Yes", "good", (Part(told, key),))
+    if verdict == "fails":
+        return Sentence(question, "No", "poor", (Part(told, key),))
+    if verdict == "floor-passes":
+        why = f"{epsilon} word overlap passes the test, too"
+        return Sentence(question, "Cannot be said", "open", (Part(why, key),))
+    if verdict == "undecided":
+        queries = count(test["queries"], "query", "queries")
+        needed = test["queries_needed"]
+        more = f"; at least {needed} are needed" if needed else ""
+        why = f"{epsilon} with {queries}{more}"
+        return Sentence(question, "Cannot be decided", "open", (Part(why, key),))
+    why = test.get("reason") or "the test is not defined here"
+    return Sentence(question, "Not known", "open", (Part(why, key),))
+
+
+def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
+    question = f"What does {judge} get wrong?"
+    key, confusion = (*path, "confusion"), of.get("confusion")
+    if not confusion or not confusion.get("matrix"):
+        why = "there is no table of its labels and people's"
+        return Sentence(question, "Not known", "open", (Part(why, key),))
+    labels, matrix = confusion["labels"], confusion["matrix"]
+    cells = {
+        (people, own): matrix[row][column]
+        for row, people in enumerate(labels)
+        for column, own in enumerate(labels)
+    }
+    whole = sum(cells.values())
+    wrong = {cell: n for cell, n in cells.items() if cell[0] != cell[1] and n}
+    if not whole:
+        return Sentence(question, "Not known", "open", (Part("no unit has both labels", key),))
+    if not wrong:
+        told = f"it has people's label on all {count(whole, 'unit')}"
+        return Sentence(question, "Nothing", "good", (Part(told, key),))
+    if set(labels) == {YES, NO}:
+        return _of_yes(question, cells, key)
+    if block["measurement"] != "nominal":
+        return _of_order(question, labels, wrong, whole, key)
+    return _of_categories(question, wrong, whole, key)
+
+
+def _of_yes(question: str, cells: Mapping[tuple[str, str], int], key: Path) -> Sentence:
+    """Tell the share of people's yes that is missed, and of their no that is called yes."""
+    missed, added = cells[YES, NO], cells[NO, YES]
+    yes, no = missed + cells[YES, YES], added + cells[NO, NO]
+    parts = [
+        Part(f"{_share(missed, yes)} of people's “yes” missed"),
+        Part(f" ({count(missed, 'unit')})", key, ((YES, NO),)),
+        Part(f", {_share(added, no)} of their “no” called “yes”"),
+        Part(f" ({count(added, 'unit')})", key, ((NO, YES),)),
+    ]
+    words = "Misses and adds alike"
+    if yes and no and abs(missed / yes - added / no) > 0.1:
+        words = "Too strict" if missed / yes > added / no else "Too lenient"
+    return Sentence(question, words, "fair", parts)
+
+
+def _of_order(
+    question: str,
+    labels: Sequence[str],
+    wrong: Mapping[tuple[str, str], int],
+    whole: int,
+    key: Path,
+) -> Sentence:
+    """Tell how often the judge is above people and below them."""
+    ranks = {label: rank for rank, label in enumerate(labels)}
+    above = tuple(cell for cell in wrong if ranks[cell[1]] > ranks[cell[0]])
+    below = tuple(cell for cell in wrong if ranks[cell[1]] < ranks[cell[0]])
+    higher, lower = (sum(wrong[cell] for cell in side) for side in (above, below))
+    words = "Too high and too low alike"
+    if abs(higher - lower) > 0.1 * whole:
+        words = "Mostly too high" if higher > lower else "Mostly too low"
+    parts = (
+        Part(f"above people on {_share(higher, whole)}"),
+        Part(f" ({count(higher, 'unit')})", key, above),
+        Part(f", below on {_share(lower, whole)}"),
+        Part(f" ({count(lower, 'unit')})", key, below),
+    )
+    return Sentence(question, words, "fair", parts)
+
+
+def _of_categories(
+    question: str, wrong: Mapping[tuple[str, str], int], whole: int, key: str
+) -> Sentence:
+    """Tell the most frequent confusions."""
+    most = sorted(wrong, key=lambda cell: (-wrong[cell], cell))[:MOST_CELLS]
+    total = sum(wrong.values())
+    parts = [Part(f"{_share(total, whole)} of the labels"), Part(", most often ")]
+    for n, (people, own) in enumerate(most):
+        parts.append(Part(f"{'; then ' if n else ''}“{own}” where people say “{people}”"))
+        told = f" ({count(wrong[people, own], 'unit')})"
+        parts.append(Part(told, key, ((people, own),)))
+    return Sentence(question, "Some categories", "fair", parts)
+
+
+def _ranking(of: JSON, name: str, judge: str) -> Sentence:
+    """Say whether the judge ranks answers by their score as people do."""
+    question = f"Does {judge} rank answers as people do?"
+    found = of["correlation"][judge]["mean"]["spearman"]
+    key = ("scores", name, "correlation", judge, "mean", "spearman")
+    if found["value"] is None:
+        return Sentence(question, "Not known", "open", (Part(found["reason"], key),))
+    words, tone = _band(found["value"], RANK_BANDS, NO_RANKS)
+    pairs = [pair["spearman"]["value"] for pair in of.get("pairs", ())]
+    known = [value for value in pairs if value is not None]
+    parts = [Part(f"ρ {_number(found)} of {name} over {count(found['n'], 'answer')}", key)]
+    if known:
+        parts.append(
+            Part(f", people {sum(known) / len(known):.{DIGITS}f}", ("scores", name, "pairs"))
+        )
+    return Sentence(question, words, tone, parts)
+
+
+def _band(value: float, bands: Sequence[tuple[float, str, Tone]], below: str) -> tuple[str, Tone]:
+    return next(((words, tone) for least, words, tone in bands if value >= least), (below, "poor"))
+
+
+def _number(estimate: JSON) -> str:
+    if estimate["value"] is None:
+        return DASH
+    shown = rounded(estimate["value"], DIGITS)
+    if estimate["low"] is None:
+        return shown
+    return f"{shown} [{rounded(estimate['low'], DIGITS)}, {rounded(estimate['high'], DIGITS)}]"
+
+
+def _short(estimate: JSON) -> str:
+    return DASH if estimate["value"] is None else rounded(estimate["value"], DIGITS)
+
+
+def _signed(estimate: JSON) -> str:
+    return _number(estimate).replace("-", "−")
+
+
+def _share(n: int, whole: int) -> str:
+    return percent(n / whole) if whole else DASH

@@ -1,0 +1,156 @@
+"""The verdict at the head of a report: its sentences say what the report's numbers say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.data.labels import Scale
+from analysis.data.selection import ReportOptions
+from analysis.formats.build import document
+from analysis.report.build import frame_report
+from analysis.types import JSON
+from tests.analysis.cast import JUDGE, RATING, fact, frame_of, table
+
+HEAD: JSON = {"campaign": "c", "protocol": "p", "batch": "b", "hints": []}
+GRADES = Scale(("good", "bad", "odd"), "nominal")
+
+
+def report_of(facts: Any, **scales: Scale) -> JSON:
+    frame = frame_of(facts, **scales)
+    options = ReportOptions(resamples=200)
+    return frame_report(HEAD, frame, options, list(frame.variables), None, check=False)
+
+
+def said(report: JSON, what: str = "people", variable: str = "answerable") -> JSON:
+    of = report["verdict"]["variables"][variable]
+    found: JSON = of["people"] if what == "people" else of["judges"][JUDGE][what]
+    return found
+
+
+def labels(**columns: str) -> Any:
+    return table(columns)
+
+
+ALIKE = {"ada": "ynynyynn" * 5, "bram": "ynynyynn" * 5}
+UNLIKE = {"ada": "ynynyynn" * 5, "bram": "nynynnyy" * 5}
+
+
+@pytest.mark.parametrize(
+    ("columns", "words", "tone"),
+    [
+        (ALIKE, "Almost perfectly", "good"),
+        (UNLIKE, "Less than by chance", "poor"),
+        (ALIKE | {"bram": "ynynynyn" * 5}, "Moderately", "fair"),
+    ],
+)
+def test_how_far_people_agree_is_said_in_the_words_of_fixed_bands(
+    columns: dict[str, str], words: str, tone: str
+) -> None:
+    report = report_of(labels(**columns))
+    found = said(report)
+    assert (found["answer"], found["tone"]) == (words, tone)
+    kappa = report["variables"]["answerable"]["agreement"]["fleiss_kappa"]["value"]
+    assert f"κ {kappa:.2f}" in found["text"]
+    assert "2 people, 40 units" in found["text"]
+
+
+def test_without_people_it_says_that_nobody_labelled() -> None:
+    assert said(report_of(labels(**{JUDGE: "ynyn"})))["text"] == (
+        "Not known: nobody has labelled yet"
+    )
+
+
+def test_people_with_few_shared_units_are_counted_beside() -> None:
+    found = said(report_of(labels(**ALIKE, chidi="yn" + "." * 38)))
+    assert "3 people, 40 units; 1 of them with under 30 shared units" in found["text"]
+
+
+def test_a_judge_below_people_is_said_to_agree_less_with_its_gap() -> None:
+    report = report_of(labels(**ALIKE, **{JUDGE: "nnynyynn" * 4 + "ynnnnnyy"}))
+    found = said(report, "agreement")
+    of = report["variables"]["answerable"]["judges"][JUDGE]
+    assert (found["answer"], found["tone"]) == ("Less than people do", "poor")
+    assert f"κ with each person {of['with_people']['cohen_kappa']['value']:.2f}" in found["text"]
+    assert "people 1.00; gap −0." in found["text"]
+    keys = [part.get("key") for part in found["parts"]]
+    assert ["variables", "answerable", "judges", JUDGE, "gap", "cohen_kappa"] in keys
+
+
+def test_below_ten_queries_the_value_alone_decides_nothing() -> None:
+    report = report_of(labels(ada="ynynyn", bram="ynynnn", **{JUDGE: "nnnyyn"}))
+    found = said(report, "agreement")
+    assert (found["answer"], found["tone"]) == ("Less than people do, by the value alone", "open")
+
+
+def test_beside_one_person_a_judge_cannot_be_compared_with_people() -> None:
+    found = said(report_of(labels(ada="ynyn" * 10, **{JUDGE: "ynnn" * 10})), "agreement")
+    assert found["answer"] == "Cannot be compared"
+
+
+def test_an_undecided_test_says_how_many_queries_are_needed() -> None:
+    people = {"ada": "ynynyn" * 5, "bram": "ynynnn" * 5, "chidi": "ynyyyn" * 5}
+    report = report_of(labels(**people, **{JUDGE: "ynnyyn" * 5}))
+    test = report["variables"]["answerable"]["judges"][JUDGE]["alt_test"]
+    found = said(report, "replacement")
+    assert test["verdict"] == "undecided"
+    assert found["answer"] == "Cannot be decided"
+    assert f"at least {test['queries_needed']} are needed" in found["text"]
+
+
+def test_what_a_judge_misses_and_adds_leads_to_these_units() -> None:
+    # Of four yes two are missed, of four no one is added.
+    found = said(report_of(labels(ada="yyyynnnn", **{JUDGE: "yynnnnny"})), "errors")
+    assert found["answer"] == "Too strict"
+    assert "50 % of people's “yes” missed (2 units)" in found["text"]
+    assert "25 % of their “no” called “yes” (1 unit)" in found["text"]
+    cells = [part["cells"] for part in found["parts"] if "cells" in part]
+    assert cells == [[["yes", "no"]], [["no", "yes"]]]
+
+
+def test_a_judge_with_people_s_label_everywhere_gets_nothing_wrong() -> None:
+    found = said(report_of(labels(ada="yynn", **{JUDGE: "yynn"})), "errors")
+    assert found["text"] == "Nothing: it has people's label on all 4 units"
+
+
+def test_on_a_scale_a_judge_is_too_high_or_too_low() -> None:
+    facts = [
+        fact(f"i{n}", "u", rater, value, "rating")
+        for n, values in enumerate((("3", "5"), ("2", "4"), ("4", "4"), ("1", "0")))
+        for rater, value in zip(("ada", JUDGE), values, strict=True)
+    ]
+    found = said(report_of(facts, rating=RATING), "errors", "rating")
+    assert found["answer"] == "Mostly too high"
+    assert "above people on 50 % (2 units), below on 25 % (1 unit)" in found["text"]
+
+
+def test_of_several_categories_the_most_frequent_confusions_are_named() -> None:
+    facts = [
+        fact(f"i{n}", "u", rater, value, "grade")
+        for n, values in enumerate((("good", "bad"), ("good", "bad"), ("odd", "bad"), ("bad",) * 2))
+        for rater, value in zip(("ada", JUDGE), values, strict=True)
+    ]
+    found = said(report_of(facts, grade=GRADES), "errors", "grade")
+    assert "75 % of the labels, most often “bad” where people say “good” (2 units)" in found["text"]
+
+
+def test_every_key_of_a_sentence_is_a_place_of_the_report() -> None:
+    report = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
+    of = report["verdict"]["variables"]["answerable"]
+    sentences = [of["people"], *of["judges"][JUDGE].values()]
+    keys = [part["key"] for each in sentences for part in each["parts"] if "key" in part]
+    assert len(keys) > 5
+    for key in keys:
+        place: Any = report
+        for name in key:
+            place = place[name]
+
+
+def test_the_verdict_heads_the_document_with_the_variable_where_there_are_several() -> None:
+    report = report_of(labels(**ALIKE))
+    section = document(report).sections[0]
+    assert section.title == "Verdict"
+    assert section.points[0].startswith("Can people agree? Almost perfectly: κ 1.00")
+    both = report_of([*labels(**ALIKE), *table(ALIKE, "odd")])
+    assert document(both).sections[0].points[0].startswith("answerable: Can people agree?")
