@@ -277,7 +277,7 @@ def _of_order(
 
 
 def _of_categories(
-    question: str, wrong: Mapping[tuple[str, str], int], whole: int, key: str
+    question: str, wrong: Mapping[tuple[str, str], int], whole: int, key: Path
 ) -> Sentence:
     """Tell the most frequent confusions."""
     most = sorted(wrong, key=lambda cell: (-wrong[cell], cell))[:MOST_CELLS]
