@@ -8,7 +8,7 @@ MANAGE := DEBUG=1 $(BIN)/python manage.py
 PORT   ?= 8000
 
 .PHONY: demo check test test-all lint types docs containers unit unit-js unit-sqlite unit-postgresql beside \
-	vllm unit-vllm mutants bench lock sbom install install-dev chromium serve worker beat clean help
+	vllm unit-vllm mutants bench lock audit sbom install install-dev chromium serve worker beat clean help
 
 help:
 	@echo "make demo      install, load a made-up study, judge it, report, and open the site"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench     loading, exporting and serving, timed against other tools' figures"
 	@echo "make vllm      judges on vLLM itself, set up beside Tandem, with a tiny model"
 	@echo "make lock      the lock files anew, after a change of requirements*.txt"
+	@echo "make audit     known holes in what is locked, asked of a service and stored"
 	@echo "make sbom      the bill of materials of a release, in var/sbom"
 	@echo "make docs      the documentation as a site, in var/docs"
 	@echo "make clean     remove what was installed; var/ with your data stays"
@@ -39,6 +40,7 @@ test-all: install-dev chromium
 	$(LINT)
 	$(TYPES)
 	$(CONTAINERS)
+	$(BIN)/python -m scripts.supply audit --ask
 	$(UNIT_JS)
 	$(PYTEST) --all --ignore=tests/vllm $(ARGS)
 	$(ON_POSTGRESQL) $(BIN)/python -m pytest -q --workers $(TESTERS) --all $(SAME) $(ARGS)
@@ -129,6 +131,10 @@ vllm: install-dev
 # The lock files anew, with new versions of what ARGS names: ARGS="--upgrade-package django".
 lock: install-dev
 	@$(BIN)/python -m scripts.supply lock $(ARGS)
+
+# Asks the service that knows of holes in packages, and stores what it says.
+audit: install-dev
+	@$(BIN)/python -m scripts.supply audit --renew $(ARGS)
 
 sbom: install-dev
 	@$(BIN)/python -m scripts.supply sbom $(ARGS)

@@ -1,5 +1,5 @@
 """What Tandem is made of: locked requirements, known holes, licences, images, a bill of materials.
 
-`python -m scripts.supply lock | audit | licences | sbom | images`; the Makefile has a target for
-each. Only `lock`, `audit --ask` and `images` use the network.
+`python -m scripts.supply lock | audit | licences | sbom | images`. Only `lock`, `audit --ask`,
+`audit --renew` and `images` use the network.
 """

@@ -1,15 +1,16 @@
-"""`python -m scripts.supply lock [ARGUMENT OF UV…] | licences | sbom [FILE]`"""
+"""`python -m scripts.supply COMMAND`; `audit --help` has the ways to ask."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import scripts.supply
 from analysis.version import VERSION
-from scripts.supply import licences, locks, sbom
+from scripts.supply import audit, holes, licences, locks, sbom
 
 BILL = Path("var/sbom") / f"tandem-{VERSION}.cdx.json"
 
@@ -52,6 +53,29 @@ def write_bill(arguments: Sequence[str]) -> int:
     return 0
 
 
+def look_for_holes(arguments: Sequence[str]) -> int:
+    """Look for known holes: by the snapshot, by the service, or by it with a new snapshot."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.supply audit")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--ask", action="store_true", help="ask the service; offline it says so")
+    how.add_argument("--renew", action="store_true", help="ask it, and store what it says")
+    parser.add_argument("--service", default=holes.SERVICE, help="an OSV service")
+    given = parser.parse_args(arguments)
+    today = datetime.now(UTC).date()
+    snapshot = audit.load()
+    if given.ask or given.renew:
+        try:
+            snapshot = audit.asked_now(today, given.service)
+        except holes.AskError as error:
+            print(f"No audit today, the service could not be asked: {error}", file=sys.stderr)
+            if given.renew:
+                return 1
+            print("The snapshot instead:")
+    if given.renew:
+        audit.store(snapshot)
+    return int(audit.audit(snapshot, today))
+
+
 def _told(problems: Sequence[str]) -> int:
     for each in problems:
         print(each, file=sys.stderr)
@@ -60,6 +84,7 @@ def _told(problems: Sequence[str]) -> int:
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "lock": lock,
+    "audit": look_for_holes,
     "licences": list_licences,
     "sbom": write_bill,
 }

@@ -1,0 +1,166 @@
+"""Whether what is locked has known holes: by the service, or by a dated snapshot of its answer.
+
+The snapshot is in the repository, so an unchanged commit is judged the same, offline too. It also
+says when nobody could be asked, and then nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from pathlib import Path
+
+from scripts.supply.holes import NPM, PYPI, SERVICE, Hole, Package, ask
+from scripts.supply.locks import LOCKS, ROOT, read
+
+FOLDER = Path(__file__).parent
+SNAPSHOT = FOLDER / "holes.json"
+EXCEPTIONS = FOLDER / "exceptions.toml"
+
+
+class AuditError(RuntimeError):
+    """A snapshot or a list of exceptions that cannot be read; the message says why."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a service knew on a day: of which packages it was asked, and their holes.
+
+    Without a day nobody was asked, and `reason` says why.
+    """
+
+    asked: date | None
+    service: str
+    reason: str = ""
+    packages: tuple[Package, ...] = ()
+    holes: tuple[Hole, ...] = ()
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """A known hole that is left as it is until a day, with the reason."""
+
+    id: str
+    package: str
+    until: date
+    why: str
+
+
+@dataclass
+class Verdict:
+    """What an audit finds: holes that must be mended, others, and packages nobody was asked for."""
+
+    mend: list[Hole] = field(default_factory=list)
+    known: list[Hole] = field(default_factory=list)
+    waived: list[Hole] = field(default_factory=list)
+    unasked: list[Package] = field(default_factory=list)
+
+
+def locked(root: Path = ROOT) -> tuple[Package, ...]:
+    """Return every package of the lock files, npm's among them, each once."""
+    found = {
+        Package(PYPI, each.name, each.version.partition("+")[0])
+        for lock in LOCKS
+        for each in read(root / lock.file)
+    }
+    packages = json.loads((root / "package-lock.json").read_text("utf-8"))["packages"]
+    found |= {
+        Package(NPM, path.rpartition("node_modules/")[2], each["version"])
+        for path, each in packages.items()
+        if path
+    }
+    return tuple(sorted(found))
+
+
+def asked_now(today: date, service: str = SERVICE, root: Path = ROOT) -> Snapshot:
+    """Ask the service for everything that is locked. Raises holes.AskError."""
+    packages = locked(root)
+    return Snapshot(today, service, "", packages, tuple(ask(packages, service)))
+
+
+def judged(
+    snapshot: Snapshot, packages: Sequence[Package], waivers: Iterable[Waiver], on: date
+) -> Verdict:
+    """Judge packages by a snapshot. A waiver counts up to its day, and on it."""
+    allowed = {(each.package, each.id) for each in waivers if on <= each.until}
+    verdict = Verdict(unasked=sorted(set(packages) - set(snapshot.packages)))
+    for hole in snapshot.holes:
+        if hole.package not in packages:
+            continue
+        if any((hole.package.name, each) in allowed for each in hole.ids):
+            verdict.waived.append(hole)
+        else:
+            (verdict.mend if hole.mend else verdict.known).append(hole)
+    return verdict
+
+
+def load(path: Path | None = None) -> Snapshot:
+    """Read a snapshot, the repository's unless told. Raises AuditError."""
+    path = path or SNAPSHOT
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        asked = date.fromisoformat(found["asked"]) if found["asked"] else None
+        snapshot = Snapshot(
+            asked,
+            found["service"],
+            found["reason"],
+            tuple(Package(*each) for each in found["packages"]),
+            tuple(
+                Hole(Package(**each["package"]), tuple(each["ids"]), each["mend"], each["summary"])
+                for each in found["holes"]
+            ),
+        )
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise AuditError(f"{path.name} cannot be read ({error}); make audit writes it") from error
+    if (snapshot.asked is None) != bool(snapshot.reason):
+        raise AuditError(f"{path.name} must have either a day or the reason why nobody was asked")
+    if snapshot.asked is None and (snapshot.packages or snapshot.holes):
+        raise AuditError(f"{path.name} has findings, and nobody was asked; make audit writes it")
+    return snapshot
+
+
+def store(snapshot: Snapshot, path: Path | None = None) -> None:
+    text = json.dumps(
+        {
+            "asked": snapshot.asked.isoformat() if snapshot.asked else None,
+            "service": snapshot.service,
+            "reason": snapshot.reason,
+            "packages": [[each.ecosystem, each.name, each.version] for each in snapshot.packages],
+            "holes": [asdict(each) for each in snapshot.holes],
+        },
+        ensure_ascii=False,
+        indent=1,
+    )
+    (path or SNAPSHOT).write_text(text + "\n", "utf-8")
+
+
+def load_waivers(path: Path = EXCEPTIONS) -> list[Waiver]:
+    """Read the list of exceptions. Raises AuditError."""
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+        return [Waiver(**each) for each in found.get("exception", ())]
+    except (OSError, ValueError, TypeError) as error:
+        raise AuditError(f"{path.name} cannot be read: {error}") from error
+
+
+def audit(snapshot: Snapshot, on: date, say: Callable[[str], None] = print) -> bool:
+    """Say what a snapshot means for what is locked now. Return whether something must be mended."""
+    verdict = judged(snapshot, locked(), load_waivers(), on)
+    if snapshot.asked is None:
+        say(f"No audit: {snapshot.reason}")
+        return False
+    say(
+        f"Known holes by {snapshot.service} on {snapshot.asked}, of {len(snapshot.packages)} "
+        f"packages: {len(verdict.mend)} to mend, {len(verdict.known)} without a mend, "
+        f"{len(verdict.waived)} waived until a day."
+    )
+    for title, holes in (("To mend", verdict.mend), ("No mend", verdict.known)):
+        for hole in holes:
+            say(f"{title}: {hole}")
+    if verdict.unasked:
+        names = ", ".join(map(str, verdict.unasked[:5]))
+        say(f"Not audited: {len(verdict.unasked)} packages locked since ({names} …): make audit")
+    return bool(verdict.mend)

@@ -1,0 +1,226 @@
+"""Known holes fail the audit while a version mends them, and it claims only what it asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.supply import audit, holes
+from scripts.supply.__main__ import main
+from scripts.supply.audit import Snapshot, Waiver, judged, load, load_waivers, locked, store
+from scripts.supply.holes import NPM, PYPI, AskError, Hole, Package, ask
+from tests.scripts.supply.osv import Osv, served
+
+DJANGO, OTHER = Package(PYPI, "django", "5.2.19"), Package(PYPI, "celery", "5.7.0")
+DAY = date(2026, 11, 25)
+MENDED = Hole(DJANGO, ("CVE-2026-1", "GHSA-a"), "5.2.20", "a query too many")
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def osv() -> Iterator[Osv]:
+    with served(Osv()) as found:
+        yield found
+
+
+def affected(package: Package, *events: dict[str, str], **more: Any) -> list[dict[str, Any]]:
+    told = {"name": package.name, "ecosystem": package.ecosystem}
+    return [{"package": told, "ranges": [{"type": "ECOSYSTEM", "events": list(events)}], **more}]
+
+
+def tell(osv: Osv, package: Package, id: str, *fixed: str, **more: Any) -> None:
+    events = [{"introduced": "0"}, *({"fixed": each} for each in fixed)]
+    record = {"id": id, "summary": f"about {id}", "affected": affected(package, *events), **more}
+    osv.tell(package.ecosystem, package.name, package.version, **record)
+
+
+def snapshot(*found: Hole, packages: tuple[Package, ...] = (DJANGO, OTHER)) -> Snapshot:
+    return Snapshot(DAY, "https://osv.example", "", packages, found)
+
+
+class TestThisCommit:
+    """Read from the repository alone, so that it is judged the same on every day."""
+
+    def test_nothing_that_is_locked_has_a_known_hole_with_a_mend(self) -> None:
+        stored = load()
+        if stored.asked is None:
+            pytest.skip(f"no audit: {stored.reason}")
+        verdict = judged(stored, locked(), load_waivers(), on=stored.asked)
+        assert [str(each) for each in verdict.mend] == []
+
+    def test_the_snapshot_says_whom_it_asked_and_when_or_why_nobody(self) -> None:
+        stored = load()
+        if stored.asked is None:
+            assert stored.reason
+            assert (stored.packages, stored.holes) == ((), ())
+        else:
+            assert stored.asked <= datetime.now(UTC).date()
+            assert stored.service.startswith("https://")
+
+    def test_each_waiver_has_its_reason(self) -> None:
+        assert [each for each in load_waivers() if not each.why.strip()] == []
+
+    def test_packages_of_all_locks_are_asked_for(self) -> None:
+        names = {(each.ecosystem, each.name) for each in locked()}
+        assert {(PYPI, "django"), (PYPI, "pytest"), (PYPI, "vllm"), (NPM, "typescript")} <= names
+        # A build of its own is known by the version that it was built from.
+        assert not [each for each in locked() if "+" in each.version]
+
+
+class TestAsking:
+    def test_a_hole_comes_with_the_first_version_above_ours_that_mends_it(self, osv: Osv) -> None:
+        tell(osv, DJANGO, "GHSA-a", "4.2.31", "5.2.21", "5.2.20", "6.0.1")
+        (found,) = ask([OTHER, DJANGO], osv.address)
+        assert found == Hole(DJANGO, ("GHSA-a",), "5.2.20", "about GHSA-a")
+
+    def test_two_databases_that_tell_of_one_hole_are_one(self, osv: Osv) -> None:
+        tell(osv, DJANGO, "PYSEC-1", aliases=["CVE-2026-1"])
+        tell(osv, DJANGO, "GHSA-a", "5.2.20", aliases=["CVE-2026-1"])
+        (found,) = ask([DJANGO], osv.address)
+        assert (found.ids, found.mend) == (("CVE-2026-1", "GHSA-a", "PYSEC-1"), "5.2.20")
+
+    def test_what_was_withdrawn_is_none(self, osv: Osv) -> None:
+        tell(osv, DJANGO, "GHSA-a", withdrawn="2026-02-01T00:00:00Z")
+        assert ask([DJANGO], osv.address) == []
+
+    def test_a_mend_of_another_package_is_no_mend(self, osv: Osv) -> None:
+        tell(osv, DJANGO, "GHSA-a", affected=affected(OTHER, {"fixed": "9"}))
+        (found,) = ask([DJANGO], osv.address)
+        assert found.mend == ""
+        assert "no version mends it" in str(found)
+
+    def test_all_pages_are_read_and_only_further_ones_asked_for_again(self, osv: Osv) -> None:
+        for n in range(5):
+            tell(osv, DJANGO, f"GHSA-{n}", "5.2.20")
+        tell(osv, OTHER, "GHSA-x", "5.7.1")
+        assert len(ask([DJANGO, OTHER], osv.address)) == 6
+        assert osv.requests.count("POST /v1/querybatch") == 3
+
+    def test_npm_s_packages_are_npm_s(self, osv: Osv) -> None:
+        theirs = Package(NPM, "@biomejs/biome", "2.6.8")
+        tell(osv, theirs, "GHSA-n", "2.6.9")
+        assert [each.package for each in ask([theirs], osv.address)] == [theirs]
+        assert ask([Package(PYPI, theirs.name, theirs.version)], osv.address) == []
+
+    @pytest.mark.parametrize(
+        ("status", "told"), [(503, "it refused with status 503"), (429, "status 429")]
+    )
+    def test_a_service_that_refuses_was_not_asked(self, osv: Osv, status: int, told: str) -> None:
+        osv.status = status
+        with pytest.raises(AskError, match=told):
+            ask([DJANGO], osv.address)
+
+    def test_a_record_that_is_not_there_is_no_answer(self, osv: Osv) -> None:
+        tell(osv, DJANGO, "GHSA-a")
+        osv.records.clear()
+        with pytest.raises(AskError, match="status 404"):
+            ask([DJANGO], osv.address)
+
+    def test_no_service_is_no_answer(self) -> None:
+        with pytest.raises(AskError, match="no connection"):
+            ask([DJANGO], NOWHERE)
+
+
+class TestJudging:
+    def test_a_hole_with_a_mend_must_be_mended_and_one_without_is_known(self) -> None:
+        without = Hole(OTHER, ("GHSA-b",), "", "")
+        verdict = judged(snapshot(MENDED, without), [DJANGO, OTHER], [], DAY)
+        assert (verdict.mend, verdict.known) == ([MENDED], [without])
+
+    @pytest.mark.parametrize(
+        ("id", "package", "until", "waived"),
+        [
+            ("CVE-2026-1", "django", DAY, True),
+            ("GHSA-a", "django", DAY, True),
+            ("GHSA-a", "django", date(2026, 11, 24), False),
+            ("GHSA-a", "celery", DAY, False),
+            ("GHSA-z", "django", DAY, False),
+        ],
+    )
+    def test_a_waiver_is_for_one_hole_of_one_package_until_its_day(
+        self, id: str, package: str, until: date, waived: bool
+    ) -> None:
+        verdict = judged(snapshot(MENDED), [DJANGO], [Waiver(id, package, until, "why")], DAY)
+        assert (verdict.waived == [MENDED], verdict.mend == [MENDED]) == (waived, not waived)
+
+    def test_what_was_locked_anew_is_not_judged_by_what_was_said_of_another_version(self) -> None:
+        newer = Package(PYPI, "django", "5.2.20")
+        verdict = judged(snapshot(MENDED), [newer, OTHER], [], DAY)
+        assert verdict.mend == []
+        assert verdict.unasked == [newer]
+
+
+class TestStoring:
+    def test_what_is_stored_is_read_as_it_was(self, tmp_path: Path) -> None:
+        path = tmp_path / "holes.json"
+        store(snapshot(MENDED), path)
+        assert load(path) == snapshot(MENDED)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            Snapshot(None, "", "", (), ()),
+            Snapshot(DAY, "https://osv.example", "offline", (), ()),
+            Snapshot(None, "", "offline", (DJANGO,), ()),
+        ],
+        ids=["neither", "both", "findings of nobody"],
+    )
+    def test_a_snapshot_that_claims_what_nobody_said_is_refused(
+        self, tmp_path: Path, wrong: Snapshot
+    ) -> None:
+        store(wrong, tmp_path / "holes.json")
+        with pytest.raises(audit.AuditError, match=r"holes\.json"):
+            load(tmp_path / "holes.json")
+
+
+class TestTheCommand:
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+        path = tmp_path / "holes.json"
+        store(Snapshot(None, "", "nobody has been asked"), path)
+        monkeypatch.setattr(audit, "locked", lambda *_: (DJANGO, OTHER))
+        monkeypatch.setattr(audit, "SNAPSHOT", path)
+        return path
+
+    def test_a_known_hole_with_a_mend_fails_it(
+        self, osv: Osv, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        tell(osv, DJANGO, "GHSA-a", "5.2.20")
+        assert main(["audit", "--ask", "--service", osv.address]) == 1
+        told = capsys.readouterr().out
+        assert "To mend: django 5.2.19: GHSA-a: about GHSA-a (mended in 5.2.20)" in told
+        assert load().asked is None, "asking alone stores nothing"
+
+    def test_renewing_stores_what_was_said_and_the_next_audit_reads_it(
+        self, osv: Osv, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["audit", "--renew", "--service", osv.address]) == 0
+        assert load().packages == (DJANGO, OTHER)
+        requests = len(osv.requests)
+        assert main(["audit"]) == 0
+        assert len(osv.requests) == requests
+        assert f"Known holes by {osv.address} on " in capsys.readouterr().out
+
+    def test_offline_it_says_so_and_claims_nothing(
+        self, small: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        before = small.read_bytes()
+        assert main(["audit", "--ask", "--service", NOWHERE]) == 0
+        told = capsys.readouterr()
+        assert "No audit today, the service could not be asked: " in told.err
+        assert "No audit: nobody has been asked" in told.out
+        assert "Known holes" not in told.out
+        assert main(["audit", "--renew", "--service", NOWHERE]) == 1
+        assert small.read_bytes() == before
+
+    def test_offline_what_the_snapshot_knows_fails_it_all_the_same(self) -> None:
+        store(snapshot(MENDED))
+        assert main(["audit", "--ask", "--service", NOWHERE]) == 1
+
+
+def test_the_service_is_one_that_is_spoken_to_in_secret() -> None:
+    assert holes.SERVICE.startswith("https://")
