@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..document import Block, Cell, Number, RaterName, Section, Table, count, rounded
 from ..report.alt_test import describe_verdict
 from ..types import JSON
+from .between_judges import between_judges_blocks
 from .calibration_tables import calibration_tables
 from .people_sections import (
     counted_rows,
@@ -106,6 +107,7 @@ def variable_section(report: JSON, name: str) -> Section:
     blocks = [_people(variable["agreement"], ordered)]
     blocks += [_answered(report, variable["distribution"])] if "distribution" in variable else []
     blocks += [_judge_block(judge, block, ordered) for judge, block in variable["judges"].items()]
+    blocks += between_judges_blocks(variable)
     blocks += span_blocks(variable) + soft_blocks(variable)
     blocks += planning_blocks(variable)
     blocks += [_stratum(names, groups) for names, groups in _strata(variable["strata"])]

@@ -21,6 +21,7 @@ from ..types import JSON
 from ..version import VERSION
 from .agreement import agreement, distribution
 from .alt_test import sensitivity_and_power
+from .between_judges import between_judges
 from .evidence import spans
 from .extras import soft_labels
 from .families import own_family
@@ -127,6 +128,7 @@ def _variable(whole: Frame, name: str, options: ReportOptions, comparable: Compa
         **compared,
         **spans(frame, whole.evidence, options.resamples, options.seed),
         "soft_labels": soft_labels(sample),
+        **between_judges(both),
         "planning": planning(sample, compared, options.width),
         "strata": _strata(sample, whole, options, comparable),
     }

@@ -35,6 +35,7 @@ def report() -> dict[str, Any]:
         levels = {"answerable": "nominal", "rating": "ordinal"}
         made = labels_report([path], levels, ReportOptions(resamples=20, reference="adjudicated"))  # type: ignore[arg-type]
     _add_crowd(made)
+    _add_judges(made)
     _add_fake(made)
     # Of the material of a labels file nothing is known, so it gives no hint and no role.
     misplaced = MisplacedEvidence(PEOPLE[0], "human", "rating", 9, Counter(report=1))
@@ -69,6 +70,28 @@ def _add_crowd(made: dict[str, Any]) -> None:
     here["agreement"][of] = there["agreement"][of]
     here["judges"][JUDGE][of] = there["judges"][JUDGE][of]
     made["scores"]["coverage"][of] = crowd["scores"]["coverage"][of]
+
+
+def _add_judges(made: dict[str, Any]) -> None:
+    """Add what stands there of several judges."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "judges.jsonl")
+        path.write_text("".join(json.dumps(line) + "\n" for line in _judges()), "utf-8")
+        several = labels_report([path], {}, ReportOptions(resamples=20))
+    found = several["variables"]["answerable"]["between_judges"]
+    made["variables"]["answerable"]["between_judges"] = found
+
+
+def _judges() -> Iterator[dict[str, Any]]:
+    """Labels of two judges, and of a person on all but the last units."""
+    for n in range(QUERIES * 2):
+        place = {"item": f"r{n}", "unit": f"q{n}", "query": f"q{n // 2}", "variable": "answerable"}
+        raters = {JUDGE: n % 2, "SECOND JUDGE": n % 3 == 0, PEOPLE[0]: n % 4 < 2}
+        for rater, yes in raters.items():
+            person = rater == PEOPLE[0]
+            if not person or n < QUERIES:
+                kind = {"rater": rater, "rater_kind": "human" if person else "judge"}
+                yield place | kind | {"value": ("no", "yes")[int(yes)]}
 
 
 def _crowd() -> Iterator[dict[str, Any]]:

@@ -31,6 +31,7 @@ PLACES = {
     "distribution.counts": "RATER",
     "counts.RATER": "CODE",
     "labels_per_unit": "NUMBER",
+    "label_first[].labels": "JUDGE",
     "majority": "SYSTEM",
     "soft_labels.raters": "RATER",
     "unanchored": "RATER",
@@ -87,6 +88,9 @@ def _walk(value: object, path: str) -> Iterator[tuple[str, str]]:
         if not estimate and _last(path) != SAME_AGAIN:
             yield from _walk_into(_one_for_all(value, path), f"{path}." if path else "")
     elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        if set(value[0]) >= ESTIMATE:
+            yield path, "list of estimates"
+            return
         yield path, "list of objects"
         yield from _walk_into(_merged(value), f"{path}[].")
     else:
