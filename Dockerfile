@@ -1,9 +1,10 @@
 # Targets: `runtime` (the default) is the site, its worker and its beat; `vllm` is a judge server for
 # hosts with an NVIDIA GPU, and holds nothing of Tandem.
-ARG PYTHON_VERSION=3.11
-ARG VLLM_PYTHON_VERSION=3.12
+# `make images` takes the images that these tags have now.
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:0bee7276f83efd4a1ee05bbbf4281d95ed28e079220a9457f25a93e3f1e3c31b
+ARG VLLM_PYTHON_IMAGE=python:3.12-slim-bookworm@sha256:0f5b26b9518d002b6173fd61daad821fa340635ebfec5bba471013f9ca114579
 
-FROM python:${PYTHON_VERSION}-slim-bookworm AS builder
+FROM ${PYTHON_IMAGE} AS builder
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /app
 # Before the source: a change of the source alone installs nothing anew.
@@ -18,7 +19,7 @@ RUN SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(64))')"
     python manage.py collectstatic --noinput --verbosity 0 \
     && python -m compileall -q .
 
-FROM python:${VLLM_PYTHON_VERSION}-slim-bookworm AS vllm
+FROM ${VLLM_PYTHON_IMAGE} AS vllm
 LABEL org.opencontainers.image.title="Tandem's judge server" \
       org.opencontainers.image.description="vLLM, for LLM judges on a GPU host" \
       org.opencontainers.image.licenses="Apache-2.0"
@@ -59,7 +60,7 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=30m --retries=4 \
 ENTRYPOINT ["vllm", "serve"]
 CMD ["--help"]
 
-FROM python:${PYTHON_VERSION}-slim-bookworm AS runtime
+FROM ${PYTHON_IMAGE} AS runtime
 LABEL org.opencontainers.image.title="Tandem" \
       org.opencontainers.image.description="People and LLM judges label the same items, side by side" \
       org.opencontainers.image.licenses="Apache-2.0"

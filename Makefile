@@ -8,7 +8,7 @@ MANAGE := DEBUG=1 $(BIN)/python manage.py
 PORT   ?= 8000
 
 .PHONY: demo check test test-all lint types docs containers unit unit-js unit-sqlite unit-postgresql beside \
-	vllm unit-vllm mutants bench lock audit sbom install install-dev chromium serve worker beat clean help
+	vllm unit-vllm mutants bench lock audit images sbom install install-dev chromium serve worker beat clean help
 
 help:
 	@echo "make demo      install, load a made-up study, judge it, report, and open the site"
@@ -23,6 +23,7 @@ help:
 	@echo "make vllm      judges on vLLM itself, set up beside Tandem, with a tiny model"
 	@echo "make lock      the lock files anew, after a change of requirements*.txt"
 	@echo "make audit     known holes in what is locked, asked of a service and stored"
+	@echo "make images    the images of containers anew, by the digests that their tags have now"
 	@echo "make sbom      the bill of materials of a release, in var/sbom"
 	@echo "make docs      the documentation as a site, in var/docs"
 	@echo "make clean     remove what was installed; var/ with your data stays"
@@ -135,6 +136,9 @@ lock: install-dev
 # Asks the service that knows of holes in packages, and stores what it says.
 audit: install-dev
 	@$(BIN)/python -m scripts.supply audit --renew $(ARGS)
+
+images: install-dev
+	@$(BIN)/python -m scripts.supply images
 
 sbom: install-dev
 	@$(BIN)/python -m scripts.supply sbom $(ARGS)

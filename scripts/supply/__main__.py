@@ -10,7 +10,7 @@ from pathlib import Path
 
 import scripts.supply
 from analysis.version import VERSION
-from scripts.supply import audit, holes, licences, locks, sbom
+from scripts.supply import audit, holes, images, licences, locks, sbom
 
 BILL = Path("var/sbom") / f"tandem-{VERSION}.cdx.json"
 
@@ -76,6 +76,17 @@ def look_for_holes(arguments: Sequence[str]) -> int:
     return int(audit.audit(snapshot, today))
 
 
+def renew_images(_: Sequence[str]) -> int:
+    """Write the digests that the tags of our files have now."""
+    try:
+        found = images.renew(locks.ROOT)
+    except images.ImageError as error:
+        return _told([str(error)])
+    for name, digest in found.items():
+        print(f"{name}@{digest}")
+    return 0
+
+
 def _told(problems: Sequence[str]) -> int:
     for each in problems:
         print(each, file=sys.stderr)
@@ -85,6 +96,7 @@ def _told(problems: Sequence[str]) -> int:
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "lock": lock,
     "audit": look_for_holes,
+    "images": renew_images,
     "licences": list_licences,
     "sbom": write_bill,
 }

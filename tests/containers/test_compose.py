@@ -101,7 +101,7 @@ def test_every_image_is_ours_or_names_its_release(name: str) -> None:
         assert service["build"]["target"] in stages((ROOT / "Dockerfile").read_text("utf-8"))
         assert service["image"].startswith("tandem")
     else:
-        assert re.search(r":\d[\w.]*-alpine$", service["image"])
+        assert re.search(r":\d[\w.]*-alpine@sha256:[0-9a-f]{64}$", service["image"])
 
 
 @pytest.mark.parametrize("name", SERVICES)

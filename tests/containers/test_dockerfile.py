@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from scripts.containers.dockerfile import (
@@ -115,8 +117,8 @@ def test_the_site_is_what_is_built_where_no_target_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["builder", "vllm", "runtime"])
-def test_base_images_name_their_release(name: str) -> None:
-    assert ours()[name].base.endswith("-slim-bookworm")
+def test_base_images_name_their_release_and_their_digest(name: str) -> None:
+    assert re.fullmatch(r"python:3\.\d+-slim-bookworm@sha256:[0-9a-f]{64}", ours()[name].base)
 
 
 @pytest.mark.parametrize("name", ["vllm", "runtime"])

@@ -1,0 +1,92 @@
+"""Containers start from images that are named by their digest."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from scripts.supply.images import FILES, ImageError, images, renew, resolved
+from tests.cast import ROOT
+
+OLD, NEW, OTHER = (f"sha256:{digit * 64}" for digit in "abc")
+DOCKERFILE = f"""ARG BASE_IMAGE=python:3.11-slim@{OLD}
+FROM ${{BASE_IMAGE}} AS builder
+FROM golang:1.25 AS tools
+COPY --from=builder /a /a
+"""
+COMPOSE = f"""services:
+  web:
+    image: tandem:${{TANDEM_TAG:-local}}
+  postgres:
+    image: postgres:17-alpine
+  valkey:
+    image: valkey/valkey:8.1-alpine@{OLD}
+"""
+# Docker's program, of which a machine without containers has none.
+DOCKER = f"""#!/bin/sh
+case "$*" in
+    "buildx imagetools inspect --format {{{{.Manifest.Digest}}}} python:3.11-slim") echo {NEW} ;;
+    *) echo "no such image" >&2; exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE, "utf-8")
+    (tmp_path / "compose.yaml").write_text(COMPOSE, "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_image_that_we_do_not_build_has_a_digest(name: str) -> None:
+    found = images((ROOT / name).read_text("utf-8"))
+    assert found
+    assert [image for image, digest in found.items() if digest is None] == [], "run make images"
+
+
+def test_it_finds_the_images_of_both_files_and_leaves_ours_out() -> None:
+    assert images(DOCKERFILE) == {"python:3.11-slim": OLD, "golang:1.25": None}
+    assert images(COMPOSE) == {"postgres:17-alpine": None, "valkey/valkey:8.1-alpine": OLD}
+
+
+def test_renewed_each_has_the_digest_of_its_tag_and_nothing_else_changes(folder: Path) -> None:
+    digests = {"python:3.11-slim": NEW, "golang:1.25": OTHER}
+    renew(folder, lambda name: digests.get(name, NEW))
+    text = (folder / "Dockerfile").read_text("utf-8")
+    assert text == DOCKERFILE.replace(OLD, NEW).replace("golang:1.25", f"golang:1.25@{OTHER}")
+    compose = (folder / "compose.yaml").read_text("utf-8")
+    wanted = COMPOSE.replace(OLD, NEW).replace("17-alpine", f"17-alpine@{NEW}")
+    assert compose == wanted
+
+
+def test_if_one_cannot_be_resolved_no_file_changes(folder: Path) -> None:
+    def resolve(name: str) -> str:
+        if name.startswith("valkey"):
+            raise ImageError("not today")
+        return NEW
+
+    with pytest.raises(ImageError):
+        renew(folder, resolve)
+    assert (folder / "Dockerfile").read_text("utf-8") == DOCKERFILE
+    assert (folder / "compose.yaml").read_text("utf-8") == COMPOSE
+
+
+def test_docker_is_asked_and_its_refusal_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    program = tmp_path / "docker"
+    program.write_text(DOCKER, "utf-8")
+    program.chmod(0o755)
+    assert resolved("python:3.11-slim") == NEW
+    with pytest.raises(ImageError, match="postgres:17: docker said 'no such image'"):
+        resolved("postgres:17")
+
+
+def test_without_docker_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ImageError, match="docker is not installed"):
+        resolved("postgres:17")
