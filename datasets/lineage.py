@@ -164,16 +164,18 @@ def derive_batch(
     output: Path | None = None,
     dry_run: bool = False,
     finish: Callable[[], None] = lambda: None,
+    places: Mapping[str, Place] | None = None,
 ) -> Derived:
     """Store the queries of a derivation as a batch with its lineage, all or nothing.
 
     `made` yields the queries and fills `tally` and `digests` on the way. `finish` is called after
     the last query, and may refuse the whole. A batch of this name with the same content stays, and
     its lineage says what was read now. `output` gets the batch's file. A dry run stores nothing.
-    Raises DerivationError or InputError.
+    `places` are the lines of files that say something of a query. Raises DerivationError or
+    InputError.
     """
     check_name(name)
-    derivation = _Derivation(name, origin, tally, digests, finish)
+    derivation = _Derivation(name, origin, tally, digests, finish, places or {})
     with _new_file(output if not dry_run else None) as file:
         if dry_run:
             return derivation.count(made)
@@ -192,15 +194,18 @@ class _Derivation:
         tally: Tally,
         digests: UnitDigests,
         finish: Callable[[], None],
+        places: Mapping[str, Place],
     ) -> None:
         self.name, self.origin, self.tally, self.digests = name, origin, tally, digests
+        self.places = places
         self.finish, self.notes, self.digest, self.queries = finish, ReadNotes(), Digest(), 0
 
     def checked(self, made: Iterable[rows.Query]) -> Iterator[rows.Query]:
         rules = BatchRules(self.notes)
         for query in made:
             self.queries += 1
-            rules.add(Located(query, Place(f"query {query.id!r} of {self.name!r}")))
+            place = self.places.get(query.id) or Place(f"query {query.id!r} of {self.name!r}")
+            rules.add(Located(query, place))
             self.digest.add(query)
             yield query
         rules.finish()

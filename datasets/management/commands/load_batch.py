@@ -6,8 +6,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.core.management.base import CommandError
+
 from datasets.console import Command as BaseCommand
+from datasets.console import no_such
+from datasets.extending import extend_batch
+from datasets.lineage import DerivationError, count_lines
 from datasets.loading import LoadReport, load_batch
+from datasets.models import Batch
 from datasets.readers import READERS
 
 SHOWN = 20
@@ -23,10 +29,37 @@ class Command(BaseCommand):
             "--format", choices=sorted(READERS), help="recognised from the first line if left out"
         )
 
+        parser.add_argument(
+            "--extends",
+            metavar="BATCH",
+            help="create a new batch from this one, with the reports, rankings or passages that "
+            "the files add to its queries",
+        )
+
     def run(self, **options: Any) -> None:
+        if options["extends"]:
+            self.extend(**options)
+            return
         with self.progress("queries") as tick:
             report = load_batch(options["paths"], options["name"], options["format"], tick)
         self.tell(report)
+
+    def extend(self, **options: Any) -> None:
+        source = Batch.objects.filter(name=options["extends"]).first()
+        if source is None:
+            known = Batch.objects.values_list("name", flat=True)
+            raise no_such("batch", options["extends"], known, "load it with load_batch")
+        try:
+            with self.progress("queries", source.counts.get("queries")) as tick:
+                made = extend_batch(
+                    options["paths"], options["name"], source, options["format"], tick
+                )
+        except DerivationError as error:
+            raise CommandError(f"Batch {options['name']!r}: {error}.") from error
+        what = "Nothing to do: it is there already" if made.unchanged else "Extended"
+        self.say(f"{what}: batch {options['name']!r} from {source.name!r}.")
+        for line in count_lines(made.tally.as_counts()):
+            self.say(f"{line[:1].upper()}{line[1:]}.")
 
     def tell(self, report: LoadReport) -> None:
         counts = ", ".join(

@@ -1,0 +1,73 @@
+"""A system that comes later: its reports join the queries of a batch, in a batch of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from datasets.lineage import as_tree
+from datasets.material import batch_rows
+from datasets.models import Batch
+from datasets.rows import InputError
+from tests.cast import load, run, write_lines
+
+pytestmark = pytest.mark.django_db
+NEW = {"id": "t9", "text": "It is near the sea.", "system": "three", "context": ["p3", "p9"]}
+
+
+def extend(folder: Path, *lines: dict[str, Any], name: str = "new") -> str:
+    path = write_lines(folder / "more.jsonl", lines)
+    return run("load_batch", path, "--extends", "b", "--name", name)
+
+
+def test_reports_rankings_and_passages_are_added_and_all_else_stays(tmp_path: Path) -> None:
+    load(tmp_path)
+    told = extend(
+        tmp_path,
+        {
+            "id": "q3",
+            "reports": [NEW],
+            "rankings": [{"system": "dense", "passages": ["p9", "p3"]}],
+            "passages": [{"id": "p9", "text": "The sea."}],
+        },
+    )
+    assert "1 new passages, 1 new rankings, 1 new reports" in told
+    before = list(batch_rows(Batch.objects.get(name="b")))
+    after = list(batch_rows(Batch.objects.get(name="new")))
+    assert after[:2] == before[:2]
+    assert after[2].reports[:2] == before[2].reports
+    assert (after[2].reports[2].id, after[2].reports[2].system) == ("t9", "three")
+    assert [passage.id for passage in after[2].passages] == ["p3", "p9"]
+    tree = as_tree(Batch.objects.get(name="new"))
+    assert (tree["kind"], tree["files"][0]["name"]) == ("extended", "more.jsonl")
+    assert tree["source"]["files"][0]["name"] == "b.jsonl"
+    again = extend(tmp_path, {"id": "q3", "reports": [NEW]}, name="again")
+    assert "Extended" in again
+    assert "Nothing to do" in extend(tmp_path, {"id": "q3", "reports": [NEW]}, name="again")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"id": "q4", "reports": [NEW]}, "line 1: there is no query 'q4' in batch 'b'"),
+        ({"id": "q3", "text": "Who?", "reports": [NEW]}, "'text' of query 'q3' is not what"),
+        ({"id": "q3", "questions": [{"id": "n", "text": "New?"}]}, "only reports, rankings"),
+        ({"id": "q3", "reports": [{**NEW, "id": "t1"}]}, "the report 't1' of query 'q3' differs"),
+        ({"id": "q3", "reports": [{**NEW, "id": "r"}]}, "'r' is already used at"),
+        ({"id": "q3", "passages": [{"id": "p3", "text": "?"}]}, "the passage 'p3' of query 'q3'"),
+        ({"id": "q3", "reports": [{"id": "t2", "text": "It does not.", "system": "two"}]}, "adds"),
+        ({"id": "q3", "report": [NEW]}, "report"),
+    ],
+)
+def test_what_contradicts_the_batch_is_refused_with_its_line(
+    line: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    load(tmp_path)
+    with pytest.raises((CommandError, InputError)) as refused:
+        extend(tmp_path, line)
+    assert "more.jsonl" in str(refused.value)
+    assert message.replace("'", "") in str(refused.value).replace("'", "").replace('"', "")
+    assert not Batch.objects.filter(name="new").exists()
