@@ -10,6 +10,7 @@ from annotation.views import (
     answers,
     audit,
     campaigns,
+    derivation,
     exports,
     items,
     people,
@@ -87,4 +88,10 @@ urlpatterns += [
     path("campaigns/<int:pk>/progress/", progress.campaign, name="campaign-progress"),
     path("campaigns/<int:pk>/raters/<int:rater>/", progress.person, name="campaign-rater"),
     path("campaigns/<int:pk>/raters/<int:rater>/labels/", progress.labels, name="rater-labels"),
+]
+
+
+urlpatterns += [
+    path("batches/<int:pk>/derive/", derivation.derive_batch, name="batch-derive"),
+    path("batches/<int:pk>/left-out/", derivation.left_out, name="batch-left-out"),
 ]

@@ -9,11 +9,23 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from datasets import material, rows
 from datasets.access import READERS, role_required
-from datasets.models import Batch, Grounding, KeyPoint, Question, Ranking, Report, Upload
+from datasets.lineage import RULE, ancestors, count_lines, summary
+from datasets.models import (
+    Batch,
+    Grounding,
+    KeyPoint,
+    Lineage,
+    Question,
+    Ranking,
+    Report,
+    Upload,
+)
 from datasets.native_format import FORMAT_FILES
 from datasets.search import MOST_HITS, find, hits, marked, words_of
 from datasets.uploads.decisions import STATUS_NAMES
@@ -47,7 +59,12 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Batch, pk=pk)
     asked = request.GET.get("q", "").strip()
     words, number = words_of(asked), request.GET.get("page")
-    context: dict[str, Any] = {"batch": found, "contents": _contents(found), "asked": asked}
+    context: dict[str, Any] = {
+        "batch": found,
+        "contents": _contents(found),
+        "asked": asked,
+        "ancestors": _ancestors(found),
+    }
     more = _hits(found, words, number) if words else _queries(found, number)
     return render(request, "batches/batch.html", context | more)
 
@@ -72,6 +89,35 @@ def query(request: HttpRequest, pk: int, position: int) -> HttpResponse:
         "meta": json.dumps(row.meta, ensure_ascii=False, indent=2) if row.meta else "",
     }
     return render(request, "batches/query.html", context)
+
+
+def _ancestors(found: Batch) -> list[dict[str, Any]]:
+    """Return the lineage of a batch, from itself back to the one that was loaded."""
+    return [
+        {
+            "batch": each.batch,
+            "lineage": each.lineage,
+            "how": summary(each.lineage) if each.lineage else "",
+            "counts": list(count_lines(each.lineage.counts)) if each.lineage else [],
+            "behind": each.behind,
+            "again": _again(each.lineage) if each.behind and each.lineage else "",
+        }
+        for each in ancestors(found)
+    ]
+
+
+def _again(lineage: Lineage) -> str:
+    """Return the address of the page that derives a batch again, filled in; nothing for a step."""
+    if lineage.kind != RULE:
+        return ""
+    given = [
+        ("rule", lineage.rule),
+        *(("from", each["name"]) for each in lineage.campaigns),
+        ("decided_by", lineage.decided_by),
+        ("ties", lineage.ties),
+        *((f"set_{name}", value) for name, value in lineage.options.items()),
+    ]
+    return f"{reverse('batch-derive', args=[lineage.source_id])}?{urlencode(given)}"
 
 
 def _passage(passage: rows.Passage, words: list[str], of: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from annotation.api import (
     assignments,
     audit,
     campaigns,
+    derivation,
     dry_run,
     exports,
     gold,
@@ -92,4 +93,10 @@ urlpatterns = [
     ),
     path("assignments/<uuid:uid>/feedback/", assignments.Feedback.as_view(), name="api-feedback"),
     path("assignments/<uuid:uid>/response/", answers.OneAnswer.as_view(), name="api-response"),
+]
+
+urlpatterns += [
+    path("batches/<int:pk>/derive/", derivation.DerivedBatches.as_view(), name="api-derive"),
+    path("batches/<int:pk>/lineage/", derivation.BatchLineage.as_view(), name="api-lineage"),
+    path("batches/<int:pk>/left-out/", derivation.LeftOutParts.as_view(), name="api-left-out"),
 ]

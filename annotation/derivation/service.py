@@ -40,6 +40,8 @@ from datasets.models import Batch, Lineage
 
 QUERIES_AT_ONCE = 200
 MOST_NAMED = 5
+MOST_QUERIES = 2000
+"""Larger batches take too long for a request. The command has no such limit."""
 
 
 @dataclass(frozen=True)

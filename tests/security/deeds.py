@@ -231,6 +231,14 @@ def _beginning(name: str) -> Doing:
     return deed
 
 
+def _deriving(name: str) -> Doing:
+    def deed(world: World) -> Deed:
+        sent = {"rule": "references-as-system", "name": "derived"}
+        return Deed("batch.derived", _at(world, name, world.study.campaign.batch_id), sent)
+
+    return deed
+
+
 def _reviewing(name: str, **sent: Any) -> Doing:
     def deed(world: World) -> Deed:
         given = {"verdict": "rejected", "note": WORDS, **sent}
@@ -504,11 +512,13 @@ DEEDS: dict[str, list[Doing]] = {
             author=lambda w: _prepared(w).rater.name,
         )
     ],
+    "batch-derive": [_deriving("batch-derive")],
+    "api-derive": [_deriving("api-derive")],
     "preparation-build": [
-        _preparing("preparation-build", "sentences", "batch.loaded", name="split")
+        _preparing("preparation-build", "sentences", "batch.derived", name="split")
     ],
     "api-preparation-build": [
-        _preparing("api-preparation-build", "sentences", "batch.loaded", name="split")
+        _preparing("api-preparation-build", "sentences", "batch.derived", name="split")
     ],
     "review": [_reviewing("review", seen="")],
     "api-review": [_reviewing("api-review")],

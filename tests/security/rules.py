@@ -126,6 +126,9 @@ RULES: dict[str, Rule] = {
     # An empty body names no numbers that somebody looked at.
     "freeze": takes(READERS, 409),
     "frozen": reads(READERS),
+    # An empty body chooses no rule, and gets the page on which rules are chosen.
+    "batch-derive": Rule({"GET": READERS, "POST": READERS}, frozenset({200})),
+    "batch-left-out": reads(READERS),
     "preparation": reads(READERS),
     # An empty body names no judge, no author, no name and no verdict.
     "preparation-begin": takes(READERS, 422),
@@ -204,6 +207,9 @@ RULES: dict[str, Rule] = {
     "api-run-manifest": reads(READERS),
     "api-calls": reads(READERS),
     "api-call": reads(READERS),
+    "api-derive": takes(READERS, 400),
+    "api-lineage": reads(READERS),
+    "api-left-out": reads(READERS),
     "api-preparation": reads(READERS),
     "api-preparation-step": Rule({"GET": READERS, "POST": READERS}, frozenset({200})),
     "api-prepared-list": reads(READERS),

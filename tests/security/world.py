@@ -421,6 +421,11 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-run-manifest", "pk"): _runs,
     ("api-calls", "pk"): _runs,
     ("api-call", "pk"): _calls,
+    ("batch-derive", "pk"): _batches,
+    ("batch-left-out", "pk"): _batches,
+    ("api-derive", "pk"): _batches,
+    ("api-lineage", "pk"): _batches,
+    ("api-left-out", "pk"): _batches,
     ("preparation", "pk"): _batches,
     **{
         (f"preparation-{name}", argument): found

@@ -1,0 +1,204 @@
+"""API endpoints of derived batches: derive one by a rule, its lineage, and what it left out."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import get_account
+from annotation.api.access import check_blind
+from annotation.derivation.deciding import ADJUDICATED, TIES
+from annotation.derivation.rules import RULES
+from annotation.derivation.service import MOST_QUERIES, Wanted, derive
+from annotation.people.membership import readable
+from datasets.access import READERS
+from datasets.api.base import (
+    List,
+    PageParameters,
+    Resource,
+    Strict,
+    checked,
+    described,
+    page_example,
+    page_serializer,
+    rendered,
+)
+from datasets.api.batches import A_BATCH, BatchSerializer, visible_batch, visible_batches
+from datasets.api.concurrency import once
+from datasets.api.errors import RefusedBodyError, StateConflictError, problem
+from datasets.api.permissions import MANAGE, READ
+from datasets.lineage import DerivationError, NotDecidedError, as_tree
+from datasets.models import LeftOut
+from datasets.rows import InputError
+
+NOT_DERIVED = "no batch was created"
+TAKEN = "a batch has this name already; choose another"
+TOO_MANY = f"this batch has more than {MOST_QUERIES} queries; derive it with derive_batch"
+NEW = {
+    "name": "points",
+    "rule": "verified-key-points",
+    "campaigns": ["verify"],
+    "decided_by": ADJUDICATED,
+    "ties": "refuse",
+    "options": {"key": "agree"},
+}
+COUNTS = {
+    "kept": {"key points": 41, "queries": 2},
+    "dropped": {"key points": {"not grounded": 7}},
+    "undecided": {},
+}
+DERIVED = {"batch": {**A_BATCH, "name": "points"}, "queries": 2, **COUNTS, "facts": {}}
+TREE = {
+    "batch": "points",
+    "digest": "3f0c…",
+    "queries": 2,
+    "kind": "rule",
+    "rule": "verified-key-points",
+    "behind": 0,
+    **COUNTS,
+    "source": {"batch": "documents", "files": [{"name": "documents.jsonl", "sha256": "9a1b…"}]},
+}
+
+
+class NewDerivedSerializer(Strict):
+    name = serializers.CharField(max_length=200, help_text="of the new batch")
+    rule = serializers.ChoiceField(tuple(RULES), help_text="what becomes of the batch")
+    campaigns = serializers.ListField(
+        child=serializers.CharField(max_length=200),
+        default=list,
+        help_text="names of campaigns over the batch, whose labels decide",
+    )
+    decided_by = serializers.CharField(
+        default=ADJUDICATED,
+        max_length=150,
+        help_text="adjudicated, majority, unanimous, or the name of one rater",
+    )
+    ties = serializers.ChoiceField(
+        TIES, default=TIES[0], help_text="what happens to ties, and to what nobody labelled"
+    )
+    options = serializers.DictField(default=dict, help_text="options of the rule, by name")
+    dry_run = serializers.BooleanField(default=False, help_text="count, and store nothing")
+
+
+class DerivedSerializer(serializers.Serializer[Any]):
+    batch = BatchSerializer(allow_null=True, help_text="null for a dry run")
+    queries = serializers.IntegerField()
+    kept = serializers.DictField(child=serializers.IntegerField())
+    dropped = serializers.DictField(help_text="the number of parts left out, by kind and reason")
+    undecided = serializers.DictField(child=serializers.IntegerField())
+    facts = serializers.DictField(help_text="other numbers of the rule")
+
+
+class TreeSerializer(serializers.Serializer[Any]):
+    """A batch, how it was made, and under `source` the batch that it was made of."""
+
+    batch = serializers.CharField()
+    digest = serializers.CharField()
+    queries = serializers.IntegerField()
+    kind = serializers.CharField(required=False, help_text="rule, step or extended")
+    rule = serializers.CharField(required=False)
+    behind = serializers.IntegerField(
+        required=False, help_text="how many units have other labels since"
+    )
+    files = serializers.ListField(child=serializers.DictField(), required=False)
+    source = serializers.DictField(required=False)
+
+
+class LeftOutSerializer(serializers.Serializer[LeftOut]):
+    what = serializers.CharField(help_text="the kind of part")
+    key = serializers.CharField(help_text="its id in the source batch")
+    reason = serializers.CharField()
+
+
+class LeftOutParameters(PageParameters):
+    reason = serializers.CharField(required=False, help_text="only parts with this reason")
+
+
+class DerivedBatches(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
+
+    @described(
+        "Derive a batch",
+        "Creates a new batch from this one by a rule, all or nothing; this batch does not change. "
+        f"For at most {MOST_QUERIES:,} queries. 409 if labels are missing or tied, with the units "
+        "and the option that would decide. A dry run stores nothing (200). 403 while you have an "
+        "open item in one of the campaigns.",
+        {201: DerivedSerializer, 200: DerivedSerializer},
+        tag="batches",
+        request=NewDerivedSerializer,
+        sent=NEW,
+        example=DERIVED,
+        status=201,
+        refuses=(409, 422),
+        operation_id="batches_derive",
+    )
+    @once
+    def post(self, request: Request, pk: int) -> Response:
+        user, batch = get_account(request), visible_batch(request.user, pk)
+        given = checked(NewDerivedSerializer, request.data)
+        for campaign in readable(user).filter(name__in=given["campaigns"]):
+            check_blind(user, campaign)
+        if not given["dry_run"] and visible_batches(user).filter(name=given["name"]).exists():
+            raise RefusedBodyError(NOT_DERIVED, [problem(TAKEN, "name")])
+        if batch.counts.get("queries", 0) > MOST_QUERIES:
+            raise RefusedBodyError(TOO_MANY)
+        names = ("name", "rule", "campaigns", "decided_by", "ties", "options")
+        wanted = Wanted(batch=batch, by=user, reader=user, **{name: given[name] for name in names})
+        try:
+            derived = derive(wanted, dry_run=given["dry_run"])
+        except NotDecidedError as error:
+            raise StateConflictError(str(error)) from error
+        except DerivationError as error:
+            field = {"from": "campaigns", "set": "options"}.get(error.field, error.field)
+            raise RefusedBodyError(NOT_DERIVED, [problem(str(error), field)]) from error
+        except InputError as error:
+            raise RefusedBodyError(
+                NOT_DERIVED, [problem(f"{error.wrong}; {error.mend}")]
+            ) from error
+        counts = derived.tally.as_counts()
+        facts = {"batch": derived.batch, "queries": derived.queries, **counts}
+        found = DerivedSerializer({**facts, "facts": derived.tally.facts}).data
+        return Response(found, status=200 if derived.batch is None else 201)
+
+
+class BatchLineage(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
+
+    @described(
+        "Read the lineage of a batch",
+        "How the batch was made, back to the files, and by how many units it is behind the labels "
+        "that it stands on.",
+        {200: TreeSerializer},
+        tag="batches",
+        example=TREE,
+        operation_id="batches_lineage",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(as_tree(visible_batch(request.user, pk)))
+
+
+class LeftOutParts(List):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, MANAGE)}
+    takes = LeftOutParameters
+
+    @described(
+        "List what a derived batch left out",
+        "The parts of the source batch that this batch does not have, each with the reason.",
+        {200: page_serializer(LeftOutSerializer)},
+        tag="batches",
+        example=page_example({"what": "key points", "key": "k7", "reason": "not grounded"}),
+        parameters=[LeftOutParameters],
+        operation_id="batches_left_out",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        rows = LeftOut.objects.filter(lineage__batch=visible_batch(request.user, pk))
+        if "reason" in self.parameters:
+            rows = rows.filter(reason=self.parameters["reason"])
+        return self.page(rows.order_by("pk"), partial(rendered, LeftOutSerializer))

@@ -1,0 +1,184 @@
+"""Pages of derived batches: choose a rule, see a dry run, derive; and what a batch left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.access import get_account, is_blind
+from annotation.derivation.base import Rule
+from annotation.derivation.deciding import MODES, TIES
+from annotation.derivation.rules import RULES
+from annotation.derivation.service import MOST_QUERIES, Wanted, derive, fitting_rules
+from annotation.models import Campaign, Rater
+from annotation.people.membership import readable
+from datasets.access import READERS, role_required
+from datasets.lineage import DerivationError, Derived
+from datasets.models import Batch, LeftOut, Lineage
+from datasets.option_fields import form_fields
+from datasets.rows import InputError
+
+PAGE = 100
+PREVIEW = "preview"
+MODE_WORDS = {
+    "adjudicated": "The Reference where it decided, the majority elsewhere",
+    "majority": "The majority of people",
+    "unanimous": "All people together",
+}
+TIE_WORDS = {"refuse": "Refuse and name them", "drop": "Drop", "keep": "Keep"}
+TAKEN = "A batch has this name already; choose another."
+BLIND = "You have an open item in {}; answer it before you read others’ decisions."
+TOO_MANY = (
+    f"This batch has more than {MOST_QUERIES:,} queries, which takes too long for a page; derive "
+    "it with tandem batch derive."
+)
+
+
+class DeriveForm(forms.Form):
+    """The new batch's name, the campaigns and who of them decides, ties, the rule's options."""
+
+    name = forms.CharField(max_length=200, label="Name of the new batch")
+    campaigns = forms.MultipleChoiceField(
+        label="Campaigns that decide", widget=forms.CheckboxSelectMultiple
+    )
+    decided_by = forms.ChoiceField(label="Who decides", required=False)
+    ties = forms.ChoiceField(
+        label="Ties, and what nobody labelled",
+        choices=[(each, TIE_WORDS[each]) for each in TIES],
+        required=False,
+    )
+
+    def __init__(self, *args: Any, rule: Rule, campaigns: list[Campaign], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.rule = rule
+        named = self.fields["campaigns"]
+        assert isinstance(named, forms.MultipleChoiceField)
+        named.choices = [(each.name, each.name) for each in campaigns]
+        decides = self.fields["decided_by"]
+        assert isinstance(decides, forms.ChoiceField)
+        decides.choices = _deciders(campaigns)
+        if not rule.protocols:
+            del self.fields["campaigns"], self.fields["decided_by"], self.fields["ties"]
+        for option in rule.declared:
+            field = form_fields([option])[option.name]
+            field.initial = option.default
+            field.help_text = f"{option.help[:1].upper()}{option.help[1:]}."
+            self.fields[f"set_{option.name}"] = field
+
+    def wanted(self, request: HttpRequest, batch: Batch) -> Wanted:
+        user, told = get_account(request), self.cleaned_data
+        options = {
+            option.name: value
+            for option in self.rule.declared
+            if (value := told[f"set_{option.name}"]) not in (None, "")
+        }
+        return Wanted(
+            told["name"],
+            batch,
+            self.rule.name,
+            told.get("campaigns", ()),
+            told.get("decided_by") or MODES[0],
+            told.get("ties") or TIES[0],
+            options,
+            by=user,
+            reader=user,
+        )
+
+
+def _deciders(campaigns: list[Campaign]) -> list[tuple[str, str]]:
+    raters = Rater.objects.filter(assignments__item__campaign__in=campaigns).distinct()
+    names = raters.exclude(kind__in=("trial", "reference")).values_list("name", flat=True)
+    return [*MODE_WORDS.items(), *((name, f"{name} alone") for name in names.order_by("name"))]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*READERS)
+def derive_batch(request: HttpRequest, pk: int) -> HttpResponse:
+    """Choose a rule, then what it needs; a preview counts, and creating leads to the new batch."""
+    batch = get_object_or_404(Batch, pk=pk)
+    user = get_account(request)
+    campaigns = list(readable(user).filter(batch=batch).order_by("name"))
+    rules = fitting_rules(batch, campaigns)
+    data = request.POST if request.method == "POST" else request.GET
+    chosen = next(((rule, of) for rule, of in rules if rule.name == data.get("rule")), None)
+    context: dict[str, Any] = {"batch": batch, "rules": rules, "chosen": chosen}
+    if chosen is None:
+        others = [rule for rule in RULES.values() if rule.name not in {r.name for r, _ in rules}]
+        return render(request, "batches/derive.html", {**context, "others": others})
+    rule, of = chosen
+    posted = request.method == "POST"
+    form = DeriveForm(
+        request.POST if posted else None,
+        rule=rule,
+        campaigns=of,
+        initial=_initial(request, batch, rule, of),
+    )
+    context["form"] = form
+    if not posted or not form.is_valid():
+        return render(request, "batches/derive.html", context, status=422 if posted else 200)
+    return _derived(request, batch, form, context)
+
+
+def _initial(
+    request: HttpRequest, batch: Batch, rule: Rule, campaigns: list[Campaign]
+) -> dict[str, Any]:
+    named = request.GET.getlist("from") or [each.name for each in campaigns][:1]
+    given = {name: request.GET[name] for name in request.GET if name != "from"}
+    return {"name": f"{batch.name}, {rule.name}"[:200], "campaigns": named, **given}
+
+
+def _derived(
+    request: HttpRequest, batch: Batch, form: DeriveForm, context: dict[str, Any]
+) -> HttpResponse:
+    is_preview = PREVIEW in request.POST
+    try:
+        if batch.counts.get("queries", 0) > MOST_QUERIES:
+            raise DerivationError(TOO_MANY[:-1])
+        wanted = form.wanted(request, batch)
+        for campaign in Campaign.objects.filter(name__in=wanted.campaigns):
+            if is_blind(get_account(request), campaign):
+                raise DerivationError(BLIND.format(campaign.name)[:-1])
+        if not is_preview and Batch.objects.filter(name=wanted.name).exists():
+            raise DerivationError(TAKEN[:-1], "name")
+        derived = derive(wanted, dry_run=is_preview)
+    except (DerivationError, InputError) as error:
+        field = getattr(error, "field", "")
+        message = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        form.add_error(field if field in form.fields else None, message)
+        return render(request, "batches/derive.html", context, status=409)
+    if derived.batch is None:
+        return render(request, "batches/derive.html", {**context, "preview": _shown(derived)})
+    return redirect("batch", derived.batch.pk)
+
+
+def _shown(derived: Derived) -> dict[str, Any]:
+    counts = derived.tally.as_counts()
+    return {
+        "queries": derived.queries,
+        **counts,
+        "facts": derived.tally.facts,
+        "first": derived.tally.first_left_out,
+        "total": sum(sum(reasons.values()) for reasons in counts["dropped"].values()),
+    }
+
+
+@require_safe
+@role_required(*READERS)
+def left_out(request: HttpRequest, pk: int) -> HttpResponse:
+    """List what a derived batch left out, with the reasons; `reason` shows one of them."""
+    batch = get_object_or_404(Batch, pk=pk)
+    lineage = Lineage.objects.select_related("source").filter(batch=batch).first()
+    rows = LeftOut.objects.filter(lineage__batch=batch)
+    reason = request.GET.get("reason", "")
+    if reason:
+        rows = rows.filter(reason=reason)
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    query = urlencode({"reason": reason}) if reason else ""
+    context = {"batch": batch, "lineage": lineage, "page": page, "reason": reason, "query": query}
+    return render(request, "batches/left_out.html", context)

@@ -1,0 +1,106 @@
+"""Deriving on a page and by the API, and what the page of a batch tells of its lineage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import User
+from datasets.models import Batch
+from tests.annotation.derivation.cast import batch, campaign, derive, label
+from tests.api.cast import script_of
+
+pytestmark = pytest.mark.django_db
+YES, NO = {"grounded": "yes", "key": "agree"}, {"grounded": "no"}
+UNITS = {f"q{q}k{n}": [YES, YES, YES if n else NO] for q in (1, 2) for n in range(4)}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Batch:
+    made = batch(tmp_path)
+    campaign("key-point-verification")
+    label(tmp_path, UNITS | {"q1k1": [NO, NO, YES]})
+    return made
+
+
+@pytest.fixture
+def rita() -> User:
+    return User.objects.create_user("rita", role=User.Role.RESEARCHER)
+
+
+def test_a_rule_is_chosen_previewed_and_carried_out(
+    source: Batch, rita: User, client: Client
+) -> None:
+    client.force_login(rita)
+    page = reverse("batch-derive", args=[source.pk])
+    rules = client.get(page).content.decode()
+    assert "Verified key points" in rules
+    assert "typed queries (question-typing)" in rules
+    form = client.get(page, {"rule": "verified-key-points"}).content.decode()
+    assert 'value="verify"' in form
+    sent = {
+        "rule": "verified-key-points",
+        "name": "points",
+        "campaigns": ["verify"],
+        "decided_by": "adjudicated",
+        "ties": "refuse",
+        "set_key": "agree",
+    }
+    preview = client.post(page, sent | {"preview": "1"})
+    assert preview.status_code == 200
+    assert "1 left out: not grounded" in preview.content.decode()
+    assert not Batch.objects.filter(name="points").exists()
+    made = client.post(page, sent)
+    points = Batch.objects.get(name="points")
+    assert made["Location"] == reverse("batch", args=[points.pk])
+    assert points.lineage.by == rita
+    assert client.post(page, sent).status_code == 409
+    unanimous = client.post(page, sent | {"name": "x", "decided_by": "unanimous"})
+    assert unanimous.status_code == 409
+    assert "raters differ on 3 key points" in unanimous.content.decode()
+
+
+def test_the_page_of_a_batch_draws_its_lineage_and_says_that_it_is_behind(
+    source: Batch, rita: User, client: Client, tmp_path: Path
+) -> None:
+    derive("points", "verified-key-points", campaign="verify")
+    points = Batch.objects.get(name="points")
+    client.force_login(rita)
+    page = reverse("batch", args=[points.pk])
+    told = client.get(page).content.decode()
+    assert "Derived by verified-key-points (version 1) from verify" in told
+    assert "b.jsonl" in told
+    assert "is behind" not in told
+    out = client.get(reverse("batch-left-out", args=[points.pk])).content.decode()
+    assert "q1k1" in out
+    label(tmp_path, {"q2k3": [NO]}, people=("ada",))
+    behind = client.get(page)
+    assert "is behind: 1 unit has other labels" in behind.content.decode()
+    again = client.get(behind.context["ancestors"][0]["again"]).content.decode()
+    assert "checked" in again
+
+
+def test_the_api_derives_and_tells_the_lineage(source: Batch, rita: User) -> None:
+    call = script_of(rita)
+    path = f"/api/v1/batches/{source.pk}/derive/"
+    body = {"name": "points", "rule": "verified-key-points", "campaigns": ["verify"]}
+    dry = call.post(path, body | {"dry_run": True})
+    assert (dry.status_code, dry.json()["batch"]) == (200, None)
+    made = call.post(path, body)
+    assert made.status_code == 201
+    assert made.json()["dropped"] == {"key points": {"not grounded": 1}}
+    tree = call.get(f"/api/v1/batches/{made.json()['batch']['id']}/lineage/").json()
+    assert (tree["rule"], tree["behind"], tree["source"]["batch"]) == (
+        "verified-key-points",
+        0,
+        "b",
+    )
+    out = call.get(f"/api/v1/batches/{made.json()['batch']['id']}/left-out/").json()
+    assert [row["key"] for row in out["results"]] == ["q1k1"]
+    tied = call.post(path, body | {"name": "x", "decided_by": "unanimous"})
+    assert tied.status_code == 409
+    wrong = call.post(path, body | {"name": "y", "options": {"kei": "agree"}})
+    assert wrong.status_code == 422
