@@ -105,7 +105,7 @@ class TreeSerializer(serializers.Serializer[Any]):
         required=False, help_text="how many units have other labels since"
     )
     files = serializers.ListField(child=serializers.DictField(), required=False)
-    source = serializers.DictField(required=False)
+    source = serializers.DictField(required=False)  # type: ignore[assignment]
 
 
 class LeftOutSerializer(serializers.Serializer[LeftOut]):
