@@ -24,7 +24,7 @@ from analysis.pages import (
 )
 from analysis.robustness.document import robustness_document
 from analysis.robustness.sheet import sheet
-from annotation.access import get_account, is_blind, readable_campaign
+from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
@@ -111,7 +111,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
 @role_required(*READERS)
 def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the numbers on the page as a snapshot; if labels are newer, show their number first."""
-    campaign = readable_campaign(request, pk)
+    campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
     form = _form(request, campaign)

@@ -28,10 +28,11 @@ from rest_framework.request import Request
 from annotation.campaigns.settings import open_now
 from annotation.models import Assignment, Campaign, Item, Rater, Unit, User
 from annotation.people.leases import EXPIRED
-from annotation.people.membership import readable, workable
+from annotation.people.membership import manageable, readable, workable
 from annotation.progress.counts import with_counts
 from datasets.access import READERS
 from datasets.db.prepared import Parameter, PreparedModels
+from datasets.teams import NotManagedError
 
 ON_SHOW = (Assignment.Status.OPEN, Assignment.Status.DONE)
 TAKEABLE = (Item.Use.STUDY, Item.Use.PRACTICE)
@@ -49,6 +50,25 @@ def readable_campaign(request: HttpRequest | Request, pk: int) -> Campaign:
     """Return a campaign that the account may read. Raises Http404 for any other."""
     rows = readable(get_account(request)).select_related("batch", "practice_of")
     return get_object_or_404(rows, pk=pk)
+
+
+def managed_campaign(request: HttpRequest | Request, pk: int, lock: bool = False) -> Campaign:
+    """Return a campaign that the account may change, locked if asked to.
+
+    Raises Http404 if it may not read it, and NotManagedError if it may only read it.
+    """
+    campaign = readable_campaign(request, pk)
+    check_managed_campaign(get_account(request), campaign)
+    if lock:
+        rows = Campaign.objects.select_for_update(of=("self",))
+        return get_object_or_404(rows, pk=campaign.pk)
+    return campaign
+
+
+def check_managed_campaign(user: User, campaign: Campaign) -> None:
+    """Raise NotManagedError unless the account may change a campaign that it may read."""
+    if not manageable(user).filter(pk=campaign.pk).exists():
+        raise NotManagedError
 
 
 def open_campaigns(user: User) -> QuerySet[Campaign]:

@@ -1,4 +1,4 @@
-"""App configuration: installs the counters' triggers after each migration."""
+"""App configuration: the counters' triggers after each migration, and who reads batches."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ class Annotation(AppConfig):
 
     def ready(self) -> None:
         from annotation.counters import after_migrating, before_migrating
+        from annotation.people.membership import batch_in_readable_campaign
+        from datasets.teams import BATCH_READERS
 
+        BATCH_READERS.append(batch_in_readable_campaign)
         pre_migrate.connect(before_migrating, sender=self)
         post_migrate.connect(after_migrating, sender=self)

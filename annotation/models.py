@@ -14,7 +14,18 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from knox.models import AuthToken
 
-from datasets.models import Batch, KeyPoint, Passage, Query, Report
+from datasets.models import (
+    Batch,
+    KeyPoint,
+    Owned,
+    Passage,
+    Query,
+    Report,
+    SeveralTeamsError,
+    Share,
+    TeamMember,
+    only_team,
+)
 
 LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 """Letters and digits that are not confused with one another."""
@@ -50,12 +61,18 @@ class User(AbstractUser):
         ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save the account. A new password deletes its tokens, in case the old one leaked."""
+        """Save the account. A new password deletes its tokens, in case the old one leaked.
+
+        A new account joins the site's only team; if there are several, somebody has to add it.
+        """
         # Django keeps a new password here until it is saved. A rehashed password is not new.
         is_new = getattr(self, "_password", None) is not None and self.pk is not None
+        joins = self._state.adding
         super().save(*args, **kwargs)
         if is_new:
             AuthToken.objects.filter(user=self).delete()
+        if joins:
+            join_only_team(self)
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """Return the hash that keeps a session valid. A new password or role ends all sessions."""
@@ -96,6 +113,24 @@ class LogInCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.wrong}"
+
+
+def join_only_team(user: User) -> None:
+    """Let an account join the site's only team: its first researcher as the owner.
+
+    Further researchers manage it, too. Guests join no team, nor do admins, who manage every team.
+    """
+    if user.is_guest or user.role == User.Role.ADMIN:
+        return
+    try:
+        team = only_team()
+    except SeveralTeamsError:
+        return
+    role = TeamMember.Role.MEMBER
+    if user.role == User.Role.RESEARCHER:
+        owners = TeamMember.objects.filter(team=team, role=TeamMember.Role.OWNER)
+        role = TeamMember.Role.MANAGER if owners.exists() else TeamMember.Role.OWNER
+    TeamMember.objects.update_or_create(team=team, user=user, defaults={"role": role})
 
 
 class Rater(models.Model):
@@ -142,7 +177,7 @@ def new_pseudonym() -> str:
             return name
 
 
-class Campaign(models.Model):
+class Campaign(Owned):
     """One protocol over one batch, with its design and its settings.
 
     `options` are those of `create_campaign`. The settings may change while the campaign runs:
@@ -150,7 +185,7 @@ class Campaign(models.Model):
     after this many items; 0: never), `practice_of` (the campaign whose practice people take first)
     and `qualify` (its pass mark).
 
-    With an open `pool`, every account that may label can take part; with a named one, only members
+    With an open `pool`, everybody in its team can take part; with a named one, only its members
     can. A lease lasts `hold_minutes` after the last sign of life (None: without end). Each person
     takes at most `items_per_person` items (None: no limit).
     """
@@ -193,6 +228,18 @@ class Campaign(models.Model):
     def takes_answers(self) -> bool:
         """Whether the campaign is open and its deadline is not past, by the server's clock."""
         return self.is_open and (self.deadline is None or timezone.now() < self.deadline)
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.team_id is None:
+            self.team_id = self.batch.team_id
+        super().save(*args, **kwargs)
+
+
+class CampaignShare(Share):
+    of = models.ForeignKey(Campaign, models.CASCADE, related_name="shares")
+
+    class Meta(Share.Meta):
+        constraints = [models.UniqueConstraint("of", "team", name="a_campaign_is_shared_once")]
 
 
 class Item(models.Model):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -15,7 +16,9 @@ from django.db.migrations.executor import MigrationExecutor
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from datasets.models import Team
 from datasets.rows import InputError
+from datasets.teams import TeamError, team_named
 
 Tick = Callable[[int], None]
 LEFT = 3
@@ -86,6 +89,18 @@ def no_such(what: str, name: str, known: Iterable[str], mend: str) -> CommandErr
     close = get_close_matches(name, list(known), 1)
     hint = f"did you mean {close[0]!r}?" if close else f"{mend}."
     return CommandError(f"There is no {what} {name!r}; {hint}")
+
+
+def add_team_option(parser: ArgumentParser, what: str = "the team that it belongs to") -> None:
+    parser.add_argument("--team", metavar="TEAM", help=f"{what}; needed only if there are several")
+
+
+def team_option(options: Mapping[str, Any]) -> Team:
+    """Return the team that a command names, or the only one. Raises CommandError."""
+    try:
+        return team_named(options.get("team"))
+    except TeamError as error:
+        raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 
 
 def one_line(error: Exception) -> str:

@@ -225,7 +225,10 @@ class _Derivation:
         if there := Batch.objects.filter(name=self.name).first():
             return self._again(there, made)
         compress_fast()
-        batch = Batch.objects.create(name=self.name, format=DERIVED)
+        source = self.origin.source
+        batch = Batch.objects.create(
+            name=self.name, format=DERIVED, team=source.team, made_by_id=self.origin.by
+        )
         lineage = Lineage(batch=batch)
         self._save(lineage)
         counts = Writer(batch).write(self._emptying(lineage, self.checked(made)))
@@ -240,6 +243,8 @@ class _Derivation:
 
     def _again(self, there: Batch, made: Iterable[rows.Query]) -> Derived:
         """Compare with the batch of this name, and renew its lineage if it has the same content."""
+        if there.team_id != self.origin.source.team_id:
+            raise DerivationError(f"the name {self.name!r} is taken; choose another", "name")
         lineage = Lineage.objects.filter(batch=there).first()
         found = list[tuple[str, str, str]]()
         for _ in self.checked(made):

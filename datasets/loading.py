@@ -20,6 +20,7 @@ from datasets.material import Digest, part_of_line
 from datasets.readers import read, recognise
 from datasets.readers.batch_rules import BatchRules
 from datasets.rows import InputError, Located, Place, ReadNotes
+from datasets.teams import seen_by
 
 CHUNK = 2000
 Stored = tuple[int, rows.Query]
@@ -198,8 +199,13 @@ def load_batch(
     progress: Callable[[int], None] = lambda done: None,
     expected: str | None = None,
     names: Sequence[str] = (),
+    team: models.Team | None = None,
+    by: Any = None,
 ) -> LoadReport:
-    """Load files as one batch. Raises InputError, and then stores nothing.
+    """Load files as one batch of a team. Raises InputError, and then stores nothing.
+
+    Without a team it belongs to the site's only one. `by` is the account that loads it, None for a
+    command.
 
     A batch of that name with the same content stays as it is. Other content under that name is an
     error, since texts must not change under their labels. Content with another digest than the
@@ -212,9 +218,13 @@ def load_batch(
     with transaction.atomic():
         there = models.Batch.objects.filter(name=name).first()
         if there is not None:
+            _check_seen(there, team)
             return _same(there, located, digest, paths)
         compress_fast()
-        batch = models.Batch.objects.create(name=name, format=format)
+        batch = models.Batch(name=name, format=format, made_by=by)
+        if team is not None:
+            batch.team = team
+        batch.save()
         counts = Writer(batch).write(located)
         check_content(paths, counts.get("queries", 0), digest, expected)
         batch.digest, batch.counts = digest.hexdigest(), counts
@@ -287,6 +297,13 @@ def checked(
         progress(number)
         yield each.query
     rules.finish()
+
+
+def _check_seen(there: models.Batch, team: models.Team | None) -> None:
+    """Check that a batch of the same name may be told of. Raises InputError."""
+    rows = models.Batch.objects.filter(pk=there.pk)
+    if team is not None and not rows.filter(seen_by(models.Batch, team)).exists():
+        raise InputError(Place("--name"), f"the name {there.name!r} is taken", "choose another")
 
 
 def _same(

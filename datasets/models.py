@@ -1,22 +1,125 @@
 """Batch, Query and their parts. A batch is loaded whole and never changes.
 
-Identifiers are compared exactly. Uploads, jobs and their workers, the grants of tokens, and the
-API's stored answers are here, too.
+Identifiers are compared exactly. Teams, which own batches and all that other apps make of them, are
+here, too, as are uploads, jobs and their workers, the grants of tokens, and the API's stored
+answers.
 """
 
 from __future__ import annotations
 
 import secrets
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 MAX_ID = 255
+FIRST_TEAM = "main"
 
 
-class Batch(models.Model):
+class Team(models.Model):
+    """People who share batches, campaigns and judges. A new site has one, which nobody notices."""
+
+    name = models.CharField(max_length=150, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TeamMember(models.Model):
+    """An account's role in a team. Owners and managers change what the team has, members read it.
+
+    An account that labels is a member: it may take items of the team's open campaigns.
+    """
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        MANAGER = "manager"
+        MEMBER = "member"
+
+    team = models.ForeignKey(Team, models.CASCADE, related_name="members")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="teams")
+    role = models.CharField(max_length=7, choices=Role, default=Role.MEMBER)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("team", "user")
+        constraints = [
+            models.UniqueConstraint("team", "user", name="one_role_a_team"),
+            models.CheckConstraint(
+                condition=Q(role__in=("owner", "manager", "member")), name="team_role_is_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} is {self.role} of {self.team_id}"
+
+
+class SeveralTeamsError(ValueError):
+    """The site has several teams, so one has to be named."""
+
+    def __init__(self) -> None:
+        super().__init__("the site has several teams; name one")
+
+
+def only_team() -> Team:
+    """Return the site's only team, created if there is none. Raises SeveralTeamsError."""
+    found = list(Team.objects.all()[:2])
+    if len(found) > 1:
+        raise SeveralTeamsError
+    return found[0] if found else Team.objects.get_or_create(name=FIRST_TEAM)[0]
+
+
+class Owned(models.Model):
+    """What belongs to a team. Without a team it goes to the site's only one.
+
+    `made_by` is the account that created it: None for a command, and once the account is deleted.
+    `NAME` is the field with the name by which people and commands address it.
+    """
+
+    NAME: ClassVar[str] = "name"
+
+    team = models.ForeignKey(Team, models.PROTECT, related_name="+")
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.team_id is None:
+            self.team = only_team()
+        super().save(*args, **kwargs)
+
+
+class Share(models.Model):
+    """Another team's right to something: to read it, or to manage it like its own."""
+
+    class Right(models.TextChoices):
+        READ = "read"
+        MANAGE = "manage"
+
+    team = models.ForeignKey(Team, models.CASCADE, related_name="+")
+    right = models.CharField(max_length=6, choices=Right, default=Right.READ)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.team_id} may {self.right}"
+
+
+class Batch(Owned):
     """A loaded set of files, or a batch that was derived from another one.
 
     `digest` covers the rows as read, so it identifies the content. `files` are those that it was
@@ -38,6 +141,13 @@ class Batch(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class BatchShare(Share):
+    of = models.ForeignKey(Batch, models.CASCADE, related_name="shares")
+
+    class Meta(Share.Meta):
+        constraints = [models.UniqueConstraint("of", "team", name="a_batch_is_shared_once")]
 
 
 class Lineage(models.Model):
@@ -258,8 +368,8 @@ class Upload(models.Model):
 
     The files are in the quarantine (`datasets.uploads.quarantine`) until the upload ends. `found`
     is the result of the inspection, and `digest` identifies the content that a person saw when
-    keeping it. `turn` identifies the process that works on the upload; a process that finds another
-    turn stops.
+    keeping it. `team` is to own the batch. `turn` identifies the process that works on the upload;
+    a process that finds another turn stops.
     """
 
     class State(models.TextChoices):
@@ -271,6 +381,7 @@ class Upload(models.Model):
         DISCARDED = "discarded"
 
     key = models.CharField(max_length=32, unique=True, default=random_key)
+    team = models.ForeignKey(Team, models.SET_NULL, null=True, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     name = models.CharField(max_length=200)
     format = models.CharField(max_length=40, blank=True)

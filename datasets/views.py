@@ -28,6 +28,7 @@ from datasets.models import (
 )
 from datasets.native_format import FORMAT_FILES
 from datasets.search import MOST_HITS, find, hits, marked, words_of
+from datasets.teams import visible_batch, visible_batches
 from datasets.uploads.decisions import STATUS_NAMES
 from datasets.uploads.receiving import uploads_of
 
@@ -45,7 +46,9 @@ PARTS: dict[str, type[Model]] = {
 @require_safe
 @role_required(*READERS)
 def batches(request: HttpRequest) -> HttpResponse:
-    rows = [{"batch": batch, "contents": _contents(batch)} for batch in Batch.objects.all()]
+    rows = [
+        {"batch": batch, "contents": _contents(batch)} for batch in visible_batches(request.user)
+    ]
     ended = (Upload.State.KEPT, Upload.State.DISCARDED)
     own = uploads_of(request.user).exclude(state__in=ended)
     uploads = [(upload, *STATUS_NAMES[Upload.State(upload.state)]) for upload in own]
@@ -56,7 +59,7 @@ def batches(request: HttpRequest) -> HttpResponse:
 @role_required(*READERS)
 def batch(request: HttpRequest, pk: int) -> HttpResponse:
     """List the queries of a batch, or the hits of a search."""
-    found = get_object_or_404(Batch, pk=pk)
+    found = visible_batch(request.user, pk)
     asked = request.GET.get("q", "").strip()
     words, number = words_of(asked), request.GET.get("page")
     context: dict[str, Any] = {
@@ -73,7 +76,7 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def query(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     """Show one query with all its parts."""
-    found = get_object_or_404(Batch, pk=pk)
+    found = visible_batch(request.user, pk)
     stored = get_object_or_404(found.queries, position=position)
     row, asked = material.as_row(stored), request.GET.get("q", "").strip()
     words = words_of(asked)

@@ -1,24 +1,26 @@
 """Access to judges, runs, calls and preparation, for pages and API.
 
-A judge belongs to the whole site. A run belongs to its campaign.
+A judge belongs to a team, and is read by whoever reads a campaign that it ran in. A run belongs to
+its campaign. To start a run, an account has to manage both.
 """
 
 from __future__ import annotations
 
 import uuid
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from rest_framework.request import Request
 
-from annotation.access import get_account, is_blind
-from annotation.models import Campaign, Response, User
+from annotation.access import check_managed_campaign, get_account, is_blind
+from annotation.models import Campaign, Membership, Response, User
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
 from datasets.access import READERS
 from datasets.models import Batch
+from datasets.teams import check_managed, in_a_team_of
 from judging.display import with_clock
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.review import AuthoredAnswer, with_related
@@ -28,13 +30,26 @@ BLIND = "You have an open item in this campaign; answer it before you read a jud
 
 
 def visible_judges(user: User) -> QuerySet[Judge]:
-    if user.role not in READERS:
-        return Judge.objects.none()
-    return Judge.objects.select_related("rater").order_by("rater__name", "pk")
+    """Return the judges that an account may read, by name."""
+    rows = Judge.objects.select_related("rater", "base__rater").order_by("rater__name", "pk")
+    if user.role == User.Role.ADMIN:
+        return rows
+    if user.role not in READERS or user.is_guest:
+        return rows.none()
+    ran = JudgeRun.objects.filter(judge=OuterRef("pk"), campaign__in=readable(user))
+    return rows.filter(in_a_team_of(Judge, user) | Q(Exists(ran)))
 
 
 def visible_judge(request: HttpRequest | Request, pk: int) -> Judge:
+    """Return a judge that the account may read. Raises Http404 for any other."""
     return get_object_or_404(visible_judges(get_account(request)), pk=pk)
+
+
+def managed_judge(request: HttpRequest | Request, pk: int) -> Judge:
+    """Return a judge that the account may ask. Raises Http404, or NotManagedError."""
+    judge = visible_judge(request, pk)
+    check_managed(get_account(request), judge)
+    return judge
 
 
 def visible_runs(user: User) -> QuerySet[JudgeRun]:
@@ -50,6 +65,20 @@ def visible_calls(user: User) -> QuerySet[JudgeCall]:
 def visible_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
     """Return a run that the account may read. Raises Http404 for any other."""
     return get_object_or_404(visible_runs(get_account(request)), pk=pk)
+
+
+def managed_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
+    """Return a run that the account may steer. Raises Http404, or NotManagedError."""
+    run = visible_run(request, pk)
+    check_managed_campaign(get_account(request), run.campaign)
+    return run
+
+
+def check_reviewer(user: User, campaign: Campaign) -> None:
+    """Raise NotManagedError unless the account manages a step, or has a role in its campaign."""
+    member = campaign.memberships.filter(user=user, ended_at=None, role=Membership.Role.RESEARCHER)
+    if not member.exists():
+        check_managed_campaign(user, campaign)
 
 
 def blind_page(request: HttpRequest, campaign: Campaign) -> HttpResponse | None:

@@ -126,40 +126,43 @@ def format_money(amount: Decimal) -> str:
     return f"{max(amount, Decimal('0.01')):,.2f} US dollars"
 
 
-def find_rates(model: str, on: date, endpoint: str = "") -> Rates | None:
-    """Return the newest rates of a model that apply on a day. None if there are none.
+def find_rates(model: str, on: date, endpoint: str = "", team: int | None = None) -> Rates | None:
+    """Return the newest rates of a model that a team pays on a day. None if there are none.
 
-    Without a stored price, it is the provider's list price if the endpoint is the provider's own.
+    Without a team they are those of any. Without a stored price, it is the
+    provider's list price if the endpoint is the provider's own.
     """
-    price = Price.objects.filter(model=model, since__lte=on).order_by("-since").first()
+    prices = Price.objects.filter(model=model, since__lte=on)
+    prices = prices if team is None else prices.filter(team=team)
+    price = prices.order_by("-since").first()
     found = price or listed_price(model, endpoint, on)
     return Rates(found.prompt, found.cached, found.completion) if found else None
 
 
 def cost_of_call(
-    usage: Mapping[str, Any], model: str, on: date, endpoint: str = ""
+    usage: Mapping[str, Any], model: str, on: date, endpoint: str = "", team: int | None = None
 ) -> Decimal | None:
     """Return the cost of one call. None, which is not 0, if the usage or the price is unknown."""
-    rates = find_rates(model, on, endpoint)
+    rates = find_rates(model, on, endpoint, team)
     return rates.cost(usage) if rates else None
 
 
 class PriceBook:
-    """The rates of one model at an endpoint, looked up once a day: a run may pass midnight."""
+    """A team's rates of one model at an endpoint, looked up once a day: a run may pass midnight."""
 
-    def __init__(self, model: str, endpoint: str = "") -> None:
-        self.model, self.endpoint = model, endpoint
+    def __init__(self, model: str, endpoint: str = "", team: int | None = None) -> None:
+        self.model, self.endpoint, self.team = model, endpoint, team
         self._on: date | None = None
         self._rates: Rates | None = None
 
     def on(self, day: date) -> Rates | None:
         if day != self._on:
-            self._on, self._rates = day, find_rates(self.model, day, self.endpoint)
+            self._on, self._rates = day, find_rates(self.model, day, self.endpoint, self.team)
         return self._rates
 
 
 def price_book_of(run: JudgeRun) -> PriceBook:
-    return PriceBook(run.judge.model, run.lane.endpoint if run.lane else "")
+    return PriceBook(run.judge.model, run.lane.endpoint if run.lane else "", run.judge.team_id)
 
 
 def _count(value: Any) -> int | None:

@@ -125,7 +125,7 @@ def estimate(
         basis=_basis(judge, learned) if backend.endpoint else "",
     )
     day, endpoint = on or timezone.now().date(), backend.endpoint
-    rates = find_rates(judge.model, day, endpoint) if endpoint else FREE
+    rates = find_rates(judge.model, day, endpoint, judge.team_id) if endpoint else FREE
     return _timed(_priced(figures, rates, judge), learned.seconds, judge)
 
 

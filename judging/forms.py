@@ -9,6 +9,8 @@ from django import forms
 
 from annotation.models import Campaign, Rater, User
 from annotation.people.membership import readable
+from datasets.models import Team
+from datasets.teams import TeamError, managed_teams, team_for
 from datasets.text import as_sentence
 from judging import servers
 from judging.backends import HOSTED
@@ -29,6 +31,7 @@ from judging.judges import (
     OF_DECISIONS,
     PARAMS,
     Definition,
+    JudgeError,
     ParamError,
     Value,
     has_controls,
@@ -190,11 +193,16 @@ class JudgeForm(forms.Form):
         self.user, self.draft = user, draft
         self.file_params: dict[str, Value] = {}
         self.fields["name"].required = not draft
-        self.servers = {server.name: server for server in servers.known_servers()}
+        self.servers = {server.name: server for server in servers.known_servers(user)}
         known = [(name, str(server)) for name, server in self.servers.items()]
         self.fields["server"] = _choice(self.fields["server"], [*known, (NEW, "Another address")])
         if user.role != User.Role.ADMIN:
             del self.fields["api_key_env"]
+        teams = managed_teams(user)
+        if len(teams) > 1:
+            self.fields["team"] = forms.ModelChoiceField(
+                teams, empty_label="Choose a team", required=not draft, to_field_name="name"
+            )
         for name, (label, words) in PARAM_HELP.items():
             self.fields[name] = forms.CharField(
                 label=label,
@@ -269,6 +277,14 @@ class JudgeForm(forms.Form):
                 self.add_error("model", "Enter the model that the server should run.")
             self.chosen = self._server(data)
         return data
+
+    def team(self) -> Team:
+        """Return the team that the judge is for. Raises JudgeError."""
+        chosen: Team | None = self.cleaned_data.get("team")
+        try:
+            return chosen or team_for(self.user)
+        except TeamError as error:
+            raise JudgeError(str(error)) from error
 
     def definition(self) -> Definition:
         """Return the definition from a valid form."""

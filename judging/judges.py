@@ -14,9 +14,11 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.models import Rater
+from annotation.models import Rater, User
 from annotation.protocols import PROTOCOLS
 from audit.recording import record
+from datasets.models import Team, only_team
+from datasets.teams import seen_by, there_are_several
 from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, read_answers
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
@@ -35,7 +37,7 @@ from judging.backends.vllm_server import PARAM_FLAGS
 from judging.judge_file.document import ISOLATION, JudgeFile, Lines, read_file
 from judging.judge_file.template import FileError
 from judging.lanes import build_backend
-from judging.models import Judge
+from judging.models import Judge, Key
 from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED
 
@@ -86,12 +88,17 @@ class Definition:
     family: str = ""
 
 
-def define(definition: Definition) -> tuple[Judge, bool]:
+def define(
+    definition: Definition, team: Team | None = None, by: User | None = None
+) -> tuple[Judge, bool]:
     """Return the judge, and whether it is new. An equal definition returns the existing judge.
 
-    Raises JudgeError if the definition cannot work or its name is taken.
+    It belongs to `team`, by default to the site's only one, and so does its key if it is new. `by`
+    is None for a command. Raises JudgeError if the definition cannot work, its name is taken, or
+    its key is another team's.
     """
     judge = _judge(definition)
+    judge.team, judge.made_by = team or only_team(), by
     try:
         build_backend(judge)
     except SetupError as error:
@@ -99,11 +106,29 @@ def define(definition: Definition) -> tuple[Judge, bool]:
     with transaction.atomic():
         rater = Rater.objects.filter(name=definition.name).first()
         if rater is None:
+            claim_key(judge)
             judge.rater = Rater.objects.create(name=definition.name, kind=Rater.Kind.JUDGE)
             judge.save()
             _record_creation(judge)
             return judge, True
         return _existing_judge(rater, judge), False
+
+
+def claim_key(judge: Judge) -> None:
+    """Check that the judge's team may use its key, and give it a key that is nobody's yet.
+
+    Raises JudgeError.
+    """
+    if not judge.api_key_env:
+        return
+    key, new = Key.objects.get_or_create(
+        variable=judge.api_key_env, defaults={"team": judge.team, "made_by": judge.made_by}
+    )
+    rows = Key.objects.filter(seen_by(Key, judge.team), pk=key.pk)
+    if not new and there_are_several() and not rows.exists():
+        raise JudgeError(
+            f"the key in {key.variable} is not your team's; let an admin share it, or name another"
+        )
 
 
 def draft(definition: Definition) -> Judge:
@@ -320,6 +345,9 @@ def _prompt(source: str) -> str:
 
 def _existing_judge(rater: Rater, definition: Judge) -> Judge:
     existing = Judge.objects.filter(rater=rater).first()
+    rows = Judge.objects.filter(seen_by(Judge, definition.team), rater=rater)
+    if there_are_several() and not rows.exists():
+        raise JudgeError(f"the name {rater.name!r} is taken; choose another")
     if existing is None:
         kind = "a person" if rater.kind == Rater.Kind.HUMAN else f"a {rater.kind} from a file"
         raise JudgeError(f"the name {rater.name!r} belongs to {kind}; choose another")

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Rater, Response
+from datasets.models import Owned, Share
 
 ACTIVE = ("queued", "running")
 
@@ -31,6 +32,30 @@ class _WrittenOnce(models.Model):
         if not self._state.adding:
             raise FrozenError(f"{self._meta.verbose_name} {self.pk} cannot be changed")
         super().save(*args, **kwargs)
+
+
+class Key(Owned):
+    """A server's key by the name of its environment variable: whose judges may use it.
+
+    The key itself is never stored. It belongs to the team whose judge used it first.
+    """
+
+    NAME = "variable"
+
+    variable = models.CharField(max_length=100, unique=True)
+
+    class Meta:
+        ordering = ("variable",)
+
+    def __str__(self) -> str:
+        return self.variable
+
+
+class KeyShare(Share):
+    of = models.ForeignKey(Key, models.CASCADE, related_name="shares")
+
+    class Meta(Share.Meta):
+        constraints = [models.UniqueConstraint("of", "team", name="a_key_is_shared_once")]
 
 
 class Lane(models.Model):
@@ -58,8 +83,8 @@ class Lane(models.Model):
         return self.endpoint
 
 
-class Price(models.Model):
-    """The price of a model from a day on, in US dollars per million tokens."""
+class Price(Owned):
+    """What a team pays for a model from a day on, in US dollars per million tokens."""
 
     model = models.CharField(max_length=200)
     since = models.DateField()
@@ -69,13 +94,13 @@ class Price(models.Model):
 
     class Meta:
         ordering = ("model", "-since")
-        constraints = [models.UniqueConstraint("model", "since", name="one_price_a_day")]
+        constraints = [models.UniqueConstraint("team", "model", "since", name="one_price_a_day")]
 
     def __str__(self) -> str:
         return f"{self.model} from {self.since}"
 
 
-class Judge(_WrittenOnce):
+class Judge(_WrittenOnce, Owned):
     """A model with its prompt and parameters, under the name of its rater.
 
     An empty `prompt` means the prompt of the campaign's protocol. The text of a judge file
@@ -86,6 +111,8 @@ class Judge(_WrittenOnce):
     A judge with a `base` is a trial of that judge. `variation` is its perturbation (see
     `judging.prompts.perturbations`), and its rater is of the kind *trial*.
     """
+
+    NAME = "rater__name"
 
     class Granularity(models.TextChoices):
         ITEM = "item"
@@ -113,6 +140,20 @@ class Judge(_WrittenOnce):
 
     def __str__(self) -> str:
         return self.rater.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.base is not None and self.team_id is None:
+            self.team_id = self.base.team_id
+        super().save(*args, **kwargs)
+
+
+class JudgeShare(Share):
+    """To manage a judge is to run it, with its key and at its team's cost."""
+
+    of = models.ForeignKey(Judge, models.CASCADE, related_name="shares")
+
+    class Meta(Share.Meta):
+        constraints = [models.UniqueConstraint("of", "team", name="a_judge_is_shared_once")]
 
 
 class JudgeRun(models.Model):

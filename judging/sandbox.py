@@ -181,7 +181,7 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
     if answer is None:
         raise ValueError("there is no answer to read")
     endpoint = preparer.backend.endpoint
-    cost = cost_of_call(answer.usage, judge.model, timezone.now().date(), endpoint)
+    cost = cost_of_call(answer.usage, judge.model, timezone.now().date(), endpoint, judge.team_id)
     known: dict[str, Any] = {"cost": cost}
     if trial.error is None:
         try:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from annotation.models import User
+from datasets.teams import managed_by, there_are_several
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.ssrf_guard import check_address
 from judging.backends.wire import parse_base_url
-from judging.models import Judge
+from judging.models import Judge, Key
 
 GUARDED = "guarded"
 KEY_PREFIX = "TANDEM_KEY_"
@@ -44,20 +45,35 @@ def listed_hosts_for(judge: Judge) -> tuple[str, ...] | None:
     return tuple(settings.TANDEM_JUDGE_HOSTS) if judge.params.get(GUARDED) else None
 
 
-def known_servers() -> list[Server]:
-    """Return the providers' servers and the servers of all existing judges, each with its key.
+def known_servers(user: User) -> list[Server]:
+    """Return the providers' servers and those of the judges that an account manages, with keys.
 
-    A server is unguarded if the operator has defined a judge that uses it.
+    A server is unguarded if the operator has defined a judge that uses it. On a site with several
+    teams, a key of another team is not offered.
     """
     found: dict[tuple[str, str], bool] = {
-        (hosted.public_url, hosted.key_variable): True for hosted in HOSTED.values()
+        (hosted.public_url, hosted.key_variable): True
+        for hosted in HOSTED.values()
+        if may_use_key(user, hosted.key_variable)
     }
-    judges = Judge.objects.filter(backend__in=HOSTED).order_by("pk")
+    judges = managed_by(user, Judge.objects.filter(backend__in=HOSTED)).order_by("pk")
     given = judges.values_list("backend", "base_url", "api_key_env", "params")
     for backend, url, key, params in given:
+        if not may_use_key(user, key):
+            continue
         server = (parse_base_url(url, HOSTED[backend].public_url), key)
         found[server] = found.get(server, True) and bool(params.get(GUARDED))
     return [Server(*server, guarded) for server, guarded in found.items()]
+
+
+def may_use_key(user: User, variable: str) -> bool:
+    """Whether an account may define judges that use a key.
+
+    On a site with several teams these are the keys of its teams, and an admin gives out new ones.
+    """
+    if not variable or user.role == User.Role.ADMIN or not there_are_several():
+        return True
+    return managed_by(user, Key.objects.filter(variable=variable)).exists()
 
 
 def new_server(url: str, key: str, user: User) -> Server:

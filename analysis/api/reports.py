@@ -21,7 +21,7 @@ from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions, UnknownOptionError
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from analysis.models import FrozenReport
-from annotation.access import get_account, readable_campaign
+from annotation.access import check_managed_campaign, get_account, readable_campaign
 from annotation.api.access import campaign_named, check_blind
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
@@ -255,6 +255,7 @@ class FrozenReports(List):
         campaign = campaign_named(
             get_account(request), data.pop("campaign"), "no snapshot is stored"
         )
+        check_managed_campaign(get_account(request), campaign)
         check_blind(get_account(request), campaign)
         inputs, options = data.pop("inputs"), as_frozen(_options(data))
         check_available(campaign, options)

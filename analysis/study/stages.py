@@ -35,7 +35,7 @@ from judging.runs import ledger
 
 FILES = "files"
 """The key of a loaded batch's files among the `imported` of its part."""
-MODELS = {"batch": Batch, "campaign": Campaign}
+MODELS: dict[str, Any] = {"batch": Batch, "campaign": Campaign}
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from annotation.access import (
 from annotation.assignments.queue import reclaim
 from annotation.models import Assignment, Campaign, User
 from annotation.people.membership import readable
-from datasets.api.batches import visible_batches
 from datasets.api.errors import BlindError, RefusedBodyError, problem
 from datasets.models import Batch
+from datasets.teams import visible_batches
 
 GONE = "the time for this item ran out, and another person has it now; take the next one"
 RELATED = ("item__campaign", "item__query", "rater")

@@ -146,6 +146,9 @@ class NewCampaignSerializer(SettingsSerializer):
     name = serializers.CharField(max_length=200, trim_whitespace=False)
     protocol = serializers.ChoiceField(sorted(PROTOCOLS))
     batch = serializers.CharField(trim_whitespace=False, help_text="the name of a loaded batch")
+    team = serializers.CharField(
+        required=False, help_text="the team that it is for; by default the batch's"
+    )
     raters_per_item = serializers.IntegerField(min_value=1, max_value=1000, default=1)
     overlap = Number(
         min_value=0, max_value=1, default=1.0, help_text="share of items with several people"

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_account, visible_campaigns
+from annotation.access import get_account, managed_campaign, visible_campaigns
 from annotation.api.access import batch_named
 from annotation.api.campaign_serializers import (
     A_CAMPAIGN,
@@ -29,7 +29,6 @@ from annotation.campaign_setup.creation import CreatedCampaign, create_once
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.settings import change
 from annotation.models import Campaign, User
-from annotation.people.membership import readable
 from annotation.progress.person import progress_of
 from annotation.provenance import guideline_digest
 from annotation.registry import declared
@@ -44,8 +43,9 @@ from datasets.api.base import (
     rendered,
 )
 from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, once
-from datasets.api.errors import RefusedBodyError
+from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import ANY, MANAGE
+from datasets.teams import TeamError, team_for
 
 
 def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
@@ -161,7 +161,10 @@ def _create(user: User, wanted: dict[str, Any]) -> CreatedCampaign:
             design_from(wanted),
             settings_from(wanted),
             user,
+            team_for(user, wanted.get("team"), batch.team),
         )
+    except TeamError as error:
+        raise RefusedBodyError(NOT_CREATED, [problem(str(error), "team")]) from error
     except DesignError as error:
         raise RefusedBodyError(NOT_CREATED, [design_problem(error)]) from error
 
@@ -199,8 +202,7 @@ class ChangedSettings(Resource):
 def lock_unchanged(request: Request, pk: int) -> Campaign:
     """Lock a campaign. Raises StateConflictError if its settings have changed."""
     user = get_account(request)
-    rows = readable(user).select_for_update()
-    campaign = get_object_or_404(rows, pk=pk)
+    campaign = managed_campaign(request, pk, lock=True)
     check_etag(request, settings_tag(campaign), lambda: _shown(user, pk))
     return campaign
 

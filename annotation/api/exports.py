@@ -14,7 +14,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_account, readable_campaign
+from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
 from annotation.exports import rows as exporting
 from annotation.exports.bundles import (
@@ -168,7 +168,7 @@ class CampaignLines(Lines):
     export: ClassVar[Callable[[Campaign, int], Iterator[Line]]]
 
     def respond(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
-        campaign = readable_campaign(request, pk)
+        campaign = managed_campaign(request, pk)
         check_blind(get_account(request), campaign)
         what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
         # Later pages belong to the export whose first page is recorded.
@@ -288,7 +288,7 @@ class Exports(Resource):
         operation_id="exports_list",
     )
     def get(self, request: Request, pk: int) -> Response:
-        campaign = readable_campaign(request, pk)
+        campaign = managed_campaign(request, pk)
         rows = [self._describe(campaign, option) for option in export_options(campaign)]
         return Response(ExportOptionsSerializer({"results": rows}).data)
 
@@ -327,7 +327,7 @@ class OneExport(Resource):
         operation_id="exports_read",
     )
     def get(self, request: Request, pk: int, what: str, form: str) -> StreamingHttpResponse:
-        campaign = readable_campaign(request, pk)
+        campaign = managed_campaign(request, pk)
         if what not in {option.what for option in export_options(campaign)}:
             raise Http404
         if tells_answers(what):

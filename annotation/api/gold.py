@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_account, readable_campaign
+from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
 from annotation.imports.gold import store_gold_answers
 from annotation.label_rows import LabelRow
@@ -72,7 +72,7 @@ class GoldAnswers(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        campaign = readable_campaign(request, pk)
+        campaign = managed_campaign(request, pk)
         # A refused or unchanged answer would reveal the gold items and their answers.
         check_blind(get_account(request), campaign)
         wanted = checked(NewGoldAnswersSerializer, request.data)

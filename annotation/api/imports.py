@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_account, readable_campaign
+from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
 from annotation.imports.importer import import_rows
 from datasets.access import READERS
@@ -81,7 +81,7 @@ class Imports(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        campaign = readable_campaign(request, pk)
+        campaign = managed_campaign(request, pk)
         check_blind(get_account(request), campaign)
         wanted = checked(NewLabelsSerializer, request.data)
         try:

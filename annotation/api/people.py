@@ -12,7 +12,13 @@ from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_account, readable_campaign, visible_accounts, visible_raters
+from annotation.access import (
+    get_account,
+    managed_campaign,
+    readable_campaign,
+    visible_accounts,
+    visible_raters,
+)
 from annotation.api.people_serializers import (
     A_CAST,
     A_PERSON,
@@ -296,8 +302,7 @@ class CampaignPeople(Resource):
     def put(self, request: Request, pk: int) -> Response:
         wanted = checked(CastChangeSerializer, request.data)
         with transaction.atomic():
-            rows = readable(get_account(request)).select_for_update()
-            campaign = get_object_or_404(rows, pk=pk)
+            campaign = managed_campaign(request, pk, lock=True)
             check_etag(request, _members_tag(campaign), lambda: _describe(campaign))
             self._change(campaign, wanted, get_account(request))
         return _people_response(campaign)
@@ -329,7 +334,7 @@ class MemberRole(Resource):
         operation_id="members_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        campaign, me = readable_campaign(request, pk), get_account(request)
+        campaign, me = managed_campaign(request, pk), get_account(request)
         wanted = checked(MemberChangeSerializer, request.data)
         user = _account_named(me, wanted["name"])
         try:
@@ -359,7 +364,7 @@ class RaterExclusion(Resource):
         operation_id="exclusions_change",
     )
     def put(self, request: Request, pk: int, rater: int) -> Response:
-        campaign, me = readable_campaign(request, pk), get_account(request)
+        campaign, me = managed_campaign(request, pk), get_account(request)
         found = get_object_or_404(visible_raters(campaign), pk=rater)
         reason = checked(ExclusionSerializer, request.data)["reason"]
         try:
@@ -387,7 +392,7 @@ class RaterAdmission(Resource):
         operation_id="admissions_change",
     )
     def put(self, request: Request, pk: int, rater: int) -> Response:
-        campaign, me = readable_campaign(request, pk), get_account(request)
+        campaign, me = managed_campaign(request, pk), get_account(request)
         found = get_object_or_404(admissible(campaign), pk=rater)
         admit(campaign, found, checked(AdmissionSerializer, request.data)["reason"], me)
         return _people_response(campaign)
@@ -407,7 +412,7 @@ class SlotRelease(Resource):
     )
     @once
     def post(self, request: Request, pk: int, rater: int) -> Response:
-        campaign = readable_campaign(request, pk)
+        campaign = managed_campaign(request, pk)
         found = get_object_or_404(visible_raters(campaign), pk=rater)
         free(campaign, found.pk)
         return _people_response(campaign)

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_account, readable_campaign
+from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
 from annotation.campaigns.sampling import query_line, query_rows, unit_line, unit_rows
 from datasets.access import READERS
@@ -83,7 +83,7 @@ class Sample(List):
     )
     def get(self, request: Request, pk: int) -> Response:
         user = get_account(request)
-        campaign = readable_campaign(request, pk)
+        campaign = managed_campaign(request, pk)
         # A stratum reveals the label that others, or a judge, gave a unit.
         check_blind(user, campaign)
         if self.parameters["of"] == "query":

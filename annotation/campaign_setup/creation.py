@@ -39,6 +39,7 @@ from audit.recording import record
 from datasets import models
 from datasets.db.bulk import Row, bulk_write, refresh_statistics, reserve
 from datasets.material import stored_rows
+from datasets.teams import seen_by
 from datasets.text import number_of_words
 
 CHUNK = 500
@@ -236,16 +237,20 @@ def create_campaign(
     progress: Callable[[int], None] = lambda done: None,
     settings: CampaignSettings | None = None,
     by: User | None = None,
+    team: models.Team | None = None,
 ) -> CreatedCampaign:
     """Create a campaign and its items, in one transaction. Raises DesignError.
 
-    The design may name only campaigns that `by` may read. `by` is None for a command.
+    The design may name only campaigns that `by` may read. `by` is None for a command. The campaign
+    belongs to `team`, by default to the batch's.
     """
     settings = settings or CampaignSettings()
     with transaction.atomic():
         campaign = checked_campaign(name, protocol, batch, design)
+        campaign.team, campaign.made_by = team or batch.team, by
         if existing := Campaign.objects.filter(name=name).first():
             return _check_unchanged(existing, campaign, settings, by)
+        _check_batch(campaign)
         check_references(campaign, design, by)
         check_settings(campaign, settings)
         check_practice(campaign, settings, by)
@@ -261,6 +266,14 @@ def create_campaign(
     return created
 
 
+def _check_batch(campaign: Campaign) -> None:
+    """Check that the team of a campaign may read its batch. Raises DesignError."""
+    rows = models.Batch.objects.filter(seen_by(models.Batch, campaign.team), pk=campaign.batch_id)
+    if not rows.exists():
+        wrong = f"batch {campaign.batch.name!r} belongs to another team than {campaign.team}"
+        raise DesignError(f"{wrong}; let an admin share it first", "batch")
+
+
 def _record_creation(created: CreatedCampaign, design: Design) -> None:
     campaign, options = created.campaign, design.options()
     record("campaign.made", campaign.pk, campaign, after=options, items=created.items)
@@ -273,13 +286,14 @@ def create_once(
     design: Design,
     settings: CampaignSettings,
     by: User,
+    team: models.Team,
 ) -> CreatedCampaign:
     """Like `create_campaign`, for requests, of which two may come at the same moment."""
     try:
-        return create_campaign(name, protocol, batch, design, settings=settings, by=by)
+        return create_campaign(name, protocol, batch, design, settings=settings, by=by, team=team)
     except IntegrityError:
         # Another request has just created a campaign of this name, which is compared now.
-        return create_campaign(name, protocol, batch, design, settings=settings, by=by)
+        return create_campaign(name, protocol, batch, design, settings=settings, by=by, team=team)
 
 
 def checked_campaign(name: str, protocol: str, batch: models.Batch, design: Design) -> Campaign:
@@ -327,8 +341,10 @@ def _check_unchanged(
     existing: Campaign, new: Campaign, settings: CampaignSettings, by: User | None
 ) -> CreatedCampaign:
     same = (existing.protocol, existing.batch_id) == (new.protocol, new.batch_id)
-    # The message is the same for a campaign that `by` may not read, so that it reveals no design.
-    if not may_read(existing, by) or not same or stored(existing) != stored(new):
+    if not may_read(existing, by) or existing.team_id != new.team_id:
+        # It may be another team's, of which nothing is told but that the name is taken.
+        raise DesignError(f"the name {existing.name!r} is taken; choose another", "name")
+    if not same or stored(existing) != stored(new):
         raise DesignError(
             f"a campaign called {existing.name!r} has another design; choose a new name", "name"
         )

@@ -26,7 +26,7 @@ from annotation.models import (
 from annotation.people import login_limits
 from annotation.people.invitations import revoke_all_of
 from annotation.people.leases import Ended, open_assignments, release_all
-from annotation.people.membership import AT_MOST, PeopleError, readable
+from annotation.people.membership import AT_MOST, PeopleError, manageable
 from audit.recording import folded, record
 
 
@@ -245,4 +245,4 @@ def invitations_of(user: User) -> QuerySet[Invitation]:
     rows = Invitation.objects.select_related("campaign", "by", "used_by")
     if user.role == User.Role.ADMIN:
         return rows
-    return rows.filter(campaign__in=readable(user))
+    return rows.filter(campaign__in=manageable(user))

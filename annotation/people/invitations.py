@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.models import Campaign, Invitation, Membership, User
-from annotation.people.membership import AT_MOST, PeopleError, add_member, readable
+from annotation.people.membership import AT_MOST, PeopleError, add_member, manageable
 from audit.recording import folded, record
 
 LIFE = timedelta(days=7)
@@ -71,7 +71,7 @@ def _check_inviter(by: User, role: str, campaign: Campaign | None) -> None:
         return
     if role != User.Role.ANNOTATOR or campaign is None:
         raise PeopleError("a researcher invites annotators to a campaign; ask an admin for more")
-    if not readable(by).filter(pk=campaign.pk).exists():
+    if not manageable(by).filter(pk=campaign.pk).exists():
         raise PeopleError("this campaign is not yours; name another")
 
 
@@ -140,7 +140,7 @@ def _use_up(invitation: Invitation, user: User) -> None:
 def _check_inviter_access(invitation: Invitation) -> None:
     """Refuse links from inviters who have lost access to the campaign since."""
     by, campaign = invitation.by, invitation.campaign
-    if by and campaign and not readable(by).filter(pk=campaign.pk).exists():
+    if by and campaign and not manageable(by).filter(pk=campaign.pk).exists():
         raise PeopleError(
             "the person who created this link has left the campaign; ask for a new one"
         )

@@ -1,7 +1,8 @@
 """Roles in a campaign, access to its items, and excluding a rater from statistics.
 
-In an open pool the account's own role applies to a person without a role in the campaign. A role in
-the campaign takes precedence there, and a role that has ended keeps its person out.
+A campaign belongs to a team, whose people take its items if its pool is open, and whose researchers
+read it. A role in the campaign takes precedence over that, and a role that has ended keeps its
+person out. A named pool is for members of the campaign, and for owners and managers of the team.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from annotation.models import (
 )
 from annotation.people.leases import Ended, release_all, release_others
 from audit.recording import folded, record
+from datasets.models import TeamMember
+from datasets.teams import in_a_managed_team, shared_with_a_team_of, teams_of
 
 
 class PeopleError(ValueError):
@@ -51,7 +54,13 @@ def workable(user: User) -> QuerySet[Campaign]:
     if not user.is_active or user.role == User.Role.ADMIN:
         return Campaign.objects.none()
     decided = Decision.objects.filter(by__user=user, unit__item__campaign=OuterRef("pk"))
-    return _campaigns_as(user, WORKING).exclude(Exists(decided))
+    rows = Campaign.objects.filter(~Q(Exists(decided)))
+    mine = _memberships(user)
+    named = Q(Exists(mine.filter(ended_at=None, role__in=WORKING)))
+    if user.is_guest:
+        return rows.filter(named)
+    in_pool = Q(pool=Campaign.Pool.OPEN, team__in=teams_of(user)) & ~Q(Exists(mine))
+    return rows.filter(named | in_pool)
 
 
 def readable(user: User) -> QuerySet[Campaign]:
@@ -60,15 +69,26 @@ def readable(user: User) -> QuerySet[Campaign]:
         return Campaign.objects.all()
     if user.role != User.Role.RESEARCHER or user.is_guest:
         return Campaign.objects.none()
-    return _campaigns_as(user, (Role.RESEARCHER,))
+    mine = _memberships(user)
+    named = Q(Exists(mine.filter(ended_at=None, role=Role.RESEARCHER)))
+    is_open = Q(pool=Campaign.Pool.OPEN, team__in=teams_of(user))
+    by_team = is_open | in_a_managed_team(Campaign, user) | shared_with_a_team_of(Campaign, user)
+    return Campaign.objects.filter(named | (by_team & ~Q(Exists(mine))))
 
 
-def _campaigns_as(user: User, roles: tuple[Role, ...]) -> QuerySet[Campaign]:
-    memberships = Membership.objects.filter(campaign=OuterRef("pk"), user=user)
-    named = Q(Exists(memberships.filter(ended_at=None, role__in=roles)))
-    if user.is_guest:
-        return Campaign.objects.filter(named)
-    return Campaign.objects.filter(named | (Q(pool=Campaign.Pool.OPEN) & ~Q(Exists(memberships))))
+def manageable(user: User) -> QuerySet[Campaign]:
+    """Return the readable campaigns that an account may change, close and export."""
+    rows = readable(user)
+    return rows if user.role == User.Role.ADMIN else rows.filter(in_a_managed_team(Campaign, user))
+
+
+def batch_in_readable_campaign(user: User) -> Q:
+    """Return the condition that an account may read a campaign over a batch."""
+    return Q(Exists(readable(user).filter(batch=OuterRef("pk"))))
+
+
+def _memberships(user: User) -> QuerySet[Membership]:
+    return Membership.objects.filter(campaign=OuterRef("pk"), user=user)
 
 
 def may_take(campaign: Any, rater: Any) -> Q:
@@ -79,7 +99,11 @@ def may_take(campaign: Any, rater: Any) -> Q:
     """
     decided = Decision.objects.filter(by=rater, unit__item__campaign=campaign)
     memberships = Membership.objects.filter(campaign=campaign, user__rater=rater)
-    is_open = Campaign.objects.filter(pk=campaign, pool=Campaign.Pool.OPEN)
+    in_team = TeamMember.objects.filter(team=OuterRef("team"), user__rater=rater)
+    no_account = Rater.objects.filter(pk=rater, user=None)
+    is_open = Campaign.objects.filter(
+        Q(Exists(in_team)) | Q(Exists(no_account)), pk=campaign, pool=Campaign.Pool.OPEN
+    )
     named = Q(Exists(memberships.filter(ended_at=None, role__in=WORKING)))
     return (named | (Q(Exists(is_open)) & ~Q(Exists(memberships)))) & ~Q(Exists(decided))
 

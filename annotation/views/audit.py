@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_account, readable_campaign
+from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.audit_log import EventFilter, describe_events, filter_events, visible_events
 from annotation.models import Campaign
 from audit.models import SITE, Event, Seal
@@ -68,7 +68,7 @@ def trail_file(request: HttpRequest) -> HttpResponseBase:
 @require_safe
 @role_required(*READERS)
 def campaign_trail_file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    return _file(request, readable_campaign(request, pk), f"audit-{pk}.jsonl")
+    return _file(request, managed_campaign(request, pk), f"audit-{pk}.jsonl")
 
 
 def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:

@@ -29,6 +29,7 @@ from annotation.protocols import PROTOCOLS
 from datasets.models import Batch
 from datasets.options import options_of
 from datasets.rows import InputError
+from datasets.teams import managed_teams, visible_batches
 from datasets.text import as_sentence
 
 
@@ -217,12 +218,13 @@ class TaskForm(forms.Form):
     """The task and the batch of a new campaign, on which the rest of its form depends."""
 
     protocol = forms.ChoiceField(label="Task")
-    batch = forms.ModelChoiceField(
-        Batch.objects.order_by("name"), empty_label=None, to_field_name="name"
-    )
+    batch = forms.ModelChoiceField(Batch.objects.none(), empty_label=None, to_field_name="name")
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        batches = self.fields["batch"]
+        assert isinstance(batches, forms.ModelChoiceField)
+        batches.queryset = visible_batches(user)
         field = self.fields["protocol"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(name, protocol.title) for name, protocol in PROTOCOLS.items()]
@@ -296,6 +298,12 @@ class CampaignForm(SettingsForm):
     def __init__(self, *args: Any, user: User, protocol: str, batch: Batch, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user, self.batch, self.protocol = user, batch, PROTOCOLS[protocol]
+        teams = managed_teams(user)
+        if len(teams) > 1:
+            own = teams.filter(pk=batch.team_id).first()
+            self.fields["team"] = forms.ModelChoiceField(
+                teams, initial=own, empty_label=None, to_field_name="name"
+            )
         self.offer_practice(user)
         self._offer_variables()
         for name, field in self._option_fields():

@@ -18,7 +18,7 @@ from django.http import (
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import get_account, is_blind, readable_campaign
+from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
 from annotation.campaign_setup.creation import create_once
 from annotation.campaign_setup.dry_run import DryRun, sentences, simulate
 from annotation.campaigns.design import DesignError
@@ -51,6 +51,8 @@ from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.rows import InputError
+from datasets.teams import TeamError, team_for
+from datasets.text import as_sentence
 
 MAX_ITEMS, MAX_SHARES, MAX_PEOPLE = 20_000, 30, 200
 ORDER_NAMES = dict(ITEM_ORDERS)
@@ -77,7 +79,8 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 @role_required(*READERS)
 def new_campaign(request: HttpRequest) -> HttpResponse:
     data = request.POST if request.method == "POST" else request.GET
-    task_form = TaskForm(data if "protocol" in data or "batch" in data else None)
+    sent = data if "protocol" in data or "batch" in data else None
+    task_form = TaskForm(sent, user=get_account(request))
     if not task_form.is_valid():
         status = 422 if request.method == "POST" else 200
         return render(request, "campaigns/choose.html", {"form": task_form}, status=status)
@@ -94,8 +97,17 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
             return _render_new(request, form, _preview(form))
         design, settings = form.design(), form.settings()
         created = create_once(
-            form.cleaned_data["name"], form.protocol.name, form.batch, design, settings, form.user
+            form.cleaned_data["name"],
+            form.protocol.name,
+            form.batch,
+            design,
+            settings,
+            form.user,
+            form.cleaned_data.get("team") or team_for(form.user, like=form.batch.team),
         )
+    except TeamError as error:
+        form.add_error(None, as_sentence(error))
+        return _render_new(request, form, status=422)
     except DesignError as error:
         add_design_error(form, error)
         return _render_new(request, form, status=422)
@@ -267,7 +279,7 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the form's settings, unless they changed since the form was opened."""
     user, seen = get_account(request), request.POST.get("seen")
     with transaction.atomic():
-        found = get_object_or_404(readable(user).select_for_update(), pk=pk)
+        found = managed_campaign(request, pk, lock=True)
         form = SettingsForm(request.POST)
         form.offer_practice(user, found)
         if seen is not None and seen != settings_digest(found):
@@ -288,7 +300,7 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def open_or_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Open or close a campaign, as `to` says."""
-    found, user = readable_campaign(request, pk), get_account(request)
+    found, user = managed_campaign(request, pk), get_account(request)
     to = request.POST.get("to")
     try:
         if to in ("open", "closed"):
@@ -302,7 +314,7 @@ def open_or_close(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def set_gold(request: HttpRequest, pk: int) -> HttpResponse:
-    found, user = readable_campaign(request, pk), get_account(request)
+    found, user = managed_campaign(request, pk), get_account(request)
     if is_blind(user, found):
         # A refused or unchanged answer would reveal the gold items and their answers.
         context = _campaign_context(found, user) | {"wrong": BLIND_GOLD}
@@ -322,7 +334,7 @@ def set_gold(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def admit_person(request: HttpRequest, pk: int) -> HttpResponse:
-    found, user = readable_campaign(request, pk), get_account(request)
+    found, user = managed_campaign(request, pk), get_account(request)
     form = AdmitForm(request.POST)
     if not form.is_valid():
         context = _campaign_context(found, user) | {"wrong": "Give a reason to admit a person."}
@@ -336,7 +348,7 @@ def admit_person(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def download_sample(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Stream the stored sample as CSV."""
-    found, user = readable_campaign(request, pk), get_account(request)
+    found, user = managed_campaign(request, pk), get_account(request)
     if is_blind(user, found):
         # A stratum reveals the label that others, or a judge, gave a unit.
         context = _campaign_context(found, user) | {"wrong": BLIND_SAMPLE}

@@ -7,7 +7,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from annotation.access import get_account, is_blind, readable_campaign
+from annotation.access import get_account, is_blind, managed_campaign
 from annotation.exports.bundles import download, export_options, tells_answers
 from annotation.exports.writers import BlankError
 from annotation.models import Campaign
@@ -25,14 +25,14 @@ TOO_MANY = "The limit is twelve exports of a campaign per hour. Try again later.
 @require_safe
 @role_required(*READERS)
 def exports(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, readable_campaign(request, pk))
+    return _page(request, managed_campaign(request, pk))
 
 
 @require_safe
 @role_required(*READERS)
 def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResponseBase:
     """Stream one export; if it is not available now, render the page with the reason."""
-    campaign, user = readable_campaign(request, pk), get_account(request)
+    campaign, user = managed_campaign(request, pk), get_account(request)
     if what not in {offer.what for offer in export_options(campaign)}:
         raise Http404("No such export of this campaign.")
     if tells_answers(what) and is_blind(user, campaign):

@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import get_account, visible_accounts, visible_raters
+from annotation.access import get_account, managed_campaign, visible_accounts, visible_raters
 from annotation.models import (
     Assignment,
     Campaign,
@@ -281,7 +281,7 @@ def campaign_people(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def change_people(request: HttpRequest, pk: int) -> HttpResponse:
     """Change settings, members, exclusions, slots or Prolific, as `order` says."""
-    campaign, order = _campaign(request, pk), request.POST.get("order", "")
+    campaign, order = managed_campaign(request, pk), request.POST.get("order", "")
     act = MEMBER_ORDERS.get(order)
     if act is None:
         return redirect("campaign-people", pk)
@@ -297,7 +297,7 @@ def change_people(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def invite_to_campaign(request: HttpRequest, pk: int) -> HttpResponse:
-    campaign, user = _campaign(request, pk), get_account(request)
+    campaign, user = managed_campaign(request, pk), get_account(request)
     form = CampaignInviteForm(request.POST)
     if not form.is_valid():
         return _campaign_page(request, campaign, {"invite": form}, status=422)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Count, Model
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -27,6 +27,7 @@ from datasets.api.permissions import MANAGE, READ
 from datasets.material import as_line
 from datasets.models import Batch, Grounding, KeyPoint, Query, Question, Ranking, Report
 from datasets.search import LONGEST, MOST_HITS, Hit, Match, find, hits, words_of
+from datasets.teams import visible_batch, visible_batches
 
 PARTS: dict[str, type[Model]] = {
     "questions": Question,
@@ -50,10 +51,6 @@ A_QUERY = {
     "asked_at": "2024-05-03",
     "counts": {"questions": 4, "passages": 2, "key_points": 0, "reports": 2, "rankings": 0},
 }
-
-
-def visible_batches(user: Any) -> QuerySet[Batch]:
-    return Batch.objects.order_by("name") if user.role in READERS else Batch.objects.none()
 
 
 class BatchParameters(PageParameters):
@@ -180,10 +177,6 @@ class OneQuery(Resource):
     def get(self, request: Request, pk: int, position: int) -> Response:
         query = get_object_or_404(visible_batch(request.user, pk).queries, position=position)
         return Response(as_line(material.as_row(query)))
-
-
-def visible_batch(user: Any, pk: int) -> Batch:
-    return get_object_or_404(visible_batches(user), pk=pk)
 
 
 def _results(queries: list[Query]) -> list[Any]:

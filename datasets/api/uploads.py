@@ -87,6 +87,10 @@ class NewUpload(Strict):
     format = serializers.ChoiceField(
         tuple(FORMATS), required=False, help_text="recognised automatically if left out"
     )
+    team = serializers.CharField(
+        required=False,
+        help_text="the team that the batch is for; needed only if you manage several",
+    )
 
 
 class Decision(Strict):
@@ -209,7 +213,13 @@ class Uploads(List):
 
 def _receive(request: Request, data: dict[str, Any]) -> Response:
     try:
-        upload = receive(request.user, data["files"], data.get("name", ""), data.get("format", ""))
+        upload = receive(
+            request.user,
+            data["files"],
+            data.get("name", ""),
+            data.get("format", ""),
+            data.get("team", ""),
+        )
     except TooOftenError as error:
         raise TooManyRequestsError(str(error), error.seconds) from error
     except InputError as error:

@@ -16,9 +16,10 @@ from django.utils import timezone
 
 from audit.recording import record
 from datasets.loading import check_name
-from datasets.models import Batch, Upload
+from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
 from datasets.rows import InputError, Place
+from datasets.teams import managed_teams, visible_batches
 from datasets.uploads import launching, quarantine
 from datasets.uploads.launching import has_workers
 from datasets.uploads.worker import AT_WORK, WARNINGS_KEPT
@@ -53,19 +54,22 @@ class StaleError(Exception):
 
 
 class TakenNameError(Exception):
-    """Another batch has the name."""
+    """Another batch has the name. Of a batch that the person may not read nothing else is told."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, readable: bool) -> None:
         super().__init__(
             f"a batch called {name!r} has other content; choose another name, since a loaded "
             "batch never changes"
+            if readable
+            else f"the name {name!r} is taken; choose another"
         )
 
 
-def keep(upload: Upload, seen: str, name: str) -> None:
+def keep(upload: Upload, seen: str, name: str, team: Team | None = None) -> None:
     """Start loading the content that the person saw, identified by the preview's digest.
 
-    Raises StaleError, TakenNameError, and InputError if no batch can have the name.
+    The batch will belong to `team`, by default to the upload's, or the only one that the person
+    manages. Raises StaleError, TakenNameError, and InputError if no batch can have the name.
     """
     if upload.state in (State.KEEPING, State.KEPT) and seen == upload.digest:
         return
@@ -73,10 +77,14 @@ def keep(upload: Upload, seen: str, name: str) -> None:
         raise StaleError(upload)
     name = name.strip() or upload.name
     check_name(name)
-    if Batch.objects.filter(name=name).exclude(digest=upload.digest).exists():
-        raise TakenNameError(name)
+    same = visible_batches(upload.user).filter(name=name)
+    if same.exclude(digest=upload.digest).exists():
+        raise TakenNameError(name, readable=True)
+    if Batch.objects.filter(name=name).exclude(pk__in=same).exists():
+        raise TakenNameError(name, readable=False)
+    team = team or upload.team or managed_teams(upload.user).first()
     ready = Upload.objects.filter(pk=upload.pk, state=State.READY, digest=seen)
-    _order(upload, ready, "upload.kept", state=State.KEEPING, name=name, error="")
+    _order(upload, ready, "upload.kept", state=State.KEEPING, name=name, error="", team=team)
 
 
 def read_as(upload: Upload, format: str) -> None:
@@ -181,7 +189,7 @@ def twins(upload: Upload) -> list[Batch]:
     """Return the loaded batches with the same content."""
     if upload.state != State.READY:
         return []
-    return list(Batch.objects.filter(digest=upload.digest).order_by("name"))
+    return list(visible_batches(upload.user).filter(digest=upload.digest))
 
 
 def _preview_query(line: dict[str, Any]) -> dict[str, Any]:

@@ -19,10 +19,11 @@ from django.utils import timezone
 from audit.recording import record
 from datasets import tasks
 from datasets.loading import check_name
-from datasets.models import Batch, Upload
+from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Place
+from datasets.teams import TeamError, team_for
 from datasets.uploads import launching, quarantine
 
 AN_HOUR, MAX_PER_HOUR = timedelta(hours=1), 6
@@ -63,14 +64,18 @@ def uploads_of(user: Any) -> QuerySet[Upload]:
     return Upload.objects.filter(user=user)
 
 
-def receive(user: Any, files: Sequence[UploadedFile], name: str, format: str) -> Upload:
+def receive(
+    user: Any, files: Sequence[UploadedFile], name: str, format: str, team: str = ""
+) -> Upload:
     """Store files as a new upload, and start a process that inspects them.
 
+    The batch is to belong to the team of this name, or to the only one that the account manages.
     Raises TooOftenError, and InputError for errors that show at once; then nothing is stored.
     """
     tasks.clean()
     upload = Upload(user=user, name=name.strip(), format=format)
     upload.name = upload.name or _name_of(files)
+    upload.team = _team(user, team)
     try:
         with transaction.atomic():
             # The lock makes concurrent uploads of an account count towards the limit.
@@ -86,6 +91,14 @@ def receive(user: Any, files: Sequence[UploadedFile], name: str, format: str) ->
         quarantine.remove(upload.key)
         raise
     return upload
+
+
+def _team(user: Any, name: str) -> Team:
+    try:
+        return team_for(user, name.strip())
+    except TeamError as error:
+        wrong, _, mend = str(error).partition("; ")
+        raise InputError(Place("The team"), wrong, mend or "name one") from error
 
 
 def _name_of(files: Sequence[UploadedFile]) -> str:

@@ -17,6 +17,7 @@ from datasets import readers
 from datasets.access import READERS, role_required, takes_files, wants_data
 from datasets.models import Upload
 from datasets.rows import InputError
+from datasets.teams import team_choice
 from datasets.uploads import decisions
 from datasets.uploads.decisions import upload_context
 from datasets.uploads.receiving import (
@@ -80,7 +81,9 @@ def _guarded(request: HttpRequest) -> HttpResponse:
         if request.method != "POST":
             return _form(request)
         files, data = request.FILES.getlist("files"), request.POST
-        created = receive(request.user, files, data.get("name", ""), data.get("format", ""))
+        created = receive(
+            request.user, files, data.get("name", ""), data.get("format", ""), data.get("team", "")
+        )
     except TooOftenError as error:
         status = 429 if request.method == "POST" else 200
         response = _refused(request, str(error), status)
@@ -109,6 +112,7 @@ def _form(request: HttpRequest, error: str = "", status: int = 200) -> HttpRespo
         "format": data.get("format", ""),
         "formats": {name: reader.SUMMARY for name, reader in readers.READERS.items()},
         "most_mb": settings.TANDEM_MAX_UPLOAD_MB,
+        **team_choice(request.user, data.get("team", "")),
     }
     return render(request, "batches/upload.html", context, status=status)
 

@@ -215,7 +215,8 @@ def _load(upload: Upload, count: Count) -> None:
 def _load_batch(upload: Upload, count: Count) -> LoadReport:
     paths, format = quarantine.paths(upload), str(upload.found["format"])
     names = [each["name"] for each in upload.files]
-    report = load_batch(paths, upload.name, format, count, upload.digest, names)
+    team, by = upload.team, upload.user
+    report = load_batch(paths, upload.name, format, count, upload.digest, names, team, by)
     if not report.unchanged:
         warnings = [quarantine.with_original_names(upload, each) for each in report.warnings]
         Batch.objects.filter(name=upload.name).update(warnings=warnings)

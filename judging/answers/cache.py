@@ -105,7 +105,8 @@ def reusable_calls(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[Jud
     """Return the calls whose answers may be reused.
 
     Answers that became labels may be reused. Unreadable answers may be reused at temperature 0,
-    where asking again should give the same. Failed calls are never reused.
+    where asking again should give the same. Failed calls are never reused. All runs are those over
+    campaigns of the same team.
     """
     good = Q(state=ANSWERED, assignment__status=Assignment.Status.DONE)
     if is_deterministic(judge.params):
@@ -114,7 +115,9 @@ def reusable_calls(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[Jud
     # If a repair was needed, the call before it has the unreadable answer.
     repairs = JudgeCall.objects.filter(assignment=OuterRef("assignment"), repair=True)
     calls = JudgeCall.objects.filter(good, ~Exists(repairs), reused_from=None, repair=False)
-    return calls.filter(run__campaign=campaign) if reuse == Reuse.CAMPAIGN else calls
+    if reuse == Reuse.CAMPAIGN:
+        return calls.filter(run__campaign=campaign)
+    return calls.filter(run__campaign__team=campaign.team_id)
 
 
 def _reuse(prepared: Prepared, call: JudgeCall) -> Result:

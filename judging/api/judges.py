@@ -32,7 +32,7 @@ from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError,
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
 from judging import library
-from judging.access import visible_judge, visible_judges
+from judging.access import managed_judge, visible_judge, visible_judges
 from judging.api import serializers as examples
 from judging.api.serializers import (
     LARGEST,
@@ -72,7 +72,7 @@ class Judges(List):
 
     @described(
         "List judges",
-        "The judges of the site, by name. A judge with a `base` is a trial of that judge.",
+        "The judges that you may read, by name. A judge with a `base` is a trial of that judge.",
         {200: page_serializer(JudgeSerializer)},
         tag="judges",
         example=page_example(examples.A_JUDGE),
@@ -128,7 +128,7 @@ def _create(user: User, wanted: dict[str, Any]) -> Judge:
     if not form.is_valid():
         raise RefusedBodyError(NOT_CREATED, list(_problems(form)))
     try:
-        judge, created = define(form.definition())
+        judge, created = define(form.definition(), form.team(), user)
     except JudgeError as error:
         raise RefusedBodyError(NOT_CREATED, [problem(str(error))]) from error
     if not created:
@@ -149,7 +149,7 @@ def _as_form(user: User, wanted: dict[str, Any], refused: str = NOT_CREATED) -> 
     if wanted.get("file") and wanted["backend"] == "lexical":
         wrong = problem("is not used by word overlap; remove it", "file")
         raise RefusedBodyError(refused, [wrong])
-    texts = ("name", "backend", "model", "family", "prompt", "file")
+    texts = ("name", "backend", "model", "family", "prompt", "file", "team")
     plain = {name: wanted.get(name, "") for name in texts}
     given = {name: param_text(value) for name, value in params.items()}
     server = _server(user, wanted, refused)
@@ -164,7 +164,7 @@ def _server(user: User, wanted: dict[str, Any], refused: str) -> dict[str, str]:
         named = Server(parse_base_url(wanted.get("base_url", ""), hosted.public_url), key).name
     except SetupError as error:
         raise RefusedBodyError(refused, [problem(str(error), "base_url")]) from error
-    if named in {server.name for server in known_servers()}:
+    if named in {server.name for server in known_servers(user)}:
         return {"server": named}
     if key and user.role != User.Role.ADMIN:
         words = "only an admin may combine a new address with a key; leave the key out"
@@ -309,7 +309,7 @@ class JudgeTrial(Resource):
         operation_id="judges_try",
     )
     def post(self, request: Request, pk: int) -> Response:
-        judge, wanted = visible_judge(request, pk), checked(TrySerializer, request.data)
+        judge, wanted = managed_judge(request, pk), checked(TrySerializer, request.data)
         return _try(request, wanted, partial(try_judge, judge))
 
 

@@ -36,7 +36,14 @@ from datasets.api.permissions import MANAGE, READ
 from datasets.lineage import DerivationError
 from datasets.models import Batch
 from datasets.rows import InputError
-from judging.access import authored_responses, find_authored_answer, step_called, step_campaign
+from datasets.teams import check_managed
+from judging.access import (
+    authored_responses,
+    check_reviewer,
+    find_authored_answer,
+    step_called,
+    step_campaign,
+)
 from judging.api.preparation_serializers import (
     A_REVIEW,
     A_STEP,
@@ -65,6 +72,7 @@ from judging.preparation.build import (
     UnreviewedError,
     accepted_results,
     build,
+    is_taken,
     read_thresholds,
 )
 from judging.preparation.review import (
@@ -139,6 +147,7 @@ class OneStep(Resource):
     @once
     def post(self, request: Request, pk: int, step: str) -> Response:
         batch, chosen = visible_batch(request.user, pk), step_called(step)
+        check_managed(request.user, batch)
         (work,) = step_statuses(batch, get_account(request), (chosen,))
         if work.hidden:
             raise HiddenError(HIDDEN)
@@ -170,6 +179,7 @@ class AcceptAll(Resource):
     def post(self, request: Request, pk: int, step: str) -> Response:
         batch, chosen = visible_batch(request.user, pk), step_called(step)
         campaign = step_campaign(request, batch, chosen)
+        check_reviewer(get_account(request), campaign)
         check_blind(get_account(request), campaign)
         author = _author(campaign, checked(AcceptSerializer, request.data)["author"])
         outcomes = accept_all(
@@ -206,11 +216,11 @@ class BuildBatch(Resource):
     def post(self, request: Request, pk: int, step: str) -> Response:
         batch, chosen = visible_batch(request.user, pk), step_called(step)
         campaign = step_campaign(request, batch, chosen) if chosen.protocol else None
+        check_managed(request.user, batch)
         if campaign is not None:
             check_blind(get_account(request), campaign)
         wanted = checked(NewBatchSerializer, request.data)
-        there = visible_batches(request.user).filter(name=wanted["name"])
-        if there.exists():
+        if is_taken(wanted["name"]):
             raise RefusedBodyError(NOT_BUILT, [problem(TAKEN, "name")])
         if batch.counts.get("queries", 0) > MOST_QUERIES:
             raise RefusedBodyError(TOO_MANY)
@@ -363,6 +373,7 @@ class Reviewed(Resource):
             rows = authored_responses(user).select_for_update(of=("self",))
             get_object_or_404(rows, assignment__uid=uid)
             each = find_authored_answer(user, uid)
+            check_reviewer(user, each.assignment.item.campaign)
             check_blind(user, each.assignment.item.campaign)
             wanted = checked(NewReviewSerializer, request.data)
             _check_read(request, each)

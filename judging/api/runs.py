@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_account, readable_campaign
+from annotation.access import check_managed_campaign, get_account, readable_campaign
 from annotation.api.access import campaign_named, check_blind
 from audit.recording import record_export
 from datasets.access import READERS
@@ -26,7 +26,14 @@ from datasets.api.base import (
 from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import JUDGE, READ
-from judging.access import visible_calls, visible_judges, visible_run, visible_runs
+from datasets.teams import check_managed
+from judging.access import (
+    managed_run,
+    visible_calls,
+    visible_judges,
+    visible_run,
+    visible_runs,
+)
 from judging.api import serializers as examples
 from judging.api.serializers import (
     CallParameters,
@@ -96,6 +103,8 @@ class Runs(List):
             get_account(request), wanted.pop("campaign"), "no request was sent"
         )
         judge = _judge_named(request, wanted.pop("judge"))
+        check_managed(get_account(request), judge)
+        check_managed_campaign(get_account(request), campaign)
         before = lifecycle.active(campaign, judge).values_list("pk", flat=True).first()
         try:
             begun = begin(judge, campaign, wanted)
@@ -145,7 +154,7 @@ class RunControl(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        run, wanted = visible_run(request, pk), checked(OrderSerializer, request.data)
+        run, wanted = managed_run(request, pk), checked(OrderSerializer, request.data)
         if not _control(run, wanted):
             raise StateConflictError(ENDED)
         return _run_response(request, pk)

@@ -109,6 +109,10 @@ class DefinitionSerializer(Strict):
 
 class NewJudgeSerializer(DefinitionSerializer):
     name = serializers.CharField(max_length=150)
+    team = serializers.CharField(
+        required=False,
+        help_text="the team that it is for; needed only if you manage several",
+    )
 
 
 class RunParameters(PageParameters):

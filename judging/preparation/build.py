@@ -76,6 +76,11 @@ def accepted_results(
     return found
 
 
+def is_taken(name: str) -> bool:
+    """Whether a batch of any team has a name, which is all that is told of it."""
+    return Batch.objects.filter(name=name).exists()
+
+
 def build(
     step: Step,
     batch: Batch,
@@ -88,6 +93,7 @@ def build(
 ) -> tuple[BuildCounts, bool]:
     """Create the new batch with its lineage. Return the counts, and whether it already existed.
 
+    It belongs to the team of the batch that it was built from.
     `written` is the campaign and the author of a step that has one. The batch's file is stored as
     `output` if that is given. Raises NothingLeftError, and DerivationError for another batch of
     this name.

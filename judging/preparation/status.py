@@ -37,6 +37,7 @@ def campaign_for(batch: Batch, step: Step, by: User | None = None) -> Campaign:
         design = design_of(1, 1.0, 1.0, step.options)
         created = create_campaign(campaign_name(batch, step), step.protocol, batch, design)
         if not created.unchanged:
+            Campaign.objects.filter(pk=created.campaign.pk).update(made_by=by)
             _close_to_annotators(created.campaign)
             if by is not None and by.role == User.Role.RESEARCHER:
                 add_member(created.campaign, by, Membership.Role.RESEARCHER, by)

@@ -8,13 +8,14 @@ from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_account
 from datasets.access import READERS, role_required
 from datasets.text import as_sentence
 from judging import library
+from judging.access import visible_judge
 from judging.display import shown
 from judging.forms import JudgeForm, TryForm
 from judging.judge_file.document import MAX_LENGTH, JudgeFile
@@ -129,7 +130,7 @@ def _text_of(request: HttpRequest) -> str:
 @role_required(*READERS)
 def download(request: HttpRequest, pk: int) -> HttpResponse:
     """Download a judge's file as it was written."""
-    judge = get_object_or_404(Judge.objects.select_related("rater"), pk=pk)
+    judge = visible_judge(request, pk)
     if not judge.file:
         raise Http404
     response = HttpResponse(judge.file, content_type="application/toml; charset=utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_account, is_blind
@@ -19,7 +19,7 @@ from annotation.protocols import PROTOCOLS
 from datasets.access import READERS, role_required
 from datasets.text import as_sentence
 from judging import library
-from judging.access import BLIND, visible_runs
+from judging.access import BLIND, managed_judge, visible_judge, visible_judges, visible_runs
 from judging.answer_files import FAKE, SCRIPTED
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
@@ -51,13 +51,15 @@ REFUSED = (NothingToTryError, SetupError, PromptError, ForgottenItemError, Judge
 @require_safe
 @role_required(*READERS)
 def judges(request: HttpRequest) -> HttpResponse:
+    user = get_account(request)
+    mine = Q(runs__campaign__in=readable(user).values("pk"))
     rows = (
-        Judge.objects.select_related("rater")
+        visible_judges(user)
         .annotate(
-            active=Count("runs", filter=Q(runs__state__in=ACTIVE)),
-            number=Count("runs"),
-            campaigns=Count("runs__campaign", distinct=True),
-            last=Max("runs__started_at"),
+            active=Count("runs", filter=mine & Q(runs__state__in=ACTIVE)),
+            number=Count("runs", filter=mine),
+            campaigns=Count("runs__campaign", filter=mine, distinct=True),
+            last=Max("runs__started_at", filter=mine),
         )
         .order_by("base_id", "rater__name")
     )
@@ -75,7 +77,7 @@ def new_judge(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _form_page(request, form, 422)
     try:
-        judge, made = define(form.definition())
+        judge, made = define(form.definition(), form.team(), form.user)
     except JudgeError as error:
         form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
         return _form_page(request, form, 422)
@@ -111,7 +113,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     }
     like = request.GET.get("like", "")
     if like.isascii() and like.isdigit() and len(like) < 10:
-        judge = Judge.objects.select_related("rater").filter(pk=int(like)).first()
+        judge = visible_judges(get_account(request)).filter(pk=int(like)).first()
         if judge is not None:
             initial |= _like(judge)
     if protocol := PROTOCOLS.get(request.GET.get("prompt", "")):
@@ -153,7 +155,11 @@ def _as_written(value: Any) -> Any:
 @require_safe
 @role_required(*READERS)
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
-    return render(request, "judges/judge.html", _judge_context(get_account(request), _judge(pk)))
+    return render(
+        request,
+        "judges/judge.html",
+        _judge_context(get_account(request), visible_judge(request, pk)),
+    )
 
 
 def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
@@ -170,7 +176,7 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
         "guarded": bool(judge.params.get(GUARDED)),
         "runs": runs,
         "campaigns": readable(user).order_by("name"),
-        "trials": judge.trials.select_related("rater"),
+        "trials": visible_judges(user).filter(base=judge),
         "prompt": shown(judge.prompt),
         "one_request": one_request(judge),
         "file_text": shown(judge.file),
@@ -183,7 +189,7 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
 @role_required(*READERS)
 def try_one(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask about one item. The result is shown and not stored, and no labels are read."""
-    judge, form = _judge(pk), TryForm(request.POST, user=get_account(request))
+    judge, form = managed_judge(request, pk), TryForm(request.POST, user=get_account(request))
     status, told = _attempt(get_account(request), form, partial(try_judge, judge))
     if request.headers.get("HX-Request"):
         # htmx does not replace anything after an error status.
@@ -242,7 +248,3 @@ def _shown(trial: Trial) -> dict[str, Any]:
         "body": shown(told.body, 4000) if told else "",
         "problems": [shown(str(problem), 500) for problem in trial.problems],
     }
-
-
-def _judge(pk: int) -> Judge:
-    return get_object_or_404(Judge.objects.select_related("rater", "base__rater"), pk=pk)

@@ -22,9 +22,17 @@ from annotation.presentation import schema
 from datasets.access import READERS, role_required
 from datasets.models import Batch
 from datasets.rows import InputError
-from judging.access import blind_page, find_authored_answer, step_called, step_campaign
-from judging.models import Judge, Review
-from judging.preparation.build import MOST_QUERIES, accepted_results, build
+from datasets.teams import check_managed, visible_batch
+from judging.access import (
+    blind_page,
+    check_reviewer,
+    find_authored_answer,
+    step_called,
+    step_campaign,
+    visible_judges,
+)
+from judging.models import Review
+from judging.preparation.build import MOST_QUERIES, accepted_results, build, is_taken
 from judging.preparation.review import (
     LONGEST_NOTE,
     AuthoredAnswer,
@@ -55,25 +63,27 @@ NO_JUDGE = "Choose the judge that writes."
 @require_safe
 @role_required(*READERS)
 def overview(request: HttpRequest, pk: int) -> HttpResponse:
-    return _page(request, get_object_or_404(Batch, pk=pk))
+    return _page(request, visible_batch(request.user, pk))
 
 
 @require_POST
 @role_required(*READERS)
 def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Create the step's campaign if needed, and redirect to the start of the judge's run."""
-    batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
+    user = get_account(request)
+    batch, chosen = visible_batch(user, pk), step_called(step)
     if not chosen.protocol:
         raise Http404
+    check_managed(user, batch)
     given = request.POST.get("judge", "")
-    judge = Judge.objects.filter(pk=int(given)).first() if _is_key(given) else None
+    judge = visible_judges(user).filter(pk=int(given)).first() if _is_key(given) else None
     if judge is None:
         return _page(request, batch, NO_JUDGE, 422)
     there = Campaign.objects.filter(name=campaign_name(batch, chosen))
-    if there.exists() and not readable(get_account(request)).filter(pk__in=there).exists():
+    if there.exists() and not readable(user).filter(pk__in=there).exists():
         return _page(request, batch, HIDDEN, 403)
     try:
-        campaign = campaign_for(batch, chosen, get_account(request))
+        campaign = campaign_for(batch, chosen, user)
     except DesignError as error:
         return _page(request, batch, f"{str(error)[:1].upper()}{str(error)[1:]}.", 409)
     return redirect(
@@ -85,8 +95,9 @@ def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 @role_required(*READERS)
 def accept(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Accept all of an author's answers without a review or a problem."""
-    batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
+    batch, chosen = visible_batch(request.user, pk), step_called(step)
     campaign = step_campaign(request, batch, chosen)
+    check_reviewer(get_account(request), campaign)
     author = _author(request, campaign)
     if blind := blind_page(request, campaign):
         return blind
@@ -105,7 +116,7 @@ def _page(request: HttpRequest, batch: Batch, wrong: str = "", status: int = 200
         }
         for work in step_statuses(batch, get_account(request))
     ]
-    judges = Judge.objects.filter(base=None).select_related("rater").order_by("rater__name")
+    judges = visible_judges(get_account(request)).filter(base=None)
     context = {"batch": batch, "rows": rows, "judges": judges, "wrong": wrong}
     return render(request, "preparation/overview.html", context, status=status)
 
@@ -140,6 +151,7 @@ def review(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         return blind
     if request.method != "POST":
         return _review_page(request, each, each.final)
+    check_reviewer(get_account(request), campaign)
     if request.POST.get("seen", "") != review_version(each):
         return _review_page(request, each, each.final, [MEANWHILE], status=409)
     given = _given(request, each)
@@ -233,7 +245,7 @@ class BuildForm(forms.Form):
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        if Batch.objects.filter(name=name).exists():
+        if is_taken(name):
             raise forms.ValidationError(TAKEN)
         return name
 
@@ -244,8 +256,9 @@ class BuildForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
-    batch, chosen = get_object_or_404(Batch, pk=pk), step_called(step)
+    batch, chosen = visible_batch(request.user, pk), step_called(step)
     campaign = step_campaign(request, batch, chosen) if chosen.protocol else None
+    check_managed(request.user, batch)
     if campaign and (blind := blind_page(request, campaign)):
         return blind
     authors = author_statuses(campaign) if campaign else []

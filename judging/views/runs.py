@@ -11,12 +11,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import get_account, is_blind, readable_campaign
+from annotation.access import check_managed_campaign, get_account, is_blind, readable_campaign
 from annotation.models import Campaign, Label
 from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from judging.access import BLIND, blind_page, visible_calls, visible_run
+from judging.access import (
+    BLIND,
+    blind_page,
+    managed_judge,
+    managed_run,
+    visible_calls,
+    visible_judge,
+    visible_run,
+)
 from judging.answers.results import answer_of
 from judging.backends.base import SetupError
 from judging.display import file_of, is_cut, logprob_facts, progress_of, seconds_in_words, shown
@@ -39,8 +47,8 @@ from judging.tasks import NothingOpenError, begin, resume
 @role_required(*READERS)
 def start(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the estimate of a run over the chosen campaign, and start the run on POST."""
-    judge = get_object_or_404(Judge.objects.select_related("rater"), pk=pk)
     posted = request.method == "POST"
+    judge = managed_judge(request, pk) if posted else visible_judge(request, pk)
     chosen = CampaignForm(
         request.POST if posted else request.GET or None, user=get_account(request)
     )
@@ -49,6 +57,8 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
         context = {"judge": judge, "chosen": chosen}
         return render(request, "judges/start.html", context, status=status)
     campaign = chosen.cleaned_data["campaign"]
+    if posted:
+        check_managed_campaign(get_account(request), campaign)
     form = StartForm(request.POST if posted else None, initial={"reuse": JudgeRun.Reuse.NEVER})
     if not posted:
         return _start_page(request, judge, campaign, form)
@@ -127,7 +137,7 @@ def _most_at_once(run: JudgeRun) -> int:
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop, cancel, resume the server, or another number of requests at once."""
-    found, wanted = visible_run(request, pk), request.POST.get("order", "")
+    found, wanted = managed_run(request, pk), request.POST.get("order", "")
     if wanted == "concurrency":
         form = ConcurrencyForm(request.POST)
         if not form.is_valid():

@@ -34,9 +34,10 @@ from annotation.access import (
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Rater, User, rater_of
-from annotation.people.membership import end_membership, set_pool
+from annotation.people.membership import end_membership
 from datasets.models import Batch
 from tests.page_cast import Study, make_study
+from tests.team_cast import given_away
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +77,7 @@ class TestCampaigns:
         request = RequestFactory().get("/")
         request.user = study.rita
         assert readable_campaign(request, study.campaign.pk) == study.campaign
-        set_pool(study.campaign, Campaign.Pool.NAMED)
+        given_away(study.campaign)
         for user in (study.rita, study.ada):
             request.user = user
             with pytest.raises(Http404):

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from annotation.models import Label, rater_of
-from annotation.people.membership import set_pool
 from audit.models import Event
 from judging import library, sandbox
 from judging.backends.base import Request
@@ -19,6 +18,7 @@ from tests.api.cast import Script, assert_told, body, place, script_of
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.judge_file.test_document import GRADED
 from tests.page_cast import Study
+from tests.team_cast import given_away
 
 pytestmark = pytest.mark.django_db
 MODEL: dict[str, Any] = {"name": "m", "backend": "openai", "model": "small"}
@@ -332,14 +332,14 @@ class TestCalls:
         assert all(rita.get(path).status_code == 200 for path in paths)
 
 
-class TestACampaignWithMembersOfItsOwn:
-    """Rita is no member: nothing of it is there for her; the admin reads all."""
+class TestACampaignOfAnotherTeam:
+    """Rita is not in it: nothing of it is there for her; the admin reads all."""
 
     def test_its_runs_and_calls_are_not_there(self, rita: Script, study: Study) -> None:
         of = judge()
         run = done(study, of)
         call = JudgeCall.objects.all()[0]
-        set_pool(study.campaign, "named")
+        given_away(study.campaign)
         paths = (
             f"runs/{run.pk}/", f"runs/{run.pk}/calls/", f"runs/{run.pk}/manifest/",
             f"calls/{call.pk}/",
@@ -352,7 +352,7 @@ class TestACampaignWithMembersOfItsOwn:
 
     def test_no_judge_is_set_on_it(self, rita: Script, study: Study) -> None:
         of = judge()
-        set_pool(study.campaign, "named")
+        given_away(study.campaign)
         (wrong,) = assert_told(started(rita, study, of), 422)
         assert wrong["field"] == "campaign"
         sent = {"campaign": study.campaign.pk}
@@ -385,5 +385,5 @@ class TestCompared:
         assert counts == {"good": (2, 0), "odd": (1, 1)}
         assert told["odd"]["reasons"] == {"unreadable": 1}
         assert {each["base"] for each in told.values()} == {None}
-        set_pool(study.campaign, "named")
+        given_away(study.campaign)
         assert_told(rita.get(path), 404)

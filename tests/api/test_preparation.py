@@ -30,6 +30,7 @@ from tests.annotation.preparation.cast import (
 )
 from tests.annotation.preparation.test_preparation import POINTS, WROTE
 from tests.api.cast import Script, assert_told, script_of
+from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 INVENTED = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
@@ -113,7 +114,9 @@ class TestSteps:
 
     def test_another_researchers_work_is_hidden(self, rosa: Script) -> None:
         place = one(rosa)
-        olga = script_of(researcher("olga"))
+        other = researcher("olga")
+        joined(other, role="member")
+        olga = script_of(other)
         (told,) = [s for s in olga.get(at()).json()["results"] if s["step"] == "key-points"]
         assert (told["hidden"], told["campaign"], told["authors"]) == (True, None, [])
         assert_told(olga.post(at("key-points/")), 403)

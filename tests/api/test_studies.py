@@ -11,9 +11,9 @@ from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from annotation.exports.bundles import download, export_options
 from annotation.models import Admission, Label, Rater, rater_of
-from annotation.people.membership import set_pool
 from tests.api.cast import Script, assert_told, script_of
 from tests.page_cast import Study, client_of, payload, plant
+from tests.team_cast import given_away
 
 pytestmark = pytest.mark.django_db
 ITEM = "hidden-system-0:r"
@@ -253,12 +253,10 @@ class TestFrozenReports:
         assert rita.get("reports/").status_code == 200
 
 
-def test_of_a_campaign_with_members_of_its_own_nothing_is_there_for_another_researcher(
-    rita: Script, study: Study
-) -> None:
+def test_of_a_campaign_of_another_team_nothing_is_there(rita: Script, study: Study) -> None:
     root = script_of(study.root)
     key = TestFrozenReports().freeze(root, study).json()["key"]
-    set_pool(study.campaign, "named")
+    given_away(study.campaign)
     paths = (
         of(study, "items/"), of(study, "items/0/"), of(study, "assignments/"),
         of(study, "exports/"),

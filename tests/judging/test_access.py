@@ -8,8 +8,7 @@ from django.test import RequestFactory
 
 from annotation.access import readable_campaign
 from annotation.answers.submission import submit
-from annotation.models import Assignment, Campaign, Rater, Response
-from annotation.people.membership import set_pool
+from annotation.models import Assignment, Rater, Response
 from annotation.registry import STEPS
 from judging.access import (
     authored_responses,
@@ -25,6 +24,7 @@ from judging.access import (
 from judging.runs import lifecycle
 from tests.judging.cast import judge, run_scripted
 from tests.page_cast import Study, make_study, payload
+from tests.team_cast import given_away
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +47,7 @@ def test_runs_come_newest_first_to_whoever_may_read_their_campaign(study: Study)
     request = RequestFactory().get("/")
     request.user = study.rita
     assert visible_run(request, old.pk) == old
-    set_pool(study.campaign, Campaign.Pool.NAMED)
+    given_away(study.campaign)
     assert not visible_runs(study.rita).exists()
     assert list(visible_runs(study.root)) == [new, old]
     with pytest.raises(Http404):
@@ -58,7 +58,7 @@ def test_calls_are_those_of_campaigns_that_one_may_read(study: Study) -> None:
     run_scripted(study.campaign, judge())
     assert visible_calls(study.rita).count() == 2
     assert not visible_calls(study.ada).exists()
-    set_pool(study.campaign, Campaign.Pool.NAMED)
+    given_away(study.campaign)
     assert not visible_calls(study.rita).exists()
 
 

@@ -23,10 +23,10 @@ from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
 from datasets.api_tokens import make_token
 from datasets.models import Batch, Query, Upload
-from judging.models import Judge, JudgeRun
+from judging.models import JudgeRun
 from tests.page_cast import PASSWORD, answers, payload
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER
-from tests.security.world import World
+from tests.security.world import World, planted
 
 REPORTS = tuple(each.suffix for each in FORMATS.values())
 MEASURES = tuple(each.suffix for each in MEASURES_FORMATS.values())
@@ -149,7 +149,7 @@ def _new_campaign(world: World) -> Deed:
 
 def _starting(world: World) -> Deed:
     sent = {"campaign": world.closed.pk, "reuse": "never"}
-    return Deed("run.started", _at(world, "judge-start", Judge.objects.get().pk), sent)
+    return Deed("run.started", _at(world, "judge-start", planted().pk), sent)
 
 
 def _ordering(order: str, event: str, **sent: int) -> Doing:
@@ -225,7 +225,7 @@ def _beginning(name: str) -> Doing:
     """By the admin, since a researcher becomes a member besides, which is an event of its own."""
 
     def deed(world: World) -> Deed:
-        sent = {"judge": Judge.objects.get().pk} if name == "preparation-begin" else {}
+        sent = {"judge": planted().pk} if name == "preparation-begin" else {}
         return Deed("campaign.made", _at(world, name, _unprepared().pk, "questions"), sent, ADMIN)
 
     return deed
@@ -462,7 +462,7 @@ DEEDS: dict[str, list[Doing]] = {
     "api-runs": [
         lambda w: Deed(
             "run.started", reverse("api-runs"),
-            {"campaign": w.closed.pk, "judge": Judge.objects.get().pk},
+            {"campaign": w.closed.pk, "judge": planted().pk},
         )
     ],
     "api-run-order": [

@@ -1,4 +1,4 @@
-"""A campaign with a named pool is closed to others: no name or number of it opens it."""
+"""A campaign of another team is closed: no name or number of it opens it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from annotation.models import Admission, Campaign, Exclusion, Item, Rater
 from annotation.people.membership import add_member, set_pool
 from tests.api.cast import Script, assert_told, script_of
 from tests.page_cast import Study, client_of, make_study, payload, plant
+from tests.team_cast import given_away, joined
 
 pytestmark = pytest.mark.django_db
 CLOSED, MISSING = "Pilot", "No such thing"
@@ -35,6 +36,7 @@ def study() -> Study:
     submit(study.assignment(study.ada), payload("no", "planted-comment"), "page")
     plant(study)
     set_pool(study.campaign, "named")
+    given_away(study.campaign)
     for user in (study.ada, study.ben):
         add_member(study.campaign, user, "annotator")
     Item.objects.filter(campaign=study.campaign, position=1).update(use="practice")
@@ -112,8 +114,9 @@ class TestItsName:
             for body in (same, same | {"raters_per_item": 5})
         ]
         assert told[0] == told[1]
-        add_member(study.campaign, study.rita, "researcher")
-        assert rita.post("campaigns/", same).status_code == 200
+        assert "design" not in told[0]
+        joined(study.rita, study.campaign.team, "manager")
+        assert rita.post("campaigns/", same | {"team": "others"}).status_code == 200
 
 
 class TestItsPeople:
@@ -137,9 +140,12 @@ class TestItsPeople:
         assert not Admission.objects.exists()
 
 
-def test_its_exports_are_for_those_who_may_read_it(study: Study, browser: Client) -> None:
+def test_its_exports_are_for_those_who_manage_it(study: Study, browser: Client) -> None:
     addresses = [reverse("exports", args=[study.campaign.pk])]
     addresses += [f"{addresses[0]}{what}/jsonl/" for what in ("labels", "responses", "units")]
     assert [browser.get(address).status_code for address in addresses] == [404] * 4
     add_member(study.campaign, study.rita, "researcher")
+    assert [browser.get(address).status_code for address in addresses] == [403] * 4
+    study.campaign.memberships.filter(user=study.rita).delete()
+    joined(study.rita, study.campaign.team, "manager")
     assert [browser.get(address).status_code for address in addresses] == [200] * 4

@@ -17,19 +17,19 @@ from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, Unit, User
+from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, Rater, Unit, User
 from annotation.people.invitations import invite
-from annotation.people.membership import set_pool
 from annotation.preparation.steps.questions import CRITERIA
 from annotation.registry import STEPS
 from datasets.api_tokens import tokens_of
-from datasets.models import Batch, Query, Upload
+from datasets.models import Batch, Query, Question, Report, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
 from tests.api.cast import script_of
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, OTHER, READERS, RESEARCHER, ROLES
+from tests.team_cast import apart
 
 # What an annotator never meets: what others and judges said, who the judges are, who wrote what.
 HIDDEN = ("planted-judge", "planted-comment", "planted-draft", "planted-note", "hidden-system")
@@ -40,6 +40,7 @@ CSRF = "x" * 32
 @dataclass
 class World:
     study: Study
+    olga: User
     users: Mapping[str, User]
     own: Mapping[str, list[Assignment]]
     closed: Campaign
@@ -74,11 +75,11 @@ def make_world() -> World:
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
     _invited(study)
     _prepared(study.campaign.batch, study.rita)
-    _prepared(Batch.objects.create(name="quay", format="native", digest="1" * 64), study.root)
+    olga = _of_another_team(study)
     own = {role: list(_work(user)) for role, user in users.items()}
-    for reader in (study.rita, study.root):
+    for reader in (study.rita, study.root, olga):
         Upload.objects.create(user=reader, name="hidden-system upload", state="ready")
-    world = World(study, users, {**own, ANONYMOUS: []}, closed)
+    world = World(study, olga, users, {**own, ANONYMOUS: []}, closed)
     for role in ROLES:
         enter(world, role)
     return world
@@ -86,28 +87,40 @@ def make_world() -> World:
 
 def _invited(study: Study) -> None:
     """The admin has invited somebody to the site, and Rita somebody to the study; a study on
-    Prolific it is, too. Nobody but the admin may look into a campaign with members of its own."""
+    Prolific it is, too."""
     invite("annotator", note="planted-note", by=study.root)
     invite("annotator", study.campaign, by=study.rita)
     ProlificStudy.objects.create(
         campaign=study.campaign, study_id="s", completion_code="C", most_people=2
     )
-    batch = study.campaign.batch
-    made = create_campaign("Named", "report-coverage", batch, Design(raters_per_item=1)).campaign
-    set_pool(made, "named")
-    _studied(made)
 
 
-def _studied(named: Campaign) -> None:
-    """A judge has been asked in it, and its report is frozen."""
-    judge = Judge.objects.get()
-    item = named.items.all()[0]
+def _of_another_team(study: Study) -> User:
+    """Olga's team has a batch, a campaign with a run and a snapshot, a judge, and a step begun."""
+    olga = User.objects.create(username="olga", role="researcher")
+    team = apart(olga, name="others")
+    batch = Batch.objects.create(name="quay", format="native", digest="1" * 64, team=team)
+    query = Query.objects.create(batch=batch, key="q", position=0, text="What of the quay?")
+    Question.objects.create(batch=batch, query=query, key="q:0", position=0, text="Is it long?")
+    Report.objects.create(batch=batch, query=query, key="r", position=0, text="It is.", system="s")
+    named = create_campaign(
+        "Named", "report-coverage", batch, Design(raters_per_item=1), by=olga, team=team
+    ).campaign
+    invite("annotator", named, note="planted-note", by=olga)
+    rater = Rater.objects.create(name="others' judge", kind="judge")
+    judge = Judge.objects.create(rater=rater, backend="lexical", team=team, made_by=olga)
+    item = named.items.get()
     asked = list(item.units.values_list("name", flat=True))
-    row = Assignment.objects.create(item=item, rater=judge.rater, asked=asked)
+    row = Assignment.objects.create(item=item, rater=rater, asked=asked)
     _called(JudgeRun.objects.create(campaign=named, judge=judge, prompt_sha256="0" * 64), row)
-    freeze(
-        named, campaign_report(named, ReportOptions(resamples=2)), "", User.objects.get(role=ADMIN)
-    )
+    freeze(named, campaign_report(named, ReportOptions(resamples=2)), "", olga)
+    _prepared(batch, olga, judge)
+    return olga
+
+
+def planted() -> Judge:
+    """The judge of the study's team."""
+    return Judge.objects.get(rater__name="planted-judge")
 
 
 def _judged(study: Study, row: Assignment) -> None:
@@ -131,13 +144,11 @@ def _called(run: JudgeRun, row: Assignment) -> None:
     )
 
 
-def _prepared(batch: Batch, by: User) -> None:
+def _prepared(batch: Batch, by: User, author: Judge | None = None) -> None:
     """Somebody has begun a step of preparation over a batch, and the judge has written for it."""
-    if not batch.queries.exists():
-        Query.objects.create(batch=batch, key="q", position=0, text="What of the quay?")
     item = campaign_for(batch, STEPS["questions"], by).items.get()
     codes = dict.fromkeys(CRITERIA, "yes") | {"kind": "factual", "category": "society"}
-    row = Assignment.objects.create(item=item, rater=Judge.objects.get().rater, asked=["q"])
+    row = Assignment.objects.create(item=item, rater=(author or planted()).rater, asked=["q"])
     submit(row, {"units": {"q": codes}, "comment": "planted-judge"}, "judge")
 
 
@@ -178,7 +189,7 @@ def _campaigns(world: World, role: str) -> Objects:
 
 
 def _named() -> int:
-    """The campaign with members of its own, who are none of these people."""
+    """The campaign of Olga's team, in which is none of these people."""
     return Campaign.objects.get(name="Named").pk
 
 
@@ -210,10 +221,10 @@ def _people(world: World, role: str) -> Objects:
 
 
 def _invitations(world: World, role: str) -> Objects:
-    to_site, to_study = Invitation.objects.order_by("pk").values_list("pk", flat=True)
+    to_site, to_study, others = Invitation.objects.order_by("pk").values_list("pk", flat=True)
     if role == ADMIN:
-        return Objects((to_site, to_study), missing=NO_NUMBERS)
-    return Objects((to_study,), (to_site,), NO_NUMBERS)
+        return Objects((to_site, to_study, others), missing=NO_NUMBERS)
+    return Objects((to_study,), (to_site, others), NO_NUMBERS)
 
 
 def _raters(world: World, role: str) -> Objects:
@@ -252,13 +263,17 @@ def _forms(world: World, role: str) -> Objects:
 
 
 def _batches(world: World, role: str) -> Objects:
-    return Objects((world.study.campaign.batch_id,), missing=NO_NUMBERS)
+    mine, others = world.study.campaign.batch_id, Batch.objects.get(name="quay").pk
+    if role == ADMIN:
+        return Objects((mine, others), missing=NO_NUMBERS)
+    return Objects((mine,), (others,), NO_NUMBERS)
 
 
 def _uploads(world: World, role: str) -> Objects:
-    """Each reader has an upload of his own; to everybody else it is not there."""
+    """Each reader has an upload of their own; to everybody else it is not there."""
     keys = {who: Upload.objects.get(user=world.users[who]).key for who in READERS}
     others = tuple(key for who, key in keys.items() if who != role)
+    others = (*others, Upload.objects.get(user=world.olga).key)
     return Objects((keys[role],) if role in keys else (), others, ("0" * 32, "nothing"))
 
 
@@ -275,7 +290,7 @@ def _steps(world: World, role: str) -> Objects:
 
 
 def _written(world: World, role: str) -> Objects:
-    """Answers of an author: in Rita's step of preparation, and in one that the admin began."""
+    """Answers of an author: in Rita's step of preparation, and in one of another team."""
     there = Assignment.objects.filter(item__campaign__protocol="prepare-questions")
     mine = there.filter(item__campaign__batch=world.study.campaign.batch)
     own = tuple((there if role == ADMIN else mine).values_list("uid", flat=True))
@@ -284,7 +299,11 @@ def _written(world: World, role: str) -> Objects:
 
 
 def _judges(world: World, role: str) -> Objects:
-    return Objects(tuple(Judge.objects.values_list("pk", flat=True)), missing=NO_NUMBERS)
+    mine = planted().pk
+    others = tuple(Judge.objects.exclude(pk=mine).values_list("pk", flat=True))
+    if role == ADMIN:
+        return Objects((mine, *others), missing=NO_NUMBERS)
+    return Objects((mine,), others, NO_NUMBERS)
 
 
 def _library(world: World, role: str) -> Objects:

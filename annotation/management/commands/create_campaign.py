@@ -16,6 +16,7 @@ from annotation.campaigns.settings import CampaignSettings
 from annotation.management.base import add_settings_arguments, read_settings
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
+from datasets.console import add_team_option, team_option
 from datasets.models import Batch
 from datasets.options import options_of
 
@@ -50,6 +51,7 @@ class Command(BaseCommand):
             help=", ".join(option.name for option in options_of(Design)),
         )
         add_settings_arguments(parser)
+        add_team_option(parser)
         parser.add_argument(
             "--dry-run",
             action="store_true",
@@ -78,12 +80,13 @@ class Command(BaseCommand):
                 options["option"],
             )
             settings = read_settings(options)
+            team = team_option(options)
             if options["dry_run"]:
                 self.simulate(batch, design, settings, options)
                 return
             with self.progress("items") as tick:
                 made = create_campaign(
-                    options["name"], options["protocol"], batch, design, tick, settings
+                    options["name"], options["protocol"], batch, design, tick, settings, team=team
                 )
         except DesignError as error:
             raise CommandError(f"Campaign {options['name']!r}: {error}.") from error

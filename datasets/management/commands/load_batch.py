@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from datasets.console import Command as BaseCommand
-from datasets.console import no_such
+from datasets.console import add_team_option, no_such, team_option
 from datasets.extending import extend_batch
 from datasets.lineage import DerivationError, count_lines
 from datasets.loading import LoadReport, load_batch
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--format", choices=sorted(READERS), help="recognised from the first line if left out"
         )
-
+        add_team_option(parser)
         parser.add_argument(
             "--extends",
             metavar="BATCH",
@@ -40,8 +40,11 @@ class Command(BaseCommand):
         if options["extends"]:
             self.extend(**options)
             return
+        team = team_option(options)
         with self.progress("queries") as tick:
-            report = load_batch(options["paths"], options["name"], options["format"], tick)
+            report = load_batch(
+                options["paths"], options["name"], options["format"], tick, team=team
+            )
         self.tell(report)
 
     def extend(self, **options: Any) -> None:

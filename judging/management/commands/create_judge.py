@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from datasets.console import Command as BaseCommand
+from datasets.console import add_team_option, team_option
 from judging import library
 from judging.answer_files import SCRIPTED
 from judging.backends import BACKENDS, HOSTED
@@ -82,6 +83,7 @@ class Command(BaseCommand):
             help="whose model it is, as `family` of a batch's reports; reports then show how it "
             "treats its own family's answers",
         )
+        add_team_option(parser)
         parser.add_argument(
             "--answers",
             default="",
@@ -96,7 +98,7 @@ class Command(BaseCommand):
         if not options["name"] or not options["backend"]:
             raise CommandError("Give the judge a NAME and a --backend.")
         try:
-            judge, made = define(self.definition(options))
+            judge, made = define(self.definition(options), team_option(options))
         except (JudgeError, ParamError) as error:
             raise CommandError(f"Judge {options['name']!r}: {error}.") from error
         if int(judge.params.get("samples", 1)) > 1 and is_deterministic(judge.params):

@@ -13,6 +13,9 @@ from django.core.management.base import CommandError
 from django.db import IntegrityError, transaction
 
 from datasets.console import Command as BaseCommand
+from datasets.console import add_team_option, team_option
+from datasets.models import Team
+from datasets.teams import there_are_several
 from judging.list_prices import (
     LONGEST_MODEL,
     ListPrice,
@@ -49,15 +52,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "--file", type=Path, metavar="F", help="store all prices of a TOML file instead"
         )
+        add_team_option(parser, "the team that pays it")
         parser.add_argument(
             "--list", action="store_true", help="show the prices in use, and store nothing"
         )
 
     def run(self, **options: Any) -> None:
         if options["list"]:
-            self.show(options["model"])
+            self.show(options["model"], options["team"])
         elif options["file"]:
-            self.load(options["file"])
+            self.load(options["file"], team_option(options))
         else:
             self.create(options)
 
@@ -69,7 +73,7 @@ class Command(BaseCommand):
             raise CommandError(f"A price needs {', '.join(missing)}; give it.")
         cached = options["prompt"] if options["cached"] is None else options["cached"]
         price = ListPrice(model, options["since"], options["prompt"], cached, options["completion"])
-        if not _store(price):
+        if not _store(price, team_option(options)):
             raise CommandError(
                 f"{model} has a price from {price.since} already, and prices never change; give a "
                 "later day."
@@ -80,19 +84,22 @@ class Command(BaseCommand):
             "completion tokens."
         )
 
-    def load(self, path: Path) -> None:
+    def load(self, path: Path, team: Team) -> None:
         try:
             prices = read_prices(path)
         except PriceFileError as error:
             raise CommandError(f"{error}.") from error
         with transaction.atomic():
-            stored = [_store(price) for price in prices]
+            stored = [_store(price, team) for price in prices]
         there = stored.count(False)
         self.say(f"Created {stored.count(True)} prices; {there} were there already.")
 
-    def show(self, model: str) -> None:
-        for price in Price.objects.filter(**({"model": model} if model else {})):
-            self.say(_line(price, "stored with create_price"))
+    def show(self, model: str, team: str | None) -> None:
+        wanted = ({"model": model} if model else {}) | ({"team__name": team} if team else {})
+        several = there_are_several()
+        for price in Price.objects.filter(**wanted).select_related("team"):
+            whose = f" for team {price.team}" if several else ""
+            self.say(_line(price, f"stored with create_price{whose}"))
         for listed in list_prices():
             if model in ("", listed.model):
                 where = f"list price for {listed.host}, {listed.source}"
@@ -104,12 +111,12 @@ def _line(price: ListPrice | Price, source: str) -> str:
     return f"{price.model} from {price.since}: {amounts} ({source})"
 
 
-def _store(price: ListPrice) -> bool:
-    """Store a price, and tell whether the model had none of that day."""
+def _store(price: ListPrice, team: Team) -> bool:
+    """Store a price of a team, and tell whether the model had none of that day."""
     names = ("model", "since", "prompt", "cached", "completion")
     try:
         with transaction.atomic():
-            Price.objects.create(**{name: getattr(price, name) for name in names})
+            Price.objects.create(team=team, **{name: getattr(price, name) for name in names})
     except IntegrityError:
         return False
     return True

@@ -13,6 +13,7 @@ from annotation.models import Invitation, Label, Membership, Rater, User, rater_
 from annotation.people.leases import open_assignments
 from tests.api.cast import assert_told, script_of
 from tests.page_cast import Study, make_study, payload
+from tests.team_cast import given_away
 
 pytestmark = pytest.mark.django_db
 
@@ -96,8 +97,7 @@ class TestInvitations:
     ) -> None:
         rita = script_of(study.rita)
         assert_told(rita.post("invitations/", {"role": "admin"}), 422)
-        study.campaign.pool = "named"
-        study.campaign.save()
+        given_away(study.campaign)
         assert_told(rita.post("invitations/", {"campaign": study.campaign.pk}), 422)
         assert not Invitation.objects.exists()
 

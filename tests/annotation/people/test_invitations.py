@@ -34,6 +34,7 @@ from datasets.models import Batch
 from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
+from tests.team_cast import given_away
 
 pytestmark = pytest.mark.django_db
 GOOD = {"name": "eve", "password": "a-rather-long-word", "again": "a-rather-long-word"}
@@ -184,8 +185,7 @@ class TestWhoInvites:
             invite("researcher", study.campaign, "researcher", by=study.rita)
         with pytest.raises(PeopleError, match="ask an admin"):
             invite("annotator", by=study.rita)
-        study.campaign.pool = "named"
-        study.campaign.save()
+        given_away(study.campaign)
         with pytest.raises(PeopleError, match="not yours"):
             invite("annotator", study.campaign, by=study.rita)
 
@@ -212,7 +212,7 @@ class TestWhoInvites:
         assert Invitation.objects.get().state == "open"
 
     def test_a_researcher_invites_to_no_campaign_that_is_not_theirs(self, study: Study) -> None:
-        set_pool(study.campaign, "named")
+        given_away(study.campaign)
         with pytest.raises(PeopleError, match="not yours"):
             invite("annotator", study.campaign, by=study.rita)
         for role, campaign in (("researcher", study.campaign), ("annotator", None)):
@@ -234,7 +234,7 @@ class TestWhoInvites:
     def test_to_read_one_campaign_is_to_invite_to_that_one_alone(self, study: Study) -> None:
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         made = invite("annotator", study.campaign, by=study.rita).invitation
-        set_pool(study.campaign, "named")
+        given_away(study.campaign)
         with pytest.raises(PeopleError, match="not yours"):
             invite("annotator", study.campaign, by=study.rita)
         with pytest.raises(PeopleError, match="has left the campaign"):

@@ -26,6 +26,7 @@ from tests.annotation.people.cast import assert_whole, take
 from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import run
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
+from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 READ = ("report", "report-body", "campaign-people", "judges-compared")
@@ -141,6 +142,7 @@ class TestAnOpenPool:
 class TestANamedPool:
     @pytest.fixture(autouse=True)
     def _named(self, study: Study) -> None:
+        joined(study.rita, role="member")
         set_pool(study.campaign, "named")
 
     @pytest.mark.postgresql

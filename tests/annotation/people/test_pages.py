@@ -32,6 +32,7 @@ from annotation.views.people import _number
 from judging.access import authored_responses, visible_judges, visible_runs
 from tests.judging.cast import judge
 from tests.page_cast import Study, client_of, make_study, payload
+from tests.team_cast import given_away
 
 pytestmark = pytest.mark.django_db
 
@@ -347,7 +348,7 @@ class TestWhatAnAccountSees:
             1,
             0,
         ]
-        set_pool(study.campaign, "named")
+        given_away(study.campaign)
         assert [authored_responses(u).count() for u in (study.rita, study.root)] == [0, 1]
 
     def test_judges_and_runs_are_for_those_who_read_studies(self, study: Study) -> None:

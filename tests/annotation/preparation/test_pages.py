@@ -28,6 +28,7 @@ from tests.annotation.preparation.cast import (
     researcher,
 )
 from tests.annotation.preparation.test_preparation import WROTE
+from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 
@@ -79,6 +80,7 @@ class TestTheOverview:
     def test_whoever_begins_a_step_may_read_its_campaign(self, rosa: User, client: Client) -> None:
         assert Membership.objects.get(user=rosa).role == "researcher"
         other = researcher("olga")
+        joined(other, role="member")
         client.force_login(other)
         shown = client.get(address("preparation")).content.decode()
         assert "another researcher’s work" in shown

@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
-from annotation.models import Admission, Campaign, GoldAnswer, Item, Rater, rater_of
+from annotation.models import Admission, Campaign, GoldAnswer, Item, Rater, User, rater_of
 from annotation.protocols import PROTOCOLS
 from annotation.views.campaign_forms import CampaignForm, TaskForm
 from datasets.models import Batch
@@ -73,7 +73,8 @@ class TestNew:
     def test_batches_are_offered_by_name(self, rita: Client) -> None:
         Batch.objects.create(name="a first", format="native", digest="1" * 64)
         Batch.objects.create(name="the last", format="native", digest="2" * 64)
-        offered = {name: re.findall(r'<option value="(.*?)"', str(TaskForm()[name]))
+        form = TaskForm(user=User.objects.get(username="rita"))
+        offered = {name: re.findall(r'<option value="(.*?)"', str(form[name]))
                    for name in ("protocol", "batch")}  # fmt: skip
         assert offered == {
             "protocol": list(PROTOCOLS), "batch": ["a first", "harbour", "the last"],

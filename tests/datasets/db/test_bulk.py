@@ -103,8 +103,10 @@ class TestValues:
 
     def test_times_and_ids_of_the_world_are_written_too(self, batch: models.Batch) -> None:
         before = timezone.now()
-        columns = ("name", "format", "digest", "counts", "warnings", "skipped", "created_at")
-        bulk_write(models.Batch, columns, [("c", "native", "", {}, [], {}, before)])
+        team = models.only_team().pk
+        columns = ("team_id", "name", "format", "digest", "counts", "warnings", "skipped",
+                   "created_at")  # fmt: skip
+        bulk_write(models.Batch, columns, [(team, "c", "native", "", {}, [], {}, before)])
         assert models.Batch.objects.get(name="c").created_at == before
         assert {f.attname for f in Assignment._meta.concrete_fields} >= {"uid", "lease"}
 

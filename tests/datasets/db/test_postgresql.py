@@ -140,7 +140,8 @@ def test_the_planner_hears_of_new_rows_once_they_stand(
         [
             "SET LOCAL default_statistics_target = 10",
             'ANALYZE "datasets_ranking" ("id", "query_id", "system", "position")',
-            'ANALYZE "datasets_batch" ("id", "name", "format", "digest", "created_at")',
+            'ANALYZE "datasets_batch" ("id", "team_id", "made_by_id", "name", "format", "digest", '
+            '"created_at")',
         ]
         if asked
         else []

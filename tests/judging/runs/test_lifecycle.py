@@ -28,6 +28,8 @@ from tests.judging.cast import command, judge, yes
 
 SERVER = "http://127.0.0.1:9/v1"
 
+ADMIN = User(role="admin")
+
 
 class TestControl:
     def test_who_listens_hears_the_stop_now_or_later(self) -> None:
@@ -196,17 +198,17 @@ class TestServers:
             Server("https://api.openai.com/v1", "OPENAI_API_KEY", guarded=True),
             Server("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", guarded=True),
         ]
-        assert known_servers() == public
+        assert known_servers(ADMIN) == public
         own: dict[str, Any] = {"backend": "openai", "model": "m", "base_url": SERVER}
         guarded = own | {"params": {servers.GUARDED: True}}
         judge("a", api_key_env="K", **guarded)
         judge("words")
-        assert known_servers() == [*public, Server(SERVER, "K", guarded=True)]
+        assert known_servers(ADMIN) == [*public, Server(SERVER, "K", guarded=True)]
         judge("b", api_key_env="K", **own)
         judge("c", api_key_env="K", **guarded)
         judge("d", **guarded)
         told = [*public, Server(SERVER, "K", guarded=False), Server(SERVER, "", guarded=True)]
-        assert known_servers() == told
+        assert known_servers(ADMIN) == told
 
     def test_a_new_server_takes_a_key_from_an_admin_alone_and_one_set_aside(
         self, settings: Any

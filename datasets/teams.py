@@ -1,0 +1,205 @@
+"""The rule of what an account may see and manage, and the choice of a team for something new.
+
+A researcher sees what belongs to one of their teams or is shared with it. Owners and managers of a
+team manage what it has, and what another team shares with it to manage. Admins manage everything.
+What an account may not see is not there for it (404); what it may only read answers 403.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from django.apps import apps
+from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+
+from datasets.access import ADMIN, RESEARCHER
+from datasets.models import Batch, Owned, Share, Team, TeamMember, only_team
+
+Role, Right = TeamMember.Role, Share.Right
+MANAGING = (Role.OWNER, Role.MANAGER)
+"""The roles in a team that may change, close, export and invite."""
+
+
+class TeamError(ValueError):
+    """A message about what is wrong and what to do, in one sentence without a full stop."""
+
+
+class NotManagedError(PermissionDenied):
+    """The account may read something, but not do this with it."""
+
+    def __init__(self) -> None:
+        super().__init__("only the owner and the managers of the team may do this; ask one of them")
+
+
+def there_are_several() -> bool:
+    """Whether the site has several teams, so that pages, API and commands name them."""
+    return len(Team.objects.order_by().values_list("pk")[:2]) > 1
+
+
+def teams_of(user: Any, roles: Iterable[str] = Role.values) -> QuerySet[TeamMember, int]:
+    """Return the ids of the teams in which an account has one of these roles, for a query."""
+    return TeamMember.objects.filter(user=user, role__in=roles).values_list("team", flat=True)
+
+
+def in_a_team_of(model: type[Model], user: Any) -> Q:
+    """Return the condition that something is of a team of the account, or shared with it."""
+    return _of(model, teams_of(user), Right.values)
+
+
+def in_a_managed_team(model: type[Model], user: Any) -> Q:
+    """Return the condition that the account manages something by its role in a team."""
+    return _of(model, teams_of(user, MANAGING), (Right.MANAGE,))
+
+
+def seen_by(model: type[Model], team: Team) -> Q:
+    """Return the condition that something belongs to a team, or is shared with it."""
+    return _of(model, [team.pk], Right.values)
+
+
+def _of(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
+    mine = Q(team__in=teams)
+    return mine if shares_of(model) is None else mine | _shared(model, teams, rights)
+
+
+def shared_with_a_team_of(model: type[Model], user: Any) -> Q:
+    return _shared(model, teams_of(user), Right.values)
+
+
+def _shared(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
+    shares = shares_of(model).objects.filter(of=OuterRef("pk"), team__in=teams, right__in=rights)
+    return Q(Exists(shares))
+
+
+def shares_of(model: type[Model]) -> Any:
+    """Return the model of the shares of a kind of thing; None if it cannot be shared."""
+    relations = {each.name: each for each in model._meta.related_objects}
+    return relations["shares"].related_model if "shares" in relations else None
+
+
+def visible_to(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Select what an account may read, by its role and its teams alone."""
+    if user.role == ADMIN:
+        return rows
+    if user.role != RESEARCHER or user.is_guest:
+        return rows.none()
+    return rows.filter(in_a_team_of(rows.model, user))
+
+
+def managed_by(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Select what an account may change, by its role and its teams alone."""
+    if user.role == ADMIN:
+        return rows
+    if user.role != RESEARCHER or user.is_guest:
+        return rows.none()
+    return rows.filter(in_a_managed_team(rows.model, user))
+
+
+def manages(user: Any, thing: Model) -> bool:
+    return managed_by(user, type(thing)._default_manager.filter(pk=thing.pk)).exists()
+
+
+def check_managed(user: Any, thing: Model) -> None:
+    """Raise NotManagedError unless the account manages something that it may read."""
+    if not manages(user, thing):
+        raise NotManagedError
+
+
+BATCH_READERS: list[Callable[[Any], Q]] = []
+"""Further conditions on which an account reads a batch, such as that it reads a campaign of it."""
+
+
+def visible_batches(user: Any) -> QuerySet[Batch]:
+    rows = Batch.objects.order_by("name")
+    if user.role == ADMIN:
+        return rows
+    if user.role != RESEARCHER or user.is_guest:
+        return rows.none()
+    may_read = in_a_team_of(Batch, user)
+    for further in BATCH_READERS:
+        may_read |= further(user)
+    return rows.filter(may_read)
+
+
+def visible_batch(user: Any, pk: int) -> Batch:
+    """Return a batch that the account may read. Raises Http404 for any other."""
+    return get_object_or_404(visible_batches(user), pk=pk)
+
+
+def visible_teams(user: Any) -> QuerySet[Team]:
+    """Return the teams of an account, or all for an admin."""
+    if user.role == ADMIN:
+        return Team.objects.all()
+    return Team.objects.filter(pk__in=teams_of(user))
+
+
+def managed_teams(user: Any) -> QuerySet[Team]:
+    """Return the teams for which an account may create things, and change who is in them."""
+    if user.role == ADMIN:
+        return Team.objects.all()
+    if user.role != RESEARCHER or user.is_guest:
+        return Team.objects.none()
+    return Team.objects.filter(pk__in=teams_of(user, MANAGING))
+
+
+def team_for(user: Any, name: str | None = None, like: Team | None = None) -> Team:
+    """Return the team that something new of an account belongs to. Raises TeamError.
+
+    Without a name it is the team of what it is made from (`like`), if the account manages that,
+    else the only team that it manages.
+    """
+    found = managed_teams(user)
+    if like is not None and not name and found.filter(pk=like.pk).exists():
+        return like
+    if name:
+        team = found.filter(name=name).first()
+        if team is None:
+            raise TeamError(f"{name!r} is not a team that you manage; see the list of teams")
+        return team
+    own = list(found[:2])
+    if len(own) == 1:
+        return own[0]
+    if not own and user.role == ADMIN:
+        return only_team()
+    if not own:
+        raise TeamError("you manage no team; ask the owner of a team, or an admin")
+    raise TeamError(f"say for which team: {', '.join(found.values_list('name', flat=True))}")
+
+
+def team_choice(user: Any, chosen: str = "") -> dict[str, Any]:
+    """Return template variables for the choice of a team: none for who manages only one."""
+    names = list(managed_teams(user).values_list("name", flat=True))
+    return {"team_choices": names if len(names) > 1 else [], "team_chosen": chosen}
+
+
+def team_named(name: str | None) -> Team:
+    """Return the team that a command names, or the site's only one. Raises TeamError."""
+    if name:
+        team = Team.objects.filter(name=name).first()
+        if team is None:
+            raise TeamError(f"there is no team {name!r}; there are {_names()}")
+        return team
+    if there_are_several():
+        raise TeamError(f"say for which team, by --team: {_names()}")
+    return only_team()
+
+
+def _names() -> str:
+    return ", ".join(Team.objects.values_list("name", flat=True))
+
+
+def kinds() -> dict[str, type[Owned]]:
+    """Return what can be shared and moved, by the word that commands use."""
+    return {model._meta.model_name or "": model for model in _owned() if shares_of(model)}
+
+
+def _owned() -> Iterator[type[Owned]]:
+    return (model for model in apps.get_models() if issubclass(model, Owned))
+
+
+def teams_shown(request: HttpRequest) -> dict[str, Any]:
+    """Return the template variable `teams_shown`: whether pages name teams, looked up when used."""
+    return {"teams_shown": there_are_several}

@@ -1,0 +1,27 @@
+"""Every judge and every price has a team."""
+
+from __future__ import annotations
+
+import django.db.models.deletion
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("judging", "0009_owners")]
+
+    operations = [
+        migrations.AlterField(
+            "judge",
+            "team",
+            models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="datasets.team"
+            ),
+        ),
+        migrations.AlterField(
+            "price",
+            "team",
+            models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="datasets.team"
+            ),
+        ),
+    ]
