@@ -26,6 +26,7 @@ import numpy as np
 from django.conf import settings
 from django.core.cache import caches
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
 from audit.recording import record
@@ -417,8 +418,11 @@ class Ancestor:
     behind: int
 
 
-def ancestors(batch: Batch) -> list[Ancestor]:
-    """Return a batch and those that it was made of, back to the one that was loaded."""
+def ancestors(batch: Batch, readable: QuerySet[Batch] | None = None) -> list[Ancestor]:
+    """Return a batch and those that it was made of, back to the one that was loaded.
+
+    It ends before a batch that is not among the `readable` ones (None: all are).
+    """
     found: list[Ancestor] = []
     current: Batch | None = batch
     while current is not None:
@@ -426,13 +430,15 @@ def ancestors(batch: Batch) -> list[Ancestor]:
         behind = units_behind(lineage) if lineage else 0
         found.append(Ancestor(current, len(found), lineage, behind))
         current = lineage.source if lineage else None
+        if current and readable is not None and not readable.filter(pk=current.pk).exists():
+            break
     return found
 
 
-def as_tree(batch: Batch) -> dict[str, Any]:
-    """Return the lineage of a batch as JSON, down to the files."""
+def as_tree(batch: Batch, readable: QuerySet[Batch] | None = None) -> dict[str, Any]:
+    """Return the lineage of a batch as JSON, down to the files or to what is not `readable`."""
     found: dict[str, Any] | None = None
-    for each in reversed(ancestors(batch)):
+    for each in reversed(ancestors(batch, readable)):
         found = _node(each, found)
     assert found is not None
     return found

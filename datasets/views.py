@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Model
+from django.db.models import Count, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -66,7 +66,7 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
         "batch": found,
         "contents": _contents(found),
         "asked": asked,
-        "ancestors": _ancestors(found),
+        "ancestors": _ancestors(found, visible_batches(request.user)),
     }
     more = _hits(found, words, number) if words else _queries(found, number)
     return render(request, "batches/batch.html", context | more)
@@ -94,7 +94,7 @@ def query(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     return render(request, "batches/query.html", context)
 
 
-def _ancestors(found: Batch) -> list[dict[str, Any]]:
+def _ancestors(found: Batch, readable: QuerySet[Batch]) -> list[dict[str, Any]]:
     """Return the lineage of a batch, from itself back to the one that was loaded."""
     return [
         {
@@ -105,7 +105,7 @@ def _ancestors(found: Batch) -> list[dict[str, Any]]:
             "behind": each.behind,
             "again": _again(each.lineage) if each.behind and each.lineage else "",
         }
-        for each in ancestors(found)
+        for each in ancestors(found, readable)
     ]
 
 

@@ -34,6 +34,7 @@ from datasets.api.permissions import MANAGE, READ
 from datasets.lineage import DerivationError, NotDecidedError, as_tree
 from datasets.models import LeftOut
 from datasets.rows import InputError
+from datasets.teams import check_managed
 
 NOT_DERIVED = "no batch was created"
 TAKEN = "a batch has this name already; choose another"
@@ -140,6 +141,7 @@ class DerivedBatches(Resource):
     @once
     def post(self, request: Request, pk: int) -> Response:
         user, batch = get_account(request), visible_batch(request.user, pk)
+        check_managed(user, batch)
         given = checked(NewDerivedSerializer, request.data)
         for campaign in readable(user).filter(name__in=given["campaigns"]):
             check_blind(user, campaign)
@@ -180,7 +182,8 @@ class BatchLineage(Resource):
         operation_id="batches_lineage",
     )
     def get(self, request: Request, pk: int) -> Response:
-        return Response(as_tree(visible_batch(request.user, pk)))
+        batch = visible_batch(request.user, pk)
+        return Response(as_tree(batch, visible_batches(request.user)))
 
 
 class LeftOutParts(List):

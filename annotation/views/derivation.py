@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -23,6 +23,7 @@ from datasets.lineage import DerivationError, Derived
 from datasets.models import Batch, LeftOut, Lineage
 from datasets.option_fields import form_fields
 from datasets.rows import InputError
+from datasets.teams import check_managed, visible_batch
 
 PAGE = 100
 PREVIEW = "preview"
@@ -101,8 +102,9 @@ def _deciders(campaigns: list[Campaign]) -> list[tuple[str, str]]:
 @role_required(*READERS)
 def derive_batch(request: HttpRequest, pk: int) -> HttpResponse:
     """Choose a rule, then what it needs; a preview counts, and creating leads to the new batch."""
-    batch = get_object_or_404(Batch, pk=pk)
+    batch = visible_batch(request.user, pk)
     user = get_account(request)
+    check_managed(user, batch)
     campaigns = list(readable(user).filter(batch=batch).order_by("name"))
     rules = fitting_rules(batch, campaigns)
     data = request.POST if request.method == "POST" else request.GET
@@ -172,7 +174,7 @@ def _shown(derived: Derived) -> dict[str, Any]:
 @role_required(*READERS)
 def left_out(request: HttpRequest, pk: int) -> HttpResponse:
     """List what a derived batch left out, with the reasons; `reason` shows one of them."""
-    batch = get_object_or_404(Batch, pk=pk)
+    batch = visible_batch(request.user, pk)
     lineage = Lineage.objects.select_related("source").filter(batch=batch).first()
     rows = LeftOut.objects.filter(lineage__batch=batch)
     reason = request.GET.get("reason", "")
