@@ -1,0 +1,20 @@
+"""Presets: studies of the papers' kinds on made-up data, which run as they stand to their end.
+
+A preset is one module and one line here. `files` returns a folder's files, README included.
+"""
+
+from __future__ import annotations
+
+from analysis.presets.base import Preset, readme
+from analysis.presets.crux import PRESET as CRUX
+
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in (CRUX,)}
+
+
+def files(preset: str, study: str) -> dict[str, str]:
+    """Return the files of a new study of this name: their text by path."""
+    chosen = PRESETS[preset]
+    return {"README.md": readme(chosen, study), **chosen.build(study)}
+
+
+__all__ = ["PRESETS", "Preset", "files"]

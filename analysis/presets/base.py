@@ -1,0 +1,40 @@
+"""The definition of a preset, and the README that each writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Files = Mapping[str, str]
+"""The files of a study's folder: their text by path."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A study of a paper's kind on made-up data.
+
+    `build` returns the folder's files for a study of a name, `study.toml` among them. `own` says in
+    the README which file to replace by which of one's own, a line each.
+    """
+
+    name: str
+    title: str
+    build: Callable[[str], dict[str, str]]
+    own: tuple[str, ...]
+
+
+def readme(preset: Preset, study: str) -> str:
+    """Return the README of a folder: how to run the study, and how to put in one's own data."""
+    lines = [
+        f"# {study}: a study as in {preset.title}",
+        "",
+        "All texts and labels here are made up, and the judge is a fake that replays a file.",
+        "`tandem study plan` says what would be done, `tandem study apply` does it, and",
+        f"`tandem study status` shows the chain. `tandem study freeze --output {study}-release`",
+        "writes what you would publish, and `tandem verify` checks it.",
+        "",
+        "Your own data, under new names of batches and campaigns, since what has labels stays:",
+        "",
+        *(f"{number}. {line}" for number, line in enumerate(preset.own, start=1)),
+    ]
+    return "\n".join(lines) + "\n"

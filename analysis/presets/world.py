@@ -1,0 +1,174 @@
+"""A made-up world for the presets: places that do not exist, facts about them, and who labels them.
+
+Everything follows from a seed, in words of our own. A text is a list of facts, so that it is known
+which question it answers, and people and judges err from there with known rates.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Line = dict[str, Any]
+
+KINDS = (
+    "lighthouse",
+    "watermill",
+    "cable ferry",
+    "observatory",
+    "tramway",
+    "lending library",
+    "herb garden",
+    "brewery",
+    "clock tower",
+    "swing bridge",
+)
+PLACES = (
+    "Varnholm",
+    "Ostrel",
+    "Lindauve",
+    "Kessmoor",
+    "Tarvik",
+    "Brannoch",
+    "Silvera",
+    "Hollmark",
+    "Pellin",
+    "Quennet",
+    "Dorrick",
+    "Amberlo",
+    "Wexholt",
+    "Nordrun",
+    "Felsby",
+    "Garrow",
+    "Iltmere",
+    "Juvel",
+    "Marrowby",
+    "Rostan",
+    "Umberly",
+    "Yarvale",
+    "Zellbruck",
+    "Corvey",
+)
+PEOPLE = ("Ida Marn", "Tomas Vell", "Greta Olin", "Paul Dreesen", "Mira Kost", "Jonas Hale")
+MATERIALS = ("grey granite", "oak and slate", "red brick", "cast iron", "whitewashed stone")
+EVENTS = ("a flood in the valley", "a fire in the engine room", "a landslip", "a hard winter")
+OWNERS = ("the town", "a foundation", "the county", "a family of millers", "a cooperative")
+USES = ("weddings in summer", "a school of navigation", "a weekly market", "concerts on Sundays")
+ATTRIBUTES = (
+    ("When was the {it} built?", "The {it} was built in {year}."),
+    ("Who designed the {it}?", "{person} designed the {it}."),
+    ("What is the {it} made of?", "The {it} is made of {material}."),
+    ("What did the {it} cost?", "The {it} cost {thousands} thousand crowns."),
+    ("Why did the {it} close for a time?", "The {it} closed after {event}."),
+    ("When did the {it} open again?", "The {it} opened again in {later}."),
+    ("Who owns the {it} today?", "Today the {it} belongs to {owner}."),
+    ("How many people work at the {it}?", "{staff} people work at the {it}."),
+    ("How many visitors does the {it} have?", "About {visitors} hundred people visit the {it}."),
+    ("What else is the {it} used for?", "The {it} is also used for {use}."),
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact with the question that it answers."""
+
+    question: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A place with its facts, in a fixed order."""
+
+    key: str
+    name: str
+    kind: str
+    facts: tuple[Fact, ...]
+
+
+def topics(number: int, seed: int) -> list[Topic]:
+    """Return some places, each with one fact for each attribute."""
+    return [_topic(n, Random(f"{seed} topic {n}")) for n in range(number)]
+
+
+def _topic(n: int, draw: Random) -> Topic:
+    kind, place = KINDS[n % len(KINDS)], PLACES[n % len(PLACES)]
+    year = draw.randint(1740, 1899)
+    words = {
+        "it": kind,
+        "year": year,
+        "later": year + draw.randint(12, 60),
+        "person": draw.choice(PEOPLE),
+        "material": draw.choice(MATERIALS),
+        "thousands": draw.randint(11, 98),
+        "event": draw.choice(EVENTS),
+        "owner": draw.choice(OWNERS),
+        "staff": draw.randint(3, 40),
+        "visitors": draw.randint(20, 90),
+        "use": draw.choice(USES),
+    }
+    facts = tuple(
+        Fact(f"{ask.format(**words)[:-1]} of {place}?", _told(say.format(**words), kind, place))
+        for ask, say in ATTRIBUTES
+    )
+    return Topic(f"t{n + 1:02}", f"the {kind} of {place}", kind, facts)
+
+
+def _told(sentence: str, kind: str, place: str) -> str:
+    """Name the place in a sentence, so that no sentence is true of two places."""
+    return sentence.replace(f"the {kind}", f"the {kind} of {place}", 1).replace(
+        f"The {kind}", f"The {kind} of {place}", 1
+    )
+
+
+def text_of(topic: Topic, facts: Iterable[int], before: str = "") -> str:
+    """Return a text that tells these facts, in this order."""
+    sentences = [topic.facts[n].sentence for n in facts]
+    return " ".join([before, *sentences] if before else sentences)
+
+
+def some(draw: Random, values: Iterable[T], share: float) -> list[T]:
+    """Return a random share of values, each by itself."""
+    return [value for value in values if draw.random() < share]
+
+
+def mistaken(draw: Random, value: str, codes: Sequence[str], rate: float) -> str:
+    """Return a code as somebody gives it who is wrong at this rate."""
+    others = [code for code in codes if code != value]
+    return draw.choice(others) if others and draw.random() < rate else value
+
+
+def label(
+    item: str, unit: str, kind: str, variable: str, value: str, rater: str, quote: str = ""
+) -> Line:
+    """Return a line of a labels file, with a quote as its evidence if there is one."""
+    line: Line = {
+        "item": item,
+        "unit": unit,
+        "kind": kind,
+        "variable": variable,
+        "value": value,
+        "rater": rater,
+    }
+    return line | ({"spans": [{"field": "report", "text": quote}]} if quote else {})
+
+
+def jsonl(lines: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def ranked(draw: Random, gains: Mapping[str, int], quality: float) -> list[str]:
+    """Return passages as a retriever of this quality ranks them; 1 is perfect."""
+    scores = {
+        key: quality * gain + (1 - quality) * 6 * draw.random() for key, gain in gains.items()
+    }
+    return sorted(scores, key=lambda key: (-scores[key], key))
+
+
+def several(lines: Iterable[Iterable[T]]) -> Iterator[T]:
+    for each in lines:
+        yield from each
