@@ -159,9 +159,7 @@ def _documents(all_of: list[Material]) -> Iterator[Line]:
                 {"id": key, "text": _passage_text(of, key, all_of), "relevant": bool(facts)}
                 for key, facts in of.passages.items()
             ],
-            "rankings": [
-                {"system": name, "passages": _ranking(of, name)} for name in SYSTEMS
-            ],
+            "rankings": [{"system": name, "passages": _ranking(of, name)} for name in SYSTEMS],
             "references": [{"text": _report_text(of, _reference(of))}],
         }
 

@@ -7,7 +7,7 @@ which question it answers, and people and judges err from there with known rates
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
@@ -99,7 +99,8 @@ def _topic(n: int, draw: Random) -> Topic:
     kind, place = KINDS[n % len(KINDS)], PLACES[n % len(PLACES)]
     year = draw.randint(1740, 1899)
     words = {
-        "it": kind,
+        # The place is named in each sentence, so that none is true of two places.
+        "it": f"{kind} of {place}",
         "year": year,
         "later": year + draw.randint(12, 60),
         "person": draw.choice(PEOPLE),
@@ -111,18 +112,8 @@ def _topic(n: int, draw: Random) -> Topic:
         "visitors": draw.randint(20, 90),
         "use": draw.choice(USES),
     }
-    facts = tuple(
-        Fact(f"{ask.format(**words)[:-1]} of {place}?", _told(say.format(**words), kind, place))
-        for ask, say in ATTRIBUTES
-    )
+    facts = tuple(Fact(ask.format(**words), say.format(**words)) for ask, say in ATTRIBUTES)
     return Topic(f"t{n + 1:02}", f"the {kind} of {place}", kind, facts)
-
-
-def _told(sentence: str, kind: str, place: str) -> str:
-    """Name the place in a sentence, so that no sentence is true of two places."""
-    return sentence.replace(f"the {kind}", f"the {kind} of {place}", 1).replace(
-        f"The {kind}", f"The {kind} of {place}", 1
-    )
 
 
 def text_of(topic: Topic, facts: Iterable[int], before: str = "") -> str:
@@ -167,8 +158,3 @@ def ranked(draw: Random, gains: Mapping[str, int], quality: float) -> list[str]:
         key: quality * gain + (1 - quality) * 6 * draw.random() for key, gain in gains.items()
     }
     return sorted(scores, key=lambda key: (-scores[key], key))
-
-
-def several(lines: Iterable[Iterable[T]]) -> Iterator[T]:
-    for each in lines:
-        yield from each

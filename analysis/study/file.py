@@ -19,6 +19,12 @@ from typing import Any, NoReturn
 from analysis.study.keys import Options, Refuse, check_keys, has_command, keys_of, read_options
 from annotation.campaigns.design import DesignError, design_of
 from annotation.campaigns.settings import read_deadline
+from annotation.derivation.base import make_options
+from annotation.derivation.base import read_options as read_options_of_rule
+from annotation.derivation.deciding import MODES
+from annotation.derivation.rules import RULES
+from annotation.derivation.service import rule_called
+from datasets.lineage import DerivationError
 from datasets.rows import InputError, Place
 from judging.judge_file.document import Lines
 
@@ -81,8 +87,9 @@ class Part:
         return self.key.name
 
     @property
-    def is_derived(self) -> bool:
-        return self.command == "derive_batch"
+    def awaits_people(self) -> bool:
+        """Whether what it awaits has to be finished by people, and not by one rater alone."""
+        return self.options.get("decided_by", MODES[0]) in MODES
 
 
 @dataclass(frozen=True)
@@ -221,10 +228,26 @@ class _Reader:
         check_keys(table, keys_of(command), refuse)
         options = read_options(command, self._with_batch(table, command), refuse, key.name)
         needs = [Key("batch", options[k]) for k in ("batch", "extends") if options.get(k)]
+        if command == "derive_batch":
+            self._check_rule(key, options)
         sources = [Key("campaign", name) for name in campaigns_of(command, options)]
         options = self._with_paths(key, options, ("paths",))
         line = self.lines.of(_table(key))
         return Part(key, command, options, (*needs, *sources), line, tuple(sources))
+
+    def _check_rule(self, key: Key, options: Options) -> None:
+        refuse = self.refuser(_table(key))
+        try:
+            rule = rule_called(options["rule"])
+            make_options(rule, read_options_of_rule(rule, options["set"]))
+        except DerivationError as error:
+            wrong, _, mend = str(error).partition("; ")
+            refuse(error.field or "rule", wrong, mend or "correct it")
+        if bool(rule.protocols) != bool(campaigns_of("derive_batch", options)):
+            known = " or ".join(rule.protocols)
+            mend = f"name one of {known}: from = […]" if known else "leave from out"
+            reads = "reads a campaign" if known else "reads no campaign"
+            refuse("from", f"rule {rule.name} {reads}", mend)
 
     def _with_batch(self, table: Mapping[str, Any], command: str) -> Mapping[str, Any]:
         """Give a rule without a batch the batch of its first campaign."""
@@ -368,7 +391,14 @@ class _Reader:
         """Check that the campaigns of a derived batch are over its source."""
         over = part.options.get("batch")
         for name in campaigns_of(part.command, part.options):
-            other = found[Key("campaign", name)].options["batch"]
+            campaign = found[Key("campaign", name)].options
+            other, protocols = campaign["batch"], RULES[part.options["rule"]].protocols
+            if campaign["protocol"] not in protocols:
+                wrong = (
+                    f"campaign {name!r} is of {campaign['protocol']}, which the rule cannot read"
+                )
+                mend = f"name one of {' or '.join(protocols)}"
+                raise self.wrong(_table(part.key), "from", wrong, mend)
             if other != over:
                 wrong = f"campaign {name!r} is over batch {other!r}, and not over {over!r}"
                 raise self.wrong(_table(part.key), "from", wrong, "name campaigns of one batch")

@@ -17,17 +17,20 @@ from django.core.management.base import CommandError
 
 from analysis.models import Study, StudyPart
 from analysis.study.commands import command_called, run_command
-from analysis.study.file import Asked, Key, LabelsFile, Part, StudyFile
+from analysis.study.file import Asked, Key, LabelsFile, Part, StudyFile, campaigns_of
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaigns.design import Design, DesignError, design_of
 from annotation.campaigns.settings import CampaignSettings, change, settings_differ
+from annotation.derivation.base import make_options, read_options
+from annotation.derivation.rules import RULES
+from annotation.derivation.service import stored_options
 from annotation.management.base import read_settings
 from annotation.models import Campaign
 from annotation.presentation import design as stored_design
 from annotation.progress.places import Places, places_of
 from datasets.lineage import behind_words, lineage_of, units_behind
 from datasets.loading import read_digest
-from datasets.models import Batch
+from datasets.models import Batch, Lineage
 from datasets.rows import InputError
 from judging.judges import JudgeError, ParamError, draft
 from judging.models import Judge
@@ -66,10 +69,6 @@ class Stage:
         return self.part.key
 
     @property
-    def is_finished(self) -> bool:
-        return self.exists and not self.deeds and not self.waits
-
-    @property
     def state(self) -> str:
         """One of blocked, missing, open, waiting, behind and done."""
         if not self.exists:
@@ -96,7 +95,11 @@ def look(file: StudyFile) -> dict[Key, Stage]:
 def look_at(file: StudyFile, part: Part, study: Study | None, before: dict[Key, Stage]) -> Stage:
     """Return the stage of one part, given the stages of those before it. Raises InputError."""
     absent = [key for key in part.needs if not before[key].exists]
-    unfinished = [key for key in part.awaits if key not in absent and not before[key].is_finished]
+    unfinished = [
+        key
+        for key in part.awaits
+        if key not in absent and (before[key].deeds or (part.awaits_people and before[key].waits))
+    ]
     blocked = tuple(dict.fromkeys((*absent, *unfinished)))
     record = study and study.parts.filter(kind=part.key.kind, name=part.name).first()
     return KINDS[part.command](file, part, blocked, record or None)
@@ -180,9 +183,40 @@ def _derived(
         )
         return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
     lineage = lineage_of(batch)
+    _check_lineage(file, part, lineage)
     units = units_behind(lineage) if lineage else 0
     behind = f"batch {name!r} is {behind_words(units)}" if units else ""
     return Stage(part, exists=True, behind=behind, counts=dict(batch.counts))
+
+
+def _check_lineage(file: StudyFile, part: Part, lineage: Lineage | None) -> None:
+    """Refuse a batch that was made in another way than the file says."""
+    options, rule = part.options, RULES[part.options["rule"]]
+    wanted = {
+        "rule": rule.name,
+        "batch": options["batch"],
+        "from": campaigns_of(part.command, options),
+        "set": stored_options(rule, make_options(rule, read_options(rule, options["set"]))),
+    }
+    if rule.decides:
+        wanted |= {"decided_by": options["decided_by"], "ties": options["ties"]}
+    there = lineage and {
+        "rule": lineage.rule,
+        "batch": lineage.source.name,
+        "from": [each["name"] for each in lineage.campaigns],
+        "set": lineage.options,
+        "decided_by": lineage.decided_by,
+        "ties": lineage.ties,
+    }
+    for key, now in wanted.items():
+        before = there[key] if there else "none: it was loaded"
+        if before != now:
+            raise file.error(
+                part,
+                f"batch {part.name!r} is there, and its {key} is {before!r} and not {now!r}",
+                f"a batch never changes: write it as it was, or derive [batch.{part.name}-2]",
+                key,
+            )
 
 
 def _judge(

@@ -83,7 +83,7 @@ def derive(
         rule.name,
         rule.version,
         wanted.batch,
-        _stored_options(rule, job.options),
+        stored_options(rule, job.options),
         [{"name": each.name, "protocol": each.protocol} for each in campaigns],
         job.decider.mode if rule.decides else "",
         job.decider.ties if rule.decides else "",
@@ -177,7 +177,8 @@ def _work(
     return rule.work(Job(batch, campaigns, decider, rater, make_options(rule, options)))
 
 
-def _stored_options(rule: Rule, options: Any) -> dict[str, Any]:
+def stored_options(rule: Rule, options: Any) -> dict[str, Any]:
+    """Return a rule's options as a lineage has them."""
     return {option.name: getattr(options, option.field) for option in rule.declared}
 
 
