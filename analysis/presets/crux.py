@@ -29,16 +29,18 @@ PEOPLE = ("anna", "bela", "carl")
 JUDGE = "crux-judge"
 ERRORS = {"anna": 0.04, "bela": 0.07, "carl": 0.1, JUDGE: 0.09}
 SYSTEMS = {
-    "bm25": 0.3,
-    "bm25-rerank": 0.5,
-    "sparse": 0.42,
-    "dense": 0.55,
-    "dense-rerank": 0.8,
-    "hybrid": 0.66,
-    "hybrid-rerank": 0.9,
+    "bm25": 0.05,
+    "bm25-rerank": 0.16,
+    "sparse": 0.1,
+    "dense": 0.22,
+    "dense-rerank": 0.4,
+    "hybrid": 0.3,
+    "hybrid-rerank": 0.5,
 }
 """The retrieval settings, each with how well it ranks."""
 RATINGS = tuple("012345")
+RELEVANT, PASSAGES, DEPTH = 8, 24, 20
+"""Passages of a topic that tell something about it, all of them, and how many are ranked."""
 NEVER = (3, 8)
 """Facts that no passage tells, so that their questions cannot be answered."""
 
@@ -60,10 +62,10 @@ def _material() -> list[Material]:
         draw = Random(f"{SEED} passages {topic.key}")
         told = [n for n in range(len(topic.facts)) if n not in NEVER]
         passages: dict[str, tuple[int, ...]] = {}
-        for n in range(7):
-            passages[f"{topic.key}-p{n + 1}"] = tuple(sorted(draw.sample(told, 2 + n % 2)))
-        for n in range(3):
-            passages[f"{topic.key}-p{n + 8}"] = ()
+        for n in range(RELEVANT):
+            passages[f"{topic.key}-p{n + 1}"] = tuple(sorted(draw.sample(told, 1 + n % 3)))
+        for n in range(RELEVANT, PASSAGES):
+            passages[f"{topic.key}-p{n + 1}"] = ()
         found.append(Material(topic, passages))
     return found
 
@@ -80,7 +82,8 @@ def _passage_text(of: Material, key: str, others: list[Material]) -> str:
 def _ratings(of: Material, rater: str) -> Iterator[tuple[str, int, str]]:
     """Yield passage, question and rating of one rater, for all of them."""
     for key, facts in of.passages.items():
-        for n in range(len(of.topic.facts)):
+        # Passages about other places are known not to answer anything, and are not shown.
+        for n in range(len(of.topic.facts)) if facts else ():
             draw = Random(f"{SEED} rating {rater} {key} {n}")
             high, low = draw.choice("455"), draw.choice("0001")
             sides = (high, low) if n in facts else (low, high)
@@ -135,11 +138,16 @@ def _reports(of: Material) -> Iterator[Written]:
 
 def _ranking(of: Material, system: str) -> list[str]:
     gains = {key: len(facts) for key, facts in of.passages.items()}
-    return ranked(Random(f"{SEED} ranking {system} {of.topic.key}"), gains, SYSTEMS[system])
+    draw = Random(f"{SEED} ranking {system} {of.topic.key}")
+    return ranked(draw, gains, SYSTEMS[system])[:DEPTH]
 
 
 def _report_text(of: Material, facts: tuple[int, ...]) -> str:
-    return text_of(of.topic, facts, f"Here is what is known about {of.topic.name}.")
+    return text_of(of.topic, facts, _opening(of))
+
+
+def _opening(of: Material) -> str:
+    return f"Here is what is known about {of.topic.name}."
 
 
 def _reference(of: Material) -> tuple[int, ...]:
@@ -191,10 +199,9 @@ def _passage_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
 
 def _report_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
     for of in all_of:
-        kept = sorted(frozenset[int]().union(*_answers(of).values()))
         references = Written(f"{of.topic.key}/reference", "reference", _reference(of), None)
         for report in (*_reports(of), references):
-            for n in kept:
+            for n in range(len(of.topic.facts)):
                 yield from _report_label(of, report, n, rater)
 
 
@@ -203,7 +210,9 @@ def _report_label(of: Material, report: Written, n: int, rater: str) -> Iterator
     is_told = n in report.facts
     answer = mistaken(draw, "yes" if is_told else "no", ("yes", "no"), ERRORS[rater])
     rating = draw.choice("455") if answer == "yes" else draw.choice("0012")
-    quote = of.topic.facts[n].sentence if answer == "yes" and is_told else ""
+    # Who is wrong about a yes quotes the report's opening, since a yes owes a quote.
+    opening = _opening(of)
+    quote = (of.topic.facts[n].sentence if is_told else opening) if answer == "yes" else ""
     unit = of.question(n)
     yield label(report.key, unit, "question", "answerable", answer, rater, quote)
     yield label(report.key, unit, "question", "rating", rating, rater)
@@ -213,7 +222,7 @@ def build(study: str) -> dict[str, str]:
     """Return the files of the study."""
     all_of = _material()
     files = {
-        "study.toml": STUDY.format(study=study, people=", ".join(f'"{p}"' for p in PEOPLE)),
+        "study.toml": STUDY.format(study=study),
         "documents.jsonl": jsonl(_documents(all_of)),
         "reports.jsonl": jsonl(_systems(all_of)),
     }
@@ -244,11 +253,11 @@ answers = "labels/judge.jsonl"
 protocol = "rubric-passage"
 batch = "{study}-documents"
 raters_per_item = 3
-option = {{ sampling = "all" }}
+option = {{ sampling = "all", passages = "relevant" }}
 labels = ["labels/passages-anna.jsonl", "labels/passages-bela.jsonl", "labels/passages-carl.jsonl"]
 judges = ["crux-judge"]
 
-[batch.{study}-required]          # questions that can be answered, and the passages it takes
+[batch.{study}-required]          # the fewest passages that answer what can be answered
 rule = "required-passages"
 from = ["{study}-passages"]
 set = {{ eta = 3 }}

@@ -155,6 +155,7 @@ def jsonl(lines: Iterable[Mapping[str, Any]]) -> str:
 def ranked(draw: Random, gains: Mapping[str, int], quality: float) -> list[str]:
     """Return passages as a retriever of this quality ranks them; 1 is perfect."""
     scores = {
-        key: quality * gain + (1 - quality) * 6 * draw.random() for key, gain in gains.items()
+        key: quality * min(gain, 1) + gain / 9 + (1 - quality) * draw.random()
+        for key, gain in gains.items()
     }
     return sorted(scores, key=lambda key: (-scores[key], key))

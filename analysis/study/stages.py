@@ -29,7 +29,7 @@ from annotation.models import Campaign
 from annotation.presentation import design as stored_design
 from annotation.progress.places import Places, places_of
 from datasets.lineage import behind_words, lineage_of, units_behind
-from datasets.loading import read_digest
+from datasets.loading import file_facts, read_digest
 from datasets.models import Batch, Lineage
 from datasets.rows import InputError
 from judging.judges import JudgeError, ParamError, draft
@@ -149,10 +149,12 @@ def _loaded(
     if batch is None:
         deed = Deed(f"load {listed}", lambda: run_command("load_batch", **part.options))
         return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
-    there = all(path.exists() for path in paths)
-    if there and part.options.get("extends") is None:
-        _check_content(file, part, batch, record)
-    return Stage(part, exists=True, counts=dict(batch.counts))
+    if all(path.exists() for path in paths):
+        if part.options["extends"]:
+            _check_extension(file, part, lineage_of(batch))
+        else:
+            _check_content(file, part, batch, record)
+    return Stage(part, exists=True, behind=_behind(batch), counts=dict(batch.counts))
 
 
 def _check_content(file: StudyFile, part: Part, batch: Batch, record: StudyPart | None) -> None:
@@ -161,13 +163,38 @@ def _check_content(file: StudyFile, part: Part, batch: Batch, record: StudyPart 
     if record and record.imported.get(FILES) == _digest(paths):
         return
     if read_digest(paths, part.options["format"]) != batch.digest:
-        raise file.error(
-            part,
-            f"batch {part.name!r} is loaded, and {paths[0].name} has other content now",
-            f"a loaded batch never changes: name the new one [batch.{part.name}-2], and let its "
-            "campaigns carry on by continues",
-            "files",
-        )
+        raise _changed(file, part)
+
+
+def _check_extension(file: StudyFile, part: Part, lineage: Lineage | None) -> None:
+    """Refuse a batch that extends another one, or was made of other files."""
+    source = part.options["extends"]
+    if lineage is None or lineage.source.name != source:
+        before = f"extends {lineage.source.name!r}" if lineage else "extends none"
+        wrong = f"batch {part.name!r} is there, and {before} and not {source!r}"
+        mend = f"a batch never changes: write it as it was, or name [batch.{part.name}-2]"
+        raise file.error(part, wrong, mend, "extends")
+    now = [each["sha256"] for each in file_facts(part.options["paths"])]
+    if now != [each["sha256"] for each in lineage.files]:
+        raise _changed(file, part)
+
+
+def _changed(file: StudyFile, part: Part) -> InputError:
+    first = part.options["paths"][0].name
+    return file.error(
+        part,
+        f"batch {part.name!r} is loaded, and {first} has other content now",
+        f"a loaded batch never changes: name the new one [batch.{part.name}-2], and let its "
+        "campaigns carry on by continues",
+        "files",
+    )
+
+
+def _behind(batch: Batch) -> str:
+    """Say whether labels changed since a batch was derived; else it is empty."""
+    lineage = lineage_of(batch)
+    units = units_behind(lineage) if lineage else 0
+    return f"batch {batch.name!r} is {behind_words(units)}" if units else ""
 
 
 def _derived(
@@ -184,9 +211,8 @@ def _derived(
         return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
     lineage = lineage_of(batch)
     _check_lineage(file, part, lineage)
-    units = units_behind(lineage) if lineage else 0
-    behind = f"batch {name!r} is {behind_words(units)}" if units else ""
-    return Stage(part, exists=True, behind=behind, counts=dict(batch.counts))
+    counts = dict(batch.counts) | ({"lineage": lineage.counts} if lineage else {})
+    return Stage(part, exists=True, behind=_behind(batch), counts=counts)
 
 
 def _check_lineage(file: StudyFile, part: Part, lineage: Lineage | None) -> None:

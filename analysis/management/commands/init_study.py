@@ -1,0 +1,36 @@
+"""`init_study`: writes a folder with a study of a paper's kind on made-up data."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.presets import PRESETS, files
+from annotation.management.base import write_folder
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = (
+        "Write a folder with a study of a paper's kind, which runs as it stands, on made-up data "
+        "and with a judge that is a fake."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("folder", type=Path, metavar="FOLDER")
+        parser.add_argument("--preset", required=True, choices=sorted(PRESETS), help="the paper")
+
+    def run(self, **options: Any) -> None:
+        folder, preset = options["folder"], options["preset"]
+        name = re.sub(r"[^\w-]+", "-", folder.resolve().name).strip("-")
+        if not name:
+            raise CommandError(f"{folder}: gives no name for the study; name another folder.")
+        texts = files(preset, name)
+        write_folder(folder, ((path, [text.encode()]) for path, text in texts.items()))
+        self.say(f"Wrote the study {name!r} to {folder}. All of its data is made up.")
+        self.say(f"  tandem study plan {folder}")
+        self.say(f"  tandem study apply {folder}")

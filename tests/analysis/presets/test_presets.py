@@ -1,0 +1,68 @@
+"""Each preset runs from an empty folder to its end, and its tables are not empty."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from analysis.presets import PRESETS, files
+from analysis.study import read_study, status
+from annotation.models import Campaign
+from judging.models import Judge
+from tests.cast import run
+
+ALL = pytest.mark.long
+NAMES = [name if name == "crux" else pytest.param(name, marks=ALL) for name in sorted(PRESETS)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, preset: str) -> Path:
+    run("init_study", tmp_path / "pilot", "--preset", preset)
+    return tmp_path / "pilot"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("preset", NAMES)
+def test_it_runs_as_it_stands_to_its_end(db: None, folder: Path, preset: str) -> None:
+    said = run("apply_study", folder)
+    assert said.endswith("Done: study 'pilot' is as its file says.\n")
+    assert run("apply_study", folder) == "Nothing to do: study 'pilot' is as its file says.\n"
+    found = status(read_study(folder))
+    assert found.preset == preset
+    assert {stage.state for stage in found.stages} == {"done"}
+    assert {judge.backend for judge in Judge.objects.all()} == {"scripted"}
+    for campaign in Campaign.objects.all():
+        report = json.loads(run("report", "--campaign", campaign.name, "--resamples", "2"))
+        assert_judged(report)
+
+
+def assert_judged(report: Any) -> None:
+    """Assert that labels are there, that people differ, and that the judge left little out."""
+    for name, of in report["variables"].items():
+        people = of["distribution"]["counts"]
+        assert any(sum(counts.values()) for counts in people.values()), name
+        for judge in of["judges"].values():
+            missing = sum(judge["missing"].values())
+            assert missing <= 0.02 * (missing + judge["units"]), name
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_folder_is_the_same_each_time_and_its_file_is_valid(preset: str, folder: Path) -> None:
+    assert files(preset, "pilot") == files(preset, "pilot")
+    file = read_study(folder)
+    assert (file.name, file.preset) == ("pilot", preset)
+    readme = (folder / "README.md").read_text("utf-8")
+    assert len([line for line in readme.splitlines() if line]) <= 12
+    assert "made up" in readme
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(CommandError, match=r"exists already; choose another folder\."):
+        run("init_study", tmp_path, "--preset", "crux")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
