@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from analysis.presets.base import Preset, readme
 from analysis.presets.crux import PRESET as CRUX
+from analysis.presets.long2rag import PRESET as LONG2RAG
 
-PRESETS: dict[str, Preset] = {preset.name: preset for preset in (CRUX,)}
+PRESETS: dict[str, Preset] = {preset.name: preset for preset in (CRUX, LONG2RAG)}
 
 
 def files(preset: str, study: str) -> dict[str, str]:

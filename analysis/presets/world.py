@@ -159,3 +159,17 @@ def ranked(draw: Random, gains: Mapping[str, int], quality: float) -> list[str]:
         for key, gain in gains.items()
     }
     return sorted(scores, key=lambda key: (-scores[key], key))
+
+
+def contrary(
+    draw: Random, people: Sequence[str], value: str, codes: Sequence[str], rate: float
+) -> dict[str, str]:
+    """Return what each person says: now and then one of them says something else, never two.
+
+    So most of three people are right, and what follows from their labels is known beforehand.
+    """
+    said = dict.fromkeys(people, value)
+    others = [code for code in codes if code != value]
+    if draw.random() < rate:
+        said[draw.choice(list(people))] = draw.choice(others)
+    return said

@@ -1,0 +1,297 @@
+"""Long²RAG (Qi and others 2024): key points of documents, and which of them answers make.
+
+People verify key points; what most of them call grounded and key are the points that answers are
+held against. Three systems answer in four document settings. Two people and two judges say which
+points an answer makes, and whether its own points stand in its context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from analysis.presets.base import Preset
+from analysis.presets.world import (
+    Line,
+    Topic,
+    contrary,
+    jsonl,
+    label,
+    mistaken,
+    some,
+    text_of,
+    topics,
+)
+
+SEED, TOPICS, POINTS = 2024, 16, 6
+PEOPLE = ("dora", "emil", "fina")
+READERS = ("dora", "emil")
+JUDGES = {"point-judge": 0.06, "second-judge": 0.16}
+CATEGORIES = (
+    "factual",
+    "explanatory",
+    "comparative",
+    "subjective",
+    "methodological",
+    "causal",
+    "hypothetical",
+    "predictive",
+)
+DOMAINS = (
+    "shipping",
+    "crafts",
+    "transport",
+    "science",
+    "cities",
+    "education",
+    "medicine",
+    "food",
+    "history",
+    "engineering",
+)
+SYSTEMS = {"small-8b": 0.5, "medium-32b": 0.66, "large-70b": 0.82}
+SETTINGS = {"full": 1.0, "summary": 0.85, "snippet": 0.7, "none": 0.45}
+"""Of the points that a system would make, the share that is left in each document setting."""
+FAILURES = ("incomplete", "general", "missing")
+ENTAILED = ("yes", "no", "neutral")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of a system in a setting: the facts that it tells, and its context."""
+
+    key: str
+    system: str
+    setting: str
+    facts: tuple[int, ...]
+    context: tuple[str, ...]
+
+
+def _documents(topic: Topic) -> dict[str, tuple[int, ...]]:
+    """Return the documents of a topic with the facts of each; the last tells nothing of its own."""
+    return {
+        f"{topic.key}-d1": (0, 1),
+        f"{topic.key}-d2": (2, 3),
+        f"{topic.key}-d3": (4, 5),
+        f"{topic.key}-d4": (1, 4),
+        f"{topic.key}-d5": (),
+    }
+
+
+def _document_text(topic: Topic, key: str, facts: tuple[int, ...]) -> str:
+    draw = Random(f"{SEED} length {key}")
+    walk = "The road to it follows the river for a while and then climbs through old orchards."
+    filler = " ".join([walk] * draw.randint(1, 12))
+    return text_of(topic, facts, f"{_opening(topic)} {filler}")
+
+
+def _opening(topic: Topic) -> str:
+    return f"Few travellers have heard of {topic.name}."
+
+
+def _points(topic: Topic, other: Topic) -> Iterator[tuple[Line, str, str]]:
+    """Yield each extracted key point, and whether it is grounded and key."""
+    documents = _documents(topic)
+    for n in range(POINTS):
+        source = next(key for key, facts in documents.items() if n in facts)
+        text = topic.facts[n].sentence
+        yield _point(topic, n, text, source, [text]), "yes", "agree"
+    first = next(iter(documents))
+    opening = _opening(topic)
+    yield _point(topic, POINTS, opening, first, [opening]), "yes", "neutral"
+    road = f"The road to {topic.name} climbs through old orchards."
+    yield _point(topic, POINTS + 1, road, first, None), "yes", "disagree"
+    wrong = other.facts[1].sentence
+    yield _point(topic, POINTS + 2, wrong, f"{topic.key}-d5", None), "no", ""
+
+
+def _point(topic: Topic, n: int, text: str, source: str, spans: list[str] | None) -> Line:
+    low, high = (0.7, 0.99) if n < POINTS else (0.4, 0.85)
+    score = round(Random(f"{SEED} score {topic.key} {n}").uniform(low, high), 3)
+    line = {"id": f"{topic.key}-k{n + 1}", "text": text, "passage": source, "score": score}
+    return line | ({"spans": spans} if spans else {})
+
+
+def _pairs() -> list[tuple[Topic, Topic]]:
+    all_of = topics(TOPICS, SEED)
+    return list(zip(all_of, [*all_of[1:], all_of[0]], strict=True))
+
+
+def _queries() -> Iterator[Line]:
+    for n, (topic, other) in enumerate(_pairs()):
+        yield {
+            "id": topic.key,
+            "text": f"What should a visitor know about {topic.name}, and how did it come about?",
+            "passages": [
+                {"id": key, "text": _document_text(topic, key, facts)}
+                for key, facts in _documents(topic).items()
+            ],
+            "key_points": [point for point, _, _ in _points(topic, other)],
+            "meta": {
+                "category": CATEGORIES[n % len(CATEGORIES)],
+                "domain": DOMAINS[n % len(DOMAINS)],
+            },
+        }
+
+
+def _answers(topic: Topic) -> Iterator[Answer]:
+    documents = tuple(_documents(topic))
+    contexts = {"full": documents, "summary": documents, "snippet": documents[:2], "none": ()}
+    for system, quality in SYSTEMS.items():
+        for setting, share in SETTINGS.items():
+            key = f"{topic.key}-{system}-{setting}"
+            draw = Random(f"{SEED} answer {key}")
+            facts = some(draw, range(POINTS), quality * share) or [draw.randrange(POINTS)]
+            # What is not in the documents: a system makes such points now and then.
+            facts += some(draw, range(POINTS, 9), (1 - quality) / 2)
+            yield Answer(key, system, setting, tuple(facts), contexts[setting])
+
+
+def _answer_text(topic: Topic, answer: Answer) -> str:
+    return text_of(topic, answer.facts, f"About {topic.name}, this much can be said.")
+
+
+def _systems() -> Iterator[Line]:
+    for topic, _ in _pairs():
+        yield {
+            "id": topic.key,
+            "reports": [
+                {
+                    "id": answer.key,
+                    "text": _answer_text(topic, answer),
+                    "system": answer.system,
+                    "setting": answer.setting,
+                    **({"context": list(answer.context)} if answer.context else {}),
+                    "key_points": [
+                        {"id": f"{answer.key}-a{n + 1}", "text": topic.facts[n].sentence}
+                        for n in answer.facts
+                    ],
+                }
+                for answer in _answers(topic)
+            ],
+        }
+
+
+def _verification() -> Iterator[Line]:
+    for topic, other in _pairs():
+        for point, grounded, key in _points(topic, other):
+            draw = Random(f"{SEED} verify {point['id']}")
+            is_key = contrary(draw, PEOPLE, key, ("agree", "neutral", "disagree"), 0.2)
+            said = contrary(draw, PEOPLE, grounded, ("yes", "no"), 0.0 if key else 0.3)
+            for person in PEOPLE:
+                at = point["id"], point["id"], "key-point"
+                yield label(*at, "grounded", said[person], person)
+                if said[person] == "yes":
+                    yield label(*at, "key", is_key[person] or "disagree", person)
+
+
+def _recall(rater: str, rate: float) -> Iterator[Line]:
+    for topic, _ in _pairs():
+        for answer in _answers(topic):
+            for n in range(POINTS):
+                yield from _recall_label(topic, answer, n, rater, rate)
+
+
+def _recall_label(topic: Topic, answer: Answer, n: int, rater: str, rate: float) -> Iterator[Line]:
+    draw = Random(f"{SEED} recall {rater} {answer.key} {n}")
+    right = "yes" if n in answer.facts else "no"
+    said = mistaken(draw, right, ENTAILED, rate)
+    at = answer.key, f"{topic.key}-k{n + 1}", "key-point"
+    # Who is wrong about a yes quotes what comes nearest.
+    quote = topic.facts[n if right == "yes" else answer.facts[0]].sentence if said == "yes" else ""
+    yield label(*at, "entailed", said, rater, quote)
+    if said != "yes":
+        usual = FAILURES[Random(f"{SEED} failure {answer.key} {n}").choice((0, 1, 2, 2))]
+        yield label(*at, "failure", mistaken(draw, usual, FAILURES, rate), rater)
+
+
+def _precision(rater: str, rate: float) -> Iterator[Line]:
+    for topic, _ in _pairs():
+        for answer in _answers(topic):
+            told = {n for key in answer.context for n in _documents(topic)[key]}
+            for n in answer.facts if answer.context else ():
+                draw = Random(f"{SEED} precision {rater} {answer.key} {n}")
+                said = mistaken(draw, "yes" if n in told else "no", ("yes", "no"), rate)
+                unit = f"{answer.key}-a{n + 1}"
+                yield label(answer.key, unit, "key-point", "grounded", said, rater)
+
+
+def build(study: str) -> dict[str, str]:
+    """Return the files of the study."""
+    files = {
+        "study.toml": STUDY.format(study=study),
+        "documents.jsonl": jsonl(_queries()),
+        "answers.jsonl": jsonl(_systems()),
+        "labels/verification.jsonl": jsonl(_verification()),
+    }
+    for person in READERS:
+        files[f"labels/recall-{person}.jsonl"] = jsonl(_recall(person, 0.08))
+        files[f"labels/precision-{person}.jsonl"] = jsonl(_precision(person, 0.05))
+    for judge, rate in JUDGES.items():
+        lines = [*_recall(judge, rate), *_precision(judge, rate)]
+        files[f"labels/{judge}.jsonl"] = jsonl(lines)
+    return files
+
+
+STUDY = """\
+# Key points of documents, and which of them answers make, as in Long²RAG.
+[study]
+name = "{study}"
+preset = "long2rag"
+title = "A made-up study of long answers by key points"
+licence = "CC0-1.0"
+
+[batch.{study}-documents]         # questions, documents, extracted key points
+files = ["documents.jsonl"]
+
+[campaign.{study}-verification]   # is each point in its document, and does it matter?
+protocol = "key-point-verification"
+batch = "{study}-documents"
+raters_per_item = 3
+labels = ["labels/verification.jsonl"]
+
+[batch.{study}-points]            # the points that answers are held against
+rule = "verified-key-points"
+from = ["{study}-verification"]
+
+[batch.{study}-answers]           # three systems in four document settings come afterwards
+files = ["answers.jsonl"]
+extends = "{study}-points"
+
+[judge.point-judge]               # both judges are fakes: they replay a file
+backend = "scripted"
+answers = "labels/point-judge.jsonl"
+
+[judge.second-judge]
+backend = "scripted"
+answers = "labels/second-judge.jsonl"
+
+[campaign.{study}-recall]         # which points does each answer make?
+protocol = "key-point-recall"
+batch = "{study}-answers"
+raters_per_item = 2
+labels = ["labels/recall-dora.jsonl", "labels/recall-emil.jsonl"]
+judges = ["point-judge", "second-judge"]
+
+[campaign.{study}-precision]      # do an answer's own points stand in its context?
+protocol = "key-point-verification"
+batch = "{study}-answers"
+raters_per_item = 2
+option = {{ points = "answers" }}
+labels = ["labels/precision-dora.jsonl", "labels/precision-emil.jsonl"]
+judges = ["point-judge", "second-judge"]
+"""
+
+PRESET = Preset(
+    "long2rag",
+    "Long²RAG (Qi and others 2024)",
+    build,
+    (
+        "`documents.jsonl`: your questions with documents and extracted key points.",
+        "`answers.jsonl`: the same query ids with the answers of your systems, by `setting`.",
+        "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
+        'Give a judge a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
+        "Run `tandem study apply` after each step; it goes on from where people got to.",
+    ),
+)
