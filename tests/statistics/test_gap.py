@@ -165,7 +165,10 @@ class TestWithEachPerson:
         people = mean_kappa(codes[enter], list(combinations((1, 2, 3), 2)))
         less = number(made["cohen_kappa"].value) - number(gap["cohen_kappa"].value)
         assert less == pytest.approx(people)
-        assert made["cohen_kappa"].low < made["cohen_kappa"].value < made["cohen_kappa"].high
+        low, value, high = (
+            number(getattr(made["cohen_kappa"], n)) for n in ("low", "value", "high")
+        )
+        assert low < value < high
 
     def test_without_two_people_on_any_unit_it_is_undefined(self):
         made = with_people_estimates(np.array(ADA), columns(ADA), np.arange(4), 2)
