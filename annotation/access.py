@@ -26,7 +26,7 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 
 from annotation.campaigns.settings import open_now
-from annotation.models import Assignment, Campaign, Item, Rater, Unit, User
+from annotation.models import CARRIED, Assignment, Campaign, Item, Rater, Unit, User
 from annotation.people.leases import EXPIRED
 from annotation.people.membership import manageable, readable, workable
 from annotation.progress.counts import with_counts
@@ -85,9 +85,10 @@ def visible_campaigns(user: User) -> QuerySet[Campaign]:
     if user.role in READERS:
         return with_counts(readable(user)).order_by("name")
     mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
+    had = Assignment.objects.filter(item=OuterRef("pk"), rater__user=user).exclude(scope=CARRIED)
     free = Item.objects.filter(
         campaign=OuterRef("pk"), taken__lt=F("quota"), use__in=TAKEABLE
-    ).exclude(assignments__rater__user=user)
+    ).filter(~Exists(had))
     may_take = Q(Exists(free), pk__in=open_campaigns(user).values("pk"))
     return Campaign.objects.filter(Exists(mine) | may_take).order_by("name")
 

@@ -33,6 +33,11 @@ COLUMNS = (
     "meta",
 )
 
+BESIDE = ("carried",)
+"""Columns that a table has only if a campaign needs them."""
+KNOWN = (*COLUMNS, *BESIDE)
+"""All columns that a file may have."""
+
 REASONS = (
     "unreadable",
     "ambiguous",
@@ -78,6 +83,7 @@ class LabelRow:
     score: float | None = None
     spans: tuple[SpanRow, ...] | None = None
     assisted_by: str | None = None
+    carried: str | None = None
     batch: str | None = None
     query: str | None = None
     system: str | None = None
@@ -96,7 +102,7 @@ class CheckedRow:
 
 def as_line(row: LabelRow) -> dict[str, Any]:
     """Return a row as the JSON object of its line. Absent values are left out."""
-    values = {name: getattr(row, name) for name in COLUMNS}
+    values = {name: getattr(row, name) for name in KNOWN}
     if row.spans is not None:
         values["spans"] = [
             {"field": s.field, "start": s.start, "end": s.end, "text": s.text} for s in row.spans

@@ -34,6 +34,8 @@ MAX_KEY = 600
 MAX_WHAT = 40
 MAX_REASON = 500
 ROLES = ("development", "evaluation", "audit")
+CARRIED = "carried"
+"""The scope of a person's assignment that holds the carried part of an item's answer."""
 
 
 class User(AbstractUser):
@@ -185,6 +187,9 @@ class Campaign(Owned):
     after this many items; 0: never), `practice_of` (the campaign whose practice people take first)
     and `qualify` (its pass mark).
 
+    A campaign that `continues` another one carried its answers over, as far as texts and questions
+    are the same.
+
     With an open `pool`, everybody in its team can take part; with a named one, only its members
     can. A lease lasts `hold_minutes` after the last sign of life (None: without end). Each person
     takes at most `items_per_person` items (None: no limit).
@@ -209,6 +214,7 @@ class Campaign(Owned):
     guideline = models.TextField(default="", db_default="", blank=True)
     gold_every = models.PositiveSmallIntegerField(default=0, db_default=0)
     practice_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")
+    continues = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")
     qualify = models.FloatField(null=True, blank=True)
     pool = models.CharField(max_length=5, choices=Pool, default=Pool.OPEN)
     hold_minutes = models.PositiveIntegerField(null=True)
@@ -728,6 +734,21 @@ class Response(models.Model):
 
     def __str__(self) -> str:
         return f"{self.assignment_id} r{self.revision}"
+
+
+class CarriedAnswer(models.Model):
+    """A response that was carried over from another campaign, in which it was given.
+
+    `origin` is the response there, and `campaign` the name of that campaign. They have their own
+    table, since most responses have no origin.
+    """
+
+    response = models.OneToOneField(Response, models.CASCADE, related_name="carried")
+    origin = models.ForeignKey(Response, models.SET_NULL, null=True, related_name="+")
+    campaign = models.CharField(max_length=200)
+
+    def __str__(self) -> str:
+        return f"{self.response_id} from {self.campaign}"
 
 
 class Label(models.Model):

@@ -30,7 +30,7 @@ from django.db.models.functions import Coalesce
 from annotation import integrity as answers
 from annotation.counters import wrong_counts
 from annotation.integrity import CheckedCounts
-from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
+from annotation.models import CARRIED, Assignment, Campaign, Item, Label, Rater, Response
 from audit.sealing import broken
 from audit.violations import Check, Violation
 from datasets import digests
@@ -92,7 +92,8 @@ def no_item_has_too_many_people() -> Iterator[str]:
     for item in wrong.select_related("campaign"):
         places = f"{item.held} people have a slot, {item.taken} are counted, {item.quota} planned"
         yield f"I3: campaign {item.campaign}, item {item.key}: {places}"
-    people = Assignment.objects.filter(rater__kind=Rater.Kind.HUMAN).order_by()
+    people = Assignment.objects.filter(rater__kind=Rater.Kind.HUMAN).exclude(scope=CARRIED)
+    people = people.order_by()
     given = people.values("item__key", "item__campaign__name", "rater__name", "replicate", "item")
     for twice in given.annotate(n=Count("pk")).filter(n__gt=1):
         place = f"campaign {twice['item__campaign__name']}, item {twice['item__key']}"
@@ -131,10 +132,10 @@ def runs_count_what_was_closed() -> Iterator[str]:
     """I4: all runs of a judge over a campaign together count its closed assignments."""
     for campaign, judge in _pairs():
         rows = ledger.assignments_of(campaign, judge)
-        # Imported answers of this rater were closed by no run.
+        # Imported and carried answers of this rater were closed by no run.
         answered = Q(responses__current=True, responses__door__in=JUDGED)
         there = (
-            rows.filter(answered, status=Assignment.Status.DONE).count(),
+            rows.filter(answered, status=Assignment.Status.DONE, responses__carried=None).count(),
             rows.filter(status=Assignment.Status.FAILED).count(),
         )
         runs = JudgeRun.objects.filter(campaign=campaign, judge=judge)

@@ -183,6 +183,58 @@ def write_all(answers: Sequence[Submission]) -> list[StoredRevision | SubmitErro
     return outcomes
 
 
+@dataclass(frozen=True)
+class AnswerCopy:
+    """An answer to be copied to another assignment. `units` are new units by the old ones' keys.
+
+    `payload` has the answers to these units alone.
+    """
+
+    origin: Response
+    assignment: Assignment
+    units: Mapping[int, int]
+    payload: Payload
+
+
+def copy_answers(copies: Sequence[AnswerCopy]) -> list[int]:
+    """Store copies of answers with their labels and spans; return the keys of the responses.
+
+    Texts and questions of both assignments must be the same, since nothing is checked again.
+    """
+    rows = [
+        (
+            copy.assignment.pk,
+            1,
+            True,
+            copy.payload,
+            copy.origin.comment,
+            copy.origin.door,
+            None,
+            copy.origin.created_at,
+            copy.origin.basis,
+        )
+        for copy in copies
+    ]
+    keys = [key for chunk in _chunks(rows) for key in _insert_response.rows(chunk)]
+    made = {copy.origin.pk: (key, copy.units) for key, copy in zip(keys, copies, strict=True)}
+    labels: list[tuple[Any, ...]] = []
+    old: list[int] = []
+    columns = ("pk", "response_id", "unit_id", "variable", "value", "score", "meta")
+    stored = Label.objects.filter(response__in=list(made)).order_by("pk").values_list(*columns)
+    for pk, response, unit, *values in stored:
+        key, units = made[response]
+        if unit in units:
+            old.append(pk)
+            labels.append((key, units[unit], *values))
+    label_keys = [key for chunk in _chunks(labels) for key in _insert_label.rows(chunk)]
+    of = dict(zip(old, label_keys, strict=True))
+    spans = Span.objects.filter(label__in=old).order_by("pk")
+    found = spans.values_list("label_id", "field", "start", "end", "quote", "method")
+    for chunk in _chunks((of[label], *span) for label, *span in found):
+        _insert_span.rows(chunk)
+    return keys
+
+
 def close_without(
     rows: Sequence[tuple[Assignment, str]], lease: uuid.UUID | None
 ) -> list[LostLeaseError | None]:

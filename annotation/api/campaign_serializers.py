@@ -48,6 +48,11 @@ class StudySerializer(serializers.Serializer[Any]):
     overlap = serializers.FloatField()
     human_share = serializers.FloatField()
     options = serializers.DictField()
+    continues = serializers.IntegerField(
+        source="continues_id",
+        allow_null=True,
+        help_text="the campaign that it carried answers from",
+    )
     created_at = serializers.DateTimeField()
     items = serializers.IntegerField(source="items_total")
     places = serializers.IntegerField(
@@ -157,6 +162,13 @@ class NewCampaignSerializer(SettingsSerializer):
         min_value=0, max_value=1, default=1.0, help_text="share of queries for people"
     )
     options = OptionsSerializer(required=False)
+    continues = serializers.CharField(
+        default="",
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="name of the campaign whose answers are carried over where texts and questions "
+        "are the same",
+    )
 
 
 class ChangedSettingsSerializer(SettingsSerializer):
@@ -190,6 +202,7 @@ A_STUDY = {
     "overlap": 1.0,
     "human_share": 1.0,
     "options": {"seed": 0, "passages": "all"},
+    "continues": None,
     "created_at": "2026-11-20T09:30:00Z",
     "items": 20,
     "places": 40,

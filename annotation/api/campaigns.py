@@ -162,6 +162,7 @@ def _create(user: User, wanted: dict[str, Any]) -> CreatedCampaign:
             settings_from(wanted),
             user,
             team_for(user, wanted.get("team"), batch.team),
+            wanted["continues"],
         )
     except TeamError as error:
         raise RefusedBodyError(NOT_CREATED, [problem(str(error), "team")]) from error

@@ -11,9 +11,10 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation import prerequisites
+from annotation.assignments.carried import units_left
 from annotation.campaigns.sampling import shuffle_fields, shuffle_units
 from annotation.gold.scoring import is_plain, next_item
-from annotation.models import Assignment, Campaign, Item, Rater
+from annotation.models import CARRIED, Assignment, Campaign, Item, Rater
 from annotation.people.leases import EXPIRED, lease_end, release_expired
 from annotation.people.membership import may_take
 from annotation.presentation import design, present, stored_units
@@ -67,6 +68,7 @@ def _claim_next(campaign: Campaign, rater: Rater) -> Assignment | None:
         asked = prerequisites.units_asked(item, rater, asked)
         slot = claim_slot(item)
         if slot is not None:
+            asked = units_left(item, rater, asked, slot)
             judge = prerequisites.judge_shown(campaign)
             assignment = Assignment(
                 item=item,
@@ -147,7 +149,9 @@ def has_lost_access(assignment: Assignment) -> bool:
 
 
 def _has_assignment(rater: Any, which: Q) -> Exists:
-    return Exists(Assignment.objects.filter(which, item=OuterRef("pk"), rater=rater))
+    # The carried part of an answer does not keep its person from the rest of the item.
+    rows = Assignment.objects.filter(which, ~Q(scope=CARRIED), item=OuterRef("pk"), rater=rater)
+    return Exists(rows)
 
 
 def _waiting_query() -> QuerySet[Assignment]:

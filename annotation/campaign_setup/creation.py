@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from annotation.campaign_setup.carrying import carry_over, find_continued
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.relevance import Uses, relevance_of
 from annotation.campaigns.sampling import (
@@ -227,6 +229,7 @@ class CreatedCampaign:
     units: int
     places: int
     unchanged: bool = False
+    carried: int = 0
 
 
 def create_campaign(
@@ -238,16 +241,19 @@ def create_campaign(
     settings: CampaignSettings | None = None,
     by: User | None = None,
     team: models.Team | None = None,
+    continues: str = "",
 ) -> CreatedCampaign:
     """Create a campaign and its items, in one transaction. Raises DesignError.
 
     The design may name only campaigns that `by` may read. `by` is None for a command. The campaign
-    belongs to `team`, by default to the batch's.
+    belongs to `team`, by default to the batch's. From the campaign that it `continues`, answers are
+    carried over.
     """
     settings = settings or CampaignSettings()
     with transaction.atomic():
         campaign = checked_campaign(name, protocol, batch, design)
         campaign.team, campaign.made_by = team or batch.team, by
+        old = campaign.continues = find_continued(continues, campaign, by)
         if existing := Campaign.objects.filter(name=name).first():
             return _check_unchanged(existing, campaign, settings, by)
         _check_batch(campaign)
@@ -257,7 +263,8 @@ def create_campaign(
         campaign.save()
         apply_settings(campaign, settings, by)
         _write_items(campaign, design, declared(campaign), progress)
-        created = _count_created(campaign)
+        carried = carry_over(campaign, old) if old else 0
+        created = _count_created(campaign, carried=carried)
         if not created.items:
             raise DesignError(
                 f"batch {batch.name!r} has nothing for {protocol}; choose another", "batch"
@@ -287,13 +294,20 @@ def create_once(
     settings: CampaignSettings,
     by: User,
     team: models.Team,
+    continues: str = "",
 ) -> CreatedCampaign:
     """Like `create_campaign`, for requests, of which two may come at the same moment."""
+    given: dict[str, Any] = {
+        "settings": settings,
+        "by": by,
+        "team": team,
+        "continues": continues,
+    }
     try:
-        return create_campaign(name, protocol, batch, design, settings=settings, by=by, team=team)
+        return create_campaign(name, protocol, batch, design, **given)
     except IntegrityError:
         # Another request has just created a campaign of this name, which is compared now.
-        return create_campaign(name, protocol, batch, design, settings=settings, by=by, team=team)
+        return create_campaign(name, protocol, batch, design, **given)
 
 
 def checked_campaign(name: str, protocol: str, batch: models.Batch, design: Design) -> Campaign:
@@ -340,7 +354,8 @@ def splits_before(campaign: Campaign) -> dict[str, Split] | None:
 def _check_unchanged(
     existing: Campaign, new: Campaign, settings: CampaignSettings, by: User | None
 ) -> CreatedCampaign:
-    same = (existing.protocol, existing.batch_id) == (new.protocol, new.batch_id)
+    before, now = ((each.protocol, each.batch_id, each.continues_id) for each in (existing, new))
+    same = before == now
     if not may_read(existing, by) or existing.team_id != new.team_id:
         # It may be another team's, of which nothing is told but that the name is taken.
         raise DesignError(f"the name {existing.name!r} is taken; choose another", "name")
@@ -354,11 +369,13 @@ def _check_unchanged(
     return _count_created(existing, unchanged=True)
 
 
-def _count_created(campaign: Campaign, unchanged: bool = False) -> CreatedCampaign:
+def _count_created(
+    campaign: Campaign, unchanged: bool = False, carried: int = 0
+) -> CreatedCampaign:
     items = campaign.items
     places = sum(items.values_list("quota", flat=True))
     units = Unit.objects.filter(item__campaign=campaign).count()
-    return CreatedCampaign(campaign, items.count(), units, places, unchanged)
+    return CreatedCampaign(campaign, items.count(), units, places, unchanged, carried)
 
 
 def _check_name(name: str) -> None:

@@ -148,7 +148,7 @@ class Exporting:
     def pieces(self) -> Iterator[bytes]:
         """Yield the file in pieces. Raises NoGradesError or BlankError, like its export or form."""
         export = EXPORTS[self.what]
-        subject = Subject(self.what, export.columns, self.campaign.name)
+        subject = Subject(self.what, export.columns_for(self.campaign), self.campaign.name)
         for piece in FORMS[self.form].write(subject, self._counted(export.lines(self.campaign))):
             self.bytes += len(piece)
             self._hash.update(piece)
@@ -162,7 +162,7 @@ class Exporting:
             self.rows,
             self.bytes,
             self._hash.hexdigest(),
-            EXPORTS[self.what].columns,
+            EXPORTS[self.what].columns_for(self.campaign),
             self.form == "csv",
         )
 

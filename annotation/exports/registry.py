@@ -68,6 +68,11 @@ class Export:
     columns: tuple[str, ...]
     forms: tuple[str, ...] = TABLE
     tells_answers: bool = True
+    beside: tuple[str, ...] = ()
+
+    def columns_for(self, campaign: Campaign) -> tuple[str, ...]:
+        """Return the columns of a table; `beside` are those of campaigns that continue another."""
+        return self.columns if campaign.continues_id is None else self.columns + self.beside
 
     @property
     def is_table(self) -> bool:
@@ -82,7 +87,10 @@ EXPORTS: dict[str, Export] = {
         _UNITS,
     ),
     "labels": Export(
-        "one label, or one missing label, by one rater", rows.labels, label_rows.COLUMNS
+        "one label, or one missing label, by one rater",
+        rows.labels,
+        label_rows.COLUMNS,
+        beside=label_rows.BESIDE,
     ),
     "responses": Export(
         "one rater's whole answer to one item, with the texts that the rater wrote",

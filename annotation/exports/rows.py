@@ -7,7 +7,7 @@ many labels. `since` leaves out the items before that position.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, islice
 from typing import Any, NamedTuple, TypeVar
@@ -15,7 +15,17 @@ from typing import Any, NamedTuple, TypeVar
 from annotation.campaigns.relevance import Uses
 from annotation.label_rows import LabelRow, SpanRow, as_line
 from annotation.missing_reasons import Reasons, reasons
-from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span, Unit
+from annotation.models import (
+    Assignment,
+    Campaign,
+    CarriedAnswer,
+    Item,
+    Label,
+    Rater,
+    Response,
+    Span,
+    Unit,
+)
 from annotation.prerequisites import units_asked_so_far
 from annotation.presentation import items_of, schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
@@ -94,7 +104,7 @@ def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
     """
     asked, batch = schema(campaign), campaign.batch.name
     for chunk in chunks(_closed(campaign, since), CHUNK):
-        loaded = _Chunk(chunk)
+        loaded = _Chunk(chunk, _carried(campaign, [each.pk for each in chunk]))
         for assignment in chunk:
             yield from loaded.rows(campaign, batch, asked, assignment)
 
@@ -119,11 +129,12 @@ def _closed(campaign: Campaign, since: int) -> Iterator[_Answered]:
 class _Chunk:
     """The units, labels and spans of some assignments."""
 
-    def __init__(self, assignments: Sequence[_Answered]) -> None:
+    def __init__(self, assignments: Sequence[_Answered], carried: Mapping[int, str]) -> None:
         keys = [assignment.pk for assignment in assignments]
         self.units = units_by_item({assignment.item_id for assignment in assignments})
         self.labels = _labels(keys)
         self.spans = _spans(keys)
+        self.carried = carried
 
     def rows(
         self, campaign: Campaign, batch: str, asked: Schema, assignment: _Answered
@@ -139,6 +150,7 @@ class _Chunk:
                 reason = reasons.get(variable.name)
                 if label is not None or reason:
                     facts = {"variable": variable.name, "missing": None if label else reason}
+                    facts["carried"] = self.carried.get(assignment.pk)
                     facts |= self._of_label(label) if label else {}
                     yield _row(campaign, batch, assignment, unit, facts)
 
@@ -191,6 +203,16 @@ def units_by_item(items: set[int]) -> dict[int, list[UnitFacts]]:
     for item, *unit in rows.values_list("item_id", "pk", "name", "key", "kind"):
         found[item].append(UnitFacts._make(unit))
     return found
+
+
+def _carried(campaign: Campaign, assignments: Sequence[int]) -> dict[int, str]:
+    """Return the campaigns that answers were carried over from, by assignment."""
+    if campaign.continues_id is None:
+        return {}
+    rows = CarriedAnswer.objects.filter(
+        response__assignment__in=assignments, response__current=True
+    )
+    return dict(rows.values_list("response__assignment", "campaign"))
 
 
 def _labels(assignments: Sequence[int]) -> dict[tuple[int, int, str], _Label]:

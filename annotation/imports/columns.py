@@ -25,7 +25,7 @@ import pyarrow.json as pa_json
 from numpy.typing import NDArray
 
 from annotation.imports.labels import KINDS, MAX_COUNT, MAX_RATER, read_labels, rows_in
-from annotation.label_rows import COLUMNS, REASONS, LabelRow
+from annotation.label_rows import KNOWN, REASONS, LabelRow
 from annotation.spreadsheet import armed
 from datasets.readers.jsonl import MAX_LINE_BYTES
 
@@ -133,7 +133,7 @@ def _from_json(lines: bytes) -> pa.Table:
         raise DoubtError
     ends = lines.count(b"\n") + (not lines.endswith(b"\n"))
     starts = lines.startswith(b"{") + lines.count(b"\n{")
-    if not found.num_rows == ends == starts or set(found.column_names) - set(COLUMNS):
+    if not found.num_rows == ends == starts or set(found.column_names) - set(KNOWN):
         raise DoubtError
     return _with_codes(found)
 
@@ -159,14 +159,15 @@ def _from_csv(lines: bytes) -> pa.Table:
             pa_csv.ReadOptions(use_threads=False, block_size=2 * len(lines) + 1024),
             pa_csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
             pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(COLUMNS, pa.string()), strings_can_be_null=False
+                column_types=dict.fromkeys(KNOWN, pa.string()),
+                strings_can_be_null=False,
             ),
         )
     except pa.ArrowInvalid:
         raise DoubtError from None
     ends = lines.count(b"\n") + (not lines.endswith(b"\n"))
     names = found.column_names
-    if found.num_rows + 1 != ends or set(names) - set(COLUMNS) or len(set(names)) < len(names):
+    if found.num_rows + 1 != ends or set(names) - set(KNOWN) or len(set(names)) < len(names):
         raise DoubtError
     return pa.table({name: _cells(name, found.column(name)) for name in names})
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
-from annotation.label_rows import COLUMNS, REASONS, LabelRow, SpanRow
+from annotation.label_rows import KNOWN, REASONS, LabelRow, SpanRow
 from annotation.protocols.validation import coerce, is_storable
 from annotation.spreadsheet import read_rows
 from datasets.readers.fields import Fields
@@ -78,7 +78,7 @@ def _check_texts(value: Any) -> None:
 
 
 KINDS = ("human", "judge", "reference")
-_KNOWN = dict.fromkeys(COLUMNS)
+_KNOWN = dict.fromkeys(KNOWN)
 _TEXTS = ("missing", "campaign", "protocol", "kind", "batch", "query", "system", "setting")
 _NUMBERS = ("replicate", "revision", "seconds", "score")
 _OBJECTS = ("spans", "meta")
@@ -139,7 +139,7 @@ def _shared(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix.lower() == ".csv":
-        for line, cells in read_rows(path, COLUMNS):
+        for line, cells in read_rows(path, KNOWN):
             yield line, _typed(cells, Place(os.fspath(path), line))
     else:
         yield from records(path)

@@ -283,6 +283,12 @@ class CampaignForm(SettingsForm):
     variables = forms.MultipleChoiceField(
         label="What is asked", required=False, widget=forms.CheckboxSelectMultiple
     )
+    continues = forms.ChoiceField(
+        label="Continues",
+        required=False,
+        help_text="Answers of that campaign are carried over where texts and questions are the "
+        "same to the letter. People and judges are asked only for what is new.",
+    )
     people = forms.IntegerField(
         label="People expected",
         required=False,
@@ -306,10 +312,18 @@ class CampaignForm(SettingsForm):
             )
         self.offer_practice(user)
         self._offer_variables()
+        self._offer_continued()
         for name, field in self._option_fields():
             self.fields[name] = field
         for name in ASSUMED:
             self.fields[name].initial = getattr(Assumptions(), name)
+
+    def _offer_continued(self) -> None:
+        field = self.fields["continues"]
+        assert isinstance(field, forms.ChoiceField)
+        same = readable(self.user).filter(protocol=self.protocol.name).order_by("name")
+        names = same.values_list("name", flat=True)
+        field.choices = [("", "No campaign"), *((name, name) for name in names)]
 
     def _offer_variables(self) -> None:
         field = self.fields["variables"]

@@ -25,7 +25,7 @@ from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
-from annotation.models import Campaign, Item, Rater, Response, User
+from annotation.models import Campaign, CarriedAnswer, Item, Rater, Response, User
 from annotation.people.membership import readable
 from annotation.presentation import design
 from annotation.progress import cached, with_counts
@@ -104,6 +104,7 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
             settings,
             form.user,
             form.cleaned_data.get("team") or team_for(form.user, like=form.batch.team),
+            form.cleaned_data["continues"],
         )
     except TeamError as error:
         form.add_error(None, as_sentence(error))
@@ -209,6 +210,9 @@ def describe_design(campaign: Campaign) -> list[tuple[str, str]]:
     facts += [(f"Queries for {name}", f"{share:.0%}") for name, share in splits.items() if share]
     if used.variables:
         facts.append(("Asks", ", ".join(used.variables)))
+    if campaign.continues is not None:
+        carried = CarriedAnswer.objects.filter(response__assignment__item__campaign=campaign)
+        facts.append(("Continues", f"{campaign.continues.name}: {carried.count()} answers carried"))
     names = {
         "prerequisite": "Comes after",
         "validates": "Shows labels from",

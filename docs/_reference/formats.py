@@ -108,7 +108,7 @@ def _batch() -> Iterator[str]:
 
 def _labels() -> Iterator[str]:
     yield f"## The labels file\n\n{LABELS}"
-    yield _keys(label_rows.LabelRow, _of_labels(label_rows.LabelRow), label_rows.COLUMNS)
+    yield _keys(label_rows.LabelRow, _of_labels(label_rows.LabelRow), label_rows.KNOWN)
     yield f"A line has exactly one of `value` and `missing`. Reasons: {codes(REASONS)}."
     yield f"Kinds of raters: {codes(KINDS)}."
     yield "### A span"

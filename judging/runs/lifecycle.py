@@ -17,7 +17,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from annotation.models import Campaign
+from annotation.models import Campaign, CarriedAnswer
 from annotation.presentation import schema
 from annotation.registry import declared
 from audit.recording import folded, record
@@ -74,6 +74,17 @@ def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
         raise ChangedPromptError(
             f"the prompt of {campaign.protocol} has changed since judge {judge} started; create a "
             "new judge, so that one name does not have labels from two prompts"
+        )
+    carried = CarriedAnswer.objects.filter(
+        response__assignment__item__campaign=campaign,
+        response__assignment__rater=judge.rater_id,
+    )
+    names = list(carried.order_by().values_list("campaign", flat=True).distinct())
+    there = JudgeRun.objects.filter(campaign__name__in=names, judge=judge)
+    if names and there.exclude(prompt_sha256=prompt).exists():
+        raise ChangedPromptError(
+            f"{campaign} carries answers of judge {judge} over from {', '.join(names)}, and the "
+            "prompt has changed since; create a new judge"
         )
 
 

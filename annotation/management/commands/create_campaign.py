@@ -50,6 +50,13 @@ class Command(BaseCommand):
             metavar="K=V",
             help=", ".join(option.name for option in options_of(Design)),
         )
+        parser.add_argument(
+            "--continues",
+            default="",
+            metavar="CAMPAIGN",
+            help="carry over the answers of this campaign whose texts and questions are the same, "
+            "and ask only for what is new",
+        )
         add_settings_arguments(parser)
         add_team_option(parser)
         parser.add_argument(
@@ -86,7 +93,14 @@ class Command(BaseCommand):
                 return
             with self.progress("items") as tick:
                 made = create_campaign(
-                    options["name"], options["protocol"], batch, design, tick, settings, team=team
+                    options["name"],
+                    options["protocol"],
+                    batch,
+                    design,
+                    tick,
+                    settings,
+                    continues=options["continues"],
+                    team=team,
                 )
         except DesignError as error:
             raise CommandError(f"Campaign {options['name']!r}: {error}.") from error
@@ -95,6 +109,8 @@ class Command(BaseCommand):
             f"{what}: campaign {options['name']!r} with {made.items} items, {made.units} units "
             f"and {made.places} slots for people."
         )
+        if options["continues"] and not made.unchanged:
+            self.say(f"Carried over {made.carried} answers from {options['continues']!r}.")
 
     def simulate(
         self, batch: Batch, design: Design, settings: CampaignSettings, options: dict[str, Any]

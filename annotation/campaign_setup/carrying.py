@@ -1,0 +1,313 @@
+"""Carry answers over from the campaign that a new one continues.
+
+An answer to a unit is carried if the query, the unit, the texts that it is about and the questions
+are the same to the letter. Texts that only other units of the same kind are about do not count, so
+that a new system's report does not undo the ratings of the others. A written answer is about
+everything that was shown, and so is a judge's answer to a whole item: they are carried whole or not
+at all. A judge's answer also needs the same guideline, and the same prompt, which is checked when
+the judge runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+
+from annotation.answers.storage import AnswerCopy, copy_answers
+from annotation.campaigns.design import DesignError
+from annotation.campaigns.settings import check_named
+from annotation.exports.rows import ShownItem, presented, shown_items
+from annotation.models import (
+    CARRIED,
+    Assignment,
+    Campaign,
+    CarriedAnswer,
+    Decision,
+    Exclusion,
+    Item,
+    Rater,
+    Response,
+    Unit,
+    User,
+)
+from annotation.presentation import schema
+from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
+from annotation.provenance import Bases
+from datasets.models import Query
+
+KINDS = (Rater.Kind.HUMAN, Rater.Kind.JUDGE, Rater.Kind.REFERENCE)
+
+
+def find_continued(name: str, campaign: Campaign, by: User | None) -> Campaign | None:
+    """Return the campaign to continue, or None without a name. Raises DesignError."""
+    if not name:
+        return None
+    check_named("continues", name, by)
+    old = Campaign.objects.filter(name=name).first()
+    if old is None:
+        raise DesignError(
+            f"there is no campaign {name!r} to continue; correct the name", "continues"
+        )
+    if old.protocol != campaign.protocol:
+        raise DesignError(
+            f"campaign {name!r} is {old.protocol}, and cannot be continued by {campaign.protocol}; "
+            "name one of the same protocol",
+            "continues",
+        )
+    if old.team_id != campaign.team_id:
+        raise DesignError(
+            f"campaign {name!r} belongs to another team; name one of the same team", "continues"
+        )
+    if old.options.get("points") != campaign.options.get("points"):
+        raise DesignError(
+            f"campaign {name!r} asks about other points; give the same option points", "continues"
+        )
+    return old
+
+
+def unit_digests(query: tuple[str, str | None], spec: ItemSpec, bases: Bases) -> dict[str, str]:
+    """Return the digest of what each unit presents, by its name in answers."""
+    named = name_units(spec.units)
+    own = {name: _own_fields(unit, spec) for name, unit in named.items()}
+    by_kind: dict[str, set[str]] = defaultdict(set)
+    for name, unit in named.items():
+        by_kind[unit.kind] |= own[name]
+    return {
+        name: _digest(query, spec, unit, by_kind[unit.kind] - own[name], bases)
+        for name, unit in named.items()
+    }
+
+
+def _own_fields(unit: UnitSpec, spec: ItemSpec) -> set[str]:
+    """Return the fields of the texts that a unit is about, such as the report that it rates."""
+    if unit.of:
+        return set(unit.of)
+    key = unit.key.rpartition("#")[0] if unit.kind.endswith("sentence") else unit.key
+    kind = unit.kind.removesuffix("-sentence").replace("sentence", "report")
+    candidates = {f"{kind}:{key}", f"{kind}:{key.removeprefix(f'{spec.key}/')}"}
+    return {text.field for text in spec.texts if text.field in candidates}
+
+
+def _digest(
+    query: tuple[str, str | None], spec: ItemSpec, unit: UnitSpec, others: set[str], bases: Bases
+) -> str:
+    texts = sorted(_shown(text) for text in spec.texts if text.field not in others)
+    asked = bases.of(replace(spec, texts=()), [unit]).questions
+    shown = json.dumps([query, texts, unit.kind, unit.text, asked], ensure_ascii=True)
+    return hashlib.sha256(shown.encode("ascii")).hexdigest()
+
+
+def _shown(text: Text) -> str:
+    return json.dumps(astuple(text), ensure_ascii=True)
+
+
+@dataclass
+class _Side:
+    """The items of one campaign that are compared, by key: their units' digests and keys."""
+
+    items: dict[str, ShownItem]
+    specs: dict[str, ItemSpec]
+    digests: dict[str, dict[str, str]]
+    units: dict[int, dict[str, int]]
+
+
+def carry_over(campaign: Campaign, old: Campaign) -> int:
+    """Copy the answers of `old` that a new campaign need not ask again; return their number."""
+    carrier = _Carrier(campaign, old)
+    for items in shown_items(campaign):
+        carrier.carry(items)
+    return carrier.number
+
+
+class _Carrier:
+    def __init__(self, campaign: Campaign, old: Campaign) -> None:
+        self.new, self.old, self.number = campaign, old, 0
+        self.schemas = schema(campaign), schema(old)
+        self.bases = Bases(self.schemas[0]), Bases(self.schemas[1])
+        excluded = Exclusion.objects.filter(campaign=old, undone_at=None)
+        self.excluded = list(excluded.values_list("rater", flat=True))
+        self.whole_only = bool(self.schemas[0].protocol.written or self.schemas[0].protocol.listed)
+
+    def carry(self, items: list[ShownItem]) -> None:
+        """Carry the answers to some items."""
+        new = self._side(self.new, items, self.bases[0])
+        rows = self.old.items.filter(key__in=list(new.items), use=Item.Use.STUDY)
+        columns = ("pk", "key", "query_id", "query__key", "report__system", "shown_passages")
+        there = [
+            ShownItem(*row)
+            for row in rows.order_by("position").values_list(*columns, "passage_uses")
+        ]
+        before = self._side(self.old, there, self.bases[1])
+        self._copy(new, before)
+
+    def _side(self, campaign: Campaign, items: list[ShownItem], bases: Bases) -> _Side:
+        specs = {item.key: spec for item, spec in presented(campaign, items)} if items else {}
+        queries = Query.objects.filter(pk__in={item.query_id for item in items})
+        told = {pk: (text, at) for pk, text, at in queries.values_list("pk", "text", "asked_at")}
+        digests = {
+            item.key: unit_digests(told[item.query_id], specs[item.key], bases) for item in items
+        }
+        units: dict[int, dict[str, int]] = defaultdict(dict)
+        stored = Unit.objects.filter(item__in=[item.pk for item in items])
+        for item, name, pk in stored.order_by("position").values_list("item_id", "name", "pk"):
+            units[item][name] = pk
+        return _Side({item.key: item for item in items}, specs, digests, units)
+
+    def _copy(self, new: _Side, before: _Side) -> None:
+        keys = {item.pk: key for key, item in before.items.items()}
+        found = list(self._answers(list(keys)))
+        made: list[AnswerCopy] = []
+        assignments: list[Assignment] = []
+        slots: Counter[int] = Counter()
+        quotas = dict(
+            Item.objects.filter(pk__in=[item.pk for item in new.items.values()]).values_list(
+                "pk", "quota"
+            )
+        )
+        for response in found:
+            key = keys[response.assignment.item_id]
+            if copy := self._copied(response, new, before, key, slots, quotas):
+                assignments.append(copy.assignment)
+                made.append(copy)
+        Assignment.objects.bulk_create(assignments)
+        self._store(made)
+        self._set_slots(new, assignments, slots, quotas)
+
+    def _answers(self, items: Sequence[int]) -> Iterable[Response]:
+        """Yield the answers that may be carried; a judge's replicates only all together."""
+        found = Response.objects.filter(
+            current=True,
+            assignment__item__in=items,
+            assignment__status=Assignment.Status.DONE,
+            assignment__rater__kind__in=KINDS,
+        ).exclude(assignment__rater__in=self.excluded)
+        related = found.select_related("assignment__rater", "decision", "carried")
+        unfinished = set(
+            Assignment.objects.filter(item__in=items, rater__kind=Rater.Kind.JUDGE)
+            .exclude(status=Assignment.Status.DONE)
+            .values_list("item_id", "rater_id", "scope")
+        )
+        for response in related.order_by("assignment__item__position", "assignment_id"):
+            row = response.assignment
+            if (row.item_id, row.rater_id, row.scope) not in unfinished:
+                yield response
+
+    def _copied(
+        self,
+        response: Response,
+        new: _Side,
+        before: _Side,
+        key: str,
+        slots: Counter[int],
+        quotas: Mapping[int, int],
+    ) -> AnswerCopy | None:
+        """Return the copy of an answer, or None if nothing of it can be carried."""
+        row, item = response.assignment, new.items[key]
+        units, own = new.units[item.pk], before.units[row.item_id]
+        digests, old_digests = new.digests[key], before.digests[key]
+        same = [
+            name
+            for name in row.asked
+            if name in units and name in own and digests[name] == old_digests[name]
+        ]
+        everything = len(same) == len(row.asked)
+        covers = everything and set(units) == set(same)
+        scope = self._scope(response, new, key, same, everything, covers)
+        if scope is None or not same:
+            return None
+        is_place = scope == "" and covers and row.replicate == 0
+        slot = None
+        if is_place and row.rater.kind == Rater.Kind.HUMAN and slots[item.pk] < quotas[item.pk]:
+            slots[item.pk] += 1
+            slot = slots[item.pk]
+        assignment = Assignment(
+            item_id=item.pk,
+            rater=row.rater,
+            replicate=row.replicate,
+            scope=scope,
+            asked=same,
+            shown=row.shown,
+            slot=slot,
+            status=Assignment.Status.DONE,
+            missing={name: row.missing[name] for name in same if name in row.missing},
+            seconds=row.seconds,
+            assisted_by=row.assisted_by,
+        )
+        mapped = {own[name]: units[name] for name in same}
+        return AnswerCopy(response, assignment, mapped, _part(response.payload, same))
+
+    def _scope(
+        self,
+        response: Response,
+        new: _Side,
+        key: str,
+        same: Sequence[str],
+        everything: bool,
+        covers: bool,
+    ) -> str | None:
+        """Return the scope of the carried assignment, or None if the answer is not carried."""
+        row = response.assignment
+        if row.rater.kind == Rater.Kind.JUDGE:
+            asked = name_units(new.specs[key].units)
+            now = str(self.bases[0].of(new.specs[key], [asked[name] for name in same]))
+            fits = response.basis in (None, now) and (covers if row.scope == "" else everything)
+            return row.scope if fits else None
+        if row.scope not in ("", CARRIED):
+            return row.scope if everything else None
+        if covers:
+            return ""
+        return None if self.whole_only else CARRIED
+
+    def _store(self, copies: Sequence[AnswerCopy]) -> None:
+        keys = copy_answers(copies)
+        origins = [(key, copy) for key, copy in zip(keys, copies, strict=True)]
+        CarriedAnswer.objects.bulk_create(
+            CarriedAnswer(response_id=key, origin=copy.origin, campaign=_given_in(copy, self.old))
+            for key, copy in origins
+        )
+        Decision.objects.bulk_create(
+            Decision(
+                response_id=key,
+                unit_id=copy.units[copy.origin.decision.unit_id],
+                by_id=copy.origin.decision.by_id,
+            )
+            for key, copy in origins
+            if hasattr(copy.origin, "decision")
+        )
+        self.number += len(copies)
+
+    def _set_slots(
+        self,
+        new: _Side,
+        made: Sequence[Assignment],
+        slots: Mapping[int, int],
+        quotas: Mapping[int, int],
+    ) -> None:
+        """Take the slots of carried answers, and leave as many as the units still lack answers."""
+        parts: dict[int, Counter[str]] = defaultdict(Counter)
+        for assignment in made:
+            if assignment.scope == CARRIED and assignment.rater.kind == Rater.Kind.HUMAN:
+                parts[assignment.item_id].update(assignment.asked)
+        changed = []
+        for pk in {*slots, *parts}:
+            whole, fewest = slots.get(pk, 0), 0
+            if pk in parts:
+                fewest = min(parts[pk][name] for name in new.units[pk])
+            quota = max(whole, quotas[pk] - fewest)
+            changed.append(Item(pk=pk, taken=whole, quota=quota))
+        Item.objects.bulk_update(changed, ["taken", "quota"], batch_size=500)
+
+
+def _given_in(copy: AnswerCopy, old: Campaign) -> str:
+    """Return the name of the campaign in which an answer was given, perhaps an earlier one."""
+    before: CarriedAnswer | None = getattr(copy.origin, "carried", None)
+    return before.campaign if before else old.name
+
+
+def _part(payload: Payload, names: Sequence[str]) -> Payload:
+    """Return the answers to some units; the comment is about all of them."""
+    units = payload["units"]
+    return {**payload, "units": {name: units[name] for name in names if name in units}}
