@@ -15,6 +15,8 @@ from annotation.views import (
     items,
     people,
     progress,
+    second_factor,
+    single_sign_on,
     work,
 )
 
@@ -22,6 +24,31 @@ urlpatterns = [
     path("", accounts.home, name="home"),
     path("login/", accounts.LogIn.as_view(), name="login"),
     path("login/who", accounts.who, name="who"),
+    # Names that django-allauth looks for.
+    path("login/", accounts.LogIn.as_view(), name="account_login"),
+    path("login/code/", second_factor.second_step, name="mfa_authenticate"),
+    path("login/link/", single_sign_on.log_in_by_link, name="log-in-link"),
+    path("login/with/<slug:provider_id>/", single_sign_on.start, name="openid_connect_login"),
+    path(
+        "login/with/<slug:provider_id>/back/",
+        single_sign_on.back,
+        name="openid_connect_callback",
+    ),
+    path("account/", second_factor.overview, name="mfa_index"),
+    path("account/app/", second_factor.add_app, name="mfa_activate_totp"),
+    path("account/app/remove/", second_factor.remove_app, name="mfa_deactivate_totp"),
+    path("account/codes/", second_factor.recovery_codes, name="mfa_view_recovery_codes"),
+    path(
+        "account/codes/new/", second_factor.new_recovery_codes, name="mfa_generate_recovery_codes"
+    ),
+    path(
+        "account/codes/file/",
+        second_factor.recovery_codes_file,
+        name="mfa_download_recovery_codes",
+    ),
+    path("account/confirm/", second_factor.confirm_by_password, name="account_reauthenticate"),
+    path("account/confirm/code/", second_factor.confirm_by_code, name="mfa_reauthenticate"),
+    path("account/link/remove/", single_sign_on.remove_link, name="identity-remove"),
     path("logout/", accounts.LogOut.as_view(), name="logout"),
     path("tokens/", accounts.tokens, name="tokens"),
     path("tokens/<int:pk>/take-back/", accounts.revoke_token, name="token-take-back"),

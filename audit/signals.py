@@ -14,8 +14,16 @@ from audit.recording import record
 
 
 @receiver(user_logged_in)
-def _record_login(sender: Any, user: Any, **more: Any) -> None:
-    record("login", of=("account", user.pk), by=user.pk)
+def _record_login(sender: Any, user: Any, request: Any = None, **more: Any) -> None:
+    record("login", of=("account", user.pk), by=user.pk, **_means(request))
+
+
+def _means(request: Any) -> dict[str, str | bool]:
+    """Return how somebody logged in, beyond a password; django-allauth notes it in the session."""
+    session = getattr(request, "session", None) or {}
+    methods = {each.get("method") for each in session.get("account_authentication_methods", ())}
+    how: dict[str, str | bool] = {"how": "oidc"} if "socialaccount" in methods else {}
+    return how | {"second_factor": True} if "mfa" in methods else how
 
 
 @receiver(user_logged_out)

@@ -61,6 +61,16 @@ VARIABLES = {
     "TANDEM_PROXIES": ("0", "The number of your own proxies in front, which set X-Forwarded-*."),
     "TANDEM_PLAIN_HTTP": ("0", "1 to serve without TLS, only on your own machine."),
     "TANDEM_LOG_FORMAT": ("json", "The format of the log: json or text; text with DEBUG=1."),
+    "TANDEM_PASSWORDS": ("1", "0 to switch local passwords off, once people log in by OIDC."),
+    "TANDEM_SECOND_FACTOR": ("none", "Roles that need a second factor, such as admin,researcher."),
+    "TANDEM_OIDC_ISSUER": ("none", "The address of an OpenID Connect provider for log-ins."),
+    "TANDEM_OIDC_CLIENT": ("none", "The site's client id there."),
+    "TANDEM_OIDC_SECRET": ("none", "The site's client secret there."),
+    "TANDEM_OIDC_NAME": ("your organisation", "The provider's name on the log-in button."),
+    "TANDEM_OIDC_NEWCOMERS": (
+        "none",
+        "The role of accounts for people the site does not know: none, annotator or researcher.",
+    ),
     "BIND": ("127.0.0.1:8000", "The address on which gunicorn listens."),
     "WEB_WORKERS": ("2", "Web server processes."),
     "WEB_THREADS": ("4", "Threads in each of them that open and save items."),
@@ -73,6 +83,7 @@ UNREADABLE_DATABASE = (
     "DATABASE_URL cannot be read; set it to postgresql://user:password@host/name or to "
     "sqlite:////path/to/a/file"
 )
+ROLES = ("annotator", "researcher", "admin")
 LEAST_KEY, LEAST_DIFFERENT = 50, 8
 GUESSED = ("django-insecure", "secret", "changeme", "change-me", "password", "example")
 NEW_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(50))' prints one"
@@ -85,8 +96,8 @@ def read(name: str, default: str = "") -> str:
     return os.environ.get(name) or default
 
 
-def flag(name: str) -> bool:
-    value = read(name, "0").strip().lower()
+def flag(name: str, default: str = "0") -> bool:
+    value = read(name, default).strip().lower()
     if value in {"1", "true", "yes", "on"}:
         return True
     if value in {"", "0", "false", "no", "off"}:
@@ -111,6 +122,38 @@ def one_of(name: str, default: str, *allowed: str) -> str:
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} is {value!r}; set it to {' or '.join(allowed)}")
     return value
+
+
+def roles(name: str) -> list[str]:
+    found = [role for role in words(name) if role != "none"]
+    if wrong := [role for role in found if role not in ROLES]:
+        raise ImproperlyConfigured(f"{name} has {wrong[0]!r}; roles are {', '.join(ROLES)}")
+    return found
+
+
+def single_sign_on() -> dict[str, str]:
+    """Return the settings of the OpenID Connect provider; empty strings if there is none."""
+    names = ("TANDEM_OIDC_ISSUER", "TANDEM_OIDC_CLIENT", "TANDEM_OIDC_SECRET")
+    issuer, client, secret = map(read, names)
+    if not (issuer or client or secret):
+        return {"issuer": "", "client": "", "secret": "", "name": ""}
+    for name in names:
+        if not read(name):
+            raise ImproperlyConfigured(
+                f"{name} is not set; log-in by OIDC needs {', '.join(names)}"
+            )
+    said = read("TANDEM_OIDC_NAME", VARIABLES["TANDEM_OIDC_NAME"][0])
+    return {
+        "issuer": address("TANDEM_OIDC_ISSUER").rstrip("/"), "client": client, "secret": secret,
+        "name": said,
+    }  # fmt: skip
+
+
+def passwords(issuer: str) -> bool:
+    on = flag("TANDEM_PASSWORDS", "1")
+    if not on and not issuer:
+        raise ImproperlyConfigured("TANDEM_PASSWORDS is 0, but TANDEM_OIDC_ISSUER is not set")
+    return on
 
 
 def address(name: str) -> str:

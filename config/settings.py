@@ -30,6 +30,11 @@ INSTALLED_APPS = [
     "django_htmx",
     "rest_framework",
     "knox",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",
@@ -60,6 +65,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "annotation.people.second_factor.Required",
     "config.middleware.audit_actor",
     "annotation.people.devices.devices",
     "config.middleware.DatabaseAway",
@@ -128,6 +135,48 @@ AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AXES_CLIENT_IP_CALLABLE = "datasets.access.client_address"
+
+_SSO = environment.single_sign_on()
+TANDEM_OIDC_ISSUER, TANDEM_OIDC_NAME = _SSO["issuer"], _SSO["name"]
+TANDEM_OIDC_NEWCOMERS = environment.one_of(
+    "TANDEM_OIDC_NEWCOMERS", "none", "none", "annotator", "researcher"
+)
+TANDEM_PASSWORDS = environment.passwords(TANDEM_OIDC_ISSUER)
+TANDEM_SECOND_FACTOR = environment.roles("TANDEM_SECOND_FACTOR")
+# Links that log in hold for ten minutes; nothing else uses this.
+PASSWORD_RESET_TIMEOUT = 600
+
+ACCOUNT_ADAPTER = "config.adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*"]
+# The site's own limits hold instead (annotation.people.login_limits).
+ACCOUNT_RATE_LIMITS = False
+SOCIALACCOUNT_ADAPTER = "config.adapters.SingleSignOnAdapter"
+SOCIALACCOUNT_ONLY = False
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": TANDEM_OIDC_NAME,
+                "client_id": _SSO["client"],
+                "secret": _SSO["secret"],
+                "settings": {"server_url": TANDEM_OIDC_ISSUER},
+            }
+        ]
+        if TANDEM_OIDC_ISSUER
+        else [],
+    }
+}
+MFA_ADAPTER = "config.adapters.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_TOLERANCE = 1
+MFA_FORMS = {
+    "authenticate": "annotation.views.second_factor.CodeForm",
+    "reauthenticate": "annotation.views.second_factor.ConfirmCodeForm",
+}
 
 # All processes share computed reports; each is a few megabytes at most.
 CACHES = {

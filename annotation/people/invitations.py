@@ -106,6 +106,18 @@ def accept(invitation: Invitation, name: str, password: str) -> User:
     return user
 
 
+def accept_identity(invitation: Invitation, name: str) -> User:
+    """Create the account of an invitation for a person without a password. Raises PeopleError."""
+    user = User(username=name, role=invitation.role)
+    user.set_unusable_password()
+    with transaction.atomic():
+        user.save()
+        _use_up(invitation, user)
+        _make_member(invitation, user)
+        _record_use(invitation, user, new=True)
+    return user
+
+
 def join(invitation: Invitation, user: User) -> None:
     """Give an existing account the invitation's role in its campaign, and mark it as used."""
     if invitation.campaign is None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.internal.flows.login import perform_password_login
+from allauth.account.models import Login
 from django import forms
+from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import PermissionDenied
@@ -40,7 +43,22 @@ class LogIn(LoginView):
         user = form.get_user()
         assert isinstance(user, User)
         accept_password(self.request, user)
-        return super().form_valid(form)
+        # Asks for the second factor, if the account has one, and then logs in.
+        login = Login(user=user, redirect_url=self.get_success_url())
+        answer: HttpResponse = perform_password_login(self.request, {}, login)
+        return answer
+
+    def post(self, request: HttpRequest, *args: object, **more: object) -> HttpResponse:
+        if not settings.TANDEM_PASSWORDS:
+            return self.render_to_response({**_entrance(), "no_passwords": True}, status=403)
+        return super().post(request, *args, **more)
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        return super().get_context_data(**more) | _entrance()
+
+
+def _entrance() -> dict[str, Any]:
+    return {"passwords": settings.TANDEM_PASSWORDS, "single_sign_on": settings.TANDEM_OIDC_NAME}
 
 
 @method_decorator(require_POST, name="dispatch")

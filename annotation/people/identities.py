@@ -1,0 +1,168 @@
+"""Log-in by OpenID Connect: which account a person of the identity provider has, and who gets one.
+
+An identity belongs to an account by what the provider calls the person (`sub`), and never by what
+the person says. It is linked once: by a verified e-mail address that an admin has entered for the
+account, by an invitation, by its owner while logged in, or with a new account, if newcomers get
+any. Only a digest of the provider's name for the person is stored, and no other claim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount
+from allauth.socialaccount.signals import social_account_added
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+from django.dispatch import receiver
+
+from annotation.models import Invitation, User
+from annotation.people.invitations import accept_identity, join
+from annotation.people.membership import PeopleError
+from audit.recording import record
+
+PROVIDER = "sso"
+NOBODY = "none"
+NOT_ALLOWED = re.compile(r"[^\w.@+-]")
+LONGEST_NAME = 100
+UNKNOWN = (
+    "this site has no account for you; ask an administrator for an invitation, and open it before "
+    "you log in here"
+)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A person of the identity provider. `email` is empty unless the provider has verified it."""
+
+    uid: str
+    email: str
+    name: str
+
+
+def identity_of(claims: Mapping[str, Any], issuer: str) -> Identity:
+    """Return the identity that verified claims are about. Raises PeopleError."""
+    sub, email = claims.get("sub"), claims.get("email")
+    if not isinstance(sub, str) or not sub:
+        raise PeopleError("the identity provider does not say who you are; ask an administrator")
+    # Subjects are unique within one issuer only, and a site may change its issuer.
+    uid = sha256(f"{issuer}\0{sub}".encode()).hexdigest()
+    verified = claims.get("email_verified") in (True, "true")
+    address = email.strip().lower() if verified and isinstance(email, str) else ""
+    return Identity(uid, address, _name(claims))
+
+
+def _name(claims: Mapping[str, Any]) -> str:
+    said = claims.get("preferred_username") or str(claims.get("email") or "").partition("@")[0]
+    return NOT_ALLOWED.sub("", str(said))[:LONGEST_NAME] or "person"
+
+
+def account_for(identity: Identity, invitation: Invitation | None) -> User:
+    """Return the account to which a new identity shall belong, created if it may be.
+
+    Raises PeopleError if the person has none.
+    """
+    if found := _by_email(identity.email):
+        return found
+    if invitation is not None:
+        return accept_identity(invitation, _free_name(identity.name))
+    role = settings.TANDEM_OIDC_NEWCOMERS
+    if role == NOBODY:
+        raise PeopleError(UNKNOWN)
+    user = User(username=_free_name(identity.name), role=role)
+    user.set_unusable_password()
+    with transaction.atomic():
+        user.save()
+        record("account.made", of=("account", user.pk), role=role, how="oidc")
+    return user
+
+
+def take_part(invitation: Invitation | None, user: User) -> None:
+    """Give a person who has an account already the invitation's role in its campaign."""
+    if invitation is not None and invitation.campaign is not None:
+        join(invitation, user)
+
+
+def _by_email(email: str) -> User | None:
+    """Return the account with this address, if no identity belongs to it yet.
+
+    An address that the provider has given to another person later must not open the account.
+    """
+    rows = EmailAddress.objects.filter(email__iexact=email, verified=True) if email else ()
+    users = [row.user for row in rows]
+    if len(users) != 1 or SocialAccount.objects.filter(user=users[0]).exists():
+        return None
+    return users[0]
+
+
+def _free_name(name: str) -> str:
+    taken = set(User.objects.filter(username__istartswith=name).values_list("username", flat=True))
+    taken = {each.lower() for each in taken}
+    candidates = [name, *(f"{name}{n}" for n in range(2, len(taken) + 3))]
+    return next(each for each in candidates if each.lower() not in taken)
+
+
+def check_connectable(identity: Identity, user: User) -> None:
+    """Check that an account may be linked with an identity. Raises PeopleError."""
+    owner = SocialAccount.objects.filter(uid=identity.uid).first()
+    if owner is not None and owner.user_id != user.pk:
+        raise PeopleError("this log-in belongs to another account here; log in with it instead")
+    if owner is None and SocialAccount.objects.filter(user=user).exists():
+        raise PeopleError("your account is linked with another log-in; remove that link first")
+
+
+@receiver(social_account_added)
+def _record_link(sender: Any, sociallogin: Any, **more: Any) -> None:
+    record("identity.linked", of=("account", sociallogin.user.pk), by=sociallogin.user.pk)
+
+
+def is_linked(user: User) -> bool:
+    return SocialAccount.objects.filter(user=user).exists()
+
+
+def unlink(user: User) -> bool:
+    """Remove the links of an account with identities. Returns False if there were none."""
+    with transaction.atomic():
+        found = bool(SocialAccount.objects.filter(user=user).delete()[0])
+        if found:
+            record("identity.unlinked", of=("account", user.pk))
+    return found
+
+
+def email_of(user: User) -> str:
+    """Return the address by which an identity may be linked with an account, or an empty string."""
+    return EmailAddress.objects.filter(user=user).values_list("email", flat=True).first() or ""
+
+
+def set_email(user: User, email: str) -> None:
+    """Enter the address of an account's owner, or remove it if it is empty. Raises PeopleError.
+
+    Whoever logs in at the identity provider with this verified address gets the account.
+    """
+    address = email.strip().lower()
+    if user.is_guest:
+        raise PeopleError("a guest has no log-in; invite the person to an account instead")
+    if address:
+        try:
+            validate_email(address)
+        except ValidationError as error:
+            raise PeopleError("this is no e-mail address; correct it") from error
+    try:
+        with transaction.atomic():
+            if EmailAddress.objects.filter(email=address).exclude(user=user).exists():
+                raise PeopleError("another account has this e-mail address; remove it there first")
+            EmailAddress.objects.filter(user=user).delete()
+            if address:
+                EmailAddress.objects.create(user=user, email=address, verified=True, primary=True)
+            record("account.email", of=("account", user.pk), set=bool(address))
+    except IntegrityError as error:
+        raise PeopleError(
+            "another account has this e-mail address; remove it there first"
+        ) from error

@@ -1,0 +1,157 @@
+"""The second factor: codes of an authenticator app, security keys, and recovery codes.
+
+django-allauth stores and checks them. Which roles need one is `settings.TANDEM_SECOND_FACTOR`; who
+has none yet can do nothing but add one. API tokens need none, since they are created after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import urlencode
+
+from allauth.account.internal.flows.login import (
+    AUTHENTICATION_METHODS_SESSION_KEY,
+    get_authentication_records,
+    record_authentication,
+)
+from allauth.mfa.models import Authenticator
+from allauth.mfa.signals import (
+    authentication_failed,
+    authenticator_added,
+    authenticator_removed,
+)
+from allauth.mfa.totp.internal.auth import (
+    format_hotp_value,
+    hotp_value,
+    yield_hotp_counters_from_time,
+)
+from allauth.mfa.utils import decrypt
+from django.conf import settings
+from django.db import transaction
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from annotation.models import User
+from annotation.people.accounts import end_sessions
+from audit.recording import folded, record
+from datasets.access import wants_data
+
+Type = Authenticator.Type
+MAIN = (Type.TOTP, Type.WEBAUTHN)
+"""What counts as a factor. Recovery codes only stand in for one."""
+LAST = "last_counter"
+OPEN = frozenset(
+    {
+        "login", "logout", "who", "mfa_index", "mfa_activate_totp", "mfa_view_recovery_codes",
+        "mfa_generate_recovery_codes", "mfa_download_recovery_codes", "mfa_list_webauthn",
+        "mfa_add_webauthn", "mfa_reauthenticate", "mfa_reauthenticate_webauthn",
+        "account_reauthenticate",
+    }
+)  # fmt: skip
+"""The addresses that a person may use who needs a second factor and has not given it."""
+
+
+def is_required(user: User) -> bool:
+    return user.role in settings.TANDEM_SECOND_FACTOR and not user.is_guest
+
+
+def has_factor(user: User) -> bool:
+    return Authenticator.objects.filter(user=user, type__in=MAIN).exists()
+
+
+def was_given(request: HttpRequest) -> bool:
+    """Whether the account has given a second factor in this session. Asks the session only."""
+    records = get_authentication_records(request, request.user)  # type: ignore[arg-type]
+    return any(each.get("method") == "mfa" for each in records)
+
+
+class Required:
+    """Middleware that lets nobody use the site without the second factor that their role needs."""
+
+    def __init__(self, handle: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.handle = handle
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.handle(request)
+
+    def process_view(self, request: HttpRequest, *_: object) -> HttpResponseBase | None:
+        if not settings.TANDEM_SECOND_FACTOR or request.path_info.startswith("/api/"):
+            return None
+        user, match = request.user, request.resolver_match
+        if not isinstance(user, User) or not is_required(user) or was_given(request):
+            return None
+        if match is not None and match.view_name in OPEN:
+            return None
+        if wants_data(request):
+            return JsonResponse({"message": "give your second factor first"}, status=401)
+        where = reverse("mfa_reauthenticate" if has_factor(user) else "mfa_index")
+        back = request.get_full_path() if request.method == "GET" else reverse("home")
+        return redirect(f"{where}?{urlencode({'next': back})}")
+
+
+def use_once(authenticator: Authenticator, code: str) -> bool:
+    """Use up a correct code of an app. Returns False if it, or a later one, was used before.
+
+    Allauth remembers used codes in one process only.
+    """
+    with transaction.atomic():
+        row = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
+        secret = decrypt(row.data["secret"])
+        counters = yield_hotp_counters_from_time()
+        used = [n for n in counters if format_hotp_value(hotp_value(secret, n)) == code]
+        if not used or used[0] <= row.data.get(LAST, 0):
+            return False
+        row.data[LAST] = used[0]
+        row.save(update_fields=["data"])
+    return True
+
+
+def remove_all(user: User) -> bool:
+    """Remove all factors of an account and end its sessions. Returns False if there were none.
+
+    For a person who has lost them; an admin has to make sure who asks.
+    """
+    with transaction.atomic():
+        found = Authenticator.objects.filter(user=user)
+        if not found.exists():
+            return False
+        found.delete()
+        with folded():
+            end_sessions(user)
+        record("factor.removed", of=("account", user.pk), kind="all")
+    return True
+
+
+def kinds_of(users: Iterable[User]) -> dict[int, list[str]]:
+    """Return the kinds of factors of accounts, by account."""
+    kinds: dict[int, list[str]] = {}
+    rows = Authenticator.objects.filter(user__in=list(users), type__in=MAIN).order_by("pk")
+    for user, kind in rows.values_list("user", "type"):
+        kinds.setdefault(user, []).append(kind)
+    return kinds
+
+
+@receiver(authenticator_added)
+def _added(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
+    record("factor.added", of=("account", user.pk), by=user.pk, kind=authenticator.type)
+    # Who has just set a factor up has shown it.
+    if authenticator.type in MAIN:
+        record_authentication(request, user, "mfa", id=authenticator.pk, type=authenticator.type)
+
+
+@receiver(authenticator_removed)
+def _removed(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
+    record("factor.removed", of=("account", user.pk), by=user.pk, kind=authenticator.type)
+    if not has_factor(user):
+        records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
+        request.session[AUTHENTICATION_METHODS_SESSION_KEY] = [
+            each for each in records if each.get("method") != "mfa"
+        ]
+
+
+@receiver(authentication_failed)
+def _failed(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
+    record("login.failed", of=("account", user.pk), step="code")

@@ -1,0 +1,168 @@
+"""Pages of the second factor: the step after the password, adding and removing factors, confirming.
+
+The views are django-allauth's, with templates of our own and the limits of the log-in page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from allauth.account.views import ReauthenticateView
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.base.views import AuthenticateView, IndexView
+from allauth.mfa.base.views import ReauthenticateView as ReauthenticateByCodeView
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.views import (
+    DownloadRecoveryCodesView,
+    GenerateRecoveryCodesView,
+    ViewRecoveryCodesView,
+)
+from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils import timezone
+
+from annotation.access import get_account
+from annotation.models import User
+from annotation.people import identities, login_limits, second_factor
+from annotation.people.devices import accept_password, guess_of
+from datasets.access import EVERYBODY, role_required
+
+View = Callable[..., HttpResponseBase]
+
+
+def own_account(view: View) -> View:
+    """Allow accounts, and no guests, who have nothing to log in with."""
+
+    @role_required(*EVERYBODY)
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if get_account(request).is_guest:
+            raise PermissionDenied
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+def _clean(code: str) -> str:
+    return "".join(code.split())
+
+
+class _Once:
+    """A code of an app counts once, whichever of the site's processes sees it first."""
+
+    def clean_code(self) -> str:
+        form: Any = self
+        form.cleaned_data["code"] = _clean(form.cleaned_data["code"])
+        code: str = super().clean_code()  # type: ignore[misc]
+        app = form.authenticator.type == Authenticator.Type.TOTP
+        if app and not second_factor.use_once(form.authenticator, code):
+            raise get_adapter().validation_error("incorrect_code")
+        return code
+
+
+class CodeForm(_Once, AuthenticateForm):
+    """The code after the password."""
+
+
+class ConfirmCodeForm(_Once, ReauthenticateForm):
+    """A code that confirms who changes an account."""
+
+
+class _Limited:
+    """Counts a wrong code before it is checked, and answers 429 during the wait."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        self.counts = guess_of(request, self.account(request).username).codes()
+        wait = login_limits.take(self.counts, timezone.now())
+        if wait:
+            request.log_in_wait = wait  # type: ignore[attr-defined]
+            # The middleware of axes turns this into the page of the log-in.
+            request.axes_locked_out = True  # type: ignore[attr-defined]
+            return HttpResponse(status=429)
+        response: HttpResponseBase = super().post(request, *args, **kwargs)  # type: ignore[misc]
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        login_limits.give_back(self.counts)
+        response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+        return response
+
+    def account(self, request: HttpRequest) -> User:
+        return get_account(request)
+
+
+class SecondStep(_Limited, AuthenticateView):
+    template_name = "accounts/second_step.html"
+
+    def account(self, request: HttpRequest) -> User:
+        user: User = self.stage.login.user
+        return user
+
+
+class Overview(IndexView):
+    template_name = "accounts/second_factor.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        user = get_account(self.request)
+        return super().get_context_data(**kwargs) | {
+            "section": "tokens",
+            "part": "second-factor",
+            "required": second_factor.is_required(user),
+            "given": second_factor.was_given(self.request),
+            "next": self.request.GET.get("next", ""),
+            "single_sign_on": settings.TANDEM_OIDC_NAME,
+            "linked": identities.is_linked(user),
+            "may_unlink": settings.TANDEM_PASSWORDS and user.has_usable_password(),
+        }
+
+
+class AddApp(ActivateTOTPView):
+    template_name = "accounts/add_app.html"
+    extra_context = {"section": "tokens"}
+
+
+class RemoveApp(DeactivateTOTPView):
+    template_name = "accounts/remove_app.html"
+    extra_context = {"section": "tokens"}
+
+
+class RecoveryCodes(ViewRecoveryCodesView):
+    template_name = "accounts/recovery_codes.html"
+    extra_context = {"section": "tokens"}
+
+
+class NewRecoveryCodes(GenerateRecoveryCodesView):
+    template_name = "accounts/new_recovery_codes.html"
+    extra_context = {"section": "tokens"}
+
+
+class RecoveryCodesFile(DownloadRecoveryCodesView):
+    template_name = "accounts/recovery_codes.txt"
+
+
+class ConfirmByPassword(ReauthenticateView):
+    template_name = "accounts/confirm.html"
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        accept_password(self.request, get_account(self.request))
+        return super().form_valid(form)
+
+
+class ConfirmByCode(_Limited, ReauthenticateByCodeView):
+    template_name = "accounts/confirm.html"
+
+
+second_step = SecondStep.as_view()
+overview = own_account(Overview.as_view())
+add_app = own_account(AddApp.as_view())
+remove_app = own_account(RemoveApp.as_view())
+recovery_codes = own_account(RecoveryCodes.as_view())
+new_recovery_codes = own_account(NewRecoveryCodes.as_view())
+recovery_codes_file = own_account(RecoveryCodesFile.as_view())
+confirm_by_password = own_account(ConfirmByPassword.as_view())
+confirm_by_code = own_account(ConfirmByCode.as_view())

@@ -1,0 +1,96 @@
+"""Pages of log-in by OpenID Connect, of linking an account with it, and of the admin's way in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import requests
+from allauth.account.internal.flows.login import perform_login
+from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
+from allauth.account.models import Login
+from allauth.socialaccount.providers.openid_connect import views as openid_connect
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import get_account
+from annotation.people import identities
+from annotation.people.invitations import invitation_of
+from annotation.people.log_in_links import account_of
+from annotation.views.second_factor import own_account
+from datasets.access import client_address
+from datasets.api.throttling import seconds_to_wait
+
+INVITATION = "invitation"
+AWAY = "The identity provider cannot be reached right now. Try again in a minute."
+
+
+@require_POST
+def start(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Lead to the identity provider, to log in, to join by an invitation, or to link an account.
+
+    A page leads there, since a form of this site may be sent to no other (`form-action`).
+    """
+    _check(provider_id)
+    if request.POST.get("process") == "connect":
+        if not request.user.is_authenticated or get_account(request).is_guest:
+            raise PermissionDenied
+        raise_if_reauthentication_required(request, app="allauth.socialaccount")
+    invitation = invitation_of(request.POST.get("key", ""))
+    if invitation is not None and invitation.state == "open":
+        request.session[INVITATION] = invitation.pk
+    try:
+        response = openid_connect.login(request, provider_id)
+    except requests.RequestException:
+        context = {"reason": AWAY}
+        return render(request, "accounts/refused.html", context, status=503)
+    if response.status_code != 302:
+        return response
+    context = {"address": response["Location"], "name": settings.TANDEM_OIDC_NAME}
+    return render(request, "accounts/away.html", context)
+
+
+@require_safe
+def back(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Take the answer of the identity provider, which is valid once and for this browser."""
+    _check(provider_id)
+    response: HttpResponseBase = openid_connect.callback(request, provider_id)
+    return response
+
+
+def _check(provider_id: str) -> None:
+    if not settings.TANDEM_OIDC_ISSUER or provider_id != identities.PROVIDER:
+        raise Http404
+
+
+def _remove_link(request: HttpRequest) -> HttpResponse:
+    user = get_account(request)
+    if not (settings.TANDEM_PASSWORDS and user.has_usable_password()):
+        raise PermissionDenied
+    raise_if_reauthentication_required(request, app="allauth.socialaccount")
+    identities.unlink(user)
+    return redirect("mfa_index")
+
+
+remove_link = require_POST(own_account(_remove_link))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def log_in_by_link(request: HttpRequest) -> HttpResponseBase:
+    """Log in by a link that a command has printed; a GET only shows the button."""
+    wait = seconds_to_wait("join", client_address(request))
+    if wait is not None:
+        context = {"reason": "Too many links were tried from your network address."}
+        refused = render(request, "accounts/refused.html", context, status=429)
+        refused["Retry-After"] = str(wait)
+        return refused
+    user = account_of(request.GET.get("key", ""))
+    if user is None:
+        context = {"reason": "This link was used, or is older than ten minutes."}
+        return render(request, "accounts/refused.html", context, status=410)
+    if request.method == "POST":
+        answer: Any = perform_login(request, Login(user=user))
+        return answer  # type: ignore[no-any-return]
+    return render(request, "accounts/link.html", {"account": user})
