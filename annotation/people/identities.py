@@ -37,6 +37,8 @@ UNKNOWN = (
     "you log in here"
 )
 
+TAKEN = "another account has this e-mail address; remove it there first"
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -157,12 +159,10 @@ def set_email(user: User, email: str) -> None:
     try:
         with transaction.atomic():
             if EmailAddress.objects.filter(email=address).exclude(user=user).exists():
-                raise PeopleError("another account has this e-mail address; remove it there first")
+                raise PeopleError(TAKEN)
             EmailAddress.objects.filter(user=user).delete()
             if address:
                 EmailAddress.objects.create(user=user, email=address, verified=True, primary=True)
             record("account.email", of=("account", user.pk), set=bool(address))
     except IntegrityError as error:
-        raise PeopleError(
-            "another account has this e-mail address; remove it there first"
-        ) from error
+        raise PeopleError(TAKEN) from error

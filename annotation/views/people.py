@@ -65,6 +65,7 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 INITIAL = {"role": User.Role.ANNOTATOR, "campaign_role": "annotator"}
 OWN_ACCOUNT = "you cannot change your own account; ask another admin"
 LOGGED_IN = "you are logged in with an account; log out, then open the link again"
+NO_PASSWORDS = "passwords are switched off on this site; use the other button"
 TOO_MANY = "The limit is sixty invitations per hour. Try again later."
 TOO_OFTEN = "Too many attempts came from your network address. Try again within the hour."
 
@@ -243,6 +244,8 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
     try:
         if isinstance(request.user, User):
             join(invitation, request.user)
+        elif not settings.TANDEM_PASSWORDS:
+            raise PeopleError(NO_PASSWORDS)
         elif form.is_valid():
             _make_account(request, invitation, form)
         else:
@@ -267,7 +270,14 @@ def _make_account(request: HttpRequest, invitation: Invitation, form: JoinForm) 
 def _join_page(
     request: HttpRequest, invitation: Invitation, form: JoinForm, wrong: str = "", status: int = 200
 ) -> HttpResponse:
-    context = {"invitation": invitation, "form": form, "wrong": wrong}
+    context = {
+        "invitation": invitation,
+        "form": form,
+        "wrong": wrong,
+        "key": request.GET.get("key", ""),
+        "passwords": settings.TANDEM_PASSWORDS,
+        "single_sign_on": settings.TANDEM_OIDC_NAME,
+    }
     return render(request, "people/join.html", context, status=status)
 
 
