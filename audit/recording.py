@@ -78,6 +78,7 @@ EVENTS: dict[str, Kind] = {
     "login.link": Kind("Link to log in created"),
     "logout": Kind("Logged out"),
     "factor.added": Kind("Second factor added"),
+    "factor.codes": Kind("New recovery codes created"),
     "factor.removed": Kind("Second factor removed"),
     "identity.linked": Kind("Account linked with an OIDC log-in"),
     "identity.unlinked": Kind("Link with an OIDC log-in removed"),

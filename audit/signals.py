@@ -15,7 +15,8 @@ from audit.recording import record
 
 @receiver(user_logged_in)
 def _record_login(sender: Any, user: Any, request: Any = None, **more: Any) -> None:
-    record("login", of=("account", user.pk), by=user.pk, **_means(request))
+    facts: Any = _means(request)
+    record("login", of=("account", user.pk), by=user.pk, **facts)
 
 
 def _means(request: Any) -> dict[str, str | bool]:

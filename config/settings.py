@@ -153,7 +153,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*"]
 # The site's own limits hold instead (annotation.people.login_limits).
 ACCOUNT_RATE_LIMITS = False
 SOCIALACCOUNT_ADAPTER = "config.adapters.SingleSignOnAdapter"
-SOCIALACCOUNT_ONLY = False
+SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "OAUTH_PKCE_ENABLED": True,

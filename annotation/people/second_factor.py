@@ -16,11 +16,7 @@ from allauth.account.internal.flows.login import (
     record_authentication,
 )
 from allauth.mfa.models import Authenticator
-from allauth.mfa.signals import (
-    authentication_failed,
-    authenticator_added,
-    authenticator_removed,
-)
+from allauth.mfa.signals import authentication_failed, authenticator_removed
 from allauth.mfa.totp.internal.auth import (
     format_hotp_value,
     hotp_value,
@@ -64,7 +60,7 @@ def has_factor(user: User) -> bool:
 
 def was_given(request: HttpRequest) -> bool:
     """Whether the account has given a second factor in this session. Asks the session only."""
-    records = get_authentication_records(request, request.user)  # type: ignore[arg-type]
+    records = get_authentication_records(request, request.user)
     return any(each.get("method") == "mfa" for each in records)
 
 
@@ -90,6 +86,12 @@ class Required:
         where = reverse("mfa_reauthenticate" if has_factor(user) else "mfa_index")
         back = request.get_full_path() if request.method == "GET" else reverse("home")
         return redirect(f"{where}?{urlencode({'next': back})}")
+
+
+def note_new(request: HttpRequest, user: User, kind: str) -> None:
+    """Record a new factor, in the transaction that adds it. Who has set it up has shown it."""
+    record("factor.added", of=("account", user.pk), by=user.pk, kind=kind)
+    record_authentication(request, user, "mfa", type=kind)
 
 
 def use_once(authenticator: Authenticator, code: str) -> bool:
@@ -132,14 +134,6 @@ def kinds_of(users: Iterable[User]) -> dict[int, list[str]]:
     for user, kind in rows.values_list("user", "type"):
         kinds.setdefault(user, []).append(kind)
     return kinds
-
-
-@receiver(authenticator_added)
-def _added(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
-    record("factor.added", of=("account", user.pk), by=user.pk, kind=authenticator.type)
-    # Who has just set a factor up has shown it.
-    if authenticator.type in MAIN:
-        record_authentication(request, user, "mfa", id=authenticator.pk, type=authenticator.type)
 
 
 @receiver(authenticator_removed)

@@ -26,7 +26,14 @@ from annotation.models import (
     User,
     rater_of,
 )
-from annotation.people import accounts, login_limits, membership, prolific
+from annotation.people import (
+    accounts,
+    identities,
+    login_limits,
+    membership,
+    prolific,
+    second_factor,
+)
 from annotation.people.accounts import accounts as all_accounts
 from annotation.people.accounts import campaign_raters, invitations_of
 from annotation.people.invitations import (
@@ -124,6 +131,9 @@ ACCOUNT_ORDERS: dict[str, Act] = {
     "off": lambda user, request: accounts.switch_off(user),
     "on": lambda user, request: accounts.switch_on(user),
     "end-sessions": lambda user, request: accounts.end_sessions(user),
+    "email": lambda user, request: identities.set_email(user, request.POST.get("email", "")),
+    "unlink": lambda user, request: identities.unlink(user),
+    "factors": lambda user, request: second_factor.remove_all(user),
     "unlock": lambda user, request: login_limits.unlock(user),
     "pseudonym": lambda user, request: accounts.rename(user, request.POST.get("name", "")),
     "forget": _forget,
@@ -141,6 +151,10 @@ def _account_page(
         "rows": _campaigns(user, rater),
         "roles": User.Role.choices,
         "guesses": login_limits.status(user),
+        "factors": second_factor.kinds_of([user]).get(user.pk, []),
+        "single_sign_on": settings.TANDEM_OIDC_NAME,
+        "email": identities.email_of(user),
+        "linked": identities.is_linked(user),
         "wrong": wrong,
     }
     return render(request, "people/person.html", context, status=status)

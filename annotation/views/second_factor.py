@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from allauth.account.stages import LoginStageController
 from allauth.account.views import ReauthenticateView
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
@@ -20,16 +21,23 @@ from allauth.mfa.recovery_codes.views import (
     GenerateRecoveryCodesView,
     ViewRecoveryCodesView,
 )
+from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
 from django.conf import settings
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_http_methods
 
 from annotation.access import get_account
 from annotation.models import User
 from annotation.people import identities, login_limits, second_factor
 from annotation.people.devices import accept_password, guess_of
+from audit.recording import record
 from datasets.access import EVERYBODY, role_required
 
 View = Callable[..., HttpResponseBase]
@@ -110,8 +118,7 @@ class Overview(IndexView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         user = get_account(self.request)
         return super().get_context_data(**kwargs) | {
-            "section": "tokens",
-            "part": "second-factor",
+            "part": "tokens",
             "required": second_factor.is_required(user),
             "given": second_factor.was_given(self.request),
             "next": self.request.GET.get("next", ""),
@@ -123,22 +130,35 @@ class Overview(IndexView):
 
 class AddApp(ActivateTOTPView):
     template_name = "accounts/add_app.html"
-    extra_context = {"section": "tokens"}
+    extra_context = {"part": "tokens"}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        with transaction.atomic():
+            response: HttpResponse = super().form_valid(form)
+            second_factor.note_new(self.request, get_account(self.request), "totp")
+        return response
 
 
 class RemoveApp(DeactivateTOTPView):
     template_name = "accounts/remove_app.html"
-    extra_context = {"section": "tokens"}
+    extra_context = {"part": "tokens"}
 
 
 class RecoveryCodes(ViewRecoveryCodesView):
     template_name = "accounts/recovery_codes.html"
-    extra_context = {"section": "tokens"}
+    extra_context = {"part": "tokens"}
 
 
 class NewRecoveryCodes(GenerateRecoveryCodesView):
     template_name = "accounts/new_recovery_codes.html"
-    extra_context = {"section": "tokens"}
+    extra_context = {"part": "tokens"}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        with transaction.atomic():
+            response: HttpResponse = super().form_valid(form)
+            user = get_account(self.request)
+            record("factor.codes", of=("account", user.pk), by=user.pk)
+        return response
 
 
 class RecoveryCodesFile(DownloadRecoveryCodesView):
@@ -147,22 +167,44 @@ class RecoveryCodesFile(DownloadRecoveryCodesView):
 
 class ConfirmByPassword(ReauthenticateView):
     template_name = "accounts/confirm.html"
+    extra_context = {"part": "tokens"}
 
     def form_valid(self, form: Any) -> HttpResponse:
-        accept_password(self.request, get_account(self.request))
+        user = get_account(self.request)
+        accept_password(self.request, user)
+        # Django may have stored the password under a newer hash, which ends sessions.
+        user.refresh_from_db(fields=["password"])
+        update_session_auth_hash(self.request, user)
         return super().form_valid(form)
 
 
 class ConfirmByCode(_Limited, ReauthenticateByCodeView):
     template_name = "accounts/confirm.html"
+    extra_context = {"part": "tokens"}
 
 
-second_step = SecondStep.as_view()
-overview = own_account(Overview.as_view())
-add_app = own_account(AddApp.as_view())
-remove_app = own_account(RemoveApp.as_view())
-recovery_codes = own_account(RecoveryCodes.as_view())
-new_recovery_codes = own_account(NewRecoveryCodes.as_view())
-recovery_codes_file = own_account(RecoveryCodesFile.as_view())
-confirm_by_password = own_account(ConfirmByPassword.as_view())
-confirm_by_code = own_account(ConfirmByCode.as_view())
+def _own(view: View, *methods: str) -> View:
+    return require_http_methods([*(methods or ("GET", "HEAD", "POST"))])(own_account(view))
+
+
+READ = ("GET", "HEAD")
+_step = SecondStep.as_view()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def second_step(request: HttpRequest) -> HttpResponseBase:
+    """Ask for the code. Who has not given a password before it is led to the log-in."""
+    pending = LoginStageController.enter(request, AuthenticateStage.key)
+    if pending is None and not request.user.is_authenticated:
+        return redirect_to_login(reverse("home"))
+    return _step(request)
+
+
+overview = _own(Overview.as_view(), *READ)
+add_app = _own(AddApp.as_view())
+remove_app = _own(RemoveApp.as_view())
+recovery_codes = _own(RecoveryCodes.as_view(), *READ)
+new_recovery_codes = _own(NewRecoveryCodes.as_view())
+recovery_codes_file = _own(RecoveryCodesFile.as_view(), *READ)
+confirm_by_password = _own(ConfirmByPassword.as_view())
+confirm_by_code = _own(ConfirmByCode.as_view())

@@ -92,5 +92,5 @@ def log_in_by_link(request: HttpRequest) -> HttpResponseBase:
         return render(request, "accounts/refused.html", context, status=410)
     if request.method == "POST":
         answer: Any = perform_login(request, Login(user=user))
-        return answer  # type: ignore[no-any-return]
+        return answer
     return render(request, "accounts/link.html", {"account": user})

@@ -283,11 +283,16 @@ def test_the_lines_for_accounts_do_what_the_page_says(db: None, client: Client) 
     token = run("create_token", "ada").strip()
     client.force_login(ada, "django.contrib.auth.backends.ModelBackend")
     assert client.get("/tasks/").status_code == 200
-    guesses, unlock, shown, role, off, on, end = lines_of("how-to/accounts.md", "person")
+    guesses, unlock, factors, email, unlink, shown, role, off, on, end = lines_of(
+        "how-to/accounts.md", "person"
+    )
     LogInCount.objects.create(kind="address", account=digest_of("ada"), wrong=3)
     assert "within a day: 3" in run(*guesses)
     run(*unlock)
     assert not LogInCount.objects.filter(kind="address").exists()
+    assert "has no second factor" in run(*factors)
+    assert "ada@example.org" in run(*email)
+    assert "linked with no log-in" in run(*unlink)
     assert pseudonym in run(*shown)
     run(*role)
     assert client.get("/tasks/").status_code == 302

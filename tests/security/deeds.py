@@ -21,6 +21,7 @@ from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
+from annotation.people.log_in_links import log_in_key
 from datasets.api_tokens import make_token
 from datasets.models import Batch, Query, Upload
 from judging.models import JudgeRun
@@ -260,6 +261,12 @@ DEEDS: dict[str, list[Doing]] = {
         lambda w: Deed(
             "login.failed", reverse("login"), {"username": WORDS, "password": WORDS}, ANONYMOUS
         ),
+    ],
+    "log-in-link": [
+        lambda w: Deed(
+            "login", f"{reverse('log-in-link')}?key={log_in_key(w.study.ada)}", {}, ANONYMOUS,
+            by=w.study.ada.pk,
+        )
     ],
     "logout": [lambda w: Deed("logout", reverse("logout"), role=ANNOTATOR)],
     "submit": [
@@ -562,7 +569,17 @@ TAKEN_ALONG = (
 )  # fmt: skip
 """What is read at these addresses leaves the site; that is told, though nothing changes."""
 
+_CONFIRMED = "asks for the password first; tests/security/test_second_factor.py has its event"
 SILENT = {
+    "account_login": "another name of login",
+    "mfa_authenticate": "nobody here has a code; see tests/security/test_second_factor.py",
+    "mfa_activate_totp": _CONFIRMED,
+    "mfa_deactivate_totp": _CONFIRMED,
+    "mfa_generate_recovery_codes": _CONFIRMED,
+    "identity-remove": "there is no link; tests/security/test_single_sign_on.py has its event",
+    "openid_connect_login": "leads to another site, and changes nothing here",
+    "account_reauthenticate": "who is logged in shows it again, and changes nothing",
+    "mfa_reauthenticate": "the same by a code",
     "take-next": "an assignment is a row that says itself who was given what and when",
     "api-next": "the same by the API",
     "draft": "unfinished work is nobody's answer; it comes every few seconds",

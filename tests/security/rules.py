@@ -52,6 +52,23 @@ def takes(who: Who, *answers: int, method: str = "POST") -> Rule:
 RULES: dict[str, Rule] = {
     "home": reads(ACCOUNTS),
     "login": Rule({"GET": ALL, "POST": ALL}),
+    "account_login": Rule({"GET": ALL, "POST": ALL}),
+    # Without a password before it there is no second step, and without a key no link.
+    "mfa_authenticate": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({302})),
+    "log-in-link": Rule({"GET": ALL, "POST": ALL}, frozenset({410})),
+    # Without an identity provider there is nowhere to go.
+    "openid_connect_login": takes(ALL, 404),
+    "openid_connect_callback": Rule({"GET": ALL}, frozenset({404})),
+    "mfa_index": reads(ACCOUNTS),
+    # They ask for the password first, and there is no factor to remove or to confirm with.
+    "mfa_activate_totp": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({302})),
+    "mfa_deactivate_totp": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({404})),
+    "mfa_view_recovery_codes": Rule({"GET": ACCOUNTS}, frozenset({404})),
+    "mfa_generate_recovery_codes": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({302})),
+    "mfa_download_recovery_codes": Rule({"GET": ACCOUNTS}, frozenset({404})),
+    "account_reauthenticate": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}),
+    "mfa_reauthenticate": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({302})),
+    "identity-remove": takes(ACCOUNTS, 302),
     "who": reads(ALL),
     "logout": takes(ALL),
     "tokens": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({200, 422})),

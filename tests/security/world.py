@@ -355,6 +355,10 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("export-file", "what"): _exports,
     ("export-file", "form"): _forms,
     ("prolific", "pk"): _prolific,
+    **{
+        (name, "provider_id"): lambda world, role: Objects(("sso",), missing=("another",))
+        for name in ("openid_connect_login", "openid_connect_callback")
+    },
     ("token-take-back", "pk"): _tokens,
     ("person", "pk"): _people,
     ("person-change", "pk"): _people,

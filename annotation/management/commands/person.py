@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.models import Rater, User
-from annotation.people import accounts, login_limits
+from annotation.people import accounts, identities, login_limits, second_factor
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
 
@@ -28,6 +28,21 @@ class Command(BaseCommand):
         what.add_argument("--off", action="store_true", help="end sessions, tokens and leases")
         what.add_argument("--on", action="store_true", help="activate the account again")
         what.add_argument("--end-sessions", action="store_true", help="end all sessions and tokens")
+        what.add_argument(
+            "--email",
+            nargs="?",
+            const="",
+            metavar="ADDRESS",
+            help="the address at the identity provider, for log-in by OIDC; none without ADDRESS",
+        )
+        what.add_argument(
+            "--unlink", action="store_true", help="remove the link with a log-in by OIDC"
+        )
+        what.add_argument(
+            "--remove-factors",
+            action="store_true",
+            help="remove all second factors of a person who has lost them, and end all sessions",
+        )
         what.add_argument(
             "--unlock", action="store_true", help="forget wrong passwords, so that nobody waits"
         )
@@ -68,6 +83,15 @@ class Command(BaseCommand):
         elif options["end_sessions"]:
             accounts.end_sessions(user)
             yield f"Ended all sessions and tokens of {name}."
+        elif options["email"] is not None:
+            identities.set_email(user, options["email"])
+            yield f"{name} has the address {identities.email_of(user) or 'of nobody'}."
+        elif options["unlink"]:
+            found = identities.unlink(user)
+            yield f"{name} is linked with no log-in by OIDC{' now' if found else ''}."
+        elif options["remove_factors"]:
+            found = second_factor.remove_all(user)
+            yield f"{name} has no second factor{' now' if found else ''}."
         elif options["unlock"]:
             found = login_limits.unlock(user)
             yield f"Log-in is open for {name}." if found else f"Log-in was open for {name}."
@@ -92,6 +116,12 @@ def _facts(user: User) -> Iterator[str]:
     state = "on" if user.is_active else "switched off"
     yield f"{user.username}: {'guest' if user.is_guest else user.role}, {state}"
     yield f"labels as {rater.name}" if rater else "has taken no item yet"
+    if kinds := second_factor.kinds_of([user]).get(user.pk):
+        yield f"second factor: {', '.join(kinds)}"
+    if address := identities.email_of(user):
+        yield f"address for log-in by OIDC: {address}"
+    if identities.is_linked(user):
+        yield "linked with a log-in by OIDC"
     if found := login_limits.status(user):
         until = f", closed until {found.closed_until:%H:%M} UTC" if found.closed_until else ""
         yield f"wrong passwords and codes within a day: {found.wrong}{until}"

@@ -1,0 +1,41 @@
+"""`log_in_link`: prints a link that logs one account in, once, within ten minutes."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.urls import reverse
+
+from annotation.models import User
+from annotation.people.log_in_links import log_in_key
+from annotation.people.membership import PeopleError
+from datasets.console import Command as BaseCommand
+from datasets.text import as_sentence
+
+
+class Command(BaseCommand):
+    help = (
+        "Print a link that logs an account in without a password, once, within ten minutes. The "
+        "second factor is still asked for."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="the name of the account")
+        parser.add_argument(
+            "--site",
+            default="",
+            metavar="URL",
+            help="the site's address, such as https://tandem.example, to print the whole link",
+        )
+
+    def run(self, **options: Any) -> None:
+        user = User.objects.filter(username=options["name"]).first()
+        if user is None:
+            raise CommandError(f"There is no account {options['name']!r}; see the list of people.")
+        try:
+            key = log_in_key(user)
+        except PeopleError as error:
+            raise CommandError(as_sentence(error)) from error
+        self.say(f"{options['site'].rstrip('/')}{reverse('log-in-link')}?key={key}")

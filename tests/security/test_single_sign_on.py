@@ -1,0 +1,388 @@
+"""Log-in by OpenID Connect, against a real server: who gets which account, and who gets none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount, SocialToken
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError
+from django.test import Client
+from django.urls import reverse
+from pytest_django.fixtures import Settings
+
+from annotation.models import Invitation, User
+from annotation.people.identities import set_email
+from annotation.people.invitations import invite
+from annotation.people.membership import PeopleError, set_pool
+from audit.models import Event
+from config import env
+from tests.cast import run
+from tests.page_cast import PASSWORD, Study, client_of, make_study
+from tests.security.oidc import Provider, answer_of, come_back, leave, provider
+
+pytestmark = [pytest.mark.django_db, pytest.mark.processes]
+
+
+@pytest.fixture(scope="module")
+def _server() -> Iterator[Provider]:
+    os.environ.setdefault("OAUTHLIB_INSECURE_TRANSPORT", "1")
+    with provider() as found:
+        found.knows("ada-there", email="ada@uni.example", email_verified=True, name="Ada L")
+        found.knows("eve-there", email="ada@uni.example", email_verified=False)
+        found.knows("new-there", preferred_username="n ew/c<omer", email="x@uni.example")
+        yield found
+
+
+@pytest.fixture
+def university(_server: Provider, settings: Settings) -> Provider:
+    _server.serve(settings)
+    return _server
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+def who(client: Client) -> object:
+    return client.get(reverse("who")).json().get("name")
+
+
+class TestWhoGetsWhich:
+    def test_a_verified_address_that_an_admin_entered_leads_to_its_account(
+        self, study: Study, university: Provider
+    ) -> None:
+        set_email(study.ada, "Ada@uni.example")
+        client = Client()
+        answer = come_back(client, "ada-there", next="/tasks/?x=1")
+        assert answer.headers["Location"] == "/tasks/?x=1"
+        assert who(client) == "ada"
+        told = Event.objects.filter(event__in=("identity.linked", "login")).order_by("pk")
+        assert [(each.event, each.facts) for each in told] == [
+            ("identity.linked", {}), ("login", {"how": "oidc"}),
+        ]  # fmt: skip
+
+    def test_an_unverified_address_leads_nowhere(self, study: Study, university: Provider) -> None:
+        set_email(study.ada, "ada@uni.example")
+        client = Client()
+        answer = come_back(client, "eve-there")
+        assert answer.status_code == 403
+        assert "no account for you" in answer.content.decode()
+        assert who(client) is None
+        assert not SocialAccount.objects.exists()
+
+    def test_an_address_that_somebody_else_has_now_does_not_open_a_linked_account(
+        self, study: Study, university: Provider
+    ) -> None:
+        set_email(study.ada, "ada@uni.example")
+        come_back(Client(), "ada-there")
+        university.knows("heir-there", email="ada@uni.example", email_verified=True)
+        assert come_back(Client(), "heir-there").status_code == 403
+
+    def test_an_account_s_own_field_for_an_address_counts_for_nothing(
+        self, study: Study, university: Provider
+    ) -> None:
+        User.objects.filter(pk=study.ada.pk).update(email="ada@uni.example")
+        assert come_back(Client(), "ada-there").status_code == 403
+
+    def test_an_invitation_makes_an_account_once(self, study: Study, university: Provider) -> None:
+        set_pool(study.campaign, "named")
+        made = invite("annotator", study.campaign, by=study.root)
+        client = Client()
+        page = client.get(reverse("join"), {"key": made.key}).content.decode()
+        assert "Join with the university" in page
+        assert come_back(client, "new-there", key=made.key).headers["Location"] == "/"
+        user = User.objects.get(username="newcomer")
+        assert (user.role, user.has_usable_password()) == ("annotator", False)
+        assert user.memberships.get().campaign == study.campaign
+        assert who(client) == "newcomer"
+        assert Invitation.objects.get(pk=made.invitation.pk).used_by == user
+        assert come_back(Client(), "ada-there", key=made.key).status_code == 403
+
+    def test_who_has_an_account_takes_part_by_an_invitation(
+        self, study: Study, university: Provider
+    ) -> None:
+        set_email(study.ada, "ada@uni.example")
+        come_back(Client(), "ada-there")
+        set_pool(study.campaign, "named")
+        made = invite("annotator", study.campaign, by=study.root)
+        assert come_back(Client(), "ada-there", key=made.key).status_code == 302
+        assert study.ada.memberships.get().campaign == study.campaign
+        assert User.objects.filter(username="ada").count() == 1
+
+    def test_newcomers_get_the_role_of_the_setting(
+        self, study: Study, university: Provider, settings: Settings
+    ) -> None:
+        settings.TANDEM_OIDC_NEWCOMERS = "researcher"
+        User.objects.create(username="NEWCOMER")
+        first, again = Client(), Client()
+        assert come_back(first, "new-there").status_code == 302
+        assert come_back(again, "new-there").status_code == 302
+        assert who(first) == who(again) == "newcomer2"
+        assert User.objects.get(username="newcomer2").role == "researcher"
+
+    def test_a_disabled_account_stays_closed(self, study: Study, university: Provider) -> None:
+        set_email(study.ada, "ada@uni.example")
+        for linked in (False, True):
+            User.objects.filter(pk=study.ada.pk).update(is_active=False)
+            client = Client()
+            assert come_back(client, "ada-there").status_code == 403
+            assert who(client) is None
+            if not linked:
+                User.objects.filter(pk=study.ada.pk).update(is_active=True)
+                assert come_back(Client(), "ada-there").status_code == 302
+
+    def test_another_issuer_s_person_of_the_same_name_is_another(
+        self, study: Study, university: Provider, settings: Settings
+    ) -> None:
+        set_email(study.ada, "ada@uni.example")
+        come_back(Client(), "ada-there")
+        settings.TANDEM_OIDC_ISSUER = "https://elsewhere.example"
+        assert come_back(Client(), "ada-there").status_code == 403
+
+
+class TestLinking:
+    def linked(self, client: Client, sub: str = "new-there") -> object:
+        """Link the account of a browser, with the password that is asked for first."""
+        start = reverse("openid_connect_login", args=["sso"])
+        asked = client.post(start, {"process": "connect"})
+        assert asked.status_code == 302
+        assert asked.headers["Location"].startswith(reverse("account_reauthenticate"))
+        resumed = client.post(asked.headers["Location"], {"password": PASSWORD})
+        assert resumed.status_code == 200, "the page that leads to the provider"
+        return client.get(answer_of(resumed.context["address"], sub))
+
+    def test_a_person_links_their_account_and_logs_in_so(
+        self, study: Study, university: Provider
+    ) -> None:
+        self.linked(log_in("ada"))
+        client = Client()
+        come_back(client, "new-there")
+        assert who(client) == "ada"
+
+    def test_an_identity_belongs_to_one_account(self, study: Study, university: Provider) -> None:
+        self.linked(log_in("ada"))
+        answer = self.linked(log_in("ben"))
+        assert getattr(answer, "status_code", None) == 403
+        assert SocialAccount.objects.get().user == study.ada
+
+    def test_an_account_has_one_identity(self, study: Study, university: Provider) -> None:
+        client = log_in("ada")
+        self.linked(client)
+        start = reverse("openid_connect_login", args=["sso"])
+        address = client.post(start, {"process": "connect"}).context["address"]
+        assert client.get(answer_of(address, "ada-there")).status_code == 403
+
+    def test_the_owner_or_an_admin_removes_the_link(
+        self, study: Study, university: Provider
+    ) -> None:
+        client = log_in("ada")
+        self.linked(client)
+        client.post(reverse("identity-remove"))
+        assert not SocialAccount.objects.exists()
+        self.linked(log_in("ada"))
+        order = {"order": "unlink"}
+        client_of(study.root).post(reverse("person-change", args=[study.ada.pk]), order)
+        assert not SocialAccount.objects.exists()
+        assert Event.objects.filter(event="identity.unlinked").count() == 2
+
+    def test_strangers_and_guests_link_nothing(self, study: Study, university: Provider) -> None:
+        guest = User.objects.create(username="guest-1", is_guest=True)
+        start = reverse("openid_connect_login", args=["sso"])
+        for client in (Client(), client_of(guest)):
+            assert client.post(start, {"process": "connect"}).status_code == 403
+
+
+def log_in(name: str) -> Client:
+    client = Client()
+    assert client.post("/login/", {"username": name, "password": PASSWORD}).status_code == 302
+    return client
+
+
+class TestTheWayThereAndBack:
+    def test_the_answer_counts_once_and_in_the_browser_that_asked(
+        self, study: Study, university: Provider
+    ) -> None:
+        set_email(study.ada, "ada@uni.example")
+        victim, client = Client(), Client()
+        back = answer_of(leave(client), "ada-there")
+        assert victim.get(back).status_code == 401
+        assert who(victim) is None
+        assert client.get(back).status_code == 302
+        client.post("/logout/")
+        assert client.get(back).status_code == 401
+
+    def test_the_session_is_a_new_one(self, study: Study, university: Provider) -> None:
+        set_email(study.ada, "ada@uni.example")
+        client = Client()
+        back = answer_of(leave(client), "ada-there")
+        before = client.cookies["sessionid"].value
+        client.get(back)
+        assert client.cookies["sessionid"].value != before
+
+    @pytest.mark.parametrize("query", ["", "?code=x", "?state=x&code=y", "?error=access_denied"])
+    def test_a_made_up_answer_logs_nobody_in(
+        self, study: Study, university: Provider, query: str
+    ) -> None:
+        client = Client()
+        leave(client)
+        answer = client.get(f"{reverse('openid_connect_callback', args=['sso'])}{query}")
+        assert answer.status_code == 401
+        assert "Not logged in" in answer.content.decode()
+
+    def test_who_says_no_there_may_try_again(self, study: Study, university: Provider) -> None:
+        client = Client()
+        assert client.get(answer_of(leave(client), "x", action="deny")).status_code == 401
+
+    def test_the_page_that_leads_there_breaks_no_policy(
+        self, study: Study, university: Provider
+    ) -> None:
+        answer = Client().post(reverse("openid_connect_login", args=["sso"]))
+        assert "form-action 'self'" in answer.headers["Content-Security-Policy"]
+        assert f"url={university.issuer}" in answer.content.decode()
+        assert "code_challenge" in answer.context["address"]
+
+    def test_it_leads_back_to_no_other_site(self, study: Study, university: Provider) -> None:
+        set_email(study.ada, "ada@uni.example")
+        for address in ("https://evil.example/", "//evil.example", "javascript:alert(1)"):
+            answer = come_back(Client(), "ada-there", next=address)
+            assert answer.headers["Location"] == "/"
+
+    def test_while_the_provider_is_away_a_page_says_so(
+        self, study: Study, university: Provider, settings: Settings
+    ) -> None:
+        Provider("http://127.0.0.1:9").serve(settings)
+        answer = Client().post(reverse("openid_connect_login", args=["sso"]))
+        assert answer.status_code in (401, 503)
+        assert "Not logged in" in answer.content.decode()
+
+    def test_no_claim_no_token_and_no_name_of_theirs_is_stored(
+        self, study: Study, university: Provider
+    ) -> None:
+        set_email(study.ada, "ada@uni.example")
+        come_back(Client(), "ada-there")
+        kept = str(list(SocialAccount.objects.values()))
+        for secret in ("ada-there", "Ada L", "uni.example"):
+            assert secret not in kept
+        assert not SocialToken.objects.exists()
+        study.ada.refresh_from_db()
+        assert (study.ada.email, study.ada.first_name) == ("", "")
+
+    def test_without_a_provider_there_is_no_such_log_in(
+        self, study: Study, settings: Settings
+    ) -> None:
+        assert "Log in with" not in Client().get("/login/").content.decode()
+        for name in ("openid_connect_login", "openid_connect_callback"):
+            where = reverse(name, args=["sso"])
+            call = Client().post if name.endswith("login") else Client().get
+            assert call(where).status_code == 404
+
+
+class TestWithoutPasswords:
+    @pytest.fixture(autouse=True)
+    def _switched_off(self, university: Provider, settings: Settings) -> None:
+        settings.TANDEM_PASSWORDS = False
+
+    def test_a_password_opens_nothing(self, study: Study) -> None:
+        client = Client()
+        page = client.get("/login/").content.decode()
+        assert "Log in with the university" in page
+        assert 'name="password"' not in page
+        assert client.post("/login/", {"username": "ada", "password": PASSWORD}).status_code == 403
+        assert who(client) is None
+
+    def test_an_invitation_makes_no_password(self, study: Study) -> None:
+        made = invite("annotator", by=study.root)
+        where = f"{reverse('join')}?key={made.key}"
+        form = {"name": "newbie", "password": PASSWORD, "again": PASSWORD}
+        assert 'name="password"' not in Client().get(where).content.decode()
+        assert Client().post(where, form).status_code == 409
+        assert not User.objects.filter(username="newbie").exists()
+
+    def test_a_command_makes_accounts_for_addresses(self, study: Study) -> None:
+        run("create_account", "grace", "--email", "Grace@uni.example", "--role", "researcher")
+        grace = User.objects.get(username="grace")
+        assert not grace.has_usable_password()
+        assert EmailAddress.objects.get(user=grace).email == "grace@uni.example"
+        with pytest.raises(CommandError, match="nother account has"):
+            run("create_account", "grace2", "--email", "grace@uni.example")
+        assert not User.objects.filter(username="grace2").exists()
+
+
+class TestTheLinkOfACommand:
+    def test_it_logs_in_once(self, study: Study) -> None:
+        link = run("log_in_link", "root", "--site", "https://x.example").strip()
+        assert link.startswith("https://x.example/login/link/?key=")
+        path = link.removeprefix("https://x.example")
+        client = Client()
+        assert "Log in as root" in client.get(path).content.decode()
+        assert who(client) is None
+        assert client.post(path).status_code == 302
+        assert who(client) == "root"
+        assert Client().post(path).status_code == 410
+        assert Event.objects.filter(event="login.link").count() == 1
+
+    def test_it_ends_after_ten_minutes_and_with_the_sessions(
+        self, study: Study, settings: Settings
+    ) -> None:
+        path = run("log_in_link", "root").strip()
+        settings.PASSWORD_RESET_TIMEOUT = -1
+        assert Client().post(path).status_code == 410
+        settings.PASSWORD_RESET_TIMEOUT = 600
+        run("person", "root", "--end-sessions")
+        assert Client().post(path).status_code == 410
+
+    @pytest.mark.parametrize("key", ["", "1", "1-", "x-y", "1-c-x", "9" * 20 + "-x-y"])
+    def test_a_made_up_one_opens_nothing(self, study: Study, key: str) -> None:
+        assert Client().post(f"{reverse('log-in-link')}?key={key}").status_code == 410
+
+    def test_a_disabled_account_gets_none(self, study: Study) -> None:
+        User.objects.filter(pk=study.ada.pk).update(is_active=False)
+        with pytest.raises(CommandError, match="cannot log in"):
+            run("log_in_link", "ada")
+
+
+class TestSettings:
+    def test_an_address_is_one_account_s(self, study: Study) -> None:
+        set_email(study.ada, "ada@uni.example")
+        with pytest.raises(PeopleError, match="another account"):
+            set_email(study.ben, "ADA@uni.example")
+        with pytest.raises(PeopleError, match="no e-mail address"):
+            set_email(study.ben, "ada")
+        set_email(study.ada, "")
+        set_email(study.ben, "ada@uni.example")
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("given", "wrong"),
+        [
+            ({"TANDEM_OIDC_ISSUER": "https://x.example"}, "TANDEM_OIDC_CLIENT is not set"),
+            (
+                {
+                    "TANDEM_OIDC_ISSUER": "http://x.example", "TANDEM_OIDC_CLIENT": "c",
+                    "TANDEM_OIDC_SECRET": "s",
+                },
+                "https://",
+            ),
+        ],
+    )  # fmt: skip
+    def test_half_a_provider_is_none(
+        self, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], wrong: str
+    ) -> None:
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(ImproperlyConfigured, match=wrong):
+            env.single_sign_on()
+
+    def test_nobody_is_locked_out_by_a_setting(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TANDEM_PASSWORDS", "0")
+        with pytest.raises(ImproperlyConfigured, match="TANDEM_OIDC_ISSUER"):
+            env.passwords("")
+        assert env.passwords("https://x.example") is False
+        monkeypatch.setenv("TANDEM_SECOND_FACTOR", "admin, boss")
+        with pytest.raises(ImproperlyConfigured, match="'boss'"):
+            env.roles("TANDEM_SECOND_FACTOR")
