@@ -16,6 +16,7 @@ from . import (
     coverage,
     epsilon,
     missing,
+    raters,
     reliability,
     systems,
     thresholds,
@@ -28,6 +29,7 @@ FIGURES: dict[str, Figure] = {
     for each in (
         coverage.FIGURE,
         systems.FIGURE,
+        raters.FIGURE,
         agreement.FIGURE,
         confusion.FIGURE,
         thresholds.FIGURE,

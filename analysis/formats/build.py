@@ -10,6 +10,8 @@ from .score_sections import score_section
 from .sections import quality_section, validation_sections, written_section
 from .variable_sections import variable_section
 
+VERDICT = "Verdict"
+
 
 def document(report: JSON) -> Document:
     """Return the report in reading order: verdict, raters, warnings, scores, variables, methods."""
@@ -40,7 +42,7 @@ def _verdict(report: JSON) -> Section:
         points += [f"{before}{each['question']} {each['text']}" for each in (of["people"], *judged)]
     ranked = [each for of in found["scores"].values() for each in of["judges"].values()]
     points += [f"{each['question']} {each['text']}" for each in ranked]
-    return Section("Verdict", (), points=tuple(points))
+    return Section(VERDICT, (), points=tuple(points))
 
 
 def _warnings(report: JSON) -> Section:

@@ -15,7 +15,8 @@ from ..document import Block, Cell, Document, Format, Number, RaterName, Section
 from ..figures import FIGURES, Figure, Subject, subjects
 from ..figures.svg import STATIC
 from ..types import JSON
-from .build import document
+from .build import VERDICT, document
+from .verdict import Units, verdict_html, without_units
 
 FEW, MANY, WIDEST = 3, 5, 8
 """Up to `FEW` columns fit a telephone; from `MANY` on, intervals are below their numbers."""
@@ -126,36 +127,73 @@ def without_links(figure: Figure, subject: Subject, section: Section) -> str:
     return ""
 
 
-def document_html(shown: Document, report: JSON, links: Links = without_links) -> str:
-    """Render a document with the figures of the report that it was created from."""
+def document_html(
+    shown: Document,
+    report: JSON,
+    links: Links = without_links,
+    units: Units = without_units,
+    folded: bool = False,
+) -> str:
+    """Render a document with the figures of the report that it was created from.
+
+    Sections and their blocks are folds, which are open unless `folded`: a verdict, if the report
+    has one, and the contents stand before them. `units` links to the units of a verdict's part.
+    """
     origin = f" · {escape(shown.origin)}" if shown.origin else ""
-    sections = (
-        _section(n, section, report, links) for n, section in enumerate(shown.sections, start=1)
+    about = f'<p class="about">{escape(shown.about)}{origin}</p>\n'
+    rest = [each for each in shown.sections if each.title != VERDICT or not report.get("verdict")]
+    numbered = list(enumerate(rest, start=1))
+    # A file has no links; there, all is open.
+    anchors = {(s.part, s.subject): n for n, s in numbered} if folded else {}
+    head = verdict_html(report, anchors, units)
+    head += _first_figure(report, links) if head and folded else ""
+    sections = "".join(_section(n, section, report, links, folded) for n, section in numbered)
+    return f"{head}{about}{_contents(numbered) if folded else ''}{sections}\n"
+
+
+def _first_figure(report: JSON, links: Links) -> str:
+    """Render the axis of all raters for the report's first variable that has one."""
+    figure = FIGURES["raters"]
+    for subject in subjects(report, figure):
+        section = Section(subject.name, (), part="variables", subject=subject.name)
+        return _figure(figure, subject, "figure-first", links(figure, subject, section)) + "\n"
+    return ""
+
+
+def _contents(numbered: list[tuple[int, Section]]) -> str:
+    items = "".join(
+        f'<li><a href="#section-{n}">{escape(section.title)}</a></li>' for n, section in numbered
     )
-    return f'<p class="about">{escape(shown.about)}{origin}</p>\n{"".join(sections)}\n'
+    return f'<nav class="contents" aria-label="Contents"><ul>{items}</ul></nav>\n'
 
 
-def _section(n: int, section: Section, report: JSON, links: Links) -> str:
+def _section(n: int, section: Section, report: JSON, links: Links, folded: bool) -> str:
     about = f'<p class="about">{escape(section.about)}</p>' if section.about else ""
     text = "".join(f'<p class="text">{escape(each)}</p>\n' for each in section.paragraphs)
     if section.points:
         points = "".join(f"<li>{escape(point)}</li>" for point in section.points)
         text += f'<ul class="points">{points}</ul>\n'
     figures = "".join(_figures(section, report, links))
+    blocks = "".join(_block(block, folded) for block in section.blocks)
+    # The target is inside the fold, so that a link to it opens the fold.
     return (
-        f'\n<section aria-labelledby="section-{n}">\n'
-        f'<h2 id="section-{n}">{escape(section.title)}</h2>\n'
-        f"{about}\n{text}{figures}{''.join(map(_block, section.blocks))}\n</section>\n"
+        f'\n<section aria-labelledby="head-{n}">\n'
+        f'<details class="fold"{"" if folded else " open"}>'
+        f'<summary><h2 id="head-{n}">{escape(section.title)}</h2></summary>\n'
+        f'<div id="section-{n}">\n{about}\n{text}{figures}{blocks}\n</div>\n'
+        "</details>\n</section>\n"
     )
 
 
-def _block(block: Block) -> str:
-    title = ""
-    if block.title:
-        about = f' <span class="sub">{escape(block.about)}</span>' if block.about else ""
-        title = f"<h3>{sign_html(block.kind)}<bdi>{escape(block.title)}</bdi>{about}</h3>"
+def _block(block: Block, folded: bool) -> str:
     tables = "".join(f"{table_html(table)}\n" for table in block.tables)
-    return f'\n{title}\n<div class="tables">\n{tables}</div>\n'
+    tables = f'<div class="tables">\n{tables}</div>\n'
+    if not block.title:
+        return f"\n{tables}"
+    about = f' <span class="sub">{escape(block.about)}</span>' if block.about else ""
+    title = f"<h3>{sign_html(block.kind)}<bdi>{escape(block.title)}</bdi>{about}</h3>"
+    is_open = "" if folded else " open"
+    return f'\n<details class="fold"{is_open}><summary>{title}</summary>\n{tables}</details>\n'
 
 
 def _figures(section: Section, report: JSON, links: Links) -> Iterator[str]:

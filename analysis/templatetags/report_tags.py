@@ -26,10 +26,14 @@ CODE = re.compile(r"`([^`]+)`")
 
 @register.simple_tag(takes_context=True)
 def report_document(context: Context) -> SafeString:
-    """Render the `document` of a page; figures of a `campaign` have links to their files."""
+    """Render the `document` of a page; figures of a `campaign` have links to their files.
+
+    A report that has a verdict is folded below it.
+    """
     links = _links(context) if context.get("campaign") else html.without_links
     report: dict[str, Any] = context.get("report") or {}
-    return mark_safe(html.document_html(context["document"], report, links))
+    folded = bool(report.get("verdict"))
+    return mark_safe(html.document_html(context["document"], report, links, folded=folded))
 
 
 def _links(context: Context) -> html.Links:

@@ -1,0 +1,121 @@
+"""Figure: all raters on one axis, by their mean kappa with each person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..document import Number, RaterName, Table
+from ..types import JSON
+from . import base, svg
+from .base import Figure, Subject
+from .svg import Drawing
+
+NAMES, LEFT, TOP, ROW, WIDTH = 190, 16, 12, 30, 380
+BAND_SHADE = 0.13
+OF_PEOPLE = "people with each other"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A rater's mean kappa with each person, the others if the rater is one of them."""
+
+    name: str
+    kind: str
+    kappa: Number
+    units: int
+
+
+def draw(subject: Subject) -> Drawing:
+    found, band = places(subject), _band(subject)
+    numbers = [n for each in (*found, *([band] if band else [])) for n in _ends(each.kappa)]
+    names = base.gutter([each.name for each in found] + [OF_PEOPLE], NAMES)
+    start = LEFT + names + 26
+    x = base.Scale.over(numbers, start, start + WIDTH)
+    rows = [band, *found] if band else list(found)
+    bottom = TOP + ROW * len(rows)
+    parts = []
+    if band and band.kappa.low is not None and band.kappa.high is not None:
+        left, right = x.at(band.kappa.low), x.at(band.kappa.high)
+        faint = f' fill-opacity="{BAND_SHADE}"'
+        parts.append(
+            svg.rectangle("people-cell", left, TOP, right - left, bottom - TOP, more=faint)
+        )
+    parts.append(base.x_axis(x, TOP, bottom, "Cohen's kappa with each person, mean"))
+    parts += [_row(each, x, TOP + ROW * (n + 0.5), names) for n, each in enumerate(rows)]
+    title = f"All raters of {subject.name} on one axis: mean Cohen's kappa with each person"
+    return Drawing(title, start + WIDTH + 24, bottom + 44, tuple(parts))
+
+
+def _row(place: Place, x: base.Scale, y: float, names: float) -> str:
+    css = "judge" if place.kind == "judge" else "person"
+    parts = [svg.name("label", LEFT + names, y + base.TEXT_DROP, place.name, names, "end")]
+    kappa = place.kappa
+    title = f"{place.name}: kappa {kappa}, {place.units} units"
+    if kappa.value is None:
+        parts.append(svg.cross(x.start, y, f"{place.name}: {kappa.reason}"))
+        return "".join(parts)
+    if kappa.low is not None and kappa.high is not None:
+        parts.append(base.whisker(css, x, y, kappa.low, kappa.high))
+    mark = svg.square if place.kind == "judge" else svg.circle
+    parts.append(mark(css, x.at(kappa.value), y, title))
+    return "".join(parts)
+
+
+def data(subject: Subject) -> Table:
+    rows = tuple(
+        (RaterName(each.name, each.kind), each.kappa, each.units)
+        for each in (*filter(None, [_band(subject)]), *places(subject))
+    )
+    caption = f"Mean Cohen's kappa with each person on {subject.name}"
+    return Table(caption, ("Rater", "Cohen's kappa", "Units"), rows)
+
+
+def places(subject: Subject) -> list[Place]:
+    """Return people by name, then judges; of a crowd, the judges alone."""
+    found = [] if "pairs_distribution" in subject.block["agreement"] else _people(subject)
+    for name, block in subject.judges.items():
+        if told := block.get("with_people"):
+            kappa = told["cohen_kappa"]
+            found.append(Place(name, "judge", Number.from_estimate(kappa), kappa["n"]))
+    return found
+
+
+def _people(subject: Subject) -> list[Place]:
+    """Return each person's kappa with the others, weighted by the units that two share."""
+    sums: dict[str, tuple[float, int]] = {}
+    for pair in subject.block["agreement"].get("pairs", ()):
+        kappa = pair["cohen_kappa"]["value"]
+        for who in (pair["a"], pair["b"]) if kappa is not None else ():
+            total, units = sums.get(who, (0.0, 0))
+            sums[who] = total + kappa * pair["units"], units + pair["units"]
+    return [
+        Place(name, "human", Number(total / units, method="mean weighted by shared units"), units)
+        for name, (total, units) in sorted(sums.items())
+        if units
+    ]
+
+
+def _band(subject: Subject) -> Place | None:
+    """Return people with each other on the units of the first judge, where there is one."""
+    for block in subject.judges.values():
+        kappa: JSON = block["human_ceiling"]["cohen_kappa"]
+        if kappa["value"] is not None:
+            return Place(OF_PEOPLE, "human", Number.from_estimate(kappa), kappa["n"])
+    return None
+
+
+def _ends(kappa: Number) -> list[float]:
+    return [each for each in (kappa.value, kappa.low, kappa.high) if each is not None]
+
+
+FIGURE = Figure(
+    "raters",
+    "All raters on one axis",
+    "variables",
+    "The mean of Cohen's kappa with each person: of people with the others, round and blue, and of "
+    "judges, square and orange, with the interval. The band is the interval of people with each "
+    "other.",
+    lambda subject: any(each.kappa.value is not None for each in places(subject)),
+    data,
+    draw,
+)
