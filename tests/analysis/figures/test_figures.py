@@ -23,7 +23,7 @@ from tests.analysis.hostile import HOSTILE
 
 JSON = dict[str, Any]
 SVG = "{http://www.w3.org/2000/svg}"
-OF_ALL = {"coverage", "systems", "agreement", "confusion", "thresholds", "epsilon", "missing",
+OF_ALL = {"raters", "coverage", "systems", "agreement", "confusion", "thresholds", "epsilon", "missing",
           "reliability"}  # fmt: skip
 ODD: dict[str, JSON] = {
     "full": {},
@@ -102,8 +102,8 @@ def test_every_report_has_figures_that_stand_alone(
             assert not [a for e in root.iter() for a in e.attrib if "href" in a or a[:2] == "on"]
             assert figure.data(each).rows
     expected = {
-        "no judge": {"coverage", "systems", "agreement"},
-        "one rater": OF_ALL - {"epsilon"},
+        "no judge": {"coverage", "systems", "agreement", "raters"},
+        "one rater": OF_ALL - {"epsilon", "raters"},
         "judges alone": {"coverage", "systems", "missing"},
         "few queries": OF_ALL - {"epsilon"},
         "forty systems": OF_ALL,
@@ -351,3 +351,21 @@ def test_a_figure_is_a_pdf_too_where_that_can_be_made(full: JSON) -> None:
 def test_without_what_makes_pdf_the_others_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analysis.figures.files.can_make_pdf", lambda: False)
     assert [kind.suffix for kind in available_kinds()] == ["svg", "csv"]
+
+
+def test_all_raters_stand_on_one_axis_people_round_and_judges_square(full: JSON) -> None:
+    block = full["variables"]["answerable"]
+    figure = drawn(full, "raters", "answerable")
+    people = [r["name"] for r in full["raters"] if r["kind"] == "human" and r["labels"]]
+    judges = [n for n, j in block["judges"].items() if j["with_people"]["cohen_kappa"]["value"]]
+    assert len(marks(figure, "rect", "judge")) == len(judges)
+    # Each person, and people with each other.
+    assert len(marks(figure, "circle", "person")) == len(people) + 1
+    told = {row["rater"]: row for row in rows(full, "raters", "answerable")}
+    judge = judges[0]
+    kappa = block["judges"][judge]["with_people"]["cohen_kappa"]["value"]
+    assert float(told[judge]["cohens_kappa"]) == pytest.approx(kappa)
+    pairs = [p for p in block["agreement"]["pairs"] if people[0] in (p["a"], p["b"])]
+    units = sum(p["units"] for p in pairs)
+    mean = sum(p["cohen_kappa"]["value"] * p["units"] for p in pairs) / units
+    assert float(told[people[0]]["cohens_kappa"]) == pytest.approx(mean)

@@ -97,12 +97,12 @@ class Tables(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag == "table" and "details" in self.open:
+        if tag == "table" and "figure" in self.open:
             self.of_figures += 1
         elif tag == "table":
             self.tables.append([])
             self.captions.append("")
-        elif "details" in self.open:
+        elif "figure" in self.open:
             self.scopes += [dict(attrs).get("scope")] if tag == "th" else []
         elif tag == "tr":
             self.tables[-1].append([])
@@ -119,7 +119,7 @@ class Tables(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "details" in self.open:
+        if "figure" in self.open:
             return
         if "caption" in self.open:
             self.captions[-1] += data
