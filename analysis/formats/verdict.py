@@ -64,9 +64,12 @@ def _parts(
     sentence: JSON, variable: str, judge: str, anchors: Anchors, units: Units
 ) -> Iterator[str]:
     for part in sentence["parts"]:
-        text, key = escape(part["text"]), part.get("key", [])
+        key = part.get("key", [])
+        # Blanks and punctuation before the words are no part of the link.
+        words = part["text"].lstrip(" ,;")
+        before, text = escape(part["text"][: -len(words) or None]), escape(words)
         target = units(variable, judge, part["cells"]) if "cells" in part else ""
         number = anchors.get((key[0], key[1])) if len(key) > 1 else None
         if not target and number:
             target = f"#section-{number}"
-        yield f'<a href="{escape(target)}">{text}</a>' if target else text
+        yield before + (f'<a href="{escape(target)}">{text}</a>' if target else text)

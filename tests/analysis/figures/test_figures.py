@@ -23,8 +23,8 @@ from tests.analysis.hostile import HOSTILE
 
 JSON = dict[str, Any]
 SVG = "{http://www.w3.org/2000/svg}"
-OF_ALL = {"raters", "coverage", "systems", "agreement", "confusion", "thresholds", "epsilon", "missing",
-          "reliability"}  # fmt: skip
+OF_ALL = {"raters", "coverage", "systems", "agreement", "confusion", "thresholds", "epsilon",
+          "missing", "reliability"}  # fmt: skip
 ODD: dict[str, JSON] = {
     "full": {},
     "one rater": {"people": ("Ada",)},

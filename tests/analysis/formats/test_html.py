@@ -9,9 +9,12 @@ import pytest
 
 from analysis.figures import FIGURES, subjects
 from analysis.formats import FORMATS
-from analysis.formats.html import style
+from analysis.formats.build import document
+from analysis.formats.html import document_html, style
+from tests.analysis.cast import JUDGE
 from tests.analysis.formats.test_formats import CAST, Tables
 from tests.analysis.hostile import HOSTILE, renamed
+from tests.analysis.report.test_verdict import UNLIKE, labels, report_of
 
 HOSTILE_CAST = {**renamed(CAST), "campaign": "</title><script>alert(1)</script>"}
 FETCHING = {"src", "href", "srcset", "data", "action", "poster", "xlink:href", "background"}
@@ -73,3 +76,16 @@ def test_light_dark_and_print_come_with_it() -> None:
     assert "@media print" in css
     assert css.count("{") == css.count("}")
     assert "</" not in css
+
+
+def test_on_a_page_the_verdict_s_numbers_lead_to_their_sections_and_all_else_is_folded() -> None:
+    report = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
+    shown = document_html(document(report), report, folded=True)
+    verdict = shown.split("</section>")[0]
+    assert 'class="verdict"' in verdict
+    targets = set(re.findall(r'href="#(section-\d+)"', shown))
+    assert targets
+    assert targets <= set(re.findall(r'id="(section-\d+)"', shown))
+    assert re.findall(r"<a [^>]*>[ ,;]", verdict) == []
+    assert 'class="fold" open' not in shown
+    assert "<h2" not in verdict
