@@ -1,0 +1,319 @@
+"""CLAPnq (Rosenthal and others 2025): long answers from one passage, in two rounds.
+
+One person selects sentences and answers, another keeps or changes the answer; both become the
+references. Systems answer the same questions, answerable and not, and three people and a judge
+grade the answers and compare them in pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from random import Random
+from typing import Any
+
+from analysis.presets.base import Preset
+from analysis.presets.world import (
+    Line,
+    Topic,
+    jsonl,
+    label,
+    mistaken,
+    ranked,
+    some,
+    topics,
+)
+
+SEED, TOPICS, DISTRACTORS = 2023, 20, 9
+FIRST, SECOND = "klara", "lars"
+PEOPLE = ("mona", "nils", "olga")
+JUDGE = "answer-judge"
+ERRORS = {"mona": 0.1, "nils": 0.15, "olga": 0.2, JUDGE: 0.18}
+SPLITS = ("train", "train", "dev", "test")
+RETRIEVERS = {"bm25": 0.25, "dense": 0.45, "dense-large": 0.7}
+SYSTEMS = {"short-3b": (0.5, 0.4), "long-12b": (0.8, 0.6), "careful-70b": (0.9, 0.95)}
+"""The share of an answer's facts that a system tells, and how often it says that it cannot."""
+GRADES = tuple("1234")
+TELLS = (0, 2, 5)
+"""The facts that answer the question, told by sentences that do not follow each other."""
+NOT_KNOWN = "I cannot answer this from the passage."
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with the sentences of its passage, and those that answer it, counted from 1."""
+
+    n: int
+    topic: Topic
+    sentences: tuple[str, ...]
+    selected: tuple[int, ...]
+
+    @property
+    def key(self) -> str:
+        return self.topic.key
+
+    @property
+    def gold(self) -> str:
+        return f"{self.key}-gold"
+
+    @property
+    def is_answerable(self) -> bool:
+        return bool(self.selected)
+
+
+def _questions() -> list[Question]:
+    found = []
+    for n, topic in enumerate(topics(TOPICS, SEED)):
+        answerable = n % 3 != 2
+        told = (0, 3, 2, 6, 5, 7) if answerable else (3, 6, 7, 8, 9)
+        opening = f"A gazetteer has a page on {topic.name}."
+        sentences = (opening, *(topic.facts[each].sentence for each in told))
+        selected = tuple(place + 2 for place, each in enumerate(told) if each in TELLS)
+        found.append(Question(n, topic, sentences, selected))
+    return found
+
+
+def _queries() -> Iterator[Line]:
+    for of in _questions():
+        distractors = [f"{of.key}-x{n + 1}" for n in range(DISTRACTORS)]
+        gains = {of.gold: 3} | dict.fromkeys(distractors, 0)
+        yield {
+            "id": of.key,
+            "text": f"How did {of.topic.name} come about, and why is it as it is?",
+            "passages": [
+                {
+                    "id": of.gold,
+                    "title": of.topic.name.capitalize(),
+                    "text": " ".join(of.sentences),
+                    "sentences": list(of.sentences),
+                    "relevant": True,
+                },
+                *(_distractor(key) for key in distractors),
+            ],
+            "rankings": [
+                {
+                    "system": name,
+                    "passages": ranked(Random(f"{SEED} {name} {of.key}"), gains, quality),
+                }
+                for name, quality in RETRIEVERS.items()
+            ],
+            "meta": {
+                "split": SPLITS[of.n % len(SPLITS)],
+                "answerable": "yes" if of.is_answerable else "no",
+            },
+        }
+
+
+def _distractor(key: str) -> Line:
+    draw = Random(f"{SEED} distractor {key}")
+    goods = draw.choice(("copper", "linen", "salt", "timber"))
+    text = f"The market of a nearby village once traded in {goods}, as page {key} says."
+    return {"id": key, "text": text, "relevant": False}
+
+
+def _first_text(of: Question) -> str:
+    return " ".join(of.sentences[n - 1] for n in of.selected)
+
+
+def _second_text(of: Question) -> str:
+    """Return the second person's answer, which changes every third one."""
+    text = _first_text(of)
+    return f"In short: {text}" if of.n % 3 == 1 else text
+
+
+def _round(rater: str, second: bool) -> Iterator[Line]:
+    for of in _questions():
+        units: dict[str, Any] = {}
+        for n in range(1, len(of.sentences) + 1):
+            chosen = "yes" if n in of.selected else "no"
+            units[f"{of.key}/{of.gold}#{n}"] = {"selected": chosen}
+        units[of.key] = _written(of, second)
+        yield {"item": of.key, "rater": rater, "units": units}
+
+
+def _written(of: Question, second: bool) -> dict[str, Any]:
+    text = _second_text(of) if second else _first_text(of)
+    action = {"action": "modify" if text != _first_text(of) else "keep"} if second else {}
+    if not of.is_answerable:
+        return {"descriptor": "no-answer", "deflected": "yes", **action}
+    written = {"text": text, "citations": [of.gold]}
+    return {"descriptor": "complete", "deflected": "no", "written": written, **action}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to be graded, with how good it is from 0 to 1, and whether it declines."""
+
+    key: str
+    system: str
+    text: str
+    quality: float
+    declines: bool
+
+
+def _systems_answers(of: Question) -> Iterator[Answer]:
+    for system, (share, declining) in SYSTEMS.items():
+        key = f"{of.key}-{system}"
+        draw = Random(f"{SEED} answer {key}")
+        if draw.random() < (0.05 if of.is_answerable else declining):
+            yield Answer(key, system, NOT_KNOWN, 0.2 if of.is_answerable else 1.0, True)
+            continue
+        told = some(draw, of.selected, share) or [1]
+        others = [n for n in range(1, len(of.sentences) + 1) if n not in of.selected]
+        told += some(draw, others, (1 - share) / 2)
+        text = " ".join(of.sentences[n - 1] for n in sorted(set(told)))
+        right = len(set(told) & set(of.selected)) / max(len(of.selected), 1)
+        yield Answer(key, system, text, right if of.is_answerable else 0.0, False)
+
+
+def _systems() -> Iterator[Line]:
+    for of in _questions():
+        yield {
+            "id": of.key,
+            "reports": [
+                {
+                    "id": answer.key,
+                    "text": answer.text,
+                    "system": answer.system,
+                    "context": [of.gold],
+                    "deflected": answer.declines,
+                }
+                for answer in _systems_answers(of)
+            ],
+        }
+
+
+def _references(of: Question) -> Iterator[Answer]:
+    """Yield the references as the rule numbers them: equal texts are one."""
+    texts = list(dict.fromkeys((_first_text(of), _second_text(of))))
+    for n, text in enumerate(texts, start=1):
+        key = f"{of.key}/reference/{n}" if len(texts) > 1 else f"{of.key}/reference"
+        yield Answer(key, "reference", text, 1.0, not of.is_answerable)
+
+
+def _graded(of: Question) -> list[Answer]:
+    return [*_systems_answers(of), *_references(of)]
+
+
+def _ratings(rater: str) -> Iterator[Line]:
+    rate = ERRORS[rater]
+    for of in _questions():
+        for answer in _graded(of):
+            draw = Random(f"{SEED} rating {rater} {answer.key}")
+            at = of.key, answer.key, "report"
+            good = str(1 + round(3 * answer.quality))
+            faithful = "4" if answer.system != "short-3b" else "3"
+            for name, right in (("appropriate", good), ("faithful", faithful), ("natural", "4")):
+                yield label(*at, name, mistaken(draw, right, GRADES, rate), rater)
+            abstains = "yes" if answer.declines else "no"
+            yield label(*at, "abstains", mistaken(draw, abstains, ("yes", "no"), rate / 4), rater)
+            off = "yes" if answer.quality < 0.2 and not answer.declines else "no"
+            yield label(*at, "irrelevant", mistaken(draw, off, ("yes", "no"), rate / 4), rater)
+
+
+def _preferences(rater: str) -> Iterator[Line]:
+    codes = ("first", "second", "tie-good", "tie-bad")
+    for of in _questions():
+        for first, second in combinations(_graded(of), 2):
+            key = f"{first.key}/{second.key}"
+            draw = Random(f"{SEED} preference {rater} {key}")
+            if abs(first.quality - second.quality) < 0.1:
+                right = "tie-good" if first.quality > 0.5 else "tie-bad"
+            else:
+                right = "first" if first.quality > second.quality else "second"
+            said = mistaken(draw, right, codes, ERRORS[rater])
+            yield label(key, key, "pair", "preferred", said, rater)
+
+
+def build(study: str) -> dict[str, str]:
+    """Return the files of the study."""
+    files = {
+        "study.toml": STUDY.format(study=study),
+        "questions.jsonl": jsonl(_queries()),
+        "answers.jsonl": jsonl(_systems()),
+        "labels/first-round.jsonl": jsonl(_round(FIRST, second=False)),
+        "labels/second-round.jsonl": jsonl(_round(SECOND, second=True)),
+        "labels/judge.jsonl": jsonl([*_ratings(JUDGE), *_preferences(JUDGE)]),
+    }
+    for person in PEOPLE:
+        files[f"labels/ratings-{person}.jsonl"] = jsonl(_ratings(person))
+        files[f"labels/pairs-{person}.jsonl"] = jsonl(_preferences(person))
+    return files
+
+
+STUDY = """\
+# Long answers from one passage, written in two rounds, as in CLAPnq.
+[study]
+name = "{study}"
+preset = "clapnq"
+title = "A made-up study of long-form question answering"
+licence = "CC0-1.0"
+
+[batch.{study}-questions]         # questions, gold passages in sentences, rankings
+files = ["questions.jsonl"]
+
+[campaign.{study}-first]          # select sentences, and answer or say that it cannot be done
+protocol = "grounded-answer"
+batch = "{study}-questions"
+option = {{ variables = "descriptor,deflected,selected", passages = "relevant" }}
+labels = ["labels/first-round.jsonl"]
+
+[campaign.{study}-second]         # another person keeps or changes the answer
+protocol = "grounded-answer"
+batch = "{study}-questions"
+labels = ["labels/second-round.jsonl"]
+
+[campaign.{study}-second.option]
+variables = "action,descriptor,deflected,selected"
+passages = "relevant"
+prerequisite = "{study}-first"
+
+[batch.{study}-references]        # the answers that two people saw
+rule = "references"
+from = ["{study}-first", "{study}-second"]
+set = {{ people = 2 }}
+
+[batch.{study}-systems]           # the systems' answers come afterwards
+files = ["answers.jsonl"]
+extends = "{study}-references"
+
+[batch.{study}-answers]           # the references as a system of their own
+rule = "references-as-system"
+batch = "{study}-systems"
+
+[judge.answer-judge]              # a fake: it replays a file
+backend = "scripted"
+answers = "labels/judge.jsonl"
+
+[campaign.{study}-ratings]        # how good is each answer?
+protocol = "answer-rating"
+batch = "{study}-answers"
+raters_per_item = 3
+labels = ["labels/ratings-mona.jsonl", "labels/ratings-nils.jsonl", "labels/ratings-olga.jsonl"]
+judges = ["answer-judge"]
+
+[campaign.{study}-ratings.option]
+variables = "appropriate,faithful,natural,abstains,irrelevant"
+passages = "relevant"
+
+[campaign.{study}-pairs]          # which of two answers is better?
+protocol = "answer-preference"
+batch = "{study}-answers"
+raters_per_item = 3
+labels = ["labels/pairs-mona.jsonl", "labels/pairs-nils.jsonl", "labels/pairs-olga.jsonl"]
+judges = ["answer-judge"]
+"""
+
+PRESET = Preset(
+    "clapnq",
+    "CLAPnq (Rosenthal and others 2025)",
+    build,
+    (
+        "`questions.jsonl`: your questions with passages in `sentences`, rankings and splits.",
+        "`answers.jsonl`: the same query ids with the answers of your systems.",
+        "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
+        'Give the judge a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
+        "Run `tandem study apply` after each step; it goes on from where people got to.",
+    ),
+)

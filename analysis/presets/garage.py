@@ -1,0 +1,349 @@
+"""GaRAGe (Sorodoc and others 2025): typed questions, graded grounding, answers held against both.
+
+People type the questions; those that pass the gate go on. Three people say which passages are
+relevant, one writes a cited answer or declines, and two people and a judge say how far three
+systems serve the person who asked and stay with all passages, and with the relevant ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from random import Random
+
+from analysis.presets.base import Preset
+from analysis.presets.world import (
+    Line,
+    Topic,
+    contrary,
+    jsonl,
+    label,
+    mistaken,
+    some,
+    text_of,
+    topics,
+)
+
+SEED, TOPICS, PASSAGES = 2026, 24, 6
+PEOPLE = ("gesa", "hugo", "inga")
+RATERS = ("gesa", "hugo")
+WRITER, JUDGE = "inga", "grounding-judge"
+ERRORS = {"gesa": 0.05, "hugo": 0.08, JUDGE: 0.1}
+DROPPED = {5: "valid", 11: "false_premise", 17: "information_seeking"}
+"""Questions that do not pass the gate, with what is wrong with them."""
+RELEVANT = (2, 5, 1, 3, 0, 4, 2, 6)
+"""How many of a question's passages are relevant, in turn; some have none."""
+SYSTEMS = {"cautious": (0.95, 0.9), "fluent": (0.8, 0.35), "plain": (0.87, 0.6)}
+"""How often a sentence of a system is supported, and how often it declines where it should."""
+CATEGORIES = ("travel", "history", "food-and-drink", "engineering", "other")
+SENSITIVITY = ("static", "slow-changing", "fast-changing")
+COMPLEXITY = (
+    "simple",
+    "simple-with-condition",
+    "set",
+    "comparison",
+    "aggregation",
+    "multi-hop",
+    "post-processing",
+)
+POPULARITY = ("head", "torso", "tail")
+TYPES = {
+    "sensitivity": SENSITIVITY,
+    "complexity": COMPLEXITY,
+    "popularity": POPULARITY,
+    "category": CATEGORIES,
+}
+USES = ("answer-the-question", "related-information", "outdated", "unknown")
+SUPPORT = ("supported", "unsupported", "contradictory")
+NOTHING = "The passages do not say enough to answer this."
+ASKED_AT = date(2026, 3, 1)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its passages: the facts that each tells, none where it is irrelevant."""
+
+    n: int
+    topic: Topic
+    passages: dict[str, tuple[int, ...]]
+
+    @property
+    def key(self) -> str:
+        return self.topic.key
+
+    @property
+    def relevant(self) -> list[str]:
+        return [key for key, facts in self.passages.items() if facts]
+
+
+def _questions() -> list[Question]:
+    found = []
+    for n, topic in enumerate(topics(TOPICS, SEED)):
+        draw = Random(f"{SEED} passages {topic.key}")
+        told = range(len(topic.facts))
+        facts = [tuple(sorted(draw.sample(told, 2))) for _ in range(RELEVANT[n % len(RELEVANT)])]
+        facts += [()] * (PASSAGES - len(facts))
+        draw.shuffle(facts)
+        found.append(
+            Question(n, topic, {f"{topic.key}-g{i + 1}": each for i, each in enumerate(facts)})
+        )
+    return found
+
+
+def _kept() -> list[Question]:
+    return [question for question in _questions() if question.n not in DROPPED]
+
+
+def _text(of: Question) -> str:
+    asked = f"What is there to know about {of.topic.name} before a visit?"
+    wrong = {
+        "valid": f"{of.topic.name} which and to?",
+        "false_premise": f"Why was {of.topic.name} moved to the moon?",
+        "information_seeking": f"Write me a poem about {of.topic.name}.",
+    }
+    return wrong.get(DROPPED.get(of.n, ""), asked)
+
+
+def _queries() -> Iterator[Line]:
+    all_of = _questions()
+    for of in all_of:
+        asked_at = ASKED_AT + timedelta(days=of.n)
+        yield {
+            "id": of.key,
+            "text": _text(of),
+            "asked_at": asked_at.isoformat(),
+            "passages": [_passage(of, key, asked_at, all_of) for key in of.passages],
+        }
+
+
+def _passage(of: Question, key: str, asked_at: date, all_of: list[Question]) -> Line:
+    draw = Random(f"{SEED} passage {key}")
+    days = draw.randint(2, 900)
+    other = draw.choice([each for each in all_of if each is not of]).topic
+    facts, topic = (of.passages[key], of.topic) if of.passages[key] else ((0, 6), other)
+    return {
+        "id": key,
+        "text": text_of(topic, facts, f"Notes on {topic.name}."),
+        "source": draw.choice(("web", "web", "private")),
+        "published_at": (asked_at - timedelta(days=days)).isoformat(),
+        "age": f"{days} days",
+    }
+
+
+def _typing() -> Iterator[Line]:
+    for of in _questions():
+        draw = Random(f"{SEED} typing {of.key}")
+        at = of.key, of.key, "query"
+        wrong = DROPPED.get(of.n)
+        gate = {"valid": "yes", "false_premise": "no", "information_seeking": "yes"}
+        if wrong:
+            gate[wrong] = "yes" if gate[wrong] == "no" else "no"
+        for name, value in gate.items():
+            for person in PEOPLE:
+                yield label(*at, name, value, person)
+        for name, codes in TYPES.items() if not wrong else ():
+            said = contrary(draw, PEOPLE, codes[(of.n + len(name)) % len(codes)], codes, 0.3)
+            for person, value in said.items():
+                yield label(*at, name, value, person)
+
+
+def _grounding() -> Iterator[Line]:
+    for of in _kept():
+        for key, facts in of.passages.items():
+            draw = Random(f"{SEED} grounding {key}")
+            use = USES[0] if len(facts) > 1 and draw.random() < 0.7 else draw.choice(USES[1:])
+            said = contrary(draw, PEOPLE, "yes" if facts else "no", ("yes", "no"), 0.2)
+            uses = contrary(draw, PEOPLE, use, USES, 0.3 if set(said.values()) == {"yes"} else 0)
+            at = of.key, f"{of.key}/{key}", "passage"
+            for person in PEOPLE:
+                yield label(*at, "relevant", said[person], person)
+                if said[person] == "yes":
+                    yield label(*at, "use", uses[person], person)
+
+
+def _people_answers() -> Iterator[Line]:
+    """Yield the writer's answers; without a relevant passage they decline."""
+    for of in _kept():
+        cited = of.relevant
+        text = " ".join(
+            f"{of.topic.facts[of.passages[key][0]].sentence[:-1]} [{n}]."
+            for n, key in enumerate(cited, start=1)
+        )
+        answer = {"descriptor": "complete", "deflected": "no"} if cited else {
+            "descriptor": "no-answer",
+            "deflected": "yes",
+        }  # fmt: skip
+        written = {"written": {"text": text, "citations": cited}} if cited else {}
+        yield {"item": of.key, "rater": WRITER, "units": {of.key: {**answer, **written}}}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A system's answer: its sentences, each with whether the passages support it."""
+
+    key: str
+    system: str
+    sentences: tuple[str, ...]
+    support: tuple[str, ...]
+    citations: tuple[str, ...]
+    declines: bool
+
+
+def _answers(of: Question) -> Iterator[Answer]:
+    for system, (supported, declining) in SYSTEMS.items():
+        key = f"{of.key}-{system}"
+        draw = Random(f"{SEED} answer {key}")
+        if draw.random() < (declining if not of.relevant else 0.06):
+            yield Answer(key, system, (NOTHING,), ("no-rad",), (), True)
+            continue
+        told = sorted({n for facts in of.passages.values() for n in facts})
+        chosen = some(draw, told, 0.8) or [0]
+        support = [
+            "supported" if n in told and draw.random() < supported else draw.choice(SUPPORT[1:])
+            for n in chosen
+        ]
+        sentences = [of.topic.facts[n].sentence for n in chosen]
+        cited = [key for key in of.relevant if set(of.passages[key]) & set(chosen)]
+        others = [key for key, facts in of.passages.items() if not facts]
+        cited += some(draw, others, 0.15)
+        opening = f"Here is an overview of {of.topic.name}."
+        yield Answer(key, system, (opening, *sentences), ("no-rad", *support), tuple(cited), False)
+
+
+def _systems() -> Iterator[Line]:
+    for of in _kept():
+        yield {
+            "id": of.key,
+            "reports": [
+                {
+                    "id": answer.key,
+                    "text": " ".join(answer.sentences),
+                    "system": answer.system,
+                    "context": list(of.passages),
+                    "citations": list(answer.citations),
+                    "sentences": list(answer.sentences),
+                    "deflected": answer.declines,
+                }
+                for answer in _answers(of)
+            ],
+        }
+
+
+def _ratings(rater: str, relevant_only: bool) -> Iterator[Line]:
+    rate = ERRORS[rater] + (0.04 if relevant_only else 0)
+    for of in _kept():
+        for answer in _answers(of):
+            draw = Random(f"{SEED} rating {rater} {answer.key} {relevant_only}")
+            at = of.key, answer.key, "report"
+            if not relevant_only:
+                # Served badly is who gets no answer although there is one, or one that is wrong.
+                bad = answer.declines == bool(of.relevant) or "contradictory" in answer.support
+                right = "major" if bad else "minor" if "unsupported" in answer.support else "none"
+                said = mistaken(draw, right, ("none", "minor", "major"), rate)
+                yield label(*at, "eligibility", said, rater)
+                abstains = mistaken(
+                    draw, "yes" if answer.declines else "no", ("yes", "no"), rate / 2
+                )
+                yield label(*at, "abstains", abstains, rater)
+            for n, right in enumerate(answer.support, start=1):
+                said = right if right == "no-rad" else mistaken(draw, right, SUPPORT, rate)
+                yield label(of.key, f"{answer.key}#{n}", "sentence", "support", said, rater)
+
+
+def build(study: str) -> dict[str, str]:
+    """Return the files of the study."""
+    files = {
+        "study.toml": STUDY.format(study=study, categories=",".join(CATEGORIES)),
+        "questions.jsonl": jsonl(_queries()),
+        "answers.jsonl": jsonl(_systems()),
+        "labels/typing.jsonl": jsonl(_typing()),
+        "labels/grounding.jsonl": jsonl(_grounding()),
+        "labels/written.jsonl": jsonl(_people_answers()),
+        "labels/judge.jsonl": jsonl(_ratings(JUDGE, False)),
+    }
+    for person in RATERS:
+        files[f"labels/answers-{person}.jsonl"] = jsonl(_ratings(person, False))
+        files[f"labels/relevant-{person}.jsonl"] = jsonl(_ratings(person, True))
+    return files
+
+
+STUDY = """\
+# Typed questions, graded grounding, and answers held against both, as in GaRAGe.
+[study]
+name = "{study}"
+preset = "garage"
+title = "A made-up study of grounded answers"
+licence = "CC0-1.0"
+
+[batch.{study}-questions]         # questions with their date, and passages
+files = ["questions.jsonl"]
+
+[campaign.{study}-typing]         # can the question be answered, and what kind is it?
+protocol = "question-typing"
+batch = "{study}-questions"
+raters_per_item = 3
+option = {{ categories = "{categories}" }}
+labels = ["labels/typing.jsonl"]
+
+[batch.{study}-typed]             # the questions that pass
+rule = "typed-queries"
+from = ["{study}-typing"]
+
+[campaign.{study}-grounding]      # which passages are relevant, and what for?
+protocol = "grounding-relevance"
+batch = "{study}-typed"
+raters_per_item = 3
+labels = ["labels/grounding.jsonl"]
+
+[batch.{study}-judged]            # passages with what people said of them
+rule = "judged-passages"
+from = ["{study}-grounding"]
+
+[campaign.{study}-writing]        # people answer from the relevant passages, or decline
+protocol = "grounded-answer"
+batch = "{study}-judged"
+option = {{ variables = "descriptor,deflected", passages = "relevant" }}
+labels = ["labels/written.jsonl"]
+
+[batch.{study}-references]        # their answers as references
+rule = "references"
+from = ["{study}-writing"]
+
+[batch.{study}-answers]           # the systems' answers come afterwards
+files = ["answers.jsonl"]
+extends = "{study}-references"
+
+[judge.grounding-judge]           # a fake: it replays a file, the same for both campaigns
+backend = "scripted"
+answers = "labels/judge.jsonl"
+
+[campaign.{study}-factuality]     # held against all passages and the reference
+protocol = "answer-rating"
+batch = "{study}-answers"
+raters_per_item = 2
+option = {{ variables = "eligibility,abstains,support" }}
+labels = ["labels/answers-gesa.jsonl", "labels/answers-hugo.jsonl"]
+judges = ["grounding-judge"]
+
+[campaign.{study}-relevant]       # held against the relevant passages alone
+protocol = "answer-rating"
+batch = "{study}-answers"
+raters_per_item = 2
+option = {{ variables = "support", passages = "relevant" }}
+labels = ["labels/relevant-gesa.jsonl", "labels/relevant-hugo.jsonl"]
+judges = ["grounding-judge"]
+"""
+
+PRESET = Preset(
+    "garage",
+    "GaRAGe (Sorodoc and others 2025)",
+    build,
+    (
+        "`questions.jsonl`: your questions with `asked_at`, and passages with source and date.",
+        "`answers.jsonl`: the same query ids with the answers of your systems, and `sentences`.",
+        "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
+        'Give the judge a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
+        "Run `tandem study apply` after each step; it goes on from where people got to.",
+    ),
+)
