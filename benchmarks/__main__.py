@@ -17,9 +17,10 @@ from benchmarks.table import table
 
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
-CROWD, INTERVALS, DURABILITY = "crowd", "intervals", "durability"
+CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
+    PRESETS,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -46,6 +47,8 @@ def main(arguments: list[str]) -> int:
         return _scale(options)
     if options.only == DURABILITY:
         return _durability(options)
+    if options.only == PRESETS:
+        return _presets(options)
     scale = QUICK if options.quick else FULL
     names = [options.only] if options.only else ["sqlite"] if options.quick else list(DATABASES)
     result = run(names, scale)
@@ -163,6 +166,15 @@ def _durability(options: argparse.Namespace) -> int:
 
     figures = measure_durability(QUICK if options.quick else FULL)
     _write({"machine": machine(), "durability": figures}, lines(figures), options.output)
+    return 0
+
+
+def _presets(options: argparse.Namespace) -> int:
+    """Run the presets from an empty folder and database to their end."""
+    from benchmarks.presets import FULL, QUICK, lines, measure_presets
+
+    figures = measure_presets(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "presets": figures}, lines(figures), options.output)
     return 0
 
 

@@ -236,16 +236,15 @@ def _ratings(rater: str, relevant_only: bool) -> Iterator[Line]:
         for answer in _answers(of):
             draw = Random(f"{SEED} rating {rater} {answer.key} {relevant_only}")
             at = of.key, answer.key, "report"
+            # Served badly is who gets no answer although there is one, or one that is wrong.
+            bad = answer.declines == bool(of.relevant) or "contradictory" in answer.support
+            right = "major" if bad else "minor" if "unsupported" in answer.support else "none"
+            said = mistaken(draw, right, ("none", "minor", "major"), rate)
+            yield label(*at, "eligibility", said, rater)
+            abstains = "yes" if answer.declines else "no"
             if not relevant_only:
-                # Served badly is who gets no answer although there is one, or one that is wrong.
-                bad = answer.declines == bool(of.relevant) or "contradictory" in answer.support
-                right = "major" if bad else "minor" if "unsupported" in answer.support else "none"
-                said = mistaken(draw, right, ("none", "minor", "major"), rate)
-                yield label(*at, "eligibility", said, rater)
-                abstains = mistaken(
-                    draw, "yes" if answer.declines else "no", ("yes", "no"), rate / 2
-                )
-                yield label(*at, "abstains", abstains, rater)
+                said = mistaken(draw, abstains, ("yes", "no"), rate / 2)
+                yield label(*at, "abstains", said, rater)
             for n, right in enumerate(answer.support, start=1):
                 said = right if right == "no-rad" else mistaken(draw, right, SUPPORT, rate)
                 yield label(of.key, f"{answer.key}#{n}", "sentence", "support", said, rater)
@@ -330,7 +329,7 @@ judges = ["grounding-judge"]
 protocol = "answer-rating"
 batch = "{study}-answers"
 raters_per_item = 2
-option = {{ variables = "support", passages = "relevant" }}
+option = {{ variables = "eligibility,support", passages = "relevant" }}
 labels = ["labels/relevant-gesa.jsonl", "labels/relevant-hugo.jsonl"]
 judges = ["grounding-judge"]
 """

@@ -46,7 +46,7 @@ def _composition(batches: Sequence[JSON], campaigns: Sequence[JSON]) -> Iterator
     yield "## What is in it\n"
     for batch in batches:
         numbers = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in batch["counts"].items())
-        derived = batch.get("lineage")
+        derived = batch["lineage"]
         how = f"derived by {derived['rule']}" if derived else f"loaded from {batch['format']}"
         yield f"- Batch `{batch['name']}` ({how}): {numbers}."
         for what, reasons in (derived or {}).get("counts", {}).get("dropped", {}).items():

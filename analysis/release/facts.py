@@ -14,7 +14,8 @@ from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.people.membership import excluded
 from annotation.presentation import schema
 from annotation.progress.places import places_of
-from datasets.models import Batch
+from datasets.lineage import lineage_of, units_behind
+from datasets.models import Batch, Lineage
 from judging.answer_files import scripted_among
 from judging.judges import shown_params
 from judging.models import Judge
@@ -36,11 +37,30 @@ class Licence:
 
 
 def batch_facts(batch: Batch) -> JSON:
+    """Return a batch's counts and digest, and how it was made of another one."""
+    lineage = lineage_of(batch)
     return {
         "name": batch.name,
         "format": batch.format,
         "digest": batch.digest,
         "counts": {name: n for name, n in batch.counts.items() if n},
+        "lineage": lineage and _lineage_facts(lineage),
+    }
+
+
+def _lineage_facts(lineage: Lineage) -> JSON:
+    return {
+        "rule": lineage.rule,
+        "rule_version": lineage.rule_version,
+        "source": lineage.source.name,
+        "options": lineage.options,
+        "campaigns": lineage.campaigns,
+        "decided_by": lineage.decided_by or None,
+        "ties": lineage.ties or None,
+        "labels_sha256": lineage.labels or None,
+        "counts": lineage.counts,
+        "units_behind": units_behind(lineage),
+        "version": lineage.version,
     }
 
 

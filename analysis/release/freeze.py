@@ -30,7 +30,8 @@ from analysis.types import JSON
 from annotation.exports.bundles import Exporting
 from annotation.models import Campaign
 from annotation.presentation import schema
-from datasets.material import as_line, batch_rows
+from datasets.lineage import file_line
+from datasets.material import batch_rows
 from datasets.models import Batch
 from datasets.rows import InputError, Place
 from judging.manifest import manifest_of
@@ -114,7 +115,7 @@ class _Release:
         for plain, batch in batches:
             path = f"batches/{plain}.jsonl"
             self.batches.append({**batch_facts(batch), "file": path})
-            lines = (_line(as_line(query)) for query in batch_rows(batch))
+            lines = (file_line(query) for query in batch_rows(batch))
             about = f"the batch {batch.name} in the native format, a line for each query"
             yield self.add(path, lines, about, ("id", "text"))
 
@@ -200,11 +201,6 @@ _LISTED = ("name", "protocol", "batch", "folder", "counts", "answers_asked", "an
 def _undated(report: JSON, facts: JSON) -> JSON:
     """Return a report that says as its time that of the newest answer, and not that of now."""
     return report | {"generated_at": facts["last_answer"]}
-
-
-def _line(value: JSON) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _json(value: JSON) -> bytes:

@@ -1,0 +1,61 @@
+"""The presets from an empty folder and database to their end: `init`, `apply` and `freeze`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.presets import PRESETS
+from benchmarks.processes import manage
+from benchmarks.site import production
+from benchmarks.suite import throw_away
+
+Figures = dict[str, Any]
+BAR = 60
+"""Seconds in which a study has to be at its end."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many presets are run."""
+
+    presets: int
+
+
+FULL = Size(len(PRESETS))
+QUICK = Size(1)
+
+
+def measure_presets(size: Size) -> Figures:
+    return {name: _run(name) for name in list(PRESETS)[: size.presets]}
+
+
+def _run(name: str) -> Figures:
+    with throw_away() as folder:
+        env = production(folder)
+        manage("migrate", "--verbosity", "0", env=env)
+        study, release = folder / name, folder / "release"
+        steps = {
+            "init": ("init_study", study, "--preset", name),
+            "apply": ("apply_study", study),
+            "freeze": ("freeze_study", study, "--output", release, "--resamples", 200),
+            "verify": ("verify", release),
+        }
+        costs = {step: manage(*words, env=env) for step, words in steps.items()}
+        return {
+            step: {"seconds": cost.wall, "processor": cost.processor, "megabytes": cost.peak_mb}
+            for step, cost in costs.items()
+        }
+
+
+def lines(figures: Figures) -> str:
+    """Return the figures as lines, with the bar that applying has to keep."""
+    found = [f"{'preset':10} {'step':8} {'seconds':>8} {'processor':>9} {'MB':>6}"]
+    for name, steps in figures.items():
+        for step, cost in steps.items():
+            numbers = f"{cost['seconds']:8.1f} {cost['processor']:9.1f} {cost['megabytes']:6.0f}"
+            found.append(f"{name:10} {step:8} {numbers}")
+        total = steps["init"]["seconds"] + steps["apply"]["seconds"]
+        kept = "kept" if total <= BAR else "not kept"
+        found.append(f"{name:10} to its end in {total:.1f} s; the bar of {BAR} s is {kept}")
+    return "\n".join(found)
