@@ -19,7 +19,8 @@ class FrozenReport(models.Model):
     Its campaign cannot be deleted. `content` is the report's JSON as it is downloaded, so that
     `sha256` is the digest of that file. `key` is the beginning of the digest, and part of the
     snapshot's address. `choices` are the address's query, and `by_name` is the account that created
-    the snapshot; of a deleted account it only says so.
+    the snapshot; of a deleted account it only says so. `looks` are those of the ledger that
+    reading it amounts to, or None in a snapshot of an earlier version.
     """
 
     campaign = models.ForeignKey(Campaign, models.PROTECT, related_name="frozen_reports")
@@ -31,6 +32,7 @@ class FrozenReport(models.Model):
     version = models.CharField(max_length=40)
     by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
     by_name = models.CharField(max_length=150)
+    looks = models.JSONField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

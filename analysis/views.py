@@ -117,12 +117,14 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
-    found = computed_report(campaign, as_frozen(form.options)).report
+    computed = computed_report(campaign, as_frozen(form.options))
+    found = computed.report
     if found["inputs"]["sha256"] != request.POST.get("inputs"):
         context = {"campaign": campaign, "query": options_query(request)}
         return render(request, "reports/changed.html", context, status=409)
     try:
-        made = freeze(campaign, found, options_query(request), get_account(request))
+        query, user = options_query(request), get_account(request)
+        made = freeze(campaign, found, query, user, computed.looks)
     except UnequalError as error:
         context = {"campaign": campaign, "query": options_query(request), "problem": error}
         return render(request, "reports/unequal.html", context, status=409)

@@ -33,7 +33,7 @@ COLUMNS = (
     "meta",
 )
 
-BESIDE = ("carried",)
+BESIDE = ("carried", "exposed")
 """Columns that a table has only if a campaign needs them."""
 KNOWN = (*COLUMNS, *BESIDE)
 """All columns that a file may have."""
@@ -89,6 +89,7 @@ class LabelRow:
     system: str | None = None
     setting: str | None = None
     meta: Mapping[str, Any] | None = None
+    exposed: bool | None = None
     place: Place = field(default=Place(""), compare=False)
 
 

@@ -707,6 +707,9 @@ class Response(models.Model):
 
     `key` is the client's own key for the save, so that an answer sent twice is stored once. `basis`
     has the digests of what the rater was shown (`annotation.provenance`). It is None for imports.
+    `exposed` says whether the person could see others' answers to any of the units beforehand, with
+    an `Exposure` for each look at them. It is None if that is unknown: for answers of files and
+    judges, and of people before there was a ledger.
     """
 
     assignment = models.ForeignKey(Assignment, models.CASCADE, related_name="responses")
@@ -718,6 +721,7 @@ class Response(models.Model):
     key = models.CharField(max_length=64, null=True)  # noqa: DJ001 - null is unique many times
     created_at = models.DateTimeField(default=timezone.now)
     basis = models.CharField(max_length=38, null=True)  # noqa: DJ001 - unknown is not empty
+    exposed = models.BooleanField(null=True)
 
     class Meta:
         constraints = [
@@ -815,3 +819,63 @@ class Decision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.unit_id} by {self.by_id}"
+
+
+class Look(models.Model):
+    """What an account could see of others' answers at one moment: one row of the ledger.
+
+    `scope` names the items or units by primary keys (`{"items": [...]}`, `{"units": [...]}`), or is
+    None for the whole campaign. With a `rater`, only answers of that rater were shown. `number` is
+    how many units the answers or figures were about, and `upto` the newest response at the time:
+    no later one was shown. Only looks that are `exposing` mark later answers; the others showed
+    figures over so many units that they say nothing about one. `digest` covers the scope, so that
+    the same look without newer answers is one row.
+    """
+
+    user = models.ForeignKey(User, models.SET_NULL, null=True, related_name="looks")
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="looks")
+    kind = models.CharField(max_length=20)
+    scope = models.JSONField(null=True)
+    rater = models.ForeignKey(Rater, models.CASCADE, null=True, related_name="+")
+    number = models.PositiveIntegerField(null=True)
+    exposing = models.BooleanField()
+    upto = models.BigIntegerField()
+    digest = models.CharField(max_length=16)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [
+            models.UniqueConstraint(
+                "user", "campaign", "kind", "digest", "upto", name="a_look_is_recorded_once"
+            )
+        ]
+        indexes = [
+            models.Index("user", "campaign", condition=Q(exposing=True), name="looks_that_expose")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.kind} {self.campaign_id}"
+
+
+class Exposure(models.Model):
+    """A look that an answer came after: the evidence for `Response.exposed`.
+
+    `units` are the names of the answered units to which the look showed others' answers. `kind` and
+    `at` are those of the look, in case its campaign is deleted.
+    """
+
+    response = models.ForeignKey(Response, models.CASCADE, related_name="exposures")
+    look = models.ForeignKey(Look, models.SET_NULL, null=True, related_name="exposures")
+    kind = models.CharField(max_length=20)
+    at = models.DateTimeField()
+    units = models.JSONField()
+
+    class Meta:
+        ordering = ("response", "id")
+        constraints = [
+            models.UniqueConstraint("response", "look", name="a_look_exposes_an_answer_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.response_id} after {self.kind}"

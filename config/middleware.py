@@ -1,4 +1,4 @@
-"""Middleware: request ids, headers, body limits, session lifetimes, timeouts, the audit actor.
+"""Middleware: request ids, headers, body limits, sessions, timeouts, audit actor, ledger of looks.
 
 PostgreSQL ends a statement of a request after 5 seconds, or after 60 for slow kinds of requests,
 since other people's saves wait behind a slow page. The response then asks the person to request
@@ -13,7 +13,7 @@ import re
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from datetime import timedelta
 from functools import partial
@@ -32,7 +32,9 @@ from django.template.loader import render_to_string
 from django.utils.functional import SimpleLazyObject
 from structlog.contextvars import bound_contextvars
 
-from audit.recording import Actor, address_class, on_behalf
+from annotation.exposure import ledger
+from annotation.models import Look
+from audit.recording import Actor, address_class, current_actor, on_behalf
 from datasets.access import client_address, wants_data
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
@@ -376,6 +378,36 @@ def audit_actor(handle: Handler) -> Handler:
             return handle(request)
 
     return handled
+
+
+NOT_SHOWN = (401, 403, 404, 405, 429)
+
+
+def ledger_of_looks(handle: Handler) -> Handler:
+    """Record what the response shows of others' answers, before a byte of it is sent."""
+
+    def handled(request: HttpRequest) -> HttpResponseBase:
+        with ledger.collected() as looks:
+            response = handle(request)
+        shows = response.status_code < 500 and response.status_code not in NOT_SHOWN
+        if looks and shows and request.method != "HEAD":
+            user = current_actor().who()
+            ledger.record(user, looks)
+            if response.streaming:
+                response.streaming_content = _followed(  # type: ignore[attr-defined]
+                    response.streaming_content,  # type: ignore[attr-defined]
+                    user,
+                    looks,
+                )
+        return response
+
+    return handled
+
+
+def _followed(pieces: Iterable[bytes], user: int | None, looks: list[Look]) -> Iterator[bytes]:
+    """Yield the pieces; answers that came while they were sent may be among them."""
+    yield from pieces
+    ledger.recorded_again(user, looks)
 
 
 def _account(request: HttpRequest) -> int | None:

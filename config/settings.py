@@ -69,6 +69,7 @@ MIDDLEWARE = [
     "annotation.people.second_factor.Required",
     "config.middleware.audit_actor",
     "annotation.people.devices.devices",
+    "config.middleware.ledger_of_looks",
     "config.middleware.DatabaseAway",
 ]
 

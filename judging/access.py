@@ -14,9 +14,11 @@ from django.shortcuts import get_object_or_404, render
 from rest_framework.request import Request
 
 from annotation.access import check_managed_campaign, get_account, is_blind
+from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Membership, Response, User
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
+from annotation.presentation import stored_units
 from annotation.registry import STEPS
 from datasets.access import READERS
 from datasets.models import Batch
@@ -60,6 +62,13 @@ def visible_runs(user: User) -> QuerySet[JudgeRun]:
 def visible_calls(user: User) -> QuerySet[JudgeCall]:
     calls = JudgeCall.objects.filter(run__campaign__in=readable(user))
     return calls.select_related("run__campaign", "assignment__item")
+
+
+def saw_call(call: JudgeCall) -> None:
+    """Note in the ledger that what a judge wrote in a call is being shown, with its labels."""
+    asked, units = call.assignment, stored_units(call.assignment.item)
+    shown = [units[name] for name in asked.asked if name in units]
+    saw_answers("judge", call.run.campaign, units=shown, rater=asked.rater_id)
 
 
 def visible_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
@@ -121,4 +130,6 @@ def authored_responses(user: User) -> QuerySet[Response]:
 def find_authored_answer(user: User, uid: uuid.UUID) -> AuthoredAnswer:
     """Return the current answer to an assignment in a campaign that the account may read."""
     response = get_object_or_404(with_related(authored_responses(user).filter(assignment__uid=uid)))
+    item = response.assignment.item
+    saw_answers("prepared", item.campaign, items=[item.pk])
     return AuthoredAnswer(step_of(response.assignment.item.campaign), response)

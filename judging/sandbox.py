@@ -22,9 +22,11 @@ from annotation.answers.evidence import Spans
 from annotation.answers.submission import prepare
 from annotation.assignments.queue import order_for
 from annotation.campaigns.sampling import DEVELOPMENT
+from annotation.exposure.ledger import saw_answers
 from annotation.models import Assignment, Campaign, Item, QuerySampling
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
+from annotation.presentation import stored_units
 from annotation.protocols.validation import Problem, RefusedError
 from judging.answers.results import payload_of
 from judging.backends.base import Answer, Backend, BackendError, TransientError
@@ -134,6 +136,8 @@ def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
     started = time.monotonic()
     answer, error = asyncio.run(_asked(backend, prepared, bool(judge.params.get(GUARDED))))
     seconds = time.monotonic() - started
+    units = stored_units(item)
+    saw_answers("trial", campaign, units=[units[name] for name in part if name in units])
     trial = Trial(judge, item, prepared, len(names), seconds, answer, error)
     return _read(trial, preparer, judge) if answer else trial
 

@@ -33,6 +33,7 @@ def report(
     variables: Iterable[str] = (),
     raters: Iterable[str] = (),
     judges: Iterable[str] = (),
+    exposed: bool = False,
     check: bool = False,
 ) -> Report:
     """Create the report of a table of labels: agreement of people, and each judge beside them.
@@ -40,11 +41,12 @@ def report(
     `reference` is what judges are compared with: `human`, people together, or `adjudicated`,
     adjudicators' decisions as well. `levels` gives the level of variables, which is nominal unless
     a protocol says otherwise. `resamples` defaults to the number that suits the queries.
-    `variables`, `raters` and `judges` select labels. With `check` other libraries compute the
-    figures again, in a process of their own. Raises TableError, InputError, UnknownOptionError and
-    ValueError.
+    `variables`, `raters` and `judges` select labels. Labels whose column `exposed` is true, since
+    their rater could see others' labels of the unit, count only with `exposed`, here and in the
+    other functions. With `check` other libraries compute the figures again, in a process of their
+    own. Raises TableError, InputError, UnknownOptionError and ValueError.
     """
-    options = _options(resamples, seed, epsilon, reference, variables, raters, judges)
+    options = _options(resamples, seed, epsilon, reference, variables, raters, judges, exposed)
     frame, protocol = frame_of(table, levels or {}, options)
     head = {"campaign": None, "protocol": protocol, "batch": None}
     made = frame_report(head, frame, options, list(frame.variables), None, check)
@@ -58,12 +60,13 @@ def agreement(
     levels: Mapping[str, Level] | None = None,
     resamples: int | None = None,
     seed: int = 0,
+    exposed: bool = False,
 ) -> Variable:
     """Return how well people agree on a variable, which need not be named if it is the only one.
 
     Raises as `report` does, and KeyError for an unknown variable.
     """
-    options = _options(resamples, seed)
+    options = _options(resamples, seed, exposed=exposed)
     frame, _ = frame_of(table, levels or {}, options)
     labels = frame.variables[chosen_name("variable", variable, frame.variables)]
     block = {
@@ -82,25 +85,28 @@ def alternative_test(
     epsilon: float = 0.2,
     variable: str = "",
     levels: Mapping[str, Level] | None = None,
+    exposed: bool = False,
 ) -> AltTest:
     """Run the alternative annotator test: may a judge replace a person at this `epsilon`?
 
     Judge and variable need not be named if they are the only ones. Raises as `report` does, and
     KeyError for unknown names.
     """
-    options = _options(None, 0, epsilon)
+    options = _options(None, 0, epsilon, exposed=exposed)
     frame, _ = frame_of(table, levels or {}, options)
     labels = frame.variables[chosen_name("variable", variable, frame.variables)]
     return alt_test_of(labels, judge, epsilon, options)
 
 
-def measures(table: Table, *, resamples: int | None = None, seed: int = 0) -> dict[str, Score]:
+def measures(
+    table: Table, *, resamples: int | None = None, seed: int = 0, exposed: bool = False
+) -> dict[str, Score]:
     """Return the scores of systems that labels alone give, such as `coverage`, by name.
 
     Measures that need texts or rankings need a batch: `tandem measures` has them. Raises as
     `report` does.
     """
-    options = _options(resamples, seed)
+    options = _options(resamples, seed, exposed=exposed)
     frame, _ = frame_of(table, {}, options)
     found = scores(frame, options.resamples, options.seed, None)
     return {name: Score(name, block) for name, block in found.items()}
@@ -114,6 +120,7 @@ def _options(
     variables: Iterable[str] = (),
     raters: Iterable[str] = (),
     judges: Iterable[str] = (),
+    exposed: bool = False,
 ) -> ReportOptions:
     if (resamples is not None and resamples < 1) or seed < 0:
         raise ValueError("resamples is at least 1 and seed at least 0")
@@ -129,4 +136,5 @@ def _options(
         raters=tuple(raters),
         judges=tuple(judges),
         reference=_REFERENCES[reference],
+        exposed=exposed,
     )

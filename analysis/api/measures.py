@@ -62,6 +62,9 @@ class MeasuresSerializer(serializers.Serializer[Any]):
     queries = serializers.IntegerField()
     evaluation_queries = serializers.IntegerField()
     raters = serializers.ListField(child=serializers.DictField())
+    exposed = serializers.DictField(
+        help_text="labels from people who could see others' labels of the units, by person"
+    )
     leaderboard = serializers.DictField(help_text="systems by measures, a ranking per evaluator")
     measures = serializers.DictField(
         child=serializers.DictField(), help_text="by name: its definition, and values by each rater"
@@ -104,6 +107,7 @@ class CampaignMeasures(Resource):
             "strata": {},
             "queries": 10,
             "raters": [{"name": "ada", "kind": "human", "excluded": None}],
+            "exposed": {"labels": 0, "answers": 0, "unknown": 0, "included": False, "people": {}},
             "evaluation_queries": 10,
             "leaderboard": {"level": 0.05, "letters": {"oracle": "A", "bm25": "B"}, "boards": []},
             "measures": {},

@@ -19,7 +19,7 @@ from analysis.campaigns.cache import computed_report
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions, UnknownOptionError
-from analysis.frozen.store import UnequalError, as_frozen, freeze
+from analysis.frozen.store import UnequalError, as_frozen, freeze, saw_snapshot
 from analysis.models import FrozenReport
 from annotation.access import check_managed_campaign, get_account, readable_campaign
 from annotation.api.access import campaign_named, check_blind
@@ -78,6 +78,9 @@ class ReportSerializer(serializers.Serializer[Any]):
     assisted = serializers.DictField(
         help_text="labels from people who saw a judge's label, compared with it"
     )
+    exposed = serializers.DictField(
+        help_text="labels from people who could see others' labels of the units, by person"
+    )
     raters = RaterSerializer(many=True)
     warnings = serializers.ListField(
         child=serializers.DictField(), help_text="reasons to read numbers with care"
@@ -135,6 +138,13 @@ class CampaignReport(Resource):
                 "unmatched": 0,
                 "included": False,
                 "by": {},
+            },
+            "exposed": {
+                "labels": 15,
+                "answers": 1,
+                "unknown": 0,
+                "included": False,
+                "people": {"ada": {"labels": 15, "answers": 1}},
             },
             "raters": [
                 {"name": "ada", "kind": "human", "responses": 30, "labels": 435, "excluded": None}
@@ -283,6 +293,7 @@ class OneFrozenReport(Resource):
     def get(self, request: Request, key: str) -> HttpResponse:
         frozen = get_object_or_404(visible_frozen(get_account(request)), key=key)
         check_blind(get_account(request), frozen.campaign)
+        saw_snapshot(frozen)
         record_export(request, frozen.campaign_id, "report", "json", ("frozenreport", frozen.key))
         return HttpResponse(frozen.content, content_type="application/json")
 
@@ -290,11 +301,12 @@ class OneFrozenReport(Resource):
 def _create(
     campaign: Campaign, options: ReportOptions, inputs: str, query: str, user: User
 ) -> Response:
-    report = computed_report(campaign, options).report
+    computed = computed_report(campaign, options)
+    report = computed.report
     if report["inputs"]["sha256"] != inputs:
         raise StateConflictError(CHANGED, more={"current": report["inputs"]})
     try:
-        frozen = freeze(campaign, report, query, user)
+        frozen = freeze(campaign, report, query, user, computed.looks)
     except UnequalError as error:
         raise StateConflictError(str(error)) from error
     return Response(FrozenSerializer(frozen).data, status=201)

@@ -74,7 +74,7 @@ def _variables(
 ) -> JSON:
     if not names:
         return {}
-    frame = campaign_frame(campaign, options, campaign_strata(campaign))
+    frame = campaign_frame(campaign, options, campaign_strata(campaign), kind="report")
     comparable = evaluated(frame.strata, options)
     found: JSON = {}
     for variable, block in report["variables"].items():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -14,7 +15,8 @@ from django.db.models import Count, Max, Q
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.types import JSON
-from annotation.models import Assignment, Campaign, Label, Response
+from annotation.exposure.ledger import collected, deliver
+from annotation.models import Assignment, Campaign, Label, Look, Response
 from annotation.people.membership import excluded
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign
@@ -23,10 +25,14 @@ from judging.models import JudgeRun
 
 @dataclass(frozen=True)
 class Computed:
-    """A report, and the newest response at the time when its computation started."""
+    """A report, and the newest response at the time when its computation started.
+
+    `looks` are those of the ledger that reading it amounts to.
+    """
 
     report: JSON
     newest: int
+    looks: Sequence[Look] = field(default=(), compare=False)
 
 
 def computed_report(campaign: Campaign, options: ReportOptions) -> Computed:
@@ -34,11 +40,13 @@ def computed_report(campaign: Campaign, options: ReportOptions) -> Computed:
     cache = caches["reports"]
     # Responses stored during the computation count as new, although the report may include them.
     newest, key = state_of(campaign, asdict(options))
-    report = cache.get(key)
-    if report is None:
-        report = campaign_report(campaign, options)
-        cache.set(key, report)
-    return Computed(report, newest)
+    found = cache.get(key)
+    if found is None:
+        with collected() as looks:
+            found = campaign_report(campaign, options), looks
+        cache.set(key, found)
+    deliver(found[1])
+    return Computed(found[0], newest, found[1])
 
 
 def labels_since(campaign: Campaign, newest: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from django.db.models import CharField, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce, Length, NullIf
 
+from analysis.campaigns.disclosure import saw_frame
 from analysis.campaigns.evidence import campaign_evidence
 from analysis.data.assisted import AssistedKey
 from analysis.data.frame import (
@@ -31,6 +32,7 @@ from analysis.data.selection import (
     Strata,
 )
 from analysis.data.splits import EVALUATION, STRATUM
+from annotation.exposure.marks import exposed_labels
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit
 from annotation.people.membership import excluded
@@ -60,6 +62,7 @@ _COLUMNS = (
     "response__assignment__item__report__setting",
     NullIf("response__assignment__assisted_by", Value("")),
     "score",
+    "response__exposed",
 )
 """The columns of a label in the order of `LabelFact`."""
 _PLACE = (
@@ -109,12 +112,15 @@ def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: boo
 
 @without_garbage_collection()
 def campaign_frame(
-    campaign: Campaign, options: ReportOptions = EVERYTHING, strata: Strata | None = None
+    campaign: Campaign,
+    options: ReportOptions = EVERYTHING,
+    strata: Strata | None = None,
+    kind: str = "measures",
 ) -> Frame:
     """Return the frame of a campaign's selected current labels and missing ones.
 
     Labels of trials, and answers to gold and practice items, whose right answers were known
-    beforehand, are left out.
+    beforehand, are left out. The ledger notes a look of this `kind` at figures of the frame.
     """
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
@@ -125,6 +131,7 @@ def campaign_frame(
     shares = {place: p for place, meta in metas if (p := given_probabilities(meta))}
     frame = with_probabilities(frame, shares)
     frame = with_readings(frame, {place: s for place, meta in metas if (s := given_steps(meta))})
+    saw_frame(kind, campaign, frame)
     return replace(frame, evidence=campaign_evidence(campaign))
 
 
@@ -147,8 +154,15 @@ def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
         response__assignment__item__campaign=campaign,
         response__assignment__item__use=Item.Use.STUDY,
     ).exclude(response__assignment__rater__kind=Rater.Kind.TRIAL)
-    rows = labels.order_by(*_ORDER).values_list(*_COLUMNS).iterator(chunk_size=5000)
-    yield from map(LabelFact._make, rows)
+    ordered = labels.order_by(*_ORDER)
+    marked = exposed_labels(labels)
+    if not marked:
+        yield from map(LabelFact._make, ordered.values_list(*_COLUMNS).iterator(chunk_size=5000))
+    else:
+        # An answer may be exposed in some of its units only.
+        for pk, *row in ordered.values_list("pk", *_COLUMNS).iterator(chunk_size=5000):
+            fact = LabelFact._make(row)
+            yield fact._replace(exposed=pk in marked) if fact.exposed else fact
     yield from _missing(campaign, asked)
 
 

@@ -25,8 +25,10 @@ class WrittenFact(NamedTuple):
     round: int | None
 
 
-def written_answers(campaign: Campaign) -> WrittenAnswers | None:
+def written_answers(campaign: Campaign, with_exposed: bool = False) -> WrittenAnswers | None:
     """Return people's answers by question; None if the campaign asks for none.
+
+    Answers by people who could see others' answers are left out, unless `with_exposed`.
 
     If the campaign has a prerequisite, its own answers are the second ones, and the prerequisite
     holds the first ones. Otherwise imported answers name their rounds. A question has a pair if it
@@ -34,14 +36,14 @@ def written_answers(campaign: Campaign) -> WrittenAnswers | None:
     """
     if schema(campaign).written("query") is None:
         return None
-    facts = list(_facts(campaign.name))
+    facts = list(_facts(campaign.name, with_exposed))
     usable = [fact for fact in facts if fact.text.strip() not in NO_ANSWER]
     first = prerequisite_of(campaign)
     rounds = _following(usable, campaign) if first else _declared_rounds(usable, campaign)
     return WrittenAnswers(_texts(usable), len(facts) - len(usable), rounds)
 
 
-def _facts(campaign: str) -> Iterator[WrittenFact]:
+def _facts(campaign: str, with_exposed: bool) -> Iterator[WrittenFact]:
     """Yield the answers in the order in which the assignments were created."""
     standing = Response.objects.filter(
         current=True,
@@ -51,7 +53,9 @@ def _facts(campaign: str) -> Iterator[WrittenFact]:
         assignment__assisted_by="",
     ).exclude(assignment__rater__name__in=excluded(campaign))
     columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
-    for query, rater, payload in standing.order_by("assignment_id").values_list(*columns):
+    # Unknown is not exposed.
+    unmarked = standing if with_exposed else standing.exclude(exposed__isnull=False, exposed=True)
+    for query, rater, payload in unmarked.order_by("assignment_id").values_list(*columns):
         text = next(filter(None, map(_text, payload["units"].values())), None)
         if text is not None:
             yield WrittenFact(query, rater, text, _round(payload))

@@ -17,7 +17,7 @@ from annotation.presentation import schema
 
 def campaign_report(campaign: Campaign, options: ReportOptions) -> JSON:
     """Create the report of a campaign, as JSON."""
-    frame = campaign_frame(campaign, options, campaign_strata(campaign))
+    frame = campaign_frame(campaign, options, campaign_strata(campaign), kind="report")
     frame = with_families(with_floor(frame, campaign), campaign)
     head = {
         "campaign": campaign.name,
@@ -30,5 +30,5 @@ def campaign_report(campaign: Campaign, options: ReportOptions) -> JSON:
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
     report["warnings"] += contaminated_prompts(campaign, judges_there)
     mark_fakes(report)
-    answers = written_answers(campaign)
+    answers = written_answers(campaign, options.exposed)
     return report if answers is None else {**report, "written": written(answers)}

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..statistics import Floats, Ints
 from .assisted import Assisted, AssistedKey
+from .exposed import Exposed, Marks
 from .labels import Evidence, FloorCodes, Inputs, LabelFact, Scale, number_of
 from .selection import ReportOptions, Strata
 
@@ -175,6 +176,7 @@ class Frame:
     variables: Mapping[str, VariableFrame]
     queries: int
     assisted: tuple[Assisted, ...] = ()
+    exposed: Marks = field(default_factory=Marks)
     strata: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     inputs: Inputs = field(default_factory=lambda: Inputs.from_facts(()))
     evidence: Evidence = field(default_factory=Evidence)
@@ -216,23 +218,32 @@ def make_frame(
     excluded: Mapping[str, str] | None = None,
     verdicts: Mapping[AssistedKey, str] | None = None,
     with_assisted: bool = False,
+    with_exposed: bool = False,
 ) -> Frame:
     """Build the frame of labels.
 
     Variables without a scale in `scales` are nominal. Their categories are those that people used,
     or all if no person labelled. Labels given with a judge's label in view are left out, unless
     `with_assisted`. They are compared with that judge's labels, from these facts or from
-    `verdicts`.
+    `verdicts`. Labels whose rater could see others' labels of the unit are left out, unless
+    `with_exposed`.
     """
     columns: dict[str, _Columns] = defaultdict(_Columns)
     items: dict[str, ItemFacts] = {}
     people: dict[str, str] = {}
     seen: list[LabelFact] = []
+    marked: list[Exposed] = []
+    unknown = 0
     for fact in facts:
         if fact.assisted_by:
             seen.append(fact)
             if not with_assisted:
                 continue
+        if fact.exposed and fact.value:
+            marked.append(Exposed(fact.rater, fact.item, fact.variable))
+            if not with_exposed:
+                continue
+        unknown += fact.exposed is None and fact.rater_kind == "human" and fact.value is not None
         columns[fact.variable].add(fact)
         if fact.item not in items:
             items[fact.item] = ItemFacts(fact.item, fact.query, fact.system, fact.setting)
@@ -248,7 +259,9 @@ def make_frame(
     }
     counted = [fact for fact in seen if fact.value and fact.rater not in (excluded or {})]
     assisted = tuple(_compared(fact, columns, verdicts or {}) for fact in counted)
-    return Frame(raters, tuple(items.values()), frames, len(queries), assisted)
+    kept = tuple(each for each in marked if each.rater not in (excluded or {}))
+    marks = Marks(kept, unknown)
+    return Frame(raters, tuple(items.values()), frames, len(queries), assisted, marks)
 
 
 def _compared(
@@ -356,7 +369,7 @@ def selected_frame(
 ) -> Frame:
     """Return the frame of the labels that the options select; its inputs count all of them."""
     kept = options.select(facts, strata)
-    frame = make_frame(kept, scales, out, verdicts, options.assisted)
+    frame = make_frame(kept, scales, out, verdicts, options.assisted, options.exposed)
     return replace(frame, strata=strata, inputs=Inputs.from_facts(facts))
 
 

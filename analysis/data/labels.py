@@ -17,7 +17,11 @@ NO_TEXTS = "a labels file has no texts in which the lexical rule could look for 
 
 
 class LabelFact(NamedTuple):
-    """One label, or one missing label, with the facts of its unit."""
+    """One label, or one missing label, with the facts of its unit.
+
+    `exposed` says whether its rater could see others' labels of the unit beforehand, or is None if
+    that is unknown.
+    """
 
     item: str
     unit: str
@@ -33,6 +37,11 @@ class LabelFact(NamedTuple):
     setting: str | None
     assisted_by: str | None
     score: float | None = None
+    exposed: bool | None = None
+
+
+DIGESTED = LabelFact._fields[:-1]
+"""The members of a label in the digest. Exposed labels have `true` as another one."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +49,8 @@ class Inputs:
     """The labels that a report was created from: their number, the missing ones, and a digest.
 
     `sha256` is taken over one line per label, including missing ones: the members in the order of
-    `LabelFact` as a JSON array, sorted, each ended by a line feed. It does not depend on the order
-    of the labels.
+    `LabelFact` as a JSON array, sorted, each ended by a line feed. `exposed` is among them only
+    where it is true. The digest does not depend on the order of the labels.
     """
 
     labels: int
@@ -59,7 +68,8 @@ class Inputs:
 def _lines(facts: list[LabelFact]) -> list[str]:
     """Encode each label as a JSON array, all at once; JSON escapes line feeds within texts."""
     encoder = json.JSONEncoder(ensure_ascii=False, separators=(", \n", ": "))
-    arrays = encoder.encode(facts)[1:-1].replace("], \n[", "]\n[").replace(", \n", ", ")
+    told = [fact if fact.exposed else fact[:-1] for fact in facts]
+    arrays = encoder.encode(told)[1:-1].replace("], \n[", "]\n[").replace(", \n", ", ")
     return arrays.split("\n") if facts else []
 
 

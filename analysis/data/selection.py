@@ -57,6 +57,11 @@ RESAMPLES = {
     "metavar": "N",
 }
 
+EXPOSED = about(
+    "count labels whose rater could see others' labels of the unit like all others",
+    label="Count labels whose rater could see others' labels of the unit like all others",
+)
+
 
 @dataclass(frozen=True)
 class ReportOptions:
@@ -181,6 +186,7 @@ class ReportOptions:
             values={"queries": "queries", "two-way": "queries and raters"},
         ),
     )
+    exposed: bool = field(default=False, metadata=EXPOSED)
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any]) -> ReportOptions:

@@ -94,6 +94,7 @@ def measures_report(
         "strata": {each.name: each.as_json() for each in strata},
         "queries": len(queries),
         "raters": raters,
+        "exposed": frame.exposed.summary(report_options.exposed),
         "evaluation_queries": tables.sample.combined(len(queries)),
         "leaderboard": system_rankings(found, raters),
         "measures": found,

@@ -14,6 +14,7 @@ from analysis.evaluation.slicing import slice_sections
 from analysis.formats.html import as_json
 from analysis.formats.latex import sections_as_latex
 from analysis.formats.markdown import sections_as_markdown
+from analysis.formats.sections import NOT_EXPOSED, describe_exposed
 from analysis.types import JSON
 from annotation.spreadsheet import write_rows
 
@@ -58,6 +59,12 @@ def shown_boards(report: JSON) -> list[JSON]:
 
 
 def _about(report: JSON) -> str:
+    exposed = report.get("exposed", NOT_EXPOSED)
+    marked = f"{describe_exposed(exposed)}. " if exposed["labels"] else ""
+    return f"{marked}{_letters(report)}"
+
+
+def _letters(report: JSON) -> str:
     percent = f"{100 * report['leaderboard']['level']:g} %"
     return (
         "The letters after a number are the systems over which it is significantly higher, at "

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 
 from analysis.campaigns.cache import state_of
-from analysis.data.selection import RESAMPLES, SEED, ReportOptions, about
+from analysis.data.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, about
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.key_points import RECALL, VERIFICATION
 from analysis.evaluation.slicing import SLICING
@@ -21,7 +21,8 @@ from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.base import PRESETS, Options
 from analysis.types import JSON
 from annotation.access import is_blind
-from annotation.models import Campaign, Rater, Response, User
+from annotation.exposure.ledger import collected, deliver
+from annotation.models import Campaign, Look, Rater, Response, User
 from annotation.people.membership import readable
 from annotation.registry import declared
 from datasets.option_fields import Several, form_fields
@@ -112,6 +113,7 @@ class MeasuresOptions:
     )
     seed: int = field(default=0, metadata=SEED)
     resamples: int | None = field(default=None, metadata=RESAMPLES)
+    exposed: bool = field(default=False, metadata=EXPOSED)
 
 
 class MeasuresOptionError(ValueError):
@@ -139,7 +141,7 @@ def resolve_options(
     return ResolvedOptions(
         given.preset,
         resolved("option", lambda: options_over_the_web(given.preset, changes)),
-        ReportOptions(seed=given.seed, resamples=given.resamples),
+        ReportOptions(seed=given.seed, resamples=given.resamples, exposed=given.exposed),
         resolved("passages", lambda: find_passages(user, campaign, given.passages)),
         resolved("slices", lambda: find_slices(user, campaign, given.slices)),
         resolved("points", lambda: find_points(user, campaign, given.points)),
@@ -277,19 +279,22 @@ def computed_measures(campaign: Campaign, resolved: ResolvedOptions) -> JSON:
         points,
     )
     cache, (_, key) = caches["reports"], state_of(campaign, *said)
-    found: JSON | None = cache.get(key)
+    found: tuple[JSON, list[Look]] | None = cache.get(key)
     if found is None:
-        found = measures_report(
-            campaign,
-            resolved.options,
-            resolved.preset,
-            resolved.report_options,
-            resolved.passages,
-            resolved.slices,
-            resolved.points,
-        )
+        with collected() as looks:
+            report = measures_report(
+                campaign,
+                resolved.options,
+                resolved.preset,
+                resolved.report_options,
+                resolved.passages,
+                resolved.slices,
+                resolved.points,
+            )
+        found = report, looks
         cache.set(key, found)
-    return found
+    deliver(found[1])
+    return found[0]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from analysis.measures.base import Options, tokenizer
 from analysis.measures.contexts import Contexts, members, without_failed
 from analysis.measures.ratings import answerable, answers
 from analysis.statistics import Bools, Floats
+from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign
 from datasets.material import batch_rows
 
@@ -52,6 +53,8 @@ identifiers are percent-encoded.
 
 def trec_archive(campaign: Campaign, options: Options, report_options: ReportOptions) -> bytes:
     """Return a ZIP archive of every system's runs, and of the qrels by the batch and each rater."""
+    if campaign.protocol == "rubric-passage":
+        saw_answers("export", campaign)
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in trec_files(campaign, options, report_options).items():

@@ -7,7 +7,14 @@ from ..types import JSON
 from .methods import methods_section
 from .people_sections import MOST_ROWS
 from .score_sections import score_section
-from .sections import quality_section, validation_sections, written_section
+from .sections import (
+    NOT_EXPOSED,
+    describe_exposed,
+    exposure_sections,
+    quality_section,
+    validation_sections,
+    written_section,
+)
 from .variable_sections import variable_section
 
 VERDICT = "Verdict"
@@ -23,6 +30,7 @@ def document(report: JSON) -> Document:
     sections += [written_section(report)] if "written" in report else []
     sections += [variable_section(report, name) for name in report["variables"]]
     sections += validation_sections(report)
+    sections += exposure_sections(report)
     sections += [methods_section(report)] if report["raters"] and "inputs" in report else []
     return Document(
         report["campaign"] or "Labels file",
@@ -66,6 +74,8 @@ def _about(report: JSON) -> str:
         seen = count(report["assisted_labels"], "label")
         where = "counted like all others" if _counts_assisted(report) else "left out"
         facts.append(f"{seen} given with a judge's label in view {where}")
+    if (exposed := report.get("exposed", NOT_EXPOSED))["labels"]:
+        facts.append(describe_exposed(exposed))
     return " · ".join(facts)
 
 

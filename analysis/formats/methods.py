@@ -15,6 +15,7 @@ from ..statistics import PEOPLE_ALONE, expanded_level
 from ..types import JSON
 from .citations import CITED, REFERENCES
 from .people_sections import floor_methods
+from .sections import NOT_EXPOSED, describe_exposed
 
 ALT_TEST = "calderon2025"
 
@@ -287,6 +288,8 @@ def _data(report: JSON) -> str:
             f"{count(report['assisted_labels'], 'label')} given with a judge's label in view "
             f"{'was' if report['assisted_labels'] == 1 else 'were'} {how}."
         )
+    if (exposed := report.get("exposed", NOT_EXPOSED))["labels"]:
+        parts.append(f"{describe_exposed(exposed)}.")
     return " ".join(parts)
 
 

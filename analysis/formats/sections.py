@@ -168,6 +168,34 @@ def _span_table(
     return Table(caption, ("Rater, with people", "Documents", *names.values()), rows)
 
 
+NOT_EXPOSED: JSON = {"labels": 0}
+"""What a snapshot of an earlier version says of exposed labels: nothing."""
+
+
+def exposure_sections(report: JSON) -> list[Section]:
+    """Return one section, or none if no label was given after a look at others' labels."""
+    exposed = report.get("exposed", NOT_EXPOSED)
+    if not exposed["labels"]:
+        return []
+    rows = tuple(
+        (RaterName(name, "human"), of["answers"], of["labels"])
+        for name, of in exposed["people"].items()
+    )
+    table = Table("By person", ("Person", "Answers", "Labels"), rows)
+    known = count(exposed["unknown"], "label")
+    rest = "was imported or given before Tandem kept a ledger of looks"
+    unknown = f" It is unknown of {known} more, which {rest}." if exposed["unknown"] else ""
+    said = f"{describe_exposed(exposed)}.{unknown}"
+    return [Section("Exposed answers", (Block("", (table,)),), said)]
+
+
+def describe_exposed(exposed: JSON) -> str:
+    """Describe how many labels were given after a look at others', and whether they count."""
+    where = "counted like all others" if exposed["included"] else "left out"
+    seen = f"{count(exposed['labels'], 'label')} in {count(exposed['answers'], 'answer')}"
+    return f"{seen} given after a look at others' labels of the same units, {where}"
+
+
 def validation_sections(report: JSON) -> list[Section]:
     """Return one section, or none if no person was shown a judge's label."""
     assisted = report.get("assisted")

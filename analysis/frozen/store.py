@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from django.db import transaction
@@ -11,7 +12,9 @@ from analysis.data.selection import MOST_RESAMPLES, ReportOptions
 from analysis.formats.html import as_json
 from analysis.models import FrozenReport, digest
 from analysis.types import JSON
-from annotation.models import Campaign, User
+from annotation.exposure.ledger import as_json as as_kept
+from annotation.exposure.ledger import deliver, from_json, saw_answers
+from annotation.models import Campaign, Look, User
 from audit.recording import record
 
 
@@ -29,8 +32,17 @@ def as_frozen(choices: ReportOptions) -> ReportOptions:
     return choices if choices.resamples else replace(choices, resamples=MOST_RESAMPLES)
 
 
-def freeze(campaign: Campaign, report: JSON, choices: str, user: User) -> FrozenReport:
+def freeze(
+    campaign: Campaign,
+    report: JSON,
+    choices: str,
+    user: User,
+    looks: Sequence[Look] | None = None,
+) -> FrozenReport:
     """Store the report as a snapshot; the same report is stored once.
+
+    `looks` are those of the report's computation; without them, reading the snapshot counts as a
+    look at all answers that there are.
 
     Raises UnequalError if another library computes a different figure from the labels.
     """
@@ -47,9 +59,18 @@ def freeze(campaign: Campaign, report: JSON, choices: str, user: User) -> Frozen
         "version": report["version"],
         "by": user,
         "by_name": user.username,
+        "looks": None if looks is None else as_kept(looks),
     }
     with transaction.atomic():
         found, made = FrozenReport.objects.get_or_create(key=sha256[:16], defaults=values)
         if made:
             record("report.frozen", campaign.pk, ("frozenreport", found.key), after=sha256)
     return found
+
+
+def saw_snapshot(frozen: FrozenReport) -> None:
+    """Note in the ledger that a snapshot is being shown, with no answer since it was created."""
+    if frozen.looks is None:
+        saw_answers("snapshot", frozen.campaign_id, until=frozen.created_at)
+    else:
+        deliver(from_json(frozen.looks))

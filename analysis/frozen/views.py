@@ -14,7 +14,7 @@ from analysis.formats import FORMATS
 from analysis.formats.build import document
 from analysis.forms import ReportForm
 from analysis.frozen.compare import compared
-from analysis.frozen.store import frozen_reports
+from analysis.frozen.store import frozen_reports, saw_snapshot
 from analysis.models import FrozenReport
 from analysis.pages import (
     attached,
@@ -37,6 +37,7 @@ def frozen(request: HttpRequest, key: str) -> HttpResponse:
     found = _frozen(request, key)
     if blind := blind_page(request, found.campaign):
         return blind
+    saw_snapshot(found)
     report = found.report
     context = {
         "frozen": found,
@@ -56,6 +57,7 @@ def download(request: HttpRequest, key: str, suffix: str) -> HttpResponse:
     found = _frozen(request, key)
     if blind := blind_page(request, found.campaign):
         return blind
+    saw_snapshot(found)
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
     text = found.content if suffix == "json" else chosen.render(found.report)
     record_export(request, found.campaign_id, "report", suffix, ("frozenreport", found.key))
@@ -76,6 +78,9 @@ def compare(request: HttpRequest, key: str) -> HttpResponse:
         other = get_object_or_404(FrozenReport, key=name, campaign=found.campaign)
         before, after = sorted((found, other), key=lambda report: report.pk)
         newer = after.report
+    for each in (before, after):
+        if each is not None:
+            saw_snapshot(each)
     context = {
         "frozen": found,
         "before": before,

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from annotation.imports.columns import Codes, LabelColumns, Metas
 from annotation.label_rows import LabelRow
 
+from ..data.exposed import Marks
 from ..data.frame import (
     Aside,
     Frame,
@@ -28,7 +29,7 @@ from ..data.frame import (
     VariableFrame,
     whole_scale,
 )
-from ..data.labels import Inputs, LabelFact, LabelKey, number_of
+from ..data.labels import DIGESTED, Inputs, LabelKey, number_of
 from ..data.metadata import meta_strata
 from ..data.readings import KEY as STEPS
 from ..data.selection import OWN_STRATA, AvailableValues, ReportOptions, Strata
@@ -166,9 +167,10 @@ class Labels:
 def whole(read: LabelColumns) -> Labels | None:
     """Keep the newest revision of each label; None if the line reader has to locate an error.
 
-    That is the case if a label occurs twice, a rater has two kinds, or a label was assisted.
+    That is the case if a label occurs twice, a rater has two kinds, or a label was assisted or
+    exposed.
     """
-    if (read.codes["assisted_by"] >= 0).any():
+    if (read.codes["assisted_by"] >= 0).any() or "true" in read.values["exposed"]:
         return None
     kinds = combined(read.codes["rater"], read.codes["rater_kind"])
     if len(distinct(kinds)[0]) != len(distinct(read.codes["rater"].astype(np.int64))[0]):
@@ -265,7 +267,15 @@ def frame_of(labels: Labels, places: Ints, scales: Mapping[str, Scale]) -> Frame
         name: _variable(labels, name, places, scales.get(name), raters, numbers, by_query)
         for name, places in said.items()
     }
-    return Frame(raters, items, frames, len(names))
+    marks = Marks((), _of_unknown_exposure(labels, places))
+    return Frame(raters, items, frames, len(names), exposed=marks)
+
+
+def _of_unknown_exposure(labels: Labels, places: Ints) -> int:
+    """Count people's labels of which the file does not say whether they are exposed."""
+    by = {name: labels.codes[name][places] for name in ("rater_kind", "value", "exposed")}
+    human = _is_human(labels, by).astype(bool)
+    return int((human & (by["value"] >= 0) & (by["exposed"] < 0)).sum())
 
 
 def _first(codes: Ints | Codes) -> Ints:
@@ -375,7 +385,7 @@ def inputs_of(labels: Labels) -> Inputs:
 
     A member's JSON together with what follows it is never the beginning of another's.
     """
-    made = [_encoded(labels, name) for name in LabelFact._fields]
+    made = [_encoded(labels, name) for name in DIGESTED]
     # Members that are the same on all lines do not affect the order.
     ranks = [rank[codes] for rank, _, codes in made if codes.strides[0] and len(rank) > 1]
     order = np.lexsort(ranks[::-1]) if ranks else np.arange(len(labels))
@@ -407,8 +417,8 @@ def _encoded(labels: Labels, name: str) -> tuple[Ints, pa.Array, Ints | Codes]:
             codes = np.broadcast_to(np.int64(len(texts) - 1), codes.shape)
         elif absent.any():
             codes = np.where(absent, len(texts) - 1, codes)
-    begins = "[" if name == LabelFact._fields[0] else ""
-    ends = "]\n" if name == LabelFact._fields[-1] else ", "
+    begins = "[" if name == DIGESTED[0] else ""
+    ends = "]\n" if name == DIGESTED[-1] else ", "
     texts = [f"{begins}{text}{ends}" for text in texts]
     rank = np.empty(len(texts), np.int64)
     rank[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))

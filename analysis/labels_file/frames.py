@@ -110,7 +110,7 @@ def _fact(row: LabelRow) -> LabelFact:
     return LabelFact(
         row.item, row.unit, row.kind or "", row.variable, row.value, row.missing, row.rater,
         row.rater_kind, row.replicate, row.query or row.item, row.system, row.setting,
-        row.assisted_by, row.score,
+        row.assisted_by, row.score, row.exposed,
     )  # fmt: skip
 
 

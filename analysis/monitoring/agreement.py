@@ -16,6 +16,7 @@ import numpy as np
 from analysis.data.resampling import MANY, TOO_MANY
 from analysis.statistics import Estimate, Floats, Ints, cohen_kappa, counts_of, mean_by_cluster
 from analysis.statistics.estimate import SHARE, defined, undefined
+from annotation.exposure.marks import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater
 
 NEWEST = 50_000
@@ -48,7 +49,8 @@ class VariableLabels:
     """People's labels of one variable.
 
     `codes` (U, R) are indices into `values`, -1 without an answer. `labels` (U, R) are the labels'
-    keys, 0 for none. `queries` (U,) are the clusters, and `raters` the raters' keys.
+    keys, 0 for none. `queries` (U,) are the clusters, `units` (U,) the units' keys, and `raters`
+    the raters' keys.
     """
 
     variable: str
@@ -57,6 +59,7 @@ class VariableLabels:
     queries: Ints
     codes: Ints
     labels: Ints
+    units: Ints
 
     def recoded(self, categories: Sequence[str]) -> Ints:
         """Return the codes as indices into other categories, (U, R); -1 if not among them."""
@@ -68,15 +71,19 @@ class VariableLabels:
 
 @dataclass(frozen=True)
 class Newest:
-    """The newest labels by variable; `is_part` if there are more than were read."""
+    """The newest labels by variable; `is_part` if there are more than were read.
+
+    `exposed` counts the labels left out because their rater could see others' labels of the unit.
+    """
 
     labels: int
     is_part: bool
     variables: Mapping[str, VariableLabels]
+    exposed: int = 0
 
 
 def newest_labels(campaign: Campaign, most: int = NEWEST) -> Newest:
-    """Return current labels of study items that people gave without seeing a judge's label."""
+    """Return current labels of study items that people gave without seeing others' labels."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,
@@ -85,12 +92,17 @@ def newest_labels(campaign: Campaign, most: int = NEWEST) -> Newest:
         response__assignment__replicate=0,
         response__assignment__assisted_by="",
     )
-    rows = [_Row(*row) for row in labels.order_by("-pk").values_list(*_COLUMNS)[: most + 1]]
+    marked = exposed_labels(labels)
+    rows = [
+        _Row(*row)
+        for row in labels.order_by("-pk").values_list(*_COLUMNS)[: most + 1 + len(marked)]
+        if row[0] not in marked
+    ][: most + 1]
     of: dict[str, list[_Row]] = {}
     for row in reversed(rows[:most]):
         of.setdefault(row.variable, []).append(row)
     table = {variable: _variable_labels(variable, each) for variable, each in of.items()}
-    return Newest(min(len(rows), most), len(rows) > most, table)
+    return Newest(min(len(rows), most), len(rows) > most, table, len(marked))
 
 
 def _variable_labels(variable: str, rows: Sequence[_Row]) -> VariableLabels:
@@ -104,7 +116,8 @@ def _variable_labels(variable: str, rows: Sequence[_Row]) -> VariableLabels:
         place = units[row.unit], raters[row.rater]
         codes[place], labels[place] = values[row.value], row.label
         queries[place[0]] = row.query
-    return VariableLabels(variable, list(values), list(raters), queries, codes, labels)
+    keys = np.array(list(units), dtype=np.int64)
+    return VariableLabels(variable, list(values), list(raters), queries, codes, labels, keys)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from analysis.monitoring.agreement import (
     with_others,
 )
 from analysis.statistics import Ints
+from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress.counts import cached
@@ -189,7 +190,9 @@ def _hint(
 class Quality:
     """Each person's agreement with the others by variable, and the flags.
 
-    They are computed from `labels` of people, only the newest ones if `is_part`.
+    They are computed from `labels` of people, only the newest ones if `is_part`, without the
+    `exposed` ones. Each person's agreement covers so many units, and `few` are the primary keys of
+    the units behind a figure that covers few.
     """
 
     labels: int
@@ -198,6 +201,9 @@ class Quality:
     excluded: Mapping[int, str]
     agreement: Mapping[str, tuple[WithOthers, ...]]
     hints: tuple[Flag, ...]
+    exposed: int = 0
+    units: int = 0
+    few: frozenset[int] = frozenset()
 
     def agreement_of(self, rater: int) -> dict[str, WithOthers]:
         """Return one person's agreement, by variable."""
@@ -213,7 +219,9 @@ def quality(campaign: Campaign) -> Quality:
     """Return the current quality; with many labels, that of up to a minute ago."""
     people = get_status(campaign)
     out = ",".join(str(each.rater) for each in people.people if each.excluded)
-    return cached(f"quality-{campaign.pk}-{out}", lambda: _sized(_quality(campaign, people)))
+    found = cached(f"quality-{campaign.pk}-{out}", lambda: _sized(_quality(campaign, people)))
+    saw_figures("quality", campaign, found.units, units=found.few)
+    return found
 
 
 def _sized(found: Quality) -> tuple[Quality, int]:
@@ -232,7 +240,25 @@ def _quality(campaign: Campaign, people: CampaignStatus) -> Quality:
         agreement[variable.name] = tuple(rows)
         found += flag_one_sided(table, variable.escapes, names, excluded)
         found += flag_low_kappa(table, rows, names)
-    return Quality(read.labels, read.is_part, names, excluded, agreement, _ordered(found))
+    return Quality(
+        read.labels,
+        read.is_part,
+        names,
+        excluded,
+        agreement,
+        _ordered(found),
+        read.exposed,
+        max((len(table.units) for table in read.variables.values()), default=0),
+        frozenset(unit for table in read.variables.values() for unit in _few(table)),
+    )
+
+
+def _few(table: VariableLabels) -> Iterator[int]:
+    """Yield the units of the raters whose agreement covers few."""
+    for column in range(len(table.raters)):
+        own = table.units[table.codes[:, column] >= 0]
+        if len(own) < FEWEST_UNITS:
+            yield from own.tolist()
 
 
 def _labelled_variables(campaign: Campaign, read: Newest) -> Iterable[Variable]:

@@ -68,6 +68,7 @@ def frame_report(
         "queries": frame.queries,
         "assisted_labels": len(frame.assisted),
         "assisted": summary(frame.assisted, options.assisted),
+        "exposed": frame.exposed.summary(options.exposed),
         "roles": splits_as_json(frame.strata, comparable),
         "raters": raters,
         "warnings": warnings(frame, variables),

@@ -32,6 +32,7 @@ from analysis.statistics import (
 from analysis.statistics.arrays import ratio, unbatch
 from analysis.statistics.resampling import MINIMUM_CLUSTERS
 from analysis.types import JSON
+from annotation.exposure.ledger import FEWEST_UNITS, is_collecting, saw_figures
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
@@ -54,6 +55,7 @@ from judging.robustness.effects import (
     asks_for_mass,
     count_missing,
     count_units,
+    labels_by,
     missing_reasons_in,
     pairs,
     summarise_masses,
@@ -294,6 +296,7 @@ def sheet(
     how = resampling or Resampling()
     trials = list(_trials(campaign, judge, how))
     tried = {trial["kind"] for trial in trials}
+    _note(campaign, judge)
     return {
         "campaign": campaign.name,
         "protocol": campaign.protocol,
@@ -312,6 +315,18 @@ def sheet(
             kind: why for kind, why in kind_problems(campaign, judge).items() if kind not in tried
         },
     }
+
+
+def _note(campaign: Campaign, judge: Judge) -> None:
+    """Note in the ledger the units of the trials that cover few, and how many the judge has."""
+    trials = list(trials_in(campaign, judge)) if is_collecting() else []
+    small: set[int] = set()
+    for trial in trials:
+        units = {key.unit for key in labels_by(campaign, trial)}
+        small |= units if len(units) < FEWEST_UNITS else set()
+    if trials or (is_collecting() and sample_count(judge) > 1):
+        number = len({key.unit for key in labels_by(campaign, judge)})
+        saw_figures("robustness", campaign, number, units=small, rater=judge.rater_id)
 
 
 def _trials(campaign: Campaign, judge: Judge, how: Resampling) -> Iterator[JSON]:

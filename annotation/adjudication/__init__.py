@@ -22,6 +22,7 @@ from annotation.adjudication.disputes import (
     adjudicable,
     next_dispute,
     queue,
+    queued_units,
     with_texts,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "is_by",
     "next_dispute",
     "queue",
+    "queued_units",
     "rater_answers",
     "with_texts",
 ]

@@ -32,6 +32,7 @@ from annotation.answers.submission import (
     store,
 )
 from annotation.campaigns.sampling import shuffle_fields, shuffled
+from annotation.exposure.ledger import saw_answers
 from annotation.models import (
     Assignment,
     Campaign,
@@ -160,6 +161,7 @@ def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
     disagreements = tuple(in_dispute(counted(campaign), unit.pk))
     if not disagreements and not history:
         return None
+    saw_answers("dispute", campaign, units=[unit.pk])
     spec = present(unit.item)
     assignment = reference_assignment(unit, spec)
     return Case(campaign, unit, spec, decision_schema(campaign), assignment, disagreements, history)

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
+from annotation.exposure.ledger import saw_answers
 from annotation.models import (
     Campaign,
     Decision,
@@ -257,7 +258,14 @@ class QueuePart:
 
 def queue(campaign: Campaign, user: User, part: QueuePart = QueuePart()) -> list[Dispute]:
     """Return a part of an adjudicator's queue in order, without units that they labelled."""
-    return _ordered(_find(campaign, part, user))
+    found = _find(campaign, part, user)
+    saw_answers("disputes", campaign, units=[each.unit for each in found])
+    return _ordered(found)
+
+
+def queued_units(campaign: Campaign, user: User, part: QueuePart = QueuePart()) -> list[int]:
+    """Return the primary keys of the units in a part of the queue, which tell of no answer."""
+    return [each.unit for each in _ordered(_find(campaign, part, user))]
 
 
 def queue_sizes(campaign: Campaign, part: QueuePart = QueuePart()) -> dict[State, int]:
@@ -271,7 +279,7 @@ def next_dispute(campaign: Campaign, user: User, unit: Unit, part: QueuePart) ->
     Other disputes on the same item come first, since its texts were read just now.
     """
     for scope in (replace(part, item=unit.item_id), part):
-        others = [each.unit for each in queue(campaign, user, scope) if each.unit != unit.pk]
+        others = [each for each in queued_units(campaign, user, scope) if each != unit.pk]
         if others:
             return others[0]
     return None

@@ -25,7 +25,9 @@ from annotation.answers.types import (
     Outcome,
     StoredRevision,
 )
-from annotation.models import Assignment, Draft, Label, Response, Span
+from annotation.exposure.ledger import STATED
+from annotation.exposure.marking import Evidence, evidence_against
+from annotation.models import Assignment, Draft, Exposure, Label, Response, Span
 from annotation.presentation import stored_units
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
@@ -109,6 +111,8 @@ _responses = PreparedModels(_current_or_sent, {"": columns_of(Response)})
 
 
 CHUNK = 100
+BY_PEOPLE = ("page", "api")
+"""The channels whose answers are marked if they come after a look at others' answers."""
 Status = Assignment.Status
 Row = TypeVar("Row")
 CheckedAnswer = tuple[list[Entry], Spans, tuple[Problem, ...]]
@@ -137,6 +141,7 @@ class _Change:
     ready: PreparedAnswer
     circumstances: Circumstances
     answer: Answer
+    exposures: Sequence[Evidence] = ()
 
 
 Submission = tuple[PreparedAnswer, Circumstances]
@@ -212,6 +217,7 @@ def copy_answers(copies: Sequence[AnswerCopy]) -> list[int]:
             None,
             copy.origin.created_at,
             copy.origin.basis,
+            copy.origin.exposed,
         )
         for copy in copies
     ]
@@ -232,7 +238,28 @@ def copy_answers(copies: Sequence[AnswerCopy]) -> list[int]:
     found = spans.values_list("label_id", "field", "start", "end", "quote", "method")
     for chunk in _chunks((of[label], *span) for label, *span in found):
         _insert_span.rows(chunk)
+    _copy_exposures(keys, copies)
     return keys
+
+
+def _copy_exposures(keys: Sequence[int], copies: Sequence[AnswerCopy]) -> None:
+    """Copy the marks of answers, as far as their units are copied."""
+    marked = {
+        copy.origin.pk: (key, copy.payload["units"])
+        for key, copy in zip(keys, copies, strict=True)
+        if copy.origin.exposed
+    }
+    rows = []
+    for each in Exposure.objects.filter(response__in=list(marked)).order_by("pk"):
+        key, units = marked[each.response_id]
+        names = [name for name in each.units if name in units]
+        if names:
+            facts = {"kind": each.kind, "at": each.at, "units": names}
+            rows.append(Exposure(response_id=key, look_id=each.look_id, **facts))
+    Exposure.objects.bulk_create(rows)
+    free = {row.response_id for row in rows}
+    unmarked = [key for key, _ in marked.values() if key not in free]
+    Response.objects.filter(pk__in=unmarked).update(exposed=False)
 
 
 def close_without(
@@ -273,14 +300,27 @@ def _decide(
     if circumstances.lease is not None and held.lease != circumstances.lease:
         raise LostLeaseError
     # The slot may belong to another person by now, and the item would get one answer too many.
-    if ready.channel in ("page", "api") and held.status == Status.CANCELLED:
+    if ready.channel in BY_PEOPLE and held.status == Status.CANCELLED:
         raise LostLeaseError
     answer = Answer(ready.payload, entries, spans, circumstances.details, ready.schema)
     if held.current and answer.changes_nothing(held.current, ready.channel):
         _drop_draft(held)
         return Outcome(held.current, created=False, warnings=doubts)
     _check_conflict(held.current, circumstances)
-    return _Change(held, ready, circumstances, answer)
+    exposures = _exposures(ready, circumstances, [entry.name for entry in entries])
+    return _Change(held, ready, circumstances, answer, exposures)
+
+
+def _exposures(
+    ready: PreparedAnswer, circumstances: Circumstances, names: Sequence[str]
+) -> Sequence[Evidence]:
+    """Return the looks of the person at others' answers to these units. The row is locked."""
+    if ready.channel in BY_PEOPLE:
+        return evidence_against(ready.assignment, names)
+    if marked := [name for name in names if name in (circumstances.exposed or ())]:
+        at = circumstances.created_at or datetime.now(UTC)
+        return [Evidence(None, STATED, at, tuple(marked))]
+    return ()
 
 
 def _check_conflict(current: Response | None, circumstances: Circumstances) -> None:
@@ -301,7 +341,13 @@ def _response_row(change: _Change) -> tuple[Any, ...]:
         circumstances.key,
         circumstances.created_at or datetime.now(UTC),
         circumstances.basis or ready.basis,
+        bool(change.exposures) if _is_judged(ready, circumstances) else None,
     )
+
+
+def _is_judged(ready: PreparedAnswer, circumstances: Circumstances) -> bool:
+    """Whether it is known if the answer is exposed: by the ledger, or from its file."""
+    return ready.channel in BY_PEOPLE or circumstances.exposed is not None
 
 
 def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[int]:
@@ -319,6 +365,7 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
     )
     keys = [key for chunk in _chunks(rows) for key in _insert_response.rows(chunk)]
     _write_labels(keys, changes)
+    _write_exposures(keys, changes)
     _close(changes)
     return keys
 
@@ -373,6 +420,18 @@ def _write_labels(responses: Sequence[int], changes: Sequence[_Change]) -> None:
         )
 
 
+def _write_exposures(responses: Sequence[int], changes: Sequence[_Change]) -> None:
+    rows = [
+        Exposure(
+            response_id=response, look_id=each.look, kind=each.kind, at=each.at, units=each.units
+        )
+        for response, change in zip(responses, changes, strict=True)
+        for each in change.exposures
+    ]
+    if rows:
+        Exposure.objects.bulk_create(rows)
+
+
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Split rows into chunks, since a database limits the values in one statement."""
     rows = list(rows)
@@ -406,6 +465,7 @@ _RESPONSE = (
     "key",
     "created_at",
     "basis",
+    "exposed",
 )
 REVISION = _RESPONSE.index("revision")
 _insert_response = PreparedInsert(Response, _RESPONSE)

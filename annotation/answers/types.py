@@ -96,8 +96,8 @@ class Circumstances:
     `key` is the client's own key for this save. `seen` is the revision that the client had before
     it (0: none). `seen` and `lease` are checked if they are not None. `basis` is the basis of the
     page, if it showed another guideline than the current one. An import brings its own `revision`,
-    `created_at`, `details` by unit name and variable, and `missing` reasons by unit name and
-    variable.
+    `created_at`, `details` by unit name and variable, `missing` reasons by unit name and variable,
+    and the names of the units that it says are `exposed` (None: it does not say).
     """
 
     key: str | None = None
@@ -109,6 +109,7 @@ class Circumstances:
     created_at: datetime | None = None
     details: Mapping[tuple[str, str], Detail] = field(default_factory=dict)
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    exposed: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

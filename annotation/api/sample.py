@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
+from annotation.campaign_setup.replay import saw_sample
 from annotation.campaigns.sampling import query_line, query_rows, unit_line, unit_rows
 from datasets.access import READERS
 from datasets.api.base import (
@@ -86,6 +87,7 @@ class Sample(List):
         campaign = managed_campaign(request, pk)
         # A stratum reveals the label that others, or a judge, gave a unit.
         check_blind(user, campaign)
+        saw_sample(campaign)
         if self.parameters["of"] == "query":
             return self.page(query_rows(campaign), lambda r: [*map(query_line, r)])
         return self.page(unit_rows(campaign), lambda r: [*map(unit_line, r)])

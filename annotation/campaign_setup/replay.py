@@ -13,7 +13,9 @@ from annotation.campaigns.sampling import (
     sample_units,
 )
 from annotation.exports.rows import chunks
+from annotation.exposure.ledger import is_collecting, saw_answers
 from annotation.models import Campaign, Item, QuerySampling, UnitSampling
+from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.rubric_passage import alternating, chances
 from annotation.presentation import design as design_of
 from annotation.protocols.base import Protocol, UnitSpec, name_units
@@ -125,6 +127,14 @@ def differences_of_units(
         )
         if not same or (chance is not None and abs((row.probability or 0.0) - chance) > CLOSE):
             yield f"unit {row.key!r} of item {item!r} is stored differently from its replay"
+
+
+def saw_sample(campaign: Campaign) -> None:
+    """Note a look at the stored sample, whose strata follow the answers of the prerequisite."""
+    strata = UnitSampling.objects.filter(item__campaign=campaign).exclude(stratum="")
+    if is_collecting() and strata.exists():
+        for first in Campaign.objects.filter(name=prerequisite_of(campaign)):
+            saw_answers("sample", first)
 
 
 def _later(item: str, rows: list[UnitSampling], design: Design) -> dict[str, float]:

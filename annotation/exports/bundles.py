@@ -18,8 +18,10 @@ from django.db.models import Count
 from django.utils import timezone
 from django.utils.text import slugify
 
+from annotation.counters import numbers
 from annotation.exports.registry import EXPORTS, TABLE, exports_of
 from annotation.exports.writers import FORMS, Subject, zipped
+from annotation.exposure.ledger import is_collecting, saw_answers
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
 from annotation.presentation import schema
 from annotation.registry import declared
@@ -107,7 +109,8 @@ _CLOSING = """
 - `labels` has one row per label. If a rater gave none, `value` is null and `missing` says why. A
   missing label is never a category.
 - `rater` is a pseudonym, and `rater_kind` is human, judge or reference. People who gave labels with
-  `assisted_by` saw that judge's label, so these labels are not independent of it.
+  `assisted_by` saw that judge's label, so these labels are not independent of it. Of labels with
+  `exposed`, the person could see those of others on the same unit before.
 - Spans count Unicode code points, end exclusive: in Python, `text[start:end]` is the quote.
 - The columns `meta`, `texts` and `units` are JSON in a string.
 - Each configuration has the single split `train`, since a split is the choice of the data's user.
@@ -143,6 +146,7 @@ class Exporting:
     ) -> None:
         self.campaign, self.path, self.what, self.form = campaign, path, what, form
         self.rows = self.bytes = 0
+        _note(campaign, what)
         self._tick, self._hash = tick, hashlib.sha256()
 
     def pieces(self) -> Iterator[bytes]:
@@ -312,6 +316,14 @@ def forms_of(bundle: str) -> tuple[str, ...]:
     return ("parquet",) if BUNDLES[bundle].has_card else TABLE
 
 
+def _note(campaign: Campaign, what: str) -> None:
+    """Note a look at the answers of an export or a bundle in the ledger."""
+    if is_collecting() and (what in BUNDLES or EXPORTS[what].answers):
+        counted = numbers(campaign)
+        units = counted.get("units/drawn", 0) + counted.get("units/pending", 0)
+        saw_answers("export", campaign, number=units)
+
+
 def tells_answers(what: str) -> bool:
     return what in BUNDLES or EXPORTS[what].tells_answers
 
@@ -326,6 +338,8 @@ def download(campaign: Campaign, what: str, form: str) -> Download:
         raise KeyError(form)
     stem = f"{slugify(campaign.name) or 'campaign'}-{campaign.pk}-{what}"
     if what in BUNDLES:
+        # Now, since the files are read only while they are sent.
+        _note(campaign, what)
         return Download(f"{stem}.zip", ZIP, zipped(bundled(campaign, what, form)))
     if form == "trec":
         # Write the whole file once, since an error cannot be sent after the first piece.

@@ -17,6 +17,7 @@ from annotation.exports.qrels import (
     qrels,
 )
 from annotation.exports.web_annotations import web_annotations
+from annotation.exposure.marks import has_exposed
 from annotation.imports import responses as response_rows
 from annotation.models import Campaign
 
@@ -60,7 +61,8 @@ class Export:
     """One export. `row` describes a line in words. `lines` may raise NoGradesError.
 
     The first of `forms` is the default. `tells_answers` is True for exports that reveal the answers
-    of others, or the system behind a report. A person gets them only after answering.
+    of others, or the system behind a report. A person gets them only after answering. Those with
+    `answers` of others stand in the ledger of looks.
     """
 
     row: str
@@ -68,11 +70,16 @@ class Export:
     columns: tuple[str, ...]
     forms: tuple[str, ...] = TABLE
     tells_answers: bool = True
+    answers: bool = True
     beside: tuple[str, ...] = ()
 
     def columns_for(self, campaign: Campaign) -> tuple[str, ...]:
-        """Return the columns of a table; `beside` are those of campaigns that continue another."""
-        return self.columns if campaign.continues_id is None else self.columns + self.beside
+        """Return the columns of a table, with those `beside` that the campaign needs."""
+        needs = {
+            "carried": campaign.continues_id is not None,
+            "exposed": "exposed" in self.beside and has_exposed(campaign),
+        }
+        return (*self.columns, *(name for name in self.beside if needs[name]))
 
     @property
     def is_table(self) -> bool:
@@ -85,6 +92,7 @@ EXPORTS: dict[str, Export] = {
         "questions and the rest are in the batch",
         rows.units,
         _UNITS,
+        answers=False,
     ),
     "labels": Export(
         "one label, or one missing label, by one rater",
@@ -127,7 +135,9 @@ EXPORTS: dict[str, Export] = {
         _TASK,
         ("json", "jsonl"),
     ),
-    "batch": Export("one query, in the native format", rows.batch, _BATCH, tells_answers=False),
+    "batch": Export(
+        "one query, in the native format", rows.batch, _BATCH, tells_answers=False, answers=False
+    ),
 }
 
 

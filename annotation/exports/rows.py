@@ -13,6 +13,8 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple, TypeVar
 
 from annotation.campaigns.relevance import Uses
+from annotation.exposure.ledger import saw_answers
+from annotation.exposure.marks import exposed_labels, exposed_units
 from annotation.label_rows import LabelRow, SpanRow, as_line
 from annotation.missing_reasons import Reasons, reasons
 from annotation.models import (
@@ -94,6 +96,7 @@ class _Label(NamedTuple):
     meta: dict[str, Any] | None
     created_at: datetime
     revision: int
+    exposed: bool | None
 
 
 def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
@@ -162,6 +165,7 @@ class _Chunk:
             "score": label.score,
             "spans": tuple(self.spans.get(label.pk, ())) or None,
             "meta": label.meta,
+            "exposed": label.exposed,
         }
 
 
@@ -216,9 +220,8 @@ def _carried(campaign: Campaign, assignments: Sequence[int]) -> dict[int, str]:
 
 
 def _labels(assignments: Sequence[int]) -> dict[tuple[int, int, str], _Label]:
-    current = Label.objects.filter(
-        response__assignment__in=assignments, response__current=True
-    ).values_list(
+    labels = Label.objects.filter(response__assignment__in=assignments, response__current=True)
+    current = labels.values_list(
         "response__assignment_id",
         "unit_id",
         "variable",
@@ -228,8 +231,16 @@ def _labels(assignments: Sequence[int]) -> dict[tuple[int, int, str], _Label]:
         "meta",
         "response__created_at",
         "response__revision",
+        "response__exposed",
     )
-    return {(held, unit, name): _Label._make(label) for held, unit, name, *label in current}
+    found = {(held, unit, name): _Label._make(label) for held, unit, name, *label in current}
+    if any(label.exposed for label in found.values()):
+        marked = exposed_labels(labels)
+        found = {
+            place: label._replace(exposed=label.pk in marked) if label.exposed else label
+            for place, label in found.items()
+        }
+    return found
 
 
 def _spans(assignments: Sequence[int]) -> dict[int, list[SpanRow]]:
@@ -359,12 +370,17 @@ def _unit_lines(campaign: Campaign, items: list[ShownItem]) -> Iterator[Line]:
 
 def labels(campaign: Campaign, since: int = 0) -> Iterator[Line]:
     """Yield the lines of the labels file: every current and every missing label."""
-    for row in label_rows(campaign, since):
-        yield as_line(row)
+    saw_answers("answers", campaign)
+    return map(as_line, label_rows(campaign, since))
 
 
 def responses(campaign: Campaign, since: int = 0) -> Iterator[Line]:
     """Yield every current response: a whole answer, with the texts that the rater wrote."""
+    saw_answers("answers", campaign)
+    return _response_lines(campaign, since)
+
+
+def _response_lines(campaign: Campaign, since: int) -> Iterator[Line]:
     related = ("assignment__item", "assignment__rater")
     standing = Response.objects.filter(
         current=True,
@@ -387,7 +403,15 @@ def responses(campaign: Campaign, since: int = 0) -> Iterator[Line]:
             "assisted_by": assignment.assisted_by or None,
             "comment": response.comment or None,
             "units": response.payload["units"],
+            "exposed": _exposed(response),
         }
+
+
+def _exposed(response: Response) -> list[str] | None:
+    """Return the names of the exposed units of an answer, or None if that is unknown."""
+    if not response.exposed:
+        return None if response.exposed is None else []
+    return sorted(exposed_units({response.pk})[response.pk])
 
 
 def spans(campaign: Campaign) -> Iterator[Line]:

@@ -113,7 +113,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             "spans": pa.list_(_SPAN),
         }
         | _strings("assisted_by batch query system setting")
-        | {"meta": _JSON}
+        | {"meta": _JSON, "carried": pa.string(), "exposed": pa.bool_()}
     ),
     "responses": _schema(
         _strings("campaign protocol item rater rater_kind")
@@ -124,7 +124,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             "seconds": pa.float64(),
         }
         | _strings("assisted_by comment")
-        | {"units": _JSON}
+        | {"units": _JSON, "exposed": _TEXTS}
     ),
     "spans": _schema(
         _strings("item unit kind variable value rater rater_kind")
@@ -180,12 +180,17 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 """The Parquet columns of each export."""
 
 
-def parquet_pieces(what: str, lines: Iterable[Line]) -> Iterator[bytes]:
+def parquet_pieces(
+    what: str, lines: Iterable[Line], columns: Sequence[str] = ()
+) -> Iterator[bytes]:
     """Yield a file of an export's lines in pieces, a row group at a time.
 
-    Raises KeyError if a line has a key without a column.
+    `columns` are the only ones (empty: all). Raises KeyError if a line has a key without a column.
     """
     schema, sink = SCHEMAS[what], Sink()
+    if left := [name for name in schema.names if columns and name not in columns]:
+        schema = pa.schema([field for field in schema if field.name not in left])
+        lines = ({name: of for name, of in line.items() if name not in left} for line in lines)
     with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
         for group in _groups(_batches(iter(lines), schema)):
             writer.write_table(pa.Table.from_batches(group, schema))
@@ -312,7 +317,7 @@ def _parquet(subject: Subject, lines: Lines) -> Iterator[bytes]:
     # Imported here, because loading takes time and memory that no other form needs.
     pass
 
-    return parquet_pieces(subject.what, lines)
+    return parquet_pieces(subject.what, lines, subject.columns)
 
 
 def _encoded(value: Any) -> bytes:

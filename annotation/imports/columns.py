@@ -47,6 +47,7 @@ TEXTS = (
     "query",
     "system",
     "setting",
+    "exposed",
 )
 WHOLE = {"replicate": 0, "revision": 1}
 """The columns with whole numbers, and the minimum of each."""
@@ -59,7 +60,7 @@ DEEPEST = 32
 """Deeper objects are left to the line reader, which counts levels."""
 
 _WORDS = (pa.string(), pa.int64(), pa.bool_())
-_STRINGS = {name: pa.string() for name in TEXTS}
+_STRINGS = {name: pa.string() for name in TEXTS} | {"exposed": pa.bool_()}
 _NUMBERS = {name: pa.int64() for name in WHOLE} | {name: pa.float64() for name in MEASURED}
 _MARK = b"\xef\xbb\xbf"
 _REFUSED = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
@@ -341,7 +342,7 @@ class _Columns:
         count = 0
         for count, row in enumerate(rows, 1):
             for name in TEXTS:
-                found[name].append(getattr(row, name))
+                found[name].append(_text(getattr(row, name)))
             numbers["replicate"].append(row.replicate)
             numbers["revision"].append(row.revision or 0)
             numbers["score"].append(math.nan if row.score is None else row.score)
@@ -458,6 +459,10 @@ def _rich(table: pa.Table, names: Sequence[str]) -> list[int]:
     return found
 
 
+def _text(value: str | bool | None) -> str | None:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 def _is_moment(text: str) -> bool:
     try:
         datetime.fromisoformat(text).astimezone(UTC)
@@ -473,5 +478,6 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "missing": lambda text: text in REASONS,
     "rater_kind": lambda text: text in KINDS,
     "created_at": _is_moment,
+    "exposed": lambda text: text in ("true", "false"),
 }
 """The checks for texts that must have a certain form. Other texts must only not be empty."""

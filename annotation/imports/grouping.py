@@ -43,6 +43,12 @@ class Group:
         return self.rows[0].row.assisted_by
 
     @property
+    def exposed(self) -> frozenset[str] | None:
+        """The names of the exposed units, or None if no line says whether its label is exposed."""
+        known = [row for row in self.rows if row.row.exposed is not None]
+        return frozenset(row.name for row in known if row.row.exposed) if known else None
+
+    @property
     def comment(self) -> str | None:
         return "\n".join(dict.fromkeys(self.comments.values())) or None
 

@@ -467,6 +467,7 @@ def _circumstances(group: Group, payload: Payload, missing: Reasons) -> Circumst
         created_at=moment(group.created_at) if group.created_at else None,
         details=details_of(payload),
         missing=missing,
+        exposed=group.exposed,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from sys import intern
 from typing import Any
@@ -90,7 +91,9 @@ class KnownItems:
             if name not in asked:
                 wrong = f"unit {shown(name)} of item {shown(response.item)} is not asked"
                 raise InputError(response.place, wrong, "check its name")
-            yield from self._labels(response, *asked[name], answer)
+            stated = None if response.exposed is None else name in response.exposed
+            for row in self._labels(response, *asked[name], answer):
+                yield replace(row, exposed=stated)
 
     def _units_of(self, response: ResponseRow) -> list[tuple[str, str, str]]:
         if response.item not in self.items:

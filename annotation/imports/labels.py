@@ -191,6 +191,7 @@ def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
         system=system,
         setting=setting,
         meta=fields.object("meta"),
+        exposed=truth(fields, "exposed"),
         place=place,
     )
 
@@ -243,6 +244,16 @@ def whole(fields: Fields, name: str, high: int = MAX_COUNT, low: int = 0) -> int
     if number is not None and number != int(number):
         raise InputError(fields.place, f"{name} is {number}", "write a whole number")
     return None if number is None else int(number)
+
+
+def truth(fields: Fields, name: str) -> bool | None:
+    """Return a truth value: true or false, in a cell as text, in a data frame perhaps as 1 or 0."""
+    value = fields.raw.get(name)
+    if value in ("true", "false"):
+        return bool(value == "true")
+    if value is None or value in (0, 1):
+        return None if value is None else bool(value)
+    raise InputError(fields.place, f"{name} is {shown(value)}", "write true or false")
 
 
 def moment(fields: Fields) -> str | None:

@@ -41,6 +41,7 @@ COLUMNS = (
     "assisted_by",
     "comment",
     "units",
+    "exposed",
 )
 
 
@@ -60,6 +61,7 @@ class ResponseRow:
     units: Mapping[str, Mapping[str, Any]]
     place: Place
     protocol: str | None = None
+    exposed: frozenset[str] | None = None
 
 
 def looks_like_responses(record: Mapping[str, Any]) -> bool:
@@ -91,7 +93,13 @@ def read_responses(path: Path, rater: StandIn | None = None) -> Iterator[Respons
             units=_units(fields),
             place=place,
             protocol=fields.optional_string("protocol"),
+            exposed=_exposed(fields),
         )
+
+
+def _exposed(fields: Fields) -> frozenset[str] | None:
+    names = fields.strings("exposed")
+    return None if names is None else frozenset(names)
 
 
 def _units(fields: Fields) -> Mapping[str, Mapping[str, Any]]:

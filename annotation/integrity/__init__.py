@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from annotation.integrity import draws, evidence
+from annotation.integrity import draws, evidence, exposure
 from annotation.integrity.answers import (
     LABELS,
     REVISIONS,
@@ -38,7 +38,12 @@ _OF_ANSWERS: tuple[tuple[Check, Callable[[Answered], Iterator[Violation]]], ...]
     (DRAFTS, wrong_drafts),
     (DECISIONS, wrong_decisions),
 )
-CHECKS: tuple[Check, ...] = (STATUS, *(check for check, _ in _OF_ANSWERS), draws.CHECK)
+CHECKS: tuple[Check, ...] = (
+    STATUS,
+    *(check for check, _ in _OF_ANSWERS),
+    draws.CHECK,
+    exposure.CHECK,
+)
 
 
 def violations(checked_elsewhere: Collection[int], checked: CheckedCounts) -> Iterator[Violation]:
@@ -50,6 +55,7 @@ def violations(checked_elsewhere: Collection[int], checked: CheckedCounts) -> It
     for campaign in Campaign.objects.select_related("batch").order_by("pk").iterator():
         checked.campaigns += 1
         yield from draws.wrong(campaign)
+        yield from exposure.wrong(campaign)
         for each in answered(Study(campaign), checked):
             if each.row.rater not in checked_elsewhere:
                 yield from wrong_status(each)

@@ -14,6 +14,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from annotation.answers.evidence import find_misplaced_evidence, misplaced_label_ids
+from annotation.exposure.ledger import saw_answers
 from annotation.gold.scoring import Score
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, Span
 from annotation.progress.counts import DONE, people_of
@@ -190,6 +191,7 @@ def filter_labels(campaign: Campaign, rater: Rater, chosen: LabelFilter) -> Quer
 
 def label_rows(campaign: Campaign, labels: Sequence[Label]) -> list[LabelRow]:
     """Return labels with gold answers, labels of others and evidence, in three queries."""
+    saw_answers("flagged", campaign, units={each.unit_id for each in labels})
     others, gold = _labels_of_others(campaign, labels), _gold_codes(labels)
     quotes: Mapping[int, list[str]] = defaultdict(list)
     spans = Span.objects.filter(label__in=labels).order_by("label", "pk")

@@ -30,6 +30,7 @@ from annotation.adjudication import (
     is_by,
     next_dispute,
     queue,
+    queued_units,
     rater_answers,
     with_texts,
 )
@@ -221,8 +222,8 @@ def open_first(request: HttpRequest, pk: int) -> HttpResponse:
     user = get_account(request)
     campaign = campaign_for(user, pk)
     part = read_part(request, campaign)
-    found = queue(campaign, user, part)
-    return redirect(address_of(campaign, found[0].unit if found else None, part))
+    found = queued_units(campaign, user, part)
+    return redirect(address_of(campaign, found[0] if found else None, part))
 
 
 @require_safe
@@ -371,7 +372,7 @@ def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
 
 
 def queue_position(case: Case, user: User, part: QueuePart) -> QueuePosition:
-    units = [each.unit for each in queue(case.campaign, user, part)]
+    units = queued_units(case.campaign, user, part)
     if case.unit.pk not in units:
         first = address_of(case.campaign, units[0], part) if units else ""
         return QueuePosition(0, len(units), "", first)

@@ -21,9 +21,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
 from annotation.campaign_setup.creation import create_once
 from annotation.campaign_setup.dry_run import DryRun, sentences, simulate
+from annotation.campaign_setup.replay import saw_sample
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
 from annotation.campaigns.settings import CampaignSettings, change
+from annotation.exposure.marks import marks_of
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, CarriedAnswer, Item, Rater, Response, User
 from annotation.people.membership import readable
@@ -191,6 +193,7 @@ def _campaign_context(
         "blind": blind,
         "people": [] if blind else gold_statuses(campaign, sample),
         "guidelines": guideline_versions(campaign),
+        "exposed": marks_of(campaign),
     }
 
 
@@ -357,6 +360,7 @@ def download_sample(request: HttpRequest, pk: int) -> HttpResponseBase:
         # A stratum reveals the label that others, or a judge, gave a unit.
         context = _campaign_context(found, user) | {"wrong": BLIND_SAMPLE}
         return render(request, "campaigns/campaign.html", context, status=403)
+    saw_sample(found)
     record_export(request, found.pk, "draws", "csv")
     lines = StreamingHttpResponse(write_rows(COLUMNS, sample_lines(found)), content_type="text/csv")
     lines["Content-Disposition"] = f'attachment; filename="draws-{found.pk}.csv"'

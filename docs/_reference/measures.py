@@ -42,6 +42,8 @@ KEYS = (
     "strata.STRATUM.campaign", "strata.STRATUM.variable", "strata.STRATUM.queries",
     "strata.STRATUM.decided", "queries", "evaluation_queries", "raters",
     "raters[].name", "raters[].kind", "raters[].scripted", "raters[].excluded",
+    "exposed", "exposed.labels", "exposed.answers", "exposed.unknown", "exposed.included",
+    "exposed.people",
     "leaderboard", "leaderboard.level", "leaderboard.letters", "leaderboard.boards",
     "leaderboard.boards[].by", "leaderboard.boards[].kind", "leaderboard.boards[].test",
     "leaderboard.boards[].systems", "leaderboard.boards[].systems.SYSTEM.MEASURE",

@@ -29,6 +29,7 @@ from datasets.api.permissions import JUDGE, READ
 from datasets.teams import check_managed
 from judging.access import (
     managed_run,
+    saw_call,
     visible_calls,
     visible_judges,
     visible_run,
@@ -251,6 +252,7 @@ class OneCall(Resource):
     def get(self, request: Request, pk: int) -> Response:
         found = get_object_or_404(visible_calls(get_account(request)), pk=pk)
         check_blind(get_account(request), found.run.campaign)
+        saw_call(found)
         return Response(WholeCallSerializer(found).data)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.campaigns.sampling import DEVELOPMENT
+from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, QuerySampling, Rater, Unit
 from annotation.presentation import schema
 from judging.backends.base import JSON
@@ -57,8 +58,12 @@ def drawn(campaign: Campaign, judge: Judge) -> list[Example] | None:
     runs = JudgeRun.objects.filter(campaign=campaign, judge__in=(judge.pk, judge.base_id))
     for manifest in runs.order_by("id").values_list("manifest", flat=True):
         if KEY in manifest:
-            return [Example.of(kept) for kept in manifest[KEY]]
-    return _draw(campaign, judge, wanted)
+            found = [Example.of(kept) for kept in manifest[KEY]]
+            break
+    else:
+        found = _draw(campaign, judge, wanted)
+    saw_answers("prompt", campaign, items={each.item for each in found})
+    return found
 
 
 def _draw(campaign: Campaign, judge: Judge, wanted: Examples) -> list[Example]:

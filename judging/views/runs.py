@@ -21,6 +21,7 @@ from judging.access import (
     blind_page,
     managed_judge,
     managed_run,
+    saw_call,
     visible_calls,
     visible_judge,
     visible_run,
@@ -204,6 +205,7 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
     if is_blind(get_account(request), found.run.campaign):
         context = {"call": found, "run": found.run, "blind": BLIND}
         return render(request, "judges/call.html", context)
+    saw_call(found)
     raw = found.completion
     context = {
         "call": found,

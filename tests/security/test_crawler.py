@@ -10,6 +10,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.http import HttpResponseBase
 
+from annotation.models import Look
 from audit.models import Event
 from tests.databases import rolled_back, unchanged
 from tests.extent import Extent
@@ -152,8 +153,9 @@ def test_what_is_anothers_or_missing_is_not_there(world: World, route: Route) ->
 @pytest.mark.every_case
 @each_route
 def test_reading_changes_nothing(world: World, route: Route) -> None:
-    # Of what is taken along the trail is told; test_audited.py says of which routes.
-    but = (Event,) if route.name in TAKEN_ALONG else ()
+    # Of what is taken along the trail is told; test_audited.py says of which routes. The ledger has
+    # who could see others' answers; test_ledger.py says by which routes.
+    but = (Event, Look) if route.name in TAKEN_ALONG else (Look,)
     with unchanged(but):
         for role, method, address, kind in _requests(world, route):
             who = rule(route).who_may(method)

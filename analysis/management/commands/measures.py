@@ -51,7 +51,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         campaign = campaign_called(options["campaign"])
         chosen = options_of(options["preset"], options["option"])
-        choices = ReportOptions(seed=options["seed"], resamples=options["resamples"])
+        choices = ReportOptions(
+            seed=options["seed"], resamples=options["resamples"], exposed=options["exposed"]
+        )
         passages = passages_of(options["passages"])
         points = campaign_called(options["points"]) if options["points"] else None
         slices = [campaign_called(name) for name in dict.fromkeys(options["slices"])]

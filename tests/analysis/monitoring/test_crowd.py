@@ -105,9 +105,8 @@ def said(*columns: str, escape: bool = False) -> VariableLabels:
     codes = codes_of(*columns)
     labels = np.arange(codes.size).reshape(codes.shape) + 1
     values = ["yes", "invalid" if escape else "no"]
-    return VariableLabels(
-        "v", values, list(NAMES)[: codes.shape[1]], np.arange(len(codes)), codes, labels
-    )
+    units = np.arange(len(codes))
+    return VariableLabels("v", values, list(NAMES)[: codes.shape[1]], units, codes, labels, units)
 
 
 def standing_out(of: VariableLabels, *out: int) -> list[Flag]:

@@ -1,0 +1,227 @@
+"""Decide whether an answer comes after a look at others' answers to the same units.
+
+A look is a row of the ledger with a scope, not a list of labels, so what it showed is resolved
+here: answers by other raters, in its scope, up to the newest response at its time. Most people have
+never looked at anything, which a single indexed query shows.
+
+Units of other campaigns are the same if the campaign has the same protocol and shows the same
+texts: that of the query, of the item's report, passage or key point, and of the unit. Carried,
+derived and extended batches keep the keys, so that the item is found by its key. Over any other
+batch it is looked for by its texts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Q
+
+from annotation.exposure.ledger import UNSTORED
+from annotation.models import Assignment, Campaign, Item, Label, Look
+from annotation.prerequisites.label_validation import validated_judge
+from annotation.presentation import present, stored_units
+from annotation.protocols.base import ItemSpec, UnitSpec, name_units
+from datasets.db.prepared import Parameter, Prepared
+
+
+class Evidence(NamedTuple):
+    """A look, and the names of the answered units to which it showed others' answers.
+
+    `look` is None if a file states the mark.
+    """
+
+    look: int | None
+    kind: str
+    at: datetime
+    units: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Look:
+    pk: int
+    campaign: int
+    kind: str
+    scope: Mapping[str, Sequence[int]] | None
+    rater: int | None
+    upto: int
+    at: datetime
+
+    def covers(self, place: _Place) -> bool:
+        if place.campaign != self.campaign:
+            return False
+        scope = self.scope or {}
+        items, units = scope.get("items"), scope.get("units")
+        return (items is None or place.item in items) and (units is None or place.unit in units)
+
+    def shows(self, answer: _Answer) -> bool:
+        return answer.response <= self.upto and self.rater in (None, answer.rater)
+
+
+class _Place(NamedTuple):
+    """A unit by primary keys, in the answer's campaign or another, and its name in the answer."""
+
+    campaign: int
+    item: int
+    unit: int
+    name: str
+
+
+class _Answer(NamedTuple):
+    """A label by another rater."""
+
+    unit: int
+    response: int
+    rater: int
+
+
+def evidence_against(
+    assignment: Assignment, names: Collection[str], before: datetime | None = None
+) -> list[Evidence]:
+    """Return the looks of an assignment's person that showed others' answers to its units.
+
+    `names` are those of the answered units. Of several looks of a kind at a campaign, only the
+    newest is returned, if it shows all that the others show. Looks since `before` are left out.
+    """
+    looks = [_Look(*row) for row in _exposing.rows(rater=assignment.rater_id)]
+    looks = [look for look in looks if before is None or look.at < before]
+    if not looks:
+        return []
+    places = list(_places(assignment, names, {look.campaign for look in looks}))
+    answers = _answers_of_others(assignment, places, max(look.upto for look in looks))
+    found = (_of_look(look, places, answers) for look in looks)
+    return list(_newest_of_each(each for each in found if each))
+
+
+def _of_look(
+    look: _Look, places: Sequence[_Place], answers: Mapping[int, Sequence[_Answer]]
+) -> tuple[_Look, tuple[str, ...]] | None:
+    shown = {
+        place.name
+        for place in places
+        if look.covers(place)
+        and (look.kind in UNSTORED or any(map(look.shows, answers.get(place.unit, ()))))
+    }
+    return (look, tuple(sorted(shown))) if shown else None
+
+
+def _newest_of_each(found: Iterable[tuple[_Look, tuple[str, ...]]]) -> Iterator[Evidence]:
+    """Leave out looks that show no unit beyond those of a newer look of their kind."""
+    shown: dict[tuple[int, str], set[str]] = defaultdict(set)
+    for look, units in sorted(found, key=lambda each: -each[0].pk):
+        so_far = shown[look.campaign, look.kind]
+        if not so_far.issuperset(units):
+            so_far |= set(units)
+            yield Evidence(look.pk, look.kind, look.at, units)
+
+
+def _exposing_query() -> Any:
+    rows = Look.objects.filter(user__rater=Parameter("rater"), exposing=True).order_by("pk")
+    return rows.values_list("pk", "campaign_id", "kind", "scope", "rater_id", "upto", "at")
+
+
+_exposing = Prepared(_exposing_query)
+
+
+def _answers_of_others(
+    assignment: Assignment, places: Sequence[_Place], upto: int
+) -> Mapping[int, list[_Answer]]:
+    """Return others' labels of units by unit, in any revision. What the item shows is left out."""
+    labels = Label.objects.filter(unit__in={place.unit for place in places}, response__lte=upto)
+    labels = labels.exclude(response__assignment__rater=assignment.rater_id)
+    if assignment.assisted_by:
+        judge = validated_judge(assignment.item.campaign)
+        labels = labels.exclude(response__assignment__rater__name=judge)
+    found: dict[int, list[_Answer]] = defaultdict(list)
+    columns = ("unit", "response", "response__assignment__rater")
+    for row in labels.order_by().values_list(*columns).distinct():
+        found[row[0]].append(_Answer(*row))
+    return found
+
+
+def _places(
+    assignment: Assignment, names: Collection[str], looked_at: Collection[int]
+) -> Iterator[_Place]:
+    """Yield the answered units, and the same units of the other campaigns that were looked at."""
+    item = assignment.item
+    units = stored_units(item)
+    for name in names:
+        yield _Place(item.campaign_id, item.pk, units[name], name)
+    others = _comparable(item.campaign, looked_at)
+    if not others:
+        return
+    mine = _contents(item, present(item))
+    for twin in _twins(item, others):
+        theirs = {content: name for name, content in _contents(twin, present(twin)).items()}
+        keys = stored_units(twin)
+        for name in names:
+            if (other := theirs.get(mine[name])) is not None and other in keys:
+                yield _Place(twin.campaign_id, twin.pk, keys[other], name)
+
+
+def _comparable(campaign: Campaign, looked_at: Collection[int]) -> list[Campaign]:
+    """Return the other campaigns of the same task, without those whose answers items show."""
+    shown = str(campaign.options.get("prerequisite") or "")
+    rows = Campaign.objects.filter(pk__in=looked_at, protocol=campaign.protocol)
+    return list(rows.exclude(pk=campaign.pk).exclude(name=shown))
+
+
+def _twins(item: Item, campaigns: Sequence[Campaign]) -> Iterator[Item]:
+    """Yield the items of other campaigns that are about the same parts of the same query."""
+    rows = Item.objects.filter(campaign__in=campaigns).select_related(*_SHOWN)
+    same_key = list(rows.filter(key=item.key))
+    yield from (each for each in same_key if _texts(each) == _texts(item))
+    found = {each.campaign_id for each in same_key}
+    rest = [
+        each.pk
+        for each in campaigns
+        if each.pk not in found and each.batch_id != item.campaign.batch_id
+    ]
+    if rest:
+        yield from rows.filter(_same_texts(item), campaign__in=rest)
+
+
+_SHOWN = ("campaign__batch", "query", "report", "passage", "key_point")
+_PARTS = ("query", "report", "passage", "key_point")
+_Texts = tuple[str | None, ...]
+
+
+def _texts(item: Item) -> _Texts:
+    """Return the texts of the query and of the parts that an item is about."""
+    return tuple(part.text if (part := getattr(item, name)) else None for name in _PARTS)
+
+
+def _same_texts(item: Item) -> Q:
+    same = Q()
+    for name, text in zip(_PARTS, _texts(item), strict=True):
+        same &= Q(**({f"{name}__isnull": True} if text is None else {f"{name}__text": text}))
+    return same
+
+
+def _contents(item: Item, spec: ItemSpec) -> dict[str, tuple[object, ...]]:
+    """Return what each unit is about, by its name: the same for the same unit elsewhere."""
+    texts = {text.field: text.text for text in spec.texts}
+    return {name: _content(unit, texts) for name, unit in name_units(spec.units).items()}
+
+
+def _content(unit: UnitSpec, texts: Mapping[str, str]) -> tuple[object, ...]:
+    """Return a unit's kind, its own words, and those of the item's texts that it is about."""
+    if unit.kind == "pair":
+        return unit.kind, *texts.values()
+    whole, part = unit.key, unit.key.rpartition("#")[0]
+    own = (
+        text
+        for field, text in texts.items()
+        if field in unit.of
+        or (_id(field) and f"/{whole}".endswith(f"/{_id(field)}"))
+        or (_id(field) and f"/{part}".endswith(f"/{_id(field)}"))
+    )
+    return unit.kind, unit.text, *own
+
+
+def _id(field: str) -> str:
+    """Return the id in a field such as `passage:ID`, empty where an item shows one text only."""
+    return field.partition(":")[2]

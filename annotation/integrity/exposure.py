@@ -1,0 +1,81 @@
+"""Check that the marks of answers follow from the ledger of looks, by deriving them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q
+
+from annotation.exposure.marking import evidence_against
+from annotation.models import Assignment, Campaign, Look, Response
+from audit.violations import Check, Place, Violation
+
+CHECK = Check(
+    "exposure",
+    "an answer is marked as exposed if and only if its person had looked at others' answers to "
+    "its units before, as the ledger says",
+    "Nothing is repaired, since a mark is a fact of the moment when the answer was stored. Compare "
+    "the answer with a backup: either its mark or a row of the ledger was changed. `report "
+    "--exposed` shows what the figures are with all answers.",
+)
+MOMENT = timedelta(seconds=10)
+"""A look and an answer at the same time may be stored in either order, by several clocks."""
+
+
+def wrong(campaign: Campaign) -> Iterator[Violation]:
+    """Yield a violation for each answer of a campaign whose mark differs from the ledger."""
+    looks = Look.objects.filter(user__rater=OuterRef("assignment__rater"), exposing=True)
+    answers = Response.objects.filter(
+        Q(exposed=True) | Exists(looks),
+        assignment__item__campaign=campaign,
+        door__in=("page", "api"),
+        exposed__isnull=False,
+    )
+    related = ("assignment__rater", "assignment__item__campaign", "assignment__item__query")
+    rows = answers.select_related(*related).prefetch_related("exposures").order_by("pk")
+    for response in rows.iterator(chunk_size=500):
+        if what := _difference(response):
+            yield _violation(response, what)
+
+
+def _difference(response: Response) -> str:
+    """Return what is wrong with the mark of an answer, or an empty text."""
+    evidence = list(response.exposures.all())
+    if bool(evidence) is not response.exposed:
+        return "is marked without a look" if response.exposed else "has a look, but no mark"
+    # Of a deleted account, or a deleted campaign, the looks lead nowhere.
+    if response.assignment.rater.user_id is None or any(e.look_id is None for e in evidence):
+        return ""
+    stored = {name for each in evidence for name in each.units}
+    at, row = response.created_at, response.assignment
+    if missing := _derived(row, response, at - MOMENT) - stored:
+        return f"is not marked on {_named(missing)}, although its person had looked at others'"
+    if extra := stored - _derived(row, response, at + MOMENT):
+        return f"is marked on {_named(extra)}, although no look showed others' answers"
+    return ""
+
+
+def _derived(row: Assignment, response: Response, before: datetime) -> set[str]:
+    names = [name for name in response.payload["units"] if name in row.asked]
+    found = evidence_against(row, names, before)
+    return {name for each in found for name in each.units}
+
+
+def _named(units: set[str]) -> str:
+    first, *more = sorted(units)
+    return f"unit {first}" + (f" and {len(more)} more" if more else "")
+
+
+def _violation(response: Response, what: str) -> Violation:
+    row = response.assignment
+    place: Place = {
+        "campaign": row.item.campaign.name,
+        "rater": row.rater.name,
+        "item": row.item.key,
+        "revision": response.revision,
+        "table": Response._meta.db_table,
+        "id": response.pk,
+    }
+    words = f"campaign {place['campaign']}, {place['rater']}, item {place['item']}"
+    return Violation(CHECK.name, f"{words}, revision {response.revision}: {what}", place)

@@ -1,0 +1,304 @@
+"""Who could see others' answers before answering, as the ledger and the answers' marks say."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.answers.submission import submit
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.exposure import ledger
+from annotation.integrity import CHECKS, exposure
+from annotation.models import Assignment, Campaign, Exposure, Look, Response, User, rater_of
+from datasets.models import Batch
+from tests.cast import Line, load
+from tests.page_cast import Study, client_of, make_study, payload
+
+pytestmark = pytest.mark.django_db
+
+
+def answer(
+    study: Study, user: User, code: str = "no", campaign: Campaign | None = None
+) -> Response:
+    """The person's next item, answered through the page's channel."""
+    mine = Study(campaign or study.campaign, study.ada, study.ben, study.rita, study.root)
+    return submit(mine.assignment(user), payload(code), "page").response
+
+
+def exported(client: Client, campaign: Campaign, what: str = "labels") -> bytes:
+    """The file as it arrives; it has to be read, since it is streamed."""
+    found = client.get(reverse("export-file", args=[campaign.pk, what, "jsonl"]))
+    assert found.status_code == 200
+    return b"".join(found)
+
+
+def turned(client: Client, campaign: Campaign, to: str) -> None:
+    sent = client.post(reverse("campaign-turn", args=[campaign.pk]), {"to": to})
+    assert sent.status_code == 302
+
+
+@pytest.fixture
+def study() -> Study:
+    cache.clear()  # exports in other tests count against the limit
+    return make_study(people=3)
+
+
+def test_who_closes_exports_reopens_and_answers_is_marked_with_what_and_when(study: Study) -> None:
+    client, item = client_of(study.rita), study.assignment(study.rita)
+    answer(study, study.ada)
+    turned(client, study.campaign, "closed")
+    exported(client, study.campaign)
+    turned(client, study.campaign, "open")
+    found = submit(item, payload("no"), "page").response
+    look = Look.objects.get(user=study.rita)
+    assert (look.kind, look.campaign, look.number) == ("export", study.campaign, 6)
+    assert found.exposed is True
+    evidence = found.exposures.get()
+    assert (evidence.look, evidence.kind, evidence.at) == (look, "export", look.at)
+    assert evidence.units == ["q:0", "q:1", "q:2"]
+
+
+def test_who_looked_at_nothing_or_only_answered_before_is_not_marked(study: Study) -> None:
+    before = answer(study, study.rita)
+    assert answer(study, study.ada).exposed is False
+    exported(client_of(study.rita), study.campaign)
+    before.refresh_from_db()
+    assert before.exposed is False
+    assert not Exposure.objects.exists()
+
+
+def test_ones_own_labels_are_no_exposure(study: Study) -> None:
+    mine = answer(study, study.rita)
+    exported(client_of(study.rita), study.campaign)
+    again = submit(mine.assignment, payload("invalid"), "page").response
+    assert (again.revision, again.exposed) == (2, False)
+    answer(study, study.ada)
+    exported(client_of(study.rita), study.campaign)
+    assert submit(mine.assignment, payload("no"), "page").response.exposed is True
+
+
+def test_only_what_was_there_at_the_time_was_seen(study: Study) -> None:
+    exported(client_of(study.rita), study.campaign)
+    answer(study, study.ada)
+    assert answer(study, study.rita).exposed is False
+
+
+def test_an_item_that_nobody_else_had_answered_stays_unmarked(study: Study) -> None:
+    answer(study, study.ada)
+    exported(client_of(study.rita), study.campaign)
+    assert [answer(study, study.rita).exposed for _ in range(2)] == [True, False]
+
+
+def test_an_imported_or_judged_answer_says_nothing_of_it(study: Study) -> None:
+    asked = study.assignment(study.ada)
+    assert submit(asked, payload("no"), "import").response.exposed is None
+
+
+def test_a_look_at_one_unit_marks_that_unit_alone(study: Study) -> None:
+    unit = answer(study, study.ada).assignment.item.units.get(name="q:1")
+    with ledger.collected() as looks:
+        ledger.saw_answers("dispute", study.campaign, units=[unit.pk])
+    ledger.record(study.rita.pk, looks)
+    found = answer(study, study.rita)
+    assert found.exposures.get().units == ["q:1"]
+
+
+@pytest.mark.parametrize(("number", "exposing"), [(29, True), (30, False)])
+def test_figures_over_thirty_units_are_logged_and_mark_nothing(
+    study: Study, number: int, exposing: bool
+) -> None:
+    answer(study, study.ada)
+    with ledger.collected() as looks:
+        ledger.saw_figures("report", study.campaign, number)
+    ledger.record(study.rita.pk, looks)
+    assert Look.objects.get().number == number
+    assert answer(study, study.rita).exposed is exposing
+
+
+def test_figures_over_many_units_mark_the_items_of_the_small_ones_among_them(study: Study) -> None:
+    items = [answer(study, study.ada).assignment.item_id for _ in range(2)]
+    with ledger.collected() as looks:
+        ledger.saw_figures("report", study.campaign, 400, items=items[1:])
+    ledger.record(study.rita.pk, looks)
+    assert [answer(study, study.rita).exposed for _ in range(2)] == [False, True]
+
+
+class TestOtherCampaigns:
+    """The same unit by its content: over the same batch, over a batch that continues it."""
+
+    def over(self, batch: Batch, **options: Any) -> Campaign:
+        design = Design(raters_per_item=3, **options)
+        return create_campaign(f"Over {batch.name}", "report-coverage", batch, design).campaign
+
+    def test_over_the_same_batch(self, study: Study) -> None:
+        answer(study, study.ada)
+        exported(client_of(study.rita), study.campaign)
+        found = answer(study, study.rita, campaign=self.over(study.campaign.batch))
+        assert found.exposures.get().units == ["q:0", "q:1", "q:2"]
+
+    @pytest.mark.parametrize(
+        ("report", "question", "expected"),
+        [
+            ("The pier held.", "Did it hold?", ["a"]),
+            ("The pier fell.", "Did it hold?", None),
+            ("The pier held.", "Did it really hold?", None),
+        ],
+    )
+    @pytest.mark.parametrize("ids", ["the same ids", "other ids"])
+    def test_over_another_batch_with_the_same_texts(
+        self, tmp_path: Path, study: Study, ids: str, report: str, question: str,
+        expected: list[str] | None,
+    ) -> None:  # fmt: skip
+        first, second = (
+            self.over(self.batch(tmp_path, name, line))
+            for name, line in (
+                ("old", self.line("r", "a", "The pier held.", "Did it hold?")),
+                ("new", self.line("r" if ids == "the same ids" else "x", "a", report, question)),
+            )
+        )
+        self.answered(first, study.ada)
+        exported(client_of(study.rita), first)
+        found = self.answered(second, study.rita)
+        assert found.exposed is bool(expected)
+        assert [each.units for each in found.exposures.all()] == ([expected] if expected else [])
+
+    def line(self, name: str, unit: str, report: str, question: str) -> Line:
+        return {
+            "id": f"{name}-query",
+            "text": "What of the pier?",
+            "questions": [{"id": unit, "text": question}],
+            "reports": [{"id": name, "text": report, "system": "one"}],
+        }
+
+    def batch(self, folder: Path, name: str, line: Line) -> Batch:
+        load(folder, [line], name)
+        return Batch.objects.get(name=name)
+
+    def answered(self, campaign: Campaign, user: User) -> Response:
+        item = campaign.items.get()
+        asked = Assignment.objects.create(item=item, rater=rater_of(user), asked=["a"], slot=None)
+        sent = {"units": {"a": {"answerable": "no", "evidence": []}}, "comment": None}
+        return submit(asked, sent, "page").response
+
+
+class TestTheLedger:
+    def test_an_export_of_any_size_is_one_row_and_no_second_one_until_there_is_news(
+        self, study: Study
+    ) -> None:
+        client = client_of(study.rita)
+        answer(study, study.ada)
+        for _ in range(2):
+            exported(client, study.campaign)
+            assert Look.objects.count() == 1
+        answer(study, study.ben)
+        exported(client, study.campaign)
+        assert Look.objects.count() == 2
+
+    def test_the_cost_of_a_look_does_not_grow_with_the_answers(self, study: Study) -> None:
+        with CaptureQueriesContext(connection) as few:
+            self.look(study)
+        for user in (study.ada, study.ben):
+            for _ in range(2):
+                answer(study, user)
+        with CaptureQueriesContext(connection) as many:
+            self.look(study)
+        assert len(few) == len(many) <= 6
+
+    def look(self, study: Study) -> None:
+        with ledger.collected() as looks:
+            ledger.saw_answers("export", study.campaign)
+        ledger.record(study.rita.pk, looks)
+
+    def test_to_ask_whether_an_export_is_there_is_no_look(self, study: Study) -> None:
+        answer(study, study.ada)
+        client = client_of(study.rita)
+        client.head(reverse("export-file", args=[study.campaign.pk, "labels", "jsonl"]))
+        assert not Look.objects.exists()
+
+    @pytest.mark.parametrize("what", ["units", "batch"])
+    def test_an_export_without_answers_is_no_look(self, study: Study, what: str) -> None:
+        answer(study, study.ada)
+        exported(client_of(study.rita), study.campaign, what)
+        assert not Look.objects.exists()
+
+    def test_what_arrived_while_a_file_was_sent_may_have_been_seen(self, study: Study) -> None:
+        answer(study, study.ada)
+        found = client_of(study.rita).get(
+            reverse("export-file", args=[study.campaign.pk, "labels", "jsonl"])
+        )
+        late = answer(study, study.ben)
+        b"".join(found)
+        assert [look.upto >= late.pk for look in Look.objects.order_by("pk")] == [False, True]
+
+    def test_a_result_that_was_computed_elsewhere_is_a_look_of_whoever_fetches_it(
+        self, study: Study
+    ) -> None:
+        answer(study, study.ada)
+        with ledger.collected() as computing:
+            ledger.saw_figures("report", study.campaign, 6)
+        kept = ledger.as_json(computing)
+        answer(study, study.ben)
+        with ledger.collected() as fetching:
+            ledger.deliver(ledger.from_json(kept))
+        ledger.record(study.rita.pk, fetching)
+        look = Look.objects.get(user=study.rita)
+        assert (look.kind, look.number) == ("report", 6)
+        assert look.upto == Response.objects.order_by("pk")[0].pk
+
+    def test_nothing_is_noted_where_nobody_asks(self, study: Study) -> None:
+        with CaptureQueriesContext(connection) as queries:
+            ledger.saw_answers("export", study.campaign)
+        assert not queries
+        assert not ledger.is_collecting()
+
+    def test_a_forgotten_account_leaves_its_looks_to_nobody(self, study: Study) -> None:
+        answer(study, study.ada)
+        self.look(study)
+        study.rita.delete()
+        assert Look.objects.get().user is None
+
+
+class TestTheCheck:
+    """`check_invariants` derives the marks again."""
+
+    @pytest.fixture
+    def marked(self, study: Study) -> Response:
+        answer(study, study.ada)
+        exported(client_of(study.rita), study.campaign)
+        Look.objects.update(at=timezone.now() - timedelta(minutes=1))
+        return answer(study, study.rita)
+
+    def wrong(self, study: Study) -> list[str]:
+        return [str(each).partition(": ")[2] for each in exposure.wrong(study.campaign)]
+
+    def test_marks_follow_from_the_ledger(self, study: Study, marked: Response) -> None:
+        answer(study, study.rita)
+        answer(study, study.ben)
+        assert self.wrong(study) == []
+        assert exposure.CHECK in CHECKS
+
+    def test_a_mark_that_was_taken_away_is_found(self, study: Study, marked: Response) -> None:
+        marked.exposures.all().delete()
+        Response.objects.filter(pk=marked.pk).update(exposed=False)
+        (found,) = self.wrong(study)
+        assert "revision 1: is not marked on unit q:0 and 2 more" in found
+
+    def test_so_is_one_that_no_look_explains(self, study: Study, marked: Response) -> None:
+        Look.objects.update(exposing=False)
+        (found,) = self.wrong(study)
+        assert "is marked on unit q:0 and 2 more, although no look" in found
+
+    def test_so_is_a_mark_without_evidence(self, study: Study, marked: Response) -> None:
+        marked.exposures.all().delete()
+        (found,) = self.wrong(study)
+        assert found.endswith("is marked without a look")
