@@ -188,7 +188,7 @@ def test_so_has_the_work_of_adjudicators(world: World, name: str, kind: str) -> 
 
 @pytest.mark.parametrize("name", ["judge-try", "api-judge-try"])
 def test_so_has_a_judge_that_is_tried(world: World, name: str) -> None:  # noqa: F811
-    judge = Judge.objects.get()
+    judge = Judge.objects.get(rater__name="planted-judge")
     Judge.objects.update(prompt="")  # its own could not be sent
     client, address = world.clients[RESEARCHER], reverse(name, args=[judge.pk])
     sent: dict[str, Any] = {"campaign": world.study.campaign.pk}
