@@ -17,6 +17,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -139,10 +140,14 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
 
     def _take_in(self, request: HttpRequest, sociallogin: Any, invitation: Any) -> None:
         identity: Identity = sociallogin.identity
-        user = identities.account_for(identity, invitation)
-        if not user.is_active:
-            raise PeopleError(DISABLED)
-        sociallogin.connect(request, user)
+        try:
+            with transaction.atomic():
+                user = identities.account_for(identity, invitation)
+                if not user.is_active:
+                    raise PeopleError(DISABLED)
+                sociallogin.connect(request, user)
+        except IntegrityError as error:
+            raise PeopleError("somebody of this name came just now; log in again") from error
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
         return reverse("mfa_index")

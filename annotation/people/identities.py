@@ -69,9 +69,10 @@ def _name(claims: Mapping[str, Any]) -> str:
 def account_for(identity: Identity, invitation: Invitation | None) -> User:
     """Return the account to which a new identity shall belong, created if it may be.
 
-    Raises PeopleError if the person has none.
+    Call it in a transaction with the linking. Raises PeopleError if the person has none.
     """
     if found := _by_email(identity.email):
+        take_part(invitation, found)
         return found
     if invitation is not None:
         return accept_identity(invitation, _free_name(identity.name))

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 from allauth.account.models import EmailAddress
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.socialaccount.models import SocialAccount, SocialToken
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import Invitation, User
@@ -102,6 +104,35 @@ class TestWhoGetsWhich:
         assert who(client) == "newcomer"
         assert Invitation.objects.get(pk=made.invitation.pk).used_by == user
         assert come_back(Client(), "ada-there", key=made.key).status_code == 403
+
+    def test_a_second_factor_is_asked_for_after_it_too(
+        self, study: Study, university: Provider
+    ) -> None:
+        set_email(study.ada, "ada@uni.example")
+        TOTP.activate(study.ada, generate_totp_secret())
+        client = Client()
+        answer = come_back(client, "ada-there")
+        assert answer.headers["Location"] == reverse("mfa_authenticate")
+        assert who(client) is None
+
+    def test_of_an_address_with_an_invitation_the_account_takes_part(
+        self, study: Study, university: Provider
+    ) -> None:
+        set_email(study.ada, "ada@uni.example")
+        set_pool(study.campaign, "named")
+        made = invite("annotator", study.campaign, by=study.root)
+        assert come_back(Client(), "ada-there", key=made.key).status_code == 302
+        assert study.ada.memberships.get().campaign == study.campaign
+
+    def test_an_invitation_that_was_used_just_now_leaves_no_account_behind(
+        self, study: Study, university: Provider
+    ) -> None:
+        made = invite("annotator", by=study.root)
+        client = Client()
+        address = leave(client, key=made.key)
+        Invitation.objects.update(revoked_at=timezone.now())
+        assert client.get(answer_of(address, "new-there")).status_code == 403
+        assert not User.objects.filter(username="newcomer").exists()
 
     def test_who_has_an_account_takes_part_by_an_invitation(
         self, study: Study, university: Provider
