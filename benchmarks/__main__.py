@@ -18,9 +18,10 @@ from benchmarks.table import table
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
+SAVES = "saves"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
-    PRESETS,
+    PRESETS, SAVES,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,6 +46,8 @@ def main(arguments: list[str]) -> int:
         return _files(options)
     if options.only == SCALE:
         return _scale(options)
+    if options.only == SAVES:
+        return _saves(options)
     if options.only == DURABILITY:
         return _durability(options)
     if options.only == PRESETS:
@@ -157,6 +160,20 @@ def _scale(options: argparse.Namespace) -> int:
     items = options.items or (QUICK if options.quick else FULL)
     figures = run_scale([options.database or "postgresql"], items, options.quick, _say)
     _write({"machine": machine(), "scale": figures}, lines(figures), options.output)
+    return 0
+
+
+def _saves(options: argparse.Namespace) -> int:
+    """Measure saves alone, and where their time goes."""
+    from benchmarks.saves import FULL, QUICK, lines, measure_saves
+
+    names = [options.database] if options.database else list(DATABASES)
+    with throw_away() as folder:
+        static = collect_files(folder)
+        size = QUICK if options.quick else FULL
+        figures = {name: measure_saves(name, size, static) for name in names}
+    words = "\n\n".join(lines(name, of) for name, of in figures.items())
+    _write({"machine": machine(), "saves": figures}, words, options.output)
     return 0
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import time
+from collections.abc import Coroutine, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from benchmarks.person import Person
@@ -34,6 +37,40 @@ async def work(site: str, campaign: int, people: int, saves: int) -> dict[str, A
     return {kind: [s for each in timings for s in each[kind]] for kind in ("save", "open")}
 
 
+async def save_alone(
+    site: str, campaign: int, people: int, sessions: Sequence[str]
+) -> dict[str, list[float]]:
+    """Save from so many desks at once, while nobody opens a page.
+
+    Each answer comes from another account, whose item was opened before the first save, so that
+    the same number of saves is under way all the time. The first of each desk do not count.
+    """
+    staff = [Person(site, campaign, number) for number in range(len(sessions))]
+    seconds: list[float] = []
+    try:
+        for person, session in zip(staff, sessions, strict=True):
+            await person.come_in(session)
+        waiting = [(person, await person.first_page()) for person in staff]
+        uncounted = people * WARM_UP
+
+        async def desk() -> None:
+            while waiting:
+                counts = len(sessions) - len(waiting) >= uncounted
+                person, page = waiting.pop()
+                began = time.perf_counter()
+                await person.save(page)
+                if counts:
+                    seconds.append(time.perf_counter() - began)
+
+        began = time.perf_counter()
+        await asyncio.gather(*(desk() for _ in range(people)))
+        whole = time.perf_counter() - began
+    finally:
+        for person in staff:
+            await person.session.close()
+    return {"save": seconds, "per_second": [len(sessions) / whole]}
+
+
 async def visit(site: str, campaign: int) -> dict[str, Any]:
     person = Person(site, campaign, 0)
     try:
@@ -49,8 +86,13 @@ def main() -> None:
     parser.add_argument("--campaign", type=int, required=True)
     parser.add_argument("--people", type=int, default=1)
     parser.add_argument("--saves", type=int, default=0, help="none: a first visit")
+    parser.add_argument("--sessions", type=Path, help="a JSON list of session keys: saves alone")
     options = parser.parse_args()
-    if options.saves:
+    done: Coroutine[Any, Any, dict[str, Any]]
+    if options.sessions:
+        keys = json.loads(options.sessions.read_text("utf-8"))
+        done = save_alone(options.site, options.campaign, options.people, keys)
+    elif options.saves:
         done = work(options.site, options.campaign, options.people, options.saves)
     else:
         done = visit(options.site, options.campaign)

@@ -15,7 +15,7 @@ from typing import Any
 
 import django
 
-Work = Callable[[], dict[str, Any]]
+Work = Callable[[], Any]
 
 
 def main(what: str, *arguments: str) -> None:
@@ -73,6 +73,12 @@ def _people(campaign: str, count: str) -> Work:
     return lambda: people_and_answers(campaign, int(count))
 
 
+def _sessions(first: str, count: str) -> Work:
+    from benchmarks.study import sessions
+
+    return lambda: sessions(int(first), int(count))
+
+
 def _draft(campaign: str, spans: str) -> Work:
     from benchmarks.study import draft_full_of_spans
 
@@ -114,6 +120,7 @@ WORKS: dict[str, Callable[..., Work]] = {
     "campaign": _campaign,
     "export": _export,
     "people": _people,
+    "sessions": _sessions,
     "draft": _draft,
     "judged": _judged,
     "many": _many,

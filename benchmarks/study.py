@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import transaction
+from django.test import Client
 from django.utils import timezone
 
 from annotation.exports.rows import chunks
@@ -44,6 +45,21 @@ def people_and_answers(name: str, people: int) -> dict[str, Any]:
         Item.objects.filter(campaign=campaign).update(taken=1)
         refresh_statistics(Item, Assignment, Response, Label, Span)
     return {"people": people, "answers": answers, "labels": labels}
+
+
+def sessions(first: int, count: int) -> list[str]:
+    """Return the session keys of so many people, numbered from `first`, who are logged in."""
+    for number in range(first, first + count):
+        # A password costs a third of a second each, and nobody enters these.
+        User.objects.get_or_create(username=name_of(number), defaults={"role": "annotator"})
+        rater(number)
+    return [_session(name_of(number)) for number in range(first, first + count)]
+
+
+def _session(name: str) -> str:
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    return client.cookies["sessionid"].value
 
 
 def draft_full_of_spans(name: str, spans: int) -> dict[str, Any]:

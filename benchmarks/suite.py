@@ -158,14 +158,14 @@ class _Suite:
             "-m", "benchmarks.client", address, "--campaign", campaign, "--people", people,
             "--saves", self.scale.saves, env=self.env,
         )  # fmt: skip
-        return {kind: _spread(seconds) for kind, seconds in cost.answer().items()}
+        return {kind: spread(seconds) for kind, seconds in cost.answer().items()}
 
     def _inside(self, *arguments: object) -> Cost:
         return python("-m", "benchmarks.inside", *arguments, env=self.env)
 
 
-def _spread(seconds: list[float]) -> Figures:
-    """Return the median and the 95th percentile, in milliseconds."""
+def spread(seconds: list[float]) -> Figures:
+    """Return how many there are, their median and 95th percentile, in milliseconds."""
     milliseconds = [1000 * each for each in seconds]
     return {
         "n": len(seconds),
