@@ -41,6 +41,12 @@ def as_rows(
     return {pk: _row(query, parts) for pk, query in several.items()}
 
 
+def some_parts(query: models.Query, need: str, within: slice) -> Sequence[Any]:
+    """Return the parts of one kind at these places of a query's list."""
+    found: Sequence[Any] = _PARTS[need]([query.pk], within).get(query.pk, ())
+    return found
+
+
 def batch_rows(batch: models.Batch, needs: Collection[str] | None = None) -> Iterator[rows.Query]:
     """Yield all queries of a batch in order, reading them in chunks."""
     for _, row in stored_rows(batch, needs):
@@ -71,7 +77,7 @@ def _texts(values: list[str] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _of(model: type[Model], *columns: str | Cast) -> Callable[[Keys], Iterable[Sequence[Any]]]:
+def _of(model: type[Model], *columns: str | Cast) -> Callable[..., Iterable[Sequence[Any]]]:
     """Return a reader of a kind of part. Its SQL for one query is prepared, since pages use it."""
 
     def values(**which: object) -> QuerySet[Any, Any]:
@@ -80,7 +86,9 @@ def _of(model: type[Model], *columns: str | Cast) -> Callable[[Keys], Iterable[S
 
     one = Prepared(lambda: values(query=Parameter("query")))
 
-    def read(queries: Keys) -> Iterable[Sequence[Any]]:
+    def read(queries: Keys, within: slice | None = None) -> Iterable[Sequence[Any]]:
+        if within is not None:
+            return values(query__in=queries)[within]
         if len(queries) == 1:
             return one.rows(query=next(iter(queries)))
         return values(query__in=queries)
@@ -98,10 +106,10 @@ def _gathered(made: Iterable[tuple[int, Any]]) -> Parts:
 _questions_of = _of(models.Question, "key", "text", "weight", "meta")
 
 
-def _questions(queries: Keys) -> Parts:
+def _questions(queries: Keys, within: slice | None = None) -> Parts:
     return _gathered(
         (query, rows.Question(key, text, weight, meta))
-        for query, key, text, weight, meta in _questions_of(queries)
+        for query, key, text, weight, meta in _questions_of(queries, within)
     )
 
 
@@ -120,17 +128,17 @@ _passages_of = _of(
 )
 
 
-def _passages(queries: Keys) -> Parts:
-    return _gathered((query, _passage(*each)) for query, *each in _passages_of(queries))
+def _passages(queries: Keys, within: slice | None = None) -> Parts:
+    return _gathered((query, _passage(*each)) for query, *each in _passages_of(queries, within))
 
 
 _key_points_of = _of(models.KeyPoint, "key", "text", "passage__key", "spans", "score", "meta")
 
 
-def _key_points(queries: Keys) -> Parts:
+def _key_points(queries: Keys, within: slice | None = None) -> Parts:
     return _gathered(
         (query, rows.KeyPoint(key, text, passage, _texts(spans), score, meta))
-        for query, key, text, passage, spans, score, meta in _key_points_of(queries)
+        for query, key, text, passage, spans, score, meta in _key_points_of(queries, within)
     )
 
 
@@ -150,15 +158,15 @@ _reports_of = _of(
 )
 
 
-def _reports(queries: Keys) -> Parts:
-    return _gathered((query, _report(*each)) for query, *each in _reports_of(queries))
+def _reports(queries: Keys, within: slice | None = None) -> Parts:
+    return _gathered((query, _report(*each)) for query, *each in _reports_of(queries, within))
 
 
 _rankings_of = _of(models.Ranking, "system", Cast("passages", TextField()))
 
 
-def _rankings(queries: Keys) -> Parts:
-    found = list(_rankings_of(queries))
+def _rankings(queries: Keys, within: slice | None = None) -> Parts:
+    found = list(_rankings_of(queries, within))
     # Rankings are the most numerous parts, and parsing all as one JSON text takes half the time.
     passages = json.loads(f"[{','.join(text for *_, text in found)}]")
     return _gathered(
@@ -195,7 +203,7 @@ def _reference(reference: dict[str, Any]) -> rows.Reference:
     )
 
 
-_PARTS: dict[str, Callable[[Keys], Parts]] = {
+_PARTS: dict[str, Callable[..., Parts]] = {
     "questions": _questions,
     "passages": _passages,
     "key_points": _key_points,

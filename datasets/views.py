@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -13,7 +12,6 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from datasets import material, rows
 from datasets.access import READERS, role_required
 from datasets.lineage import RULE, ancestors, count_lines, summary
 from datasets.models import (
@@ -27,13 +25,13 @@ from datasets.models import (
     Upload,
 )
 from datasets.native_format import FORMAT_FILES
-from datasets.search import MOST_HITS, find, hits, marked, words_of
+from datasets.query_page import query_context
+from datasets.search import MOST_HITS, find, hits, words_of
 from datasets.teams import visible_batch, visible_batches
 from datasets.uploads.decisions import STATUS_NAMES
 from datasets.uploads.receiving import uploads_of
 
 PAGE, HITS = 50, 25
-OPEN_PASSAGES = 3
 PARTS: dict[str, type[Model]] = {
     "questions": Question,
     "passages": Grounding,
@@ -46,13 +44,12 @@ PARTS: dict[str, type[Model]] = {
 @require_safe
 @role_required(*READERS)
 def batches(request: HttpRequest) -> HttpResponse:
-    rows = [
-        {"batch": batch, "contents": _contents(batch)} for batch in visible_batches(request.user)
-    ]
+    page = Paginator(visible_batches(request.user), PAGE).get_page(request.GET.get("page"))
+    rows = [{"batch": batch, "contents": _contents(batch)} for batch in page]
     ended = (Upload.State.KEPT, Upload.State.DISCARDED)
-    own = uploads_of(request.user).exclude(state__in=ended)
+    own = uploads_of(request.user).exclude(state__in=ended)[:PAGE]
     uploads = [(upload, *STATUS_NAMES[Upload.State(upload.state)]) for upload in own]
-    return render(request, "batches/list.html", {"rows": rows, "uploads": uploads})
+    return render(request, "batches/list.html", {"rows": rows, "page": page, "uploads": uploads})
 
 
 @require_safe
@@ -75,23 +72,19 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def query(request: HttpRequest, pk: int, position: int) -> HttpResponse:
-    """Show one query with all its parts."""
+    """Show one query with its parts, a page of each."""
     found = visible_batch(request.user, pk)
     stored = get_object_or_404(found.queries, position=position)
-    row, asked = material.as_row(stored), request.GET.get("q", "").strip()
-    words = words_of(asked)
+    asked = request.GET.get("q", "").strip()
     context = {
         "batch": found,
-        "query": row,
+        "query": stored,
         "asked": asked,
         "position": position,
         "last": found.counts.get("queries", position + 1) - 1,
-        "text": marked(row.text, words),
-        "reports": [(each, marked(each.text, words)) for each in row.reports],
-        "passages": [_passage(each, words, len(row.passages)) for each in row.passages],
-        "meta": json.dumps(row.meta, ensure_ascii=False, indent=2) if row.meta else "",
     }
-    return render(request, "batches/query.html", context)
+    more = query_context(stored, request.GET.dict(), words_of(asked))
+    return render(request, "batches/query.html", context | more)
 
 
 def _ancestors(found: Batch, readable: QuerySet[Batch]) -> list[dict[str, Any]]:
@@ -121,12 +114,6 @@ def _again(lineage: Lineage) -> str:
         *((f"set_{name}", value) for name, value in lineage.options.items()),
     ]
     return f"{reverse('batch-derive', args=[lineage.source_id])}?{urlencode(given)}"
-
-
-def _passage(passage: rows.Passage, words: list[str], of: int) -> dict[str, Any]:
-    text = marked(passage.text, words)
-    is_hit = any(hit for _, hit in text)
-    return {"passage": passage, "text": text, "open": is_hit or of <= OPEN_PASSAGES}
 
 
 def _queries(found: Batch, number: str | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count
 from django.db.models.functions import Substr
@@ -56,7 +57,7 @@ from datasets.rows import InputError
 from datasets.teams import TeamError, team_for
 from datasets.text import as_sentence
 
-MAX_ITEMS, MAX_SHARES, MAX_PEOPLE = 20_000, 30, 200
+MAX_ITEMS, MAX_SHARES, MAX_PEOPLE, MAX_ROWS = 20_000, 30, 200, 100
 ORDER_NAMES = dict(ITEM_ORDERS)
 TOO_MANY = "Too many previews within the hour. Try again later."
 BLIND_GOLD = "You have an open item in this campaign; answer it before you set gold answers."
@@ -70,11 +71,10 @@ CHANGED = (
 @require_safe
 @role_required(*READERS)
 def campaigns(request: HttpRequest) -> HttpResponse:
-    rows = [
-        {"campaign": campaign, "title": declared(campaign).title}
-        for campaign in with_counts(readable(get_account(request))).order_by("-is_open", "name")
-    ]
-    return render(request, "campaigns/list.html", {"rows": rows})
+    found = with_counts(readable(get_account(request))).order_by("-is_open", "name")
+    page = Paginator(found, MAX_ROWS).get_page(request.GET.get("page"))
+    rows = [{"campaign": campaign, "title": declared(campaign).title} for campaign in page]
+    return render(request, "campaigns/list.html", {"rows": rows, "page": page})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -64,6 +64,7 @@ from annotation.views.work import next_address
 from audit.recording import folded
 from datasets.access import ADMIN, READERS, client_address, role_required
 from datasets.api.throttling import seconds_to_wait
+from datasets.paging import other_pages, pages_of
 from datasets.text import as_sentence
 
 PAGE = 50
@@ -436,10 +437,20 @@ def _campaign_page(
     bound, study = bound or {}, getattr(campaign, "prolific", None)
     if "exclude" in bound:
         wrong = "Give a reason; the report shows it."
+    lists = {
+        "raters": campaign_raters(campaign),
+        "members": campaign.memberships.filter(ended_at=None)
+        .select_related("user", "by")
+        .order_by("pk"),
+        "participants": prolific.participants(study).order_by("pk") if study else [],
+    }
+    pages = pages_of(lists, request.GET.dict(), PAGE)
     context = {
         "campaign": campaign,
-        "rows": campaign_raters(campaign),
-        "members": campaign.memberships.filter(ended_at=None).select_related("user", "by"),
+        "pages": pages,
+        "others": other_pages(lists, request.GET.dict()),
+        "rows": pages["raters"],
+        "members": pages["members"],
         "invitations": invitations_of(get_account(request)).filter(campaign=campaign)[
             :MAX_INVITATIONS
         ],
@@ -449,7 +460,7 @@ def _campaign_page(
         "study": study,
         "prolific": bound.get("prolific") or ProlificForm(initial=_initial_study(study)),
         "entry": _entry_address(request, campaign),
-        "participants": prolific.participants(study) if study else [],
+        "participants": pages["participants"],
         "wrong": wrong,
     }
     return render(request, "people/campaign.html", context, status=status)

@@ -21,7 +21,7 @@ from django.db.backends.sqlite3 import base, operations
 from django.db.utils import OperationalError
 
 from audit.append_only import create_statements, drop_statements
-from config.sqlite.durability import Turn, log_of, turn_of
+from config.sqlite.durability import PAGES, Turn, log_of, turn_of
 
 # The stubs lack the methods that are overridden here.
 _Django: Any = base.DatabaseWrapper
@@ -71,11 +71,11 @@ class DatabaseWrapper(_Django):
 
     def get_new_connection(self, conn_params: Any) -> Any:
         connection = super().get_new_connection(conn_params)
-        (mode,), (level,) = (
-            connection.execute(f"PRAGMA {name}").fetchone()
-            for name in ("journal_mode", "synchronous")
-        )
+        (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+        (level,) = connection.execute("PRAGMA synchronous").fetchone()
         self._waits_for_disk = (mode, level) == ("wal", FULL)
+        if self._waits_for_disk:
+            connection.execute(f"PRAGMA wal_autocheckpoint={PAGES}")
         return connection
 
     def create_cursor(self, name: str | None = None) -> Any:

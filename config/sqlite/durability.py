@@ -6,14 +6,24 @@ next writer in, and then waits until the write-ahead log is on the disk. One wai
 who has committed before it began. A save is confirmed after that wait, so a confirmed save survives
 a power cut as before: every frame up to its own is on the disk, in the order in which SQLite wrote
 them. At a checkpoint SQLite itself waits for the disk, with `NORMAL` too.
+
+When a commit makes the log too long, SQLite has that writer copy it into the database file while
+all others wait. Here a thread of its own does that every hundred commits, beside the writers, and
+the length at which a writer has to is greater.
 """
 
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 
+COMMITS = 100
+"""Commits of a process between two checkpoints beside the writers."""
+PAGES = 10_000
+"""Pages of the log at which a writer copies it itself, 40 MB. SQLite's own limit is 1,000."""
 _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
@@ -21,14 +31,18 @@ class Log:
     """The write-ahead log of one database file, as the threads of this process wait for it."""
 
     def __init__(self, database: str) -> None:
-        self._path = f"{database}-wal"
+        self._database, self._path = database, f"{database}-wal"
         self._changed = threading.Condition()
         self._is_syncing = False
-        self._begun = self._done = 0
+        self._begun = self._done = self._commits = 0
+        self._checkpointing = threading.Lock()
 
     def sync(self) -> None:
         """Return when everything committed before the call is on the disk. Raises OSError."""
         with self._changed:
+            self._commits += 1
+            if self._commits % COMMITS == 0:
+                threading.Thread(target=self._checkpoint, daemon=True).start()
             needed = self._begun + 1
             while self._is_syncing and self._done < needed:
                 self._changed.wait()
@@ -58,6 +72,19 @@ class Log:
             _sync(file)
         finally:
             os.close(file)
+
+    def _checkpoint(self) -> None:
+        """Copy the log as far as no reader needs the older pages; it keeps nobody waiting."""
+        if not self._checkpointing.acquire(blocking=False):
+            return
+        try:
+            with closing(sqlite3.connect(self._database, timeout=0)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error:
+            # A writer does it when the log is longer.
+            return
+        finally:
+            self._checkpointing.release()
 
 
 class Turn:

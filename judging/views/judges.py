@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from django.core.paginator import Paginator
 from django.db.models import Count, Max, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -44,7 +45,7 @@ from judging.servers import GUARDED, Server
 from judging.views.judge_files import check_context, library_by_protocol
 
 BUSY = "The maximum number of people are trying judges right now; try again in a moment."
-RUNS_SHOWN = 50
+RUNS_SHOWN, PAGE, TRIALS = 50, 100, 200
 REFUSED = (NothingToTryError, SetupError, PromptError, ForgottenItemError, JudgeError)
 
 
@@ -61,10 +62,12 @@ def judges(request: HttpRequest) -> HttpResponse:
             campaigns=Count("runs__campaign", filter=mine, distinct=True),
             last=Max("runs__started_at", filter=mine),
         )
-        .order_by("base_id", "rater__name")
+        .order_by("rater__name")
     )
-    own, trials = [j for j in rows if j.base_id is None], [j for j in rows if j.base_id]
-    return render(request, "judges/list.html", {"judges": own, "trials": trials})
+    page = Paginator(rows.filter(base=None), PAGE).get_page(request.GET.get("page"))
+    trials = rows.exclude(base=None)
+    context = {"judges": page, "page": page, "trials": trials[:TRIALS], "of": trials.count()}
+    return render(request, "judges/list.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
