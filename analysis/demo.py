@@ -62,7 +62,7 @@ def celery_worker() -> Iterator[Path]:
     """Start a worker in its own process group, yield its log's path, and stop it at the end."""
     log = Path(settings.DATA_DIR) / "worker.log"
     command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1",
-               "--loglevel", "INFO", "--without-mingle", "--without-gossip"]  # fmt: skip
+               "--loglevel", "INFO"]  # fmt: skip
     with log.open("ab") as out:
         process = subprocess.Popen(
             command, cwd=settings.BASE_DIR, stdout=out, stderr=out, start_new_session=True

@@ -1,12 +1,33 @@
-"""The Celery application. A message only says that work is due; the work is in the database."""
+"""The Celery application. A message only says that work is due; the work is in the database.
+
+Workers do not talk to each other (Celery calls this mingle and gossip). They need nothing of each
+other, and after a restart of the broker a worker that waits for its neighbours may wait for ever.
+"""
 
 from __future__ import annotations
 
 import os
+from functools import cached_property
+from typing import Any
 
 from celery import Celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-app = Celery("tandem")
+
+
+class Application(Celery):  # type: ignore[misc]  # Celery has no types
+    @cached_property
+    def Worker(self) -> Any:  # noqa: N802  the name is Celery's
+        from celery.apps.worker import Worker
+
+        class Alone(Worker):  # type: ignore[misc]
+            def __init__(self, *arguments: Any, **options: Any) -> None:
+                alone = {"without_mingle": True, "without_gossip": True}
+                super().__init__(*arguments, **options | alone)
+
+        return self.subclass_with_self(Alone, name="Worker")
+
+
+app = Application("tandem")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

@@ -16,8 +16,8 @@ from datasets import material
 from datasets.models import Grounding, KeyPoint, Query, Question, Ranking, Report
 from datasets.search import Piece, marked
 
-# Bytes of the texts of each kind on a page together, as HTML: below a megabyte in all. What is longer
-# is cut.
+# Bytes of the texts of each kind on a page together, as HTML: below a megabyte in all. Longer ones
+# are cut.
 ROOM = {
     "text": 50_000,
     "questions": 80_000,

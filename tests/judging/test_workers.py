@@ -11,6 +11,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from celery import Celery
 
 from config.celery import app
 from judging import tasks
@@ -33,6 +34,7 @@ from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
 
+LONG = 120.0  # seconds
 REPAID = CONCURRENCY + GROUP + PROBES
 
 
@@ -187,6 +189,27 @@ class TestABrokerThatIsAway:
         assert each_once(house, server.url)
         assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
 
+    def test_workers_take_messages_again_after_it_was_restarted(
+        self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
+    ) -> None:
+        with house.worker("-n", "one@%h"), house.worker("-n", "two@%h"):
+            until(lambda: house.log().count("ready.") == 2, "two workers that are ready", LONG)
+            valkey_server.kill()
+            until(lambda: house.log().count("Connection to broker lost") >= 2, "a loss", LONG)
+            valkey_server.start()
+            until(lambda: house.log().count("Connected to redis") >= 4, "both are back", LONG)
+            house.manage(*RUN, "--queue")
+            until(lambda: house.labelled() >= UNITS, "every unit has its label", LONG)
+            # Each receives what is sent to it, as the check of a container does.
+            names = {
+                name
+                for reply in app_of(broker).control.ping(timeout=LONG, limit=2)
+                for name in reply
+            }
+            assert {name.partition("@")[0] for name in names} == {"one", "two"}
+        assert "mingle" not in house.log()
+        assert each_once(house, server.url)
+
     @pytest.mark.long
     def test_a_run_under_way_does_not_need_it(
         self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
@@ -203,3 +226,8 @@ class TestABrokerThatIsAway:
                 valkey_server.start()
         assert each_once(house, server.url)
         assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
+
+
+def app_of(broker: Broker) -> Celery:
+    """An application that speaks to this broker only."""
+    return Celery("test", broker=broker.url)

@@ -10,8 +10,15 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoDbBlocker
 
-from annotation.models import Assignment, Campaign, Membership, Participant, ProlificStudy
-from annotation.models import Rater, User
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Membership,
+    Participant,
+    ProlificStudy,
+    Rater,
+    User,
+)
 from datasets.models import Batch, Grounding, KeyPoint, Passage, Query, Question, Ranking, Report
 from judging.models import Judge
 from tests.databases import rolled_back
@@ -23,7 +30,9 @@ pytestmark = pytest.mark.django_db
 MOST_BYTES = 1_000_000
 MANY = 600
 # Files, and what a worker computes before a page shows it.
-NO_PAGES = ("-file", "-csv", "-json", "draws", "format", "schema", "report-body", "measures-body")
+NO_PAGES = (
+    "-file", "-csv", "-json", "-md", "-tex", "-zip", "draws", "format", "schema", "-body", "-docs"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

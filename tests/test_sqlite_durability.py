@@ -1,0 +1,141 @@
+"""A commit on SQLite is confirmed once the disk has it, and keeps no other writer waiting."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.utils import ConnectionHandler, OperationalError
+from pytest_django import DjangoDbBlocker
+
+from config.sqlite import durability
+from tests.sqlite_writers import database
+
+pytestmark = pytest.mark.once
+ENOUGH = 60.0  # seconds
+
+
+@pytest.fixture
+def path(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    file = str(tmp_path / "a.sqlite3")
+    made = sqlite3.connect(file)
+    made.executescript("PRAGMA journal_mode=WAL; CREATE TABLE saves (n);")
+    made.close()
+    with django_db_blocker.unblock():
+        yield file
+
+
+class Disk:
+    """A disk that is done with a log only when it is told to be."""
+
+    def __init__(self) -> None:
+        self.begun, self.waits = threading.Semaphore(0), threading.Event()
+        self.times = 0
+        self.fails = False
+
+    def sync(self, file: int) -> None:
+        self.times += 1
+        self.begun.release()
+        assert self.waits.wait(ENOUGH)
+        if self.fails:
+            raise OSError(5, "Input/output error")
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    disk = Disk()
+    monkeypatch.setattr(durability, "_sync", disk.sync)
+    return disk
+
+
+def connection_to(path: str) -> BaseDatabaseWrapper:
+    return ConnectionHandler({"default": database(path, ENOUGH)})["default"]
+
+
+def save(path: str, number: int, confirmed: list[int]) -> None:
+    connection = connection_to(path)
+    connection.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO saves VALUES (%s)", [number])
+    connection.commit()
+    confirmed.append(number)
+    connection.close()
+
+
+def saving(path: str, number: int, confirmed: list[int]) -> threading.Thread:
+    thread = threading.Thread(target=save, args=(path, number, confirmed))
+    thread.start()
+    return thread
+
+
+def stored(path: str) -> list[int]:
+    reader = sqlite3.connect(path)
+    try:
+        return [n for (n,) in reader.execute("SELECT n FROM saves ORDER BY n")]
+    finally:
+        reader.close()
+
+
+def test_it_is_confirmed_after_the_disk_and_one_wait_serves_all_who_came_meanwhile(
+    path: str, disk: Disk
+) -> None:
+    confirmed: list[int] = []
+    first = saving(path, 0, confirmed)
+    assert disk.begun.acquire(timeout=ENOUGH)
+    # The first has given its turn back, so that the others can write while it waits.
+    others = [saving(path, n, confirmed) for n in (1, 2, 3)]
+    waited = threading.Event()
+    while stored(path) != [0, 1, 2, 3]:
+        assert not waited.wait(0.01)
+    assert confirmed == []
+    assert disk.times == 1
+    disk.waits.set()
+    for thread in (first, *others):
+        thread.join(ENOUGH)
+    assert sorted(confirmed) == [0, 1, 2, 3]
+    # Those that had committed before the second wait began shared it.
+    assert 2 <= disk.times <= 3
+
+
+def test_it_is_not_confirmed_if_the_disk_fails(path: str, disk: Disk) -> None:
+    disk.fails = True
+    disk.waits.set()
+    with pytest.raises(OperationalError, match="disk I/O error"):
+        save(path, 0, [])
+
+
+def test_what_is_written_without_a_transaction_waits_within_sqlite(path: str, disk: Disk) -> None:
+    disk.waits.set()
+    connection = connection_to(path)
+    for end in (connection.commit, connection.rollback):
+        connection.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)
+        end()
+        connection.set_autocommit(True)
+        with connection.cursor() as cursor:
+            assert cursor.execute("PRAGMA synchronous").fetchone() == (2,)
+    connection.close()
+
+
+def test_the_log_is_copied_beside_the_writers(
+    path: str, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durability, "COMMITS", 2)
+    disk.waits.set()
+    # A reader keeps the log from being copied by whoever closes last.
+    reader = sqlite3.connect(path)
+    reader.execute("SELECT * FROM saves").fetchall()
+    empty = Path(path).read_bytes()
+    confirmed: list[int] = []
+    copied = threading.Event()
+    for number in range(2):
+        save(path, number, confirmed)
+    for _ in range(int(ENOUGH * 100)):
+        if Path(path).read_bytes() != empty:
+            break
+        copied.wait(0.01)
+    assert Path(path).read_bytes() != empty
+    reader.close()
