@@ -15,12 +15,12 @@ from celery import Celery
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 
-class Application(Celery):  # type: ignore[misc]  # Celery has no types
+class Application(Celery):
     @cached_property
     def Worker(self) -> Any:  # noqa: N802  the name is Celery's
         from celery.apps.worker import Worker
 
-        class Alone(Worker):  # type: ignore[misc]
+        class Alone(Worker):
             def __init__(self, *arguments: Any, **options: Any) -> None:
                 alone = {"without_mingle": True, "without_gossip": True}
                 super().__init__(*arguments, **options | alone)

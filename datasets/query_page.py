@@ -118,7 +118,8 @@ def query_context(query: Query, asked: Mapping[str, str], words: Sequence[str]) 
 
 def _page(query: Query, name: str, asked: Mapping[str, str]) -> Page[Any]:
     part = PARTS[name]
-    paginator = Paginator(_Rows(query, name), part.of_a_page)
+    lazy: Any = _Rows(query, name)
+    paginator: Paginator[Any] = Paginator(lazy, part.of_a_page)
     sought = asked.get(name[:-1])
     if sought and name not in asked:
         rows = part.rows._default_manager.filter(query=query)

@@ -97,7 +97,7 @@ def _long_query(batch: Batch, questions: int) -> Query:
 
 
 def _many_of_each(study: Study) -> None:
-    campaign = study.campaign
+    campaign, team = study.campaign, study.campaign.team
     users = User.objects.bulk_create(
         User(username=f"somebody-{n}", role="annotator") for n in range(MANY)
     )
@@ -108,14 +108,14 @@ def _many_of_each(study: Study) -> None:
         Membership(campaign=campaign, user=user, role="annotator") for user in users
     )
     Batch.objects.bulk_create(
-        Batch(name=f"batch {n}", format="native", digest=f"{n:064}") for n in range(MANY)
+        Batch(name=f"batch {n}", format="native", digest=f"{n:064}", team=team) for n in range(MANY)
     )
     Campaign.objects.bulk_create(
-        Campaign(name=f"campaign {n}", batch=campaign.batch, protocol="report-coverage")
+        Campaign(name=f"campaign {n}", batch=campaign.batch, protocol="report-coverage", team=team)
         for n in range(MANY)
     )
     judges = Rater.objects.bulk_create(Rater(name=f"judge-{n}", kind="judge") for n in range(MANY))
-    Judge.objects.bulk_create(Judge(rater=each, backend="lexical") for each in judges)
+    Judge.objects.bulk_create(Judge(rater=each, backend="lexical", team=team) for each in judges)
     prolific = ProlificStudy.objects.create(campaign=campaign, study_id="5" * 24, most_people=9)
     Participant.objects.bulk_create(
         Participant(study=prolific, user=user, pid=f"{n:024}") for n, user in enumerate(users)
