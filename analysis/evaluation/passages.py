@@ -198,10 +198,12 @@ class Layout:
             found = [(*items[item], question[unit]) for item, _, unit in names]
             return np.array(found, dtype=np.int64).reshape(-1, 3)
 
-        rated, failed = (
-            np.flatnonzero(np.isfinite(evaluator.values)),
-            np.flatnonzero(evaluator.failed),
+        # A batch that was derived from the rated one may have lost a query or a question.
+        there = np.array(
+            [item in items and unit in question for item, _, unit in frame.units.names], bool
         )
+        rated = np.flatnonzero(np.isfinite(evaluator.values) & there)
+        failed = np.flatnonzero(evaluator.failed & there)
         lost = positions(failed)
         return Ratings.from_places(positions(rated), evaluator.values[rated], lost, *self.masks())
 

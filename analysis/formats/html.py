@@ -236,8 +236,12 @@ def style() -> str:
 
 
 def as_html(report: JSON) -> str:
+    """Render the report as a whole document."""
+    return page_html(document(report), "Agreement", report)
+
+
+def page_html(shown: Document, what: str, report: JSON) -> str:
     """Render a whole document; light, dark and print follow the reader's device."""
-    shown = document(report)
     title = escape(shown.title)
     return f"""\
 <!doctype html>
@@ -248,7 +252,7 @@ def as_html(report: JSON) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="Tandem {escape(report["version"])}">
-<title>Agreement: {title}</title>
+<title>{what}: {title}</title>
 <style>
 {style()}
 </style>
@@ -256,7 +260,7 @@ def as_html(report: JSON) -> str:
 <body>
 <main class="column">
 <header class="report-head">
-<h1>Agreement: {title}</h1>
+<h1>{what}: {title}</h1>
 </header>
 <div id="report">
 {document_html(shown, report)}

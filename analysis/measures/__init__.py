@@ -18,6 +18,7 @@ MEASURES: dict[str, Measure] = {
         coverage.ALPHA_NDCG,
         *coverage.DENSITIES,
         coverage.REPORT_COVERAGE,
+        coverage.REPORT_DENSITY,
         *retrieval.MEASURES,
         key_points.RECALL,
         key_points.PRECISION,

@@ -251,6 +251,40 @@ def tokens(contexts: Contexts, options: Options) -> Floats:
     return np.where(contexts.present, _tokens(contexts), np.nan)
 
 
+@dataclass(frozen=True)
+class ReportDensities:
+    """Coverage and length in tokens of N reports and of their queries' oracle contexts, (N,)."""
+
+    coverage: Floats
+    tokens: Floats
+    best: Floats
+    best_tokens: Floats
+
+
+def density_of_reports(data: ReportDensities, options: Options) -> Floats:
+    """Return Den(y) = ((Cov(y) / tokens(y)) / (Cov(Z*) / tokens(Z*)))^w, (N,), with w = 0.5.
+
+    After Ju and others 2025, section 3, with the report as the only text. Z* is the oracle context,
+    as for contexts, since the paper names no other yardstick. 0 if Cov(y) is 0. NaN if Cov(Z*) is 0
+    or either is unknown.
+    """
+    relative = ratio(data.coverage * data.best_tokens, data.best * data.tokens)
+    values = np.where(data.coverage == 0, 0.0, relative) ** options.weight
+    return np.where(np.isnan(data.coverage) | ~(data.best > 0), np.nan, values)
+
+
+REPORT_DENSITY = Measure(
+    "Den(y)",
+    "report-densities",
+    "Coverage of the report for its length, relative to the oracle context's.",
+    "Ju and others, CRUX, 2025",
+    density_of_reports,
+    "the oracle context answers no sub-question, or the report's coverage is unknown",
+    ("eta", "missing", "unrated", "scope", "filtered", "oracle", "weight", "tokenizer"),
+    AMOUNT,
+    by_oracle=True,
+)
+
 DENSITIES = (
     Measure(
         "Den",

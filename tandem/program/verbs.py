@@ -60,6 +60,7 @@ TREE = (
     _verb("study apply", "apply_study", "do it, up to where people have to work first"),
     _verb("study status", "study_status", "the chain with counts, and the next step"),
     _verb("study freeze", "freeze_study", "write a release that others can check and read"),
+    _verb("paper", "paper", "a paper's own tables, filled from a study"),
     _verb("batch load", "load_batch", "load files as a batch, all or nothing"),
     _verb("batch schema", "batch_format", "the native format: its schema, or an example"),
     _verb("batch prepare", "prepare_batch", "let a judge write questions or key points", "--batch"),

@@ -1,0 +1,63 @@
+"""`paper`: a paper's own tables, filled from a study."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.data.selection import ReportOptions
+from analysis.models import Study
+from analysis.papers import PAPERS
+from analysis.papers.build import paper_tables
+from analysis.papers.rendering import FORMATS
+from annotation.management.base import print_lines, write_whole
+from datasets.console import Command as BaseCommand
+from datasets.console import no_such
+from datasets.options import add_arguments as add_declared
+from datasets.options import options_of
+
+RESAMPLING = options_of(ReportOptions)[:2]
+
+
+class Command(BaseCommand):
+    help = "Fill a paper's own tables from a study, with intervals and the reasons for gaps."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("paper", choices=list(PAPERS), help="whose tables are filled")
+        parser.add_argument(
+            "--study", required=True, metavar="NAME", help="the study, by the name in its file"
+        )
+        parser.add_argument(
+            "--format", choices=list(FORMATS), default="md", help="how the tables are written"
+        )
+        parser.add_argument(
+            "--published", action="store_true", help="show the paper's printed figures beside"
+        )
+        parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+        add_declared(parser, RESAMPLING)
+
+    def run(self, **options: Any) -> None:
+        if options["resamples"] is not None and options["resamples"] < 1:
+            raise CommandError("--resamples is not above 0; give a number.")
+        study = study_called(options["study"])
+        chosen = ReportOptions(seed=options["seed"], resamples=options["resamples"])
+        report = paper_tables(PAPERS[options["paper"]], study, options["published"], chosen)
+        text = FORMATS[options["format"]].render(report)
+        if options["output"]:
+            write_whole(options["output"], [text])
+            self.say(report["not_filled"])
+        else:
+            print_lines(self.stdout, [text])
+            if options["format"] in ("json", "html"):
+                self.stderr.write(report["not_filled"])
+
+
+def study_called(name: str) -> Study:
+    found = Study.objects.filter(name=name).first()
+    if found is None:
+        known = Study.objects.values_list("name", flat=True)
+        raise no_such("study", name, known, "apply its file with study apply first")
+    return found

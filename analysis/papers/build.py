@@ -1,0 +1,77 @@
+"""A paper's tables as JSON: what command, page and API show of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from analysis.data.selection import ReportOptions
+from analysis.models import Study
+from analysis.papers.base import Grid, Paper, PaperTable, Printed
+from analysis.papers.material import Material
+from analysis.types import JSON
+
+NOT_VALIDATED = (
+    "The LLM ratings of {paper} were not released, so {tables} were tested on made-up studies only."
+)
+FAKE = "Fakes, whose answers come from a file: {judges}. Their figures describe no real model."
+
+
+def paper_tables(
+    paper: Paper, study: Study, published: bool = False, options: ReportOptions | None = None
+) -> JSON:
+    """Fill a paper's tables from a study; `published` adds the paper's printed figures."""
+    options = options or ReportOptions()
+    material = Material(study, paper.name, options)
+    tables = [_table(table, material, published) for table in paper.tables]
+    return {
+        "paper": paper.name,
+        "title": paper.title,
+        "citation": paper.citation,
+        "study": study.name,
+        "generated_at": timezone.now().isoformat(timespec="seconds"),
+        "version": settings.TANDEM_VERSION,
+        "seed": options.seed,
+        "resamples": options.resamples,
+        "published": published,
+        "campaigns": [campaign.name for campaign in material.every_campaign],
+        "tables": tables,
+        "notes": list(_notes(paper, material)),
+        "not_filled": paper.not_filled,
+    }
+
+
+def _notes(paper: Paper, material: Material) -> Iterator[str]:
+    if fakes := material.fakes:
+        yield FAKE.format(judges=", ".join(fakes))
+    unseen = [table.name for table in paper.tables if not table.data_released]
+    if unseen:
+        yield NOT_VALIDATED.format(paper=paper.title, tables=", ".join(unseen))
+
+
+def _table(table: PaperTable, material: Material, published: bool) -> JSON:
+    grids = table.build(material)
+    printed = list(table.printed) if published else []
+    made = []
+    for grid in grids:
+        heads = {column.name for column in grid.columns}
+        own = [each for each in printed if each.column in heads]
+        printed = [each for each in printed if each not in own]
+        made.append(_grid(grid, own))
+    return {"key": table.key, "name": table.name, "about": table.about, "grids": made}
+
+
+def _grid(grid: Grid, printed: list[Printed]) -> dict[str, Any]:
+    return {
+        "caption": grid.caption,
+        "stub": grid.stub,
+        "columns": [{"name": c.name, "scale": c.scale, "digits": c.digits} for c in grid.columns],
+        "rows": [{"name": name, "cells": list(cells)} for name, cells in grid.rows],
+        "apart": grid.apart,
+        "printed": [
+            {"row": each.row, "column": each.column, "value": each.value} for each in printed
+        ],
+    }

@@ -1,0 +1,332 @@
+"""CRUX's data sets: contexts and reports of the same systems, from two campaigns, as values.
+
+People rated passages before the systems answered. The reports' batch is derived from the rated one,
+so the ratings are laid over the reports' contexts by the identifiers of passages and questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from analysis.data.frame import VariableFrame
+from analysis.evaluation.inputs import PEOPLE, Part, system_of
+from analysis.evaluation.passages import (
+    RANKING,
+    CountedQuestions,
+    Layout,
+    PassageRatings,
+    contexts_of,
+    report_parts,
+)
+from analysis.evaluation.relevance import RatedRankings
+from analysis.measures import of_family
+from analysis.measures.agreement import orderings
+from analysis.measures.base import (
+    Measure,
+    MeasureValues,
+    Options,
+    estimate,
+    reason_of,
+    tokenizer,
+    values_of,
+)
+from analysis.measures.contexts import Contexts, members, sizes_of
+from analysis.measures.coverage import (
+    ALPHA_NDCG,
+    COV,
+    DENSITIES,
+    REPORT_COVERAGE,
+    REPORT_DENSITY,
+    ReportDensities,
+    tokens,
+)
+from analysis.measures.ratings import answerable, answers
+from analysis.papers.base import missing
+from analysis.papers.material import Material, evaluators, labels_by
+from analysis.statistics import Floats, Ints
+from analysis.types import JSON
+from annotation.models import Campaign
+from datasets.rows import Query
+
+REFERENCE = "reference"
+DEN = DENSITIES[0]
+RATED = "@rated"
+NO_CONTEXT = "it was written without a context"
+NO_REPORT = "the batch has no report of it"
+TOO_FEW = "fewer than three retrieval settings"
+
+
+@dataclass(frozen=True)
+class Values:
+    """A measure's values by query, (Q,) NaN = none, for each system, or why there are none."""
+
+    measure: Measure
+    by_system: Mapping[str, MeasureValues] = field(default_factory=dict)
+    reason: str = ""
+
+    def cell(self, system: str, numbers: Ints, material: Material, without: str) -> JSON:
+        """Return a system's estimate over queries, or the reason why there is none."""
+        if self.reason:
+            return missing(self.reason)
+        if system not in self.by_system:
+            return missing(without)
+        options = material.options
+        values = self.by_system[system]
+        return estimate(self.measure, values, numbers, options.resamples, options.seed).as_json()
+
+    def table(self, systems: list[str]) -> Floats | None:
+        """Return the values of these systems, (Q, S); None if one of them has none."""
+        if self.reason or any(system not in self.by_system for system in systems):
+            return None
+        return np.column_stack([values_of(self.by_system[system]) for system in systems])
+
+    def why(self, systems: list[str]) -> str:
+        return self.reason or next(
+            filter(None, (reason_of(self.by_system[s]) for s in systems if s in self.by_system)), ""
+        )
+
+
+@dataclass
+class DataSet:
+    """A data set: the campaign of its reports, that of its passages, or only one of the two."""
+
+    name: str
+    material: Material
+    passages: Campaign | None
+    reports: Campaign | None
+    _of_contexts: dict[tuple[object, ...], dict[str, Values]] = field(default_factory=dict)
+    _of_reports: dict[tuple[object, ...], dict[str, Values]] = field(default_factory=dict)
+
+    @cached_property
+    def campaign(self) -> Campaign:
+        found = self.reports or self.passages
+        assert found is not None
+        return found
+
+    @cached_property
+    def queries(self) -> tuple[Query, ...]:
+        return self.material.queries(self.campaign.batch)
+
+    @cached_property
+    def numbers(self) -> Ints:
+        return np.arange(len(self.queries), dtype=np.int64)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout.from_queries(self.queries)
+
+    @cached_property
+    def evaluators(self) -> list[str]:
+        there = [c for c in (self.passages, self.reports) if c is not None]
+        return evaluators(map(self.material.frame, there))
+
+    @cached_property
+    def ratings(self) -> VariableFrame | None:
+        if self.passages is None:
+            return None
+        return self.material.frame(self.passages).variables.get("rating")
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """The systems with reports in the batch's order, or those with rankings if none has."""
+        written = [system_of(report) for query in self.queries for report in query.reports]
+        return list(dict.fromkeys(written)) or list(self.layout.systems)
+
+    @cached_property
+    def references(self) -> list[str]:
+        """The rows above the retrieval settings: direct prompting, the reference, the oracle."""
+        direct = [s for s in self.systems if s not in self.layout.systems and s != REFERENCE]
+        human = [s for s in self.systems if s == REFERENCE]
+        oracle = [s for s in self.systems if s in self.layout.oracles]
+        return [*direct, *human, *oracle]
+
+    @cached_property
+    def settings(self) -> list[str]:
+        return [s for s in self.systems if s not in self.references]
+
+    def no_ratings(self, by: str) -> str:
+        if self.passages is None:
+            return f"no campaign of rubric-passage rates the passages of {self.name}"
+        return f"{by} rated no passage in campaign {self.passages.name}"
+
+    def no_labels(self, by: str) -> str:
+        if self.reports is None:
+            return f"no campaign of report-coverage labels reports of {self.name}"
+        return f"{by} labelled no report in campaign {self.reports.name}"
+
+    def passage_ratings(self, by: str) -> PassageRatings | None:
+        evaluator = labels_by(self.ratings, by)
+        if evaluator is None or self.ratings is None:
+            return None
+        return PassageRatings(self.layout, self.layout.ratings(self.ratings, evaluator))
+
+    def counted(self, by: str, options: Options) -> CountedQuestions | None:
+        """Return the sub-questions that count by an evaluator's ratings; None: all of them."""
+        rated = self.passage_ratings(by)
+        return rated.counted_questions(options) if rated and options.filtered else None
+
+    def contexts(self, by: str, options: Options) -> Iterator[tuple[str, Contexts]]:
+        """Yield each system's contexts under an evaluator's ratings; rankings are among them."""
+        rated = self.passage_ratings(by)
+        if rated is None:
+            return
+        found = answers(rated.ratings, options)
+        lengths = self.layout.tokens(tokenizer(options.tokenizer))
+        for system in self.layout.systems:
+            yield system, contexts_of(self.layout, system, found, lengths, options)
+
+    def oracle(self, by: str, options: Options) -> Contexts | None:
+        """Return the oracle contexts."""
+        rated = self.passage_ratings(by)
+        if rated is None:
+            return None
+        found, place = answers(rated.ratings, options), self.layout.oracle(options)
+        counted = answerable(found, members(place, found.passages.shape[1]), options)
+        lengths = self.layout.tokens(tokenizer(options.tokenizer))
+        every = np.ones(len(place), bool)
+        return Contexts(found, place, place, counted, lengths, sizes_of(place), every)
+
+    def of_contexts(
+        self, by: str, options: Options, size: int | None = None, is_cut: bool = False
+    ) -> dict[str, Values]:
+        """Return the values of contexts by measure: whole, or the first `size` passages.
+
+        A cut takes a system's whole ranking if the batch has it. `size` None cuts at the size of
+        the oracle context.
+        """
+        key = by, options, size, is_cut
+        if key not in self._of_contexts:
+            self._of_contexts[key] = self._measured_contexts(by, options, size, is_cut)
+        return self._of_contexts[key]
+
+    def _measured_contexts(
+        self, by: str, options: Options, size: int | None, is_cut: bool
+    ) -> dict[str, Values]:
+        families = (*(COV, ALPHA_NDCG, DEN), *of_family("rankings"))
+        if self.passage_ratings(by) is None:
+            return {m.name: Values(m, reason=self.no_ratings(by)) for m in families}
+        made: dict[str, dict[str, MeasureValues]] = {m.name: {} for m in families}
+        rated = self.passage_ratings(by)
+        assert rated is not None
+        whole = dict(self.contexts(by, options))
+        for system, contexts in whole.items():
+            used = whole.get(f"{system}{RANKING}", contexts).cut(size) if is_cut else contexts
+            for measure in (COV, ALPHA_NDCG, DEN):
+                made[measure.name][system] = measure.of(used, options)
+            ranked = RatedRankings(rated.ratings, used)
+            for measure in of_family("rankings"):
+                made[measure.name][system] = ranked.compute(measure, options)
+        return {m.name: Values(m, made[m.name]) for m in families}
+
+    def report_part(self, by: str, options: Options) -> Part | None:
+        """Return the answers of reports by an evaluator: people's yes and no, judges' ratings.
+
+        The other form is used where the evaluator has only that.
+        """
+        if self.reports is None:
+            return None
+        frame = self.material.frame(self.reports)
+        parts = [
+            part
+            for part in report_parts(self.queries, frame, options, self.counted(by, options))
+            if part.rater == by
+        ]
+        wanted = "" if by == PEOPLE else RATED
+        return next((p for p in parts if p.suffix == wanted), next(iter(parts), None))
+
+    def of_reports(self, by: str, options: Options) -> dict[str, Values]:
+        """Return Cov(y) and Den(y) by system."""
+        if (by, options) not in self._of_reports:
+            self._of_reports[by, options] = self._measured_reports(by, options)
+        return self._of_reports[by, options]
+
+    def _measured_reports(self, by: str, options: Options) -> dict[str, Values]:
+        part = self.report_part(by, options)
+        if part is None:
+            reason = self.no_labels(by)
+            return {m.name: Values(m, reason=reason) for m in (REPORT_COVERAGE, REPORT_DENSITY)}
+        values = part.compute(REPORT_COVERAGE, options)
+        unknown = reason_of(values)
+        covered = Values(REPORT_COVERAGE, reason=unknown or "")
+        if not unknown:
+            covered = Values(REPORT_COVERAGE, self.by_system(part, values_of(values)))
+        return {
+            REPORT_COVERAGE.name: covered,
+            REPORT_DENSITY.name: self._densities(by, part, values_of(values), options),
+        }
+
+    def _densities(self, by: str, part: Part, covered: Floats, options: Options) -> Values:
+        oracle = self.oracle(by, options)
+        if oracle is None:
+            return Values(REPORT_DENSITY, reason=self.no_ratings(by))
+        best = COV.of(oracle, options)
+        if reason := reason_of(best):
+            return Values(REPORT_DENSITY, reason=reason)
+        place = {query.id: n for n, query in enumerate(self.queries)}
+        row = np.array([place[query.id] for query in part.rows.queries], np.int64)
+        count = tokenizer(options.tokenizer).count
+        written = [report.text for query in self.queries for report in query.reports]
+        lengths = np.array([count(text) for text in written], float)
+        data = ReportDensities(covered, lengths, values_of(best)[row], tokens(oracle, options)[row])
+        return Values(
+            REPORT_DENSITY, self.by_system(part, values_of(REPORT_DENSITY.of(data, options)))
+        )
+
+    def by_system(self, part: Part, values: Floats) -> dict[str, MeasureValues]:
+        """Return rows of reports as values by query, (Q,), for each system."""
+        place = {query.id: n for n, query in enumerate(self.queries)}
+        made: dict[str, MeasureValues] = {}
+        for system in part.rows.system_names:
+            own = np.full(len(self.queries), np.nan)
+            for query, name, value in zip(
+                part.rows.queries, part.rows.systems, values.tolist(), strict=True
+            ):
+                if name == system:
+                    own[place[query.id]] = value
+            made[system] = own
+        return made
+
+    def tau(self, one: Values, other: Values, systems: list[str]) -> JSON:
+        """Return Kendall's tau-b of the systems' means by two measures."""
+        if len(systems) < 3:
+            return missing(TOO_FEW)
+        tables = [values.table(systems) for values in (one, other)]
+        if tables[0] is None or tables[1] is None or one.why(systems) or other.why(systems):
+            reason = one.why(systems) or other.why(systems)
+            return missing(reason or "a setting has no context or no report")
+        options = self.material.options
+        pair = {"a": tables[0], "b": tables[1]}
+        return orderings(pair, options.resamples, options.seed)[0].kendall.as_json()
+
+
+def data_sets(material: Material, sampled: bool = False) -> list[DataSet]:
+    """Return the data sets with passages or reports that were rated.
+
+    `sampled` wants those whose systems are contexts that were drawn at random, instead of others.
+    """
+    key = "data sets", sampled
+    if key not in material.cache:
+        material.cache[key] = _data_sets(material, sampled)
+    found: list[DataSet] = material.cache[key]
+    return found
+
+
+def _data_sets(material: Material, sampled: bool) -> list[DataSet]:
+    found: list[DataSet] = []
+    reports = material.campaigns("report-coverage")
+    kept = [c for c in reports if material.is_derived_by(c.batch, "sampled-contexts") == sampled]
+    roots = [material.data_set(c.batch) for c in kept]
+    for campaign, root in zip(kept, roots, strict=True):
+        passages = material.of_same_data(campaign, "rubric-passage")
+        name = root if roots.count(root) == 1 else campaign.batch.name
+        found.append(DataSet(name, material, passages[0] if passages else None, campaign))
+    if not sampled:
+        for campaign in material.campaigns("rubric-passage"):
+            if (root := material.data_set(campaign.batch)) not in roots:
+                roots.append(root)
+                found.append(DataSet(root, material, campaign, None))
+    return found

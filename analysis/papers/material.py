@@ -1,0 +1,153 @@
+"""What a study gives to a paper's tables: its campaigns by protocol, their labels and batches.
+
+Campaigns meet if their batches come from the same loaded batch, which is the *data set*: ratings of
+passages made before the systems answered belong to the systems' reports, since derived batches keep
+identifiers. Everything that is read is kept for the tables that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from analysis.campaigns.cache import computed_report
+from analysis.campaigns.fakes import mark_raters
+from analysis.campaigns.frames import campaign_frame
+from analysis.data.frame import Frame, VariableFrame
+from analysis.data.selection import ReportOptions
+from analysis.evaluation.build import measures_report
+from analysis.evaluation.inputs import PEOPLE, EvaluatorLabels, evaluator_labels
+from analysis.measures.base import PRESETS
+from analysis.models import Study
+from analysis.types import JSON
+from annotation.models import Campaign
+from datasets.lineage import lineage_of
+from datasets.material import batch_rows
+from datasets.models import Batch
+from datasets.rows import Query
+
+JUDGE = "judge"
+
+
+@dataclass
+class Material:
+    """A study's campaigns, batches and labels, read once each. `preset` names the options."""
+
+    study: Study
+    preset: str
+    options: ReportOptions = field(default_factory=ReportOptions)
+    _frames: dict[int, Frame] = field(default_factory=dict)
+    _queries: dict[int, tuple[Query, ...]] = field(default_factory=dict)
+    _measures: dict[tuple[Any, ...], JSON] = field(default_factory=dict)
+    _roots: dict[int, str] = field(default_factory=dict)
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def every_campaign(self) -> list[Campaign]:
+        parts = self.study.parts.filter(kind="campaign").select_related("campaign__batch")
+        return [part.campaign for part in parts if part.campaign is not None]
+
+    @cached_property
+    def batches(self) -> list[Batch]:
+        """The batches of the study and of its campaigns, in order."""
+        own = [part.batch for part in self.study.parts.filter(kind="batch").select_related("batch")]
+        found = {b.pk: b for b in (*own, *(c.batch for c in self.every_campaign)) if b is not None}
+        return list(found.values())
+
+    def campaigns(self, *protocols: str) -> list[Campaign]:
+        return [each for each in self.every_campaign if each.protocol in protocols]
+
+    def queries(self, batch: Batch) -> tuple[Query, ...]:
+        if batch.pk not in self._queries:
+            self._queries[batch.pk] = tuple(batch_rows(batch))
+        return self._queries[batch.pk]
+
+    def frame(self, campaign: Campaign) -> Frame:
+        if campaign.pk not in self._frames:
+            self._frames[campaign.pk] = campaign_frame(campaign, self.options)
+        return self._frames[campaign.pk]
+
+    def report(self, campaign: Campaign) -> JSON:
+        """Return the campaign's agreement report."""
+        return computed_report(campaign, self.options).report
+
+    def measures(
+        self,
+        campaign: Campaign,
+        slices: tuple[Campaign, ...] = (),
+        points: Campaign | None = None,
+        **changed: Any,
+    ) -> JSON:
+        """Return the campaign's report of measures, by the paper's options or changed ones."""
+        key = (campaign.pk, tuple(c.pk for c in slices), points and points.pk, *changed.items())
+        if key not in self._measures:
+            options = replace(PRESETS[self.preset], **changed)
+            self._measures[key] = measures_report(
+                campaign, options, self.preset, self.options, None, slices, points
+            )
+        return self._measures[key]
+
+    def data_set(self, batch: Batch) -> str:
+        """Return the name of the loaded batch that a batch comes from."""
+        if batch.pk not in self._roots:
+            root = batch
+            while lineage := lineage_of(root):
+                root = lineage.source
+            self._roots[batch.pk] = root.name
+        return self._roots[batch.pk]
+
+    def is_derived_by(self, batch: Batch, rule: str) -> bool:
+        """Return whether a rule was among those that made a batch."""
+        while lineage := lineage_of(batch):
+            if lineage.rule == rule:
+                return True
+            batch = lineage.source
+        return False
+
+    def of_same_data(self, campaign: Campaign, *protocols: str) -> list[Campaign]:
+        """Return the campaigns of these protocols over the same data set."""
+        root = self.data_set(campaign.batch)
+        return [c for c in self.campaigns(*protocols) if self.data_set(c.batch) == root]
+
+    @cached_property
+    def fakes(self) -> list[str]:
+        """The judges of the study that replay a file."""
+        raters: list[JSON] = [
+            {"name": name, "kind": JUDGE, "scripted": False}
+            for name in dict.fromkeys(
+                rater.name
+                for campaign in self.every_campaign
+                for rater in self.frame(campaign).raters
+                if rater.kind == JUDGE
+            )
+        ]
+        mark_raters(raters)
+        return [rater["name"] for rater in raters if rater["scripted"]]
+
+
+def evaluators(frames: Iterable[Frame]) -> list[str]:
+    """Return people together, if there are any, and each judge, in the frames' order."""
+    found: dict[str, None] = {}
+    for frame in frames:
+        for rater in frame.raters:
+            if rater.excluded is None and rater.labels:
+                name = {"human": PEOPLE, JUDGE: rater.name}.get(rater.kind)
+                found |= {} if name is None else {name: None}
+    return sorted(found, key=lambda name: name != PEOPLE)
+
+
+def persons(frame: Frame) -> list[str]:
+    return [r.name for r in frame.raters if r.kind == "human" and r.excluded is None and r.labels]
+
+
+def judges(frame: Frame) -> list[str]:
+    return [r.name for r in frame.raters if r.kind == JUDGE and r.excluded is None and r.labels]
+
+
+def labels_by(variable: VariableFrame | None, rater: str) -> EvaluatorLabels | None:
+    """Return an evaluator's labels of a variable; None without any."""
+    if variable is None:
+        return None
+    return next((each for each in evaluator_labels(variable) if each.rater == rater), None)

@@ -1,0 +1,120 @@
+"""A paper's tables as a document, and the document as Markdown, LaTeX, HTML and JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.document import Block, Cell, Document, Format, Number, Section, Table
+from analysis.formats.html import as_json, page_html
+from analysis.formats.latex import sections_as_latex
+from analysis.formats.markdown import sections_as_markdown
+from analysis.types import JSON
+
+WHAT = "Tables"
+PRINTED = "printed"
+NOTES, NOT_FILLED = "Notes", "Not filled"
+
+
+def document(report: JSON) -> Document:
+    """Return the tables as sections; the last one says what labels cannot fill."""
+    sections = [
+        Section(
+            table["name"],
+            (Block("", tuple(_table(grid) for grid in table["grids"])),),
+            table["about"],
+        )
+        for table in report["tables"]
+    ]
+    if report["notes"]:
+        sections.append(Section(NOTES, (), points=tuple(report["notes"])))
+    sections.append(Section(NOT_FILLED, (), paragraphs=(report["not_filled"],)))
+    about = " · ".join(
+        (
+            f"tables of {report['title']} ({report['citation']})",
+            f"seed {report['seed']}",
+            "intervals are 95 %",
+            *(["printed figures are the paper's"] if report["published"] else []),
+        )
+    )
+    origin = f"Tandem {report['version']}, {report['generated_at']}"
+    return Document(report["study"], about, origin, tuple(sections))
+
+
+def _table(grid: JSON) -> Table:
+    """Return a grid with its printed figures: beside a row that has them, else in own rows."""
+    columns = grid["columns"]
+    printed = {(each["row"], each["column"]): each["value"] for each in grid["printed"]}
+    known = {row["name"] for row in grid["rows"]}
+    beside = [c["name"] for c in columns if any((row, c["name"]) in printed for row in known)]
+    header: list[str] = [grid["stub"]]
+    for column in columns:
+        header.append(column["name"])
+        header += [f"{column['name']}, {PRINTED}"] if column["name"] in beside else []
+    rows = []
+    for row in grid["rows"]:
+        cells: list[Cell] = [row["name"]]
+        for column, cell in zip(columns, row["cells"], strict=True):
+            cells.append(_cell(cell, column))
+            if column["name"] in beside:
+                cells.append(_printed(printed.get((row["name"], column["name"])), column))
+        rows.append(tuple(cells))
+    others = [name for name in dict.fromkeys(row for row, _ in printed) if name not in known]
+    for name in others:
+        cells = [f"{name} ({PRINTED})"]
+        for column in columns:
+            cells.append(_printed(printed.get((name, column["name"])), column))
+            cells += [""] if column["name"] in beside else []
+        rows.append(tuple(cells))
+    return Table(grid["caption"], tuple(header), tuple(rows), len(others) or grid["apart"])
+
+
+def _printed(value: float | None, column: JSON) -> Cell:
+    return "" if value is None else Number(value, digits=column["digits"])
+
+
+def _cell(cell: Any, column: JSON) -> Cell:
+    if not isinstance(cell, dict):
+        return str(cell) if isinstance(cell, str) else int(cell)
+    of: JSON = {**column, **cell}
+    scale, digits = float(of["scale"]), int(of["digits"])
+    value, low, high = (_scaled(cell[name], scale) for name in ("value", "low", "high"))
+    no, yes = (_scaled(each, scale) for each in cell.get("bounds", (None, None)))
+    return Number(
+        value,
+        low,
+        high,
+        cell["method"],
+        cell.get("reason", ""),
+        digits,
+        judged=cell.get("judged"),
+        bounds=(no, yes) if "bounds" in cell else None,
+    )
+
+
+def _scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
+
+
+def as_markdown(report: JSON) -> str:
+    return sections_as_markdown(document(report), WHAT)
+
+
+def as_latex(report: JSON) -> str:
+    """Return the tables for `\\input`; a comment at the end says what labels cannot fill."""
+    comment = report["not_filled"].encode("ascii", "backslashreplace").decode()
+    return f"{sections_as_latex(document(report), WHAT)}% {comment}\n"
+
+
+def as_html(report: JSON) -> str:
+    return page_html(document(report), WHAT, report)
+
+
+FORMATS: dict[str, Format] = {
+    each.name: each
+    for each in (
+        Format("md", "Markdown", "md", "text/markdown; charset=utf-8", as_markdown),
+        Format("latex", "LaTeX", "tex", "application/x-tex", as_latex),
+        Format("html", "HTML", "html", "text/html; charset=utf-8", as_html),
+        Format("json", "JSON", "json", "application/json", as_json),
+    )
+}

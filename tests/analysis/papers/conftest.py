@@ -1,0 +1,143 @@
+"""A made-up CRUX study of two queries, small enough that its tables can be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cast import run, write_lines
+from tests.databases import rolled_back
+
+Line = dict[str, Any]
+QUERIES = ("q1", "q2")
+ANSWERS = {"a": (5, 0), "b": (0, 4), "c": (3, 0)}
+"""The ratings of each relevant passage on the two questions of its query; `d` answers nothing."""
+REPORTS = {
+    "direct": (None, (0, 0)),
+    "reference": (None, (1, 1)),
+    "oracle": ("ab", (1, 1)),
+    "first": ("ab", (1, 1)),
+    "second": ("ac", (1, 0)),
+    "third": ("d", (0, 0)),
+}
+"""The context of each system, and which of the two questions its report answers."""
+TEN = " ".join(["word"] * 10)
+
+STUDY = """\
+[study]
+name = "small"
+preset = "crux"
+
+[batch.documents]
+files = ["documents.jsonl"]
+
+[judge.replay]
+backend = "scripted"
+answers = "judge.jsonl"
+
+[campaign.passages]
+protocol = "rubric-passage"
+batch = "documents"
+raters_per_item = 2
+option = { sampling = "all", passages = "relevant" }
+labels = ["passages.jsonl"]
+judges = ["replay"]
+
+[batch.answered]
+files = ["reports.jsonl"]
+extends = "documents"
+
+[campaign.coverage]
+protocol = "report-coverage"
+batch = "answered"
+raters_per_item = 2
+option = { variables = "answerable,rating" }
+labels = ["coverage.jsonl"]
+judges = ["replay"]
+"""
+
+
+def documents() -> Iterator[Line]:
+    for query in QUERIES:
+        yield {
+            "id": query,
+            "text": f"Tell me about {query}.",
+            "questions": [{"id": f"{query}:{n}", "text": f"Question {n}?"} for n in (1, 2)],
+            "passages": [{"id": f"{query}{p}", "text": TEN, "relevant": p != "d"} for p in "abcd"],
+            "references": [{"text": TEN}],
+        }
+
+
+def reports() -> Iterator[Line]:
+    for query in QUERIES:
+        made = []
+        for system, (context, _) in REPORTS.items():
+            report: Line = {"id": f"{query}-{system}", "text": TEN, "system": system}
+            if context is not None:
+                report["context"] = [query + p for p in context]
+            made.append(report)
+        yield {"id": query, "text": f"Tell me about {query}.", "reports": made}
+
+
+def passage_labels(rater: str) -> Iterator[Line]:
+    for query in QUERIES:
+        for passage, ratings in ANSWERS.items():
+            for n, rating in enumerate(ratings, start=1):
+                yield _label(f"{query}/{query}{passage}", f"{query}:{n}", "rating", rating, rater)
+
+
+def report_labels(rater: str) -> Iterator[Line]:
+    for query in QUERIES:
+        for system, (_, told) in REPORTS.items():
+            for n, answer in enumerate(told, start=1):
+                item, unit = f"{query}-{system}", f"{query}:{n}"
+                # Ben misses one answer of one report.
+                says = answer and (rater, item, n) != ("ben", "q1-first", 2)
+                yield _label(item, unit, "answerable", "yes" if says else "no", rater)
+                yield _label(item, unit, "rating", 3 if answer else 0, rater)
+
+
+def _label(item: str, unit: str, variable: str, value: object, rater: str) -> Line:
+    made = {"item": item, "unit": unit, "kind": "question", "variable": variable}
+    found: Line = {**made, "value": str(value), "rater": rater}
+    return {**found, "spans": [{"field": "report", "text": "word"}]} if value == "yes" else found
+
+
+@pytest.fixture(scope="module")
+def crux_study(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    folder: Path = tmp_path_factory.mktemp("crux")
+    people = ("ada", "ben")
+    write_lines(folder / "documents.jsonl", documents())
+    write_lines(folder / "reports.jsonl", reports())
+    write_lines(folder / "passages.jsonl", [x for r in people for x in passage_labels(r)])
+    write_lines(folder / "coverage.jsonl", [x for r in people for x in report_labels(r)])
+    write_lines(folder / "judge.jsonl", [*passage_labels("replay"), *report_labels("replay")])
+    (folder / "study.toml").write_text(STUDY, "utf-8")
+    with rolled_back(django_db_blocker):
+        run("apply_study", folder)
+        yield "small"
+
+
+def tables_of(paper: str, study: str, *more: str) -> dict[str, Any]:
+    """The tables by their key."""
+    text = run("paper", paper, "--study", study, "--format", "json", "--resamples", "20", *more)
+    found = json.loads(text)
+    return {table["key"]: table["grids"] for table in found["tables"]}
+
+
+def row_of(grid: dict[str, Any], name: str) -> list[Any]:
+    """The values of a row: numbers, texts, or None."""
+    cells = next(row["cells"] for row in grid["rows"] if row["name"] == name)
+    return [cell["value"] if isinstance(cell, dict) else cell for cell in cells]
+
+
+def reason_of(grid: dict[str, Any], name: str, column: int) -> str:
+    cells = next(row["cells"] for row in grid["rows"] if row["name"] == name)
+    reason: str = cells[column]["reason"]
+    return reason

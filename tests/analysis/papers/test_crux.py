@@ -1,0 +1,152 @@
+"""CRUX's tables: by hand on a small study, and as printed on the released labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.models import Study, StudyPart
+from tests.analysis.papers.conftest import reason_of, row_of, tables_of
+from tests.cast import run
+
+pytestmark = [pytest.mark.django_db]
+ROOT = 0.5**0.5
+
+
+@pytest.fixture(scope="module")
+def tables(crux_study: str, django_db_blocker: Any) -> dict[str, Any]:
+    with django_db_blocker.unblock():
+        return tables_of("crux", crux_study)
+
+
+class TestTable1:
+    """Contexts a+b, a+c and d cover both questions, one, and none; so do the reports."""
+
+    @pytest.fixture
+    def people(self, tables: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = tables["table-1"][0]
+        return found
+
+    def test_it_has_a_grid_for_people_and_one_for_each_judge(self, tables: Any) -> None:
+        assert [grid["caption"] for grid in tables["table-1"]] == ["By people", "By replay"]
+
+    def test_references_come_first_and_tau_last(self, people: Any) -> None:
+        assert [row["name"] for row in people["rows"]] == [
+            "direct", "reference", "oracle", "first", "second", "third",
+            "Kendall's τ with Cov(y), or Den(y)",
+        ]  # fmt: skip
+
+    def test_contexts_and_reports_of_a_system_meet(self, tables: Any) -> None:
+        judge = tables["table-1"][1]
+        # Cov(Z), α-nDCG, Cov(y), Den(Z), Den(y); a report has half of the oracle's 20 tokens.
+        assert row_of(judge, "first") == pytest.approx([1, 1, 1, 1, 2**0.5])
+        # c answers what a did: gain 1 + 0.5 / log2(3) over 1 + 1 / log2(3).
+        again = (1 + 0.5 * 0.6309298) / (1 + 0.6309298)
+        assert row_of(judge, "second") == pytest.approx([0.5, again, 0.5, ROOT, 1], abs=1e-6)
+        assert row_of(judge, "third") == pytest.approx([0, 0, 0, 0, 0])
+
+    def test_a_tie_of_people_is_left_out(self, people: Any) -> None:
+        # On q1 one of the two questions of the report of `first` is tied.
+        assert row_of(people, "first")[2] == 1
+
+    def test_what_has_no_context_says_so(self, people: Any) -> None:
+        assert row_of(people, "direct")[:2] == [None, None]
+        assert reason_of(people, "direct", 0) == "it was written without a context"
+
+    def test_tau_is_of_the_settings_alone(self, people: Any) -> None:
+        # Covered alike in both: the three settings are ordered the same.
+        assert row_of(people, people["rows"][-1]["name"]) == [1.0, 1.0, "", 1.0, ""]
+        assert "3 systems" in people["rows"][-1]["cells"][0]["method"]
+
+
+def test_figure_4_has_coverage_of_each_person_and_their_agreement(tables: Any) -> None:
+    coverage, spearman, kappa, cut = tables["figure-4"]
+    heads = [column["name"] for column in coverage["columns"]]
+    assert heads == ["replay", "ada", "ben", "Mean of people"]
+    assert row_of(coverage, "q1 · first") == [1, 1, 0.5, 0.75]
+    assert row_of(spearman, "all settings")[0] == pytest.approx(1)
+    # 23 of 24 units agree; ada says yes 14 times and ben 13, of 24 each.
+    yes = 27 / 48
+    by_chance = yes**2 + (1 - yes) ** 2
+    kappa_by_hand = (23 / 24 - by_chance) / (1 - by_chance)
+    assert row_of(kappa, "Fleiss' κ")[0] == pytest.approx(kappa_by_hand)
+    assert row_of(cut, "replay") == [1, 1, 1, 1]
+
+
+def test_table_2_says_why_yes_and_no_have_no_other_threshold(tables: Any) -> None:
+    people, judge = tables["table-2"]
+    assert row_of(judge, "η = 3")[:3] == pytest.approx([0.5, 0.5, 0.5])
+    # At 5 only a answers, and no report was rated 5.
+    assert row_of(judge, "η = 5")[0] == 0
+    assert row_of(judge, "η = 5")[2] == pytest.approx(2 / 3)
+    assert "yes or no" in reason_of(people, "η = 5", 0)
+
+
+def test_table_3_and_figure_5_compare_measures(tables: Any) -> None:
+    assert row_of(tables["table-3"][0], "documents · 10")[0] == 1.0
+    matrix = tables["figure-5"][0]
+    assert row_of(matrix, "Cov(Z)")[0] == ""
+    assert "sampled-contexts" in reason_of(matrix, "Cov(Z)", 5)
+
+
+def test_table_4_counts(tables: Any) -> None:
+    (grid,) = tables["table-4"]
+    assert row_of(grid, "queries") == [2]
+    assert row_of(grid, "tokens per passage") == [10]
+    # a and b answer both questions; c answers what a does.
+    assert row_of(grid, "required passages per query, by people") == [2]
+    assert row_of(grid, "redundant relevant passages per query, by people") == [1]
+
+
+class TestTheCommand:
+    @pytest.mark.parametrize("form", ["md", "latex"])
+    def test_its_last_line_says_what_labels_cannot_fill(self, crux_study: str, form: str) -> None:
+        text = run("paper", "crux", "--study", crux_study, "--format", form, "--resamples", "20")
+        assert "Labels cannot fill" in text.splitlines()[-1]
+        assert "made-up studies only" in text
+
+    def test_printed_figures_stand_beside_ours(self, crux_study: str) -> None:
+        arguments = ("paper", "crux", "--study", crux_study, "--resamples", "20", "--published")
+        text = run(*arguments)
+        assert "Cov(y), printed" in text
+        assert "50.1" in text
+
+    def test_html_is_a_whole_document(self, crux_study: str) -> None:
+        text = run("paper", "crux", "--study", crux_study, "--format", "html", "--resamples", "20")
+        assert "<h1>Tables: small</h1>" in text
+
+    def test_an_unknown_study_is_one_line(self, crux_study: str) -> None:
+        with pytest.raises(Exception, match=r"There is no study 'smal'; did you mean 'small'\?"):
+            run("paper", "crux", "--study", "smal")
+
+
+def study_of(name: str, *campaigns: Any) -> str:
+    """A study that holds campaigns which were created otherwise."""
+    study = Study.objects.create(name=name, preset="crux", text="", sha256="")
+    for position, campaign in enumerate(campaigns):
+        StudyPart.objects.create(
+            study=study, kind="campaign", name=campaign.name, position=position, campaign=campaign
+        )
+    return name
+
+
+@pytest.mark.every_case
+def test_the_released_labels_give_the_printed_kappa_and_coverage(
+    crux: Any, expected: dict[str, Any], data: Path
+) -> None:
+    coverage, spearman, kappa, cut = tables_of("crux", study_of("kit", crux))["figure-4"]
+    # The paper prints 0.52.
+    assert row_of(kappa, "Fleiss' κ")[0] == pytest.approx(0.516, abs=5e-4)
+    rows = json.loads((data / "expected.json").read_text("utf-8"))["tables"]["crux.t1.coverage"]
+    for report, row in rows.items():
+        query = report.removeprefix("bm25_").removeprefix("dr_rankfirst_")
+        found = row_of(coverage, f"{query} · {row['setting']}")
+        people = [row[f"annotator{n}"] for n in (1, 2, 3)]
+        assert found[:3] == pytest.approx(people, abs=1e-4)
+        assert found[3] == pytest.approx(sum(people) / 3, abs=1e-4)
+    # No LLM rated anything in the release.
+    assert "no judge" in reason_of(spearman, "none yet", 0)
+    assert "no campaign of rubric-passage" in reason_of(cut, "none yet", 0)
