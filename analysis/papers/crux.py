@@ -259,10 +259,9 @@ def _sides(data: DataSet, judge: str) -> tuple[Cell, ...]:
         known = (frame.codes[:, column] >= 0) & np.isfinite(machine.values)
         human: Bools = person >= OPTIONS.eta
         other: Bools = machine.values >= OPTIONS.eta
-        sides = [(h, o) for h in (human, np.logical_not(human)) for o in (other, ~other)]
-        cells: list[Bools] = [np.logical_and(*side) for side in sides]
+        cells: list[Bools] = [h & o for h in (human, ~human) for o in (other, ~other)]
         counts.append((np.column_stack(cells)[known], frame.units.query[known]))
-    sums = np.concatenate([each for each, _ in counts] or [np.zeros((0, 4))]).astype(float)
+    sums = np.concatenate([each for each, _ in counts] or [np.zeros((0, 4), bool)]).astype(float)
     queries = np.concatenate([each for _, each in counts] or [np.zeros(0, np.int64)])
     if not len(sums):
         return tuple(missing(f"no person and {judge} rated the same passage") for _ in range(4))

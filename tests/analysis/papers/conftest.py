@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from analysis.models import Study, StudyPart
 from tests.cast import run, write_lines
 from tests.databases import rolled_back
 
@@ -141,3 +142,13 @@ def reason_of(grid: dict[str, Any], name: str, column: int) -> str:
     cells = next(row["cells"] for row in grid["rows"] if row["name"] == name)
     reason: str = cells[column]["reason"]
     return reason
+
+
+def study_of(name: str, *campaigns: Any) -> str:
+    """A study that holds campaigns which were created otherwise."""
+    study = Study.objects.create(name=name, preset="crux", text="", sha256="")
+    for position, campaign in enumerate(campaigns):
+        StudyPart.objects.create(
+            study=study, kind="campaign", name=campaign.name, position=position, campaign=campaign
+        )
+    return name

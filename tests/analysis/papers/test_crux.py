@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.models import Study, StudyPart
-from tests.analysis.papers.conftest import reason_of, row_of, tables_of
+from tests.analysis.papers.conftest import reason_of, row_of, study_of, tables_of
 from tests.cast import run
 
 pytestmark = [pytest.mark.django_db]
@@ -121,16 +120,6 @@ class TestTheCommand:
     def test_an_unknown_study_is_one_line(self, crux_study: str) -> None:
         with pytest.raises(Exception, match=r"There is no study 'smal'; did you mean 'small'\?"):
             run("paper", "crux", "--study", "smal")
-
-
-def study_of(name: str, *campaigns: Any) -> str:
-    """A study that holds campaigns which were created otherwise."""
-    study = Study.objects.create(name=name, preset="crux", text="", sha256="")
-    for position, campaign in enumerate(campaigns):
-        StudyPart.objects.create(
-            study=study, kind="campaign", name=campaign.name, position=position, campaign=campaign
-        )
-    return name
 
 
 @pytest.mark.every_case

@@ -1,0 +1,411 @@
+"""The tables of CLAPnq (Rosenthal and others 2025): long answers from one passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.evaluation.answers import written_parts
+from analysis.evaluation.inputs import TEXTS
+from analysis.measures.answers import TEXT_MEASURES, UNANSWERABLE
+from analysis.measures.base import PRESETS, estimate, values_of
+from analysis.papers.base import (
+    Cell,
+    Column,
+    Grid,
+    Paper,
+    PaperTable,
+    Printed,
+    empty,
+    missing,
+    percent,
+    told,
+)
+from analysis.papers.material import Material
+from analysis.papers.systems import Spec, grids_by_evaluator
+from analysis.statistics import Bools, Ints, rouge_l
+from analysis.statistics.resampling import mean_by_cluster
+from analysis.types import JSON
+from annotation.models import Campaign
+from datasets.readers.clapnq import NO_ANSWER
+from datasets.rows import Query, Reference
+
+OPTIONS = PRESETS["clapnq"]
+ALL = "all"
+NO_REFERENCES = (
+    "no batch of the study has references: derive one by the rule references from a campaign of "
+    "grounded-answer"
+)
+NO_RANKINGS = "no batch of the study has rankings"
+NO_REPORTS = "no batch of the study has both references and reports of systems"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A batch whose queries have references: CLAPnq's questions with people's answers."""
+
+    name: str
+    queries: tuple[Query, ...]
+
+    @property
+    def splits(self) -> dict[str, tuple[Query, ...]]:
+        """The queries of each split, by `split` in their `meta`, and all of them."""
+        named = [str((query.meta or {}).get("split", "")) for query in self.queries]
+        found = {
+            split: tuple(q for q, own in zip(self.queries, named, strict=True) if own == split)
+            for split in dict.fromkeys(named)
+            if split
+        }
+        return {**found, ALL: self.queries}
+
+
+def usable(query: Query) -> list[Reference]:
+    """Return the references that answer: neither deflected nor empty, in their order."""
+    return [
+        reference
+        for reference in query.references
+        if not reference.deflected and reference.text.strip() not in NO_ANSWER
+    ]
+
+
+def selected(reference: Reference) -> list[str]:
+    """Return the sentences of the passage that an answer draws on."""
+    if reference.sentences is not None:
+        return list(reference.sentences)
+    return [str(each) for each in (reference.meta or {}).get("selected_sentences", ())]
+
+
+def passage_text(query: Query) -> str:
+    """Return the text of a query's gold passages: those marked relevant, or all without marks."""
+    marked = [p.text for p in query.passages if p.relevant]
+    return " ".join(marked or [p.text for p in query.passages if p.relevant is None])
+
+
+def answers_of(material: Material) -> list[Answers]:
+    """Return for each data set its last batch with references."""
+    found: dict[str, Answers] = {}
+    for batch in material.batches:
+        queries = material.queries(batch)
+        if any(query.references for query in queries):
+            name = material.data_set(batch)
+            found[name] = Answers(name, queries)
+    return list(found.values())
+
+
+def _mean(values: Sequence[float], queries: Sequence[int], what: str) -> JSON:
+    if not values:
+        return missing(f"no {what}")
+    clusters: Ints = np.array(queries, np.int64)
+    return told(mean_by_cluster(np.array(values, float), clusters, f"mean of {what}"))
+
+
+def table_2(material: Material) -> list[Grid]:
+    """Statistics of the questions, passages and people's answers, with their agreement."""
+    columns = (Column("Mean", digits=2),)
+    found = []
+    for data in answers_of(material):
+        rows = tuple((name, (cell,)) for name, cell in _statistics(data))
+        found.append(Grid(f"{data.name}: means", columns, rows, stub="Answerable questions"))
+    found += _agreement(material)
+    return found or [empty("Means", columns, NO_REFERENCES, "Answerable questions")]
+
+
+def _statistics(data: Answers) -> Iterator[tuple[str, Cell]]:
+    queries = [query for query in data.queries if usable(query)]
+    place = range(len(queries))
+    answers = [(n, each) for n, query in enumerate(queries) for each in usable(query)]
+    at = [n for n, _ in answers]
+    questions = {
+        "answers per question": [float(len(usable(q))) for q in queries],
+        "words of the question": [float(len(q.text.split())) for q in queries],
+        "words of the passage": [float(len(passage_text(q).split())) for q in queries],
+        "sentences of the passage": [
+            float(sum(len(p.sentences or ()) for p in q.passages if p.relevant is not False))
+            for q in queries
+        ],
+    }
+    for name, values in questions.items():
+        yield name, _mean(values, place, name)
+    yield (
+        "words of the answer",
+        _mean([float(len(a.text.split())) for _, a in answers], at, "words"),
+    )
+    chosen = [(n, len(selected(a))) for n, a in answers if selected(a)]
+    values = [float(size) for _, size in chosen]
+    yield "selected sentences", _mean(values, [n for n, _ in chosen], "selected sentences")
+
+
+def _agreement(material: Material) -> Iterator[Grid]:
+    """Yield the mean pairwise Rouge-L F of people's answers, of differing ones and of all."""
+    columns = (Column("Rouge-L F"), Column("Questions", digits=0))
+    for campaign in material.campaigns("grounded-answer"):
+        written = material.report(campaign).get("written") or {}
+        rows: list[tuple[str, tuple[Cell, ...]]] = []
+        for key, name in (("rounds", "both rounds"), ("between_raters", "all pairs of people")):
+            for form, which in (("rouge_l_differing", "differing"), ("rouge_l_all", "all")):
+                if cell := written.get(key, {}).get(form):
+                    rows.append((f"{name}, {which} answers", (cell, int(cell["n"]))))
+        if rows:
+            caption = f"{campaign.name}: agreement of people's answers"
+            yield Grid(caption, columns, tuple(rows), stub="Pairs")
+
+
+def table_3(material: Material) -> list[Grid]:
+    """Questions of each split, answerable or not."""
+    columns = tuple(Column(head, digits=0) for head in ("Answerable", "Unanswerable", "Questions"))
+    found = []
+    for data in answers_of(material):
+        rows: list[tuple[str, tuple[Cell, ...]]] = []
+        for split, queries in data.splits.items():
+            yes = sum(bool(usable(query)) for query in queries)
+            rows.append((split, (yes, len(queries) - yes, len(queries))))
+        found.append(Grid(data.name, columns, tuple(rows), stub="Split"))
+    return found or [empty("Splits", columns, NO_REFERENCES, "Split")]
+
+
+def section_321(material: Material) -> list[Grid]:
+    """Rouge-L of selected sentences, answers and passages: how much of each is in the other."""
+    columns = tuple(percent(head) for head in ("Precision", "Recall", "F"))
+    found = []
+    for data in answers_of(material):
+        for caption, first in (("first answer of a question", True), ("every answer", False)):
+            rows = tuple(_rouge_rows(data, first))
+            found.append(Grid(f"{data.name}: {caption}", columns, rows, stub="Pair of texts"))
+    return found or [empty("Rouge-L", columns, NO_REFERENCES, "Pair of texts")]
+
+
+def _rouge_rows(data: Answers, first: bool) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    texts = []
+    for n, query in enumerate(data.queries):
+        chosen = [each for each in usable(query) if selected(each)]
+        for answer in chosen[:1] if first else chosen:
+            sentences = " ".join(selected(answer))
+            texts.append((n, answer.text, sentences, passage_text(query)))
+    for name, left, right in (
+        ("selected sentences with passage", 2, 3),
+        ("answer with selected sentences", 1, 2),
+        ("answer with passage", 1, 3),
+    ):
+        scores = [rouge_l(str(row[left]), str(row[right])) for row in texts]
+        at = [row[0] for row in texts]
+        yield (
+            name,
+            tuple(
+                _mean([getattr(score, part) for score in scores], at, "answers with selections")
+                for part in ("precision", "recall", "f1")
+            ),
+        )
+
+
+def table_4(material: Material) -> list[Grid]:
+    """Retrievers by nDCG and recall."""
+    names = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "Recall@10")
+    columns = tuple(map(percent, names))
+    for campaign in material.every_campaign:
+        queries = material.queries(campaign.batch)
+        ranked = dict.fromkeys(r.system for query in queries for r in query.rankings)
+        if not ranked:
+            continue
+        measures = material.measures(campaign)["measures"]
+        rows = []
+        for system in ranked:
+            found = [_of_ranking(measures, name, system) for name in names]
+            rows.append((system, tuple(found)))
+        return [Grid(campaign.batch.name, columns, tuple(rows), stub="Retriever")]
+    return [empty("Retrievers", columns, NO_RANKINGS, "Retriever")]
+
+
+def _of_ranking(measures: JSON, name: str, system: str) -> JSON:
+    systems = measures.get(name, {}).get("systems", {})
+    found = systems.get(f"{system} (ranking)") or systems.get(system)
+    cell: JSON | None = found and found.get(TEXTS)
+    return cell or missing(f"no ranking of {system} has {name}")
+
+
+def tables_5_6_8(material: Material) -> list[Grid]:
+    """Systems by Rouge-L, recall, Rouge-L to the passage, length and unanswerable accuracy."""
+    columns = (
+        percent("RougeL"),
+        percent("R"),
+        percent("RougeLp"),
+        Column("Len", digits=0),
+        percent("Unanswerable"),
+    )
+    found = []
+    for data in answers_of(material):
+        for split, queries in data.splits.items():
+            if any(query.reports for query in queries):
+                rows = tuple(_text_rows(material, queries))
+                found.append(Grid(f"{data.name}, {split}", columns, rows))
+    return found or [empty("Systems", columns, NO_REPORTS)]
+
+
+def _text_rows(
+    material: Material, queries: tuple[Query, ...]
+) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    part = next((p for p in written_parts(queries, OPTIONS, {}) if p.family == "texts"), None)
+    if part is None:
+        return
+    options, rows = material.options, part.rows
+    values = [(m, values_of(part.compute(m, OPTIONS))) for m in (*TEXT_MEASURES, UNANSWERABLE)]
+    for column, system in enumerate(rows.system_names):
+        kept: Bools = rows.columns == column
+        yield (
+            system or "–",
+            tuple(
+                told(
+                    estimate(measure, of[kept], rows.numbers[kept], options.resamples, options.seed)
+                )
+                for measure, of in values
+            ),
+        )
+
+
+def tables_7_9(material: Material) -> list[Grid]:
+    """People's and judges' grades of answers, and the share of pairs that each wins."""
+    rated = material.campaigns("answer-rating")
+    paired = material.campaigns("answer-preference")
+    roots = dict.fromkeys(material.data_set(c.batch) for c in (*rated, *paired))
+    found: list[Grid] = []
+    for root in roots or ("",):
+        grades = _first(material, rated, root)
+        pairs = _first(material, paired, root)
+        found += grids_by_evaluator(material, _graded(grades, pairs), root)
+    return [*found, *_percent_agreement(material, rated, paired), *_needed(material, rated)]
+
+
+def _first(material: Material, campaigns: Sequence[Campaign], root: str) -> Campaign | None:
+    return next((c for c in campaigns if material.data_set(c.batch) == root), None)
+
+
+def _graded(grades: Campaign | None, pairs: Campaign | None) -> list[Spec]:
+    no_grades = "the study has no campaign of answer-rating over these answers"
+    no_pairs = "the study has no campaign of answer-preference over these answers"
+    return [
+        (Column("Faithful", digits=2), "Faithful", grades, no_grades),
+        (Column("Appropriate", digits=2), "Appropriate", grades, no_grades),
+        (Column("F+A", digits=2), "F+A", grades, no_grades),
+        (percent("Win-rate"), "Win-rate", pairs, no_pairs),
+    ]
+
+
+def _percent_agreement(
+    material: Material, rated: Sequence[Campaign], paired: Sequence[Campaign]
+) -> list[Grid]:
+    names = ("appropriate", "faithful", "preferred")
+    rows: list[tuple[str, tuple[Cell, ...]]] = []
+    for campaign in (*rated, *paired):
+        variables = material.report(campaign)["variables"]
+        for name in names:
+            if name in variables:
+                agreement = variables[name]["agreement"]
+                cells = (agreement["percent"], agreement["gwet_ac"])
+                rows.append((f"{name} ({campaign.name})", cells))
+    columns = (percent("Agreement"), Column("Gwet's AC"))
+    reason = "the study has no campaign of answer-rating and none of answer-preference"
+    if not rows:
+        return [empty("Agreement of people", columns, reason, "Variable")]
+    return [Grid("Agreement of people", columns, tuple(rows), stub="Variable")]
+
+
+def _needed(material: Material, rated: Sequence[Campaign]) -> list[Grid]:
+    """Return the shares of passages that two or more people call needed."""
+    columns = (percent("By two or more people"),)
+    about = {
+        "needed_question": "passages relevant to the question",
+        "needed_answer": "passages that an answer is faithful to",
+    }
+    rows: list[tuple[str, tuple[Cell, ...]]] = []
+    for campaign in rated:
+        for name, words in about.items():
+            variable = material.frame(campaign).variables.get(name)
+            if variable is None:
+                continue
+            yes = (
+                variable.scale.categories.index("yes") if "yes" in variable.scale.categories else -2
+            )
+            votes = (variable.codes_of("human") == yes).sum(axis=1)
+            asked = (variable.codes_of("human") >= 0).sum(axis=1) >= 2
+            values = (votes[asked] >= 2).astype(float).tolist()
+            cell = _mean(values, variable.units.query[asked].tolist(), "units seen by two people")
+            rows.append((f"{words} ({campaign.name})", (cell,)))
+    reason = "no campaign of answer-rating asks needed_question or needed_answer"
+    if not rows:
+        return [empty("Passages", columns, reason, "Share")]
+    return [Grid("Passages", columns, tuple(rows), stub="Share")]
+
+
+PAPER = Paper(
+    "clapnq",
+    "CLAPnq",
+    "Rosenthal and others 2025",
+    (
+        PaperTable(
+            "table-2",
+            "Table 2",
+            "Statistics of the answerable questions, and agreement of people's answers: the mean "
+            "pairwise Rouge-L F without stemming. Words are split at blanks.",
+            table_2,
+            (
+                Printed("answers per question", "Mean", 1.4),
+                Printed("words of the question", "Mean", 9.4),
+                Printed("words of the passage", "Mean", 156),
+                Printed("words of the answer", "Mean", 56.8),
+                Printed("both rounds, differing answers", "Rouge-L F", 0.67),
+            ),
+        ),
+        PaperTable(
+            "table-3",
+            "Table 3",
+            "Questions per split. A question is answerable if a reference answers it.",
+            table_3,
+            (Printed("dev", "Answerable", 300), Printed("dev", "Unanswerable", 300)),
+        ),
+        PaperTable(
+            "section-3.2.1",
+            "Section 3.2.1",
+            "Rouge-L without stemming. The paper does not say which answers it scores.",
+            section_321,
+            tuple(
+                Printed(row, column, value)
+                for row, values in (
+                    ("selected sentences with passage", (100, 45, 59)),
+                    ("answer with selected sentences", (92, 72, 79)),
+                    ("answer with passage", (94, 32, 46)),
+                )
+                for column, value in zip(("Precision", "Recall", "F"), values, strict=True)
+            ),
+        ),
+        PaperTable("table-4", "Table 4", "Retrieval of the gold passage.", table_4),
+        PaperTable(
+            "tables-5-6-8",
+            "Tables 5, 6 and 8",
+            "Systems per split; a system's setting, such as its retriever, stands in brackets. "
+            "Words are compared on answerable questions, against the best reference.",
+            tables_5_6_8,
+            (
+                Printed("Full Passage, dev", "RougeL", 49.5),
+                Printed("Full Passage, dev", "R", 97.4),
+                Printed("Full Passage, dev", "Len", 912),
+            ),
+        ),
+        PaperTable(
+            "tables-7-9",
+            "Tables 7 and 9",
+            "Grades from 1 to 4, and win-rates with a tie as half a win: the printed rates fit no "
+            "simple rule.",
+            tables_7_9,
+            (
+                Printed("appropriate, GOLD", "Agreement", 73),
+                Printed("faithful, GOLD", "Agreement", 88),
+                Printed("win-rate, GOLD", "Agreement", 86),
+                Printed("appropriate, RAG", "Agreement", 68),
+                Printed("faithful, RAG", "Agreement", 91),
+                Printed("win-rate, RAG", "Agreement", 90),
+            ),
+        ),
+    ),
+    "Labels cannot fill what concerns the training of CLAPnq-T5, which is fine-tuned on the data.",
+)

@@ -1,0 +1,128 @@
+"""Tables of systems: a column is a measure of a campaign, and each evaluator has a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from analysis.evaluation.inputs import PEOPLE, TEXTS
+from analysis.papers.base import Cell, Column, Grid, empty, missing
+from analysis.papers.material import Material, evaluators
+from analysis.types import JSON
+from annotation.models import Campaign
+
+Measured = tuple[Column, str, JSON | None, str]
+"""A column, the measure's name, the report of measures that has it, and why there is none."""
+Spec = tuple[Column, str, Campaign | None, str]
+"""The same with the campaign, before its report is computed."""
+
+
+def estimate_of(report: JSON, name: str, system: str, by: str) -> JSON | None:
+    """Return a system's estimate of a measure by an evaluator, or from the texts alone."""
+    found = report["measures"].get(name, {}).get("systems", {}).get(system)
+    return None if found is None else by_evaluator(found, by)
+
+
+def by_evaluator(found: JSON, by: str) -> JSON | None:
+    own = found.get(by) if by in (PEOPLE, TEXTS) else found["raters"].get(by)
+    cell: JSON | None = own or found.get(TEXTS)
+    return cell
+
+
+def systems_of(report: JSON, name: str) -> list[str]:
+    return list(report["measures"].get(name, {}).get("systems", {}))
+
+
+def all_evaluators(material: Material, campaigns: Iterable[Campaign]) -> list[str]:
+    return evaluators(map(material.frame, campaigns))
+
+
+def cell_of(report: JSON | None, name: str, system: str, by: str, reason: str) -> JSON:
+    """Return a cell with a system's estimate, or the reason why there is none."""
+    if report is None:
+        return missing(reason)
+    found = estimate_of(report, name, system, by)
+    if found is None:
+        return missing(f"{by} gave no label for {name} in campaign {report['campaign']}")
+    return found
+
+
+def grids_by_evaluator(
+    material: Material, specs: Sequence[Spec], caption: str = "", stub: str = "System"
+) -> list[Grid]:
+    """Return a grid for each evaluator: systems by measures, which may be of several campaigns.
+
+    Measures that ask nobody stand in each. Without any campaign the cells say what is missing.
+    """
+    columns = tuple(column for column, *_ in specs)
+    there = [campaign for _, _, campaign, _ in specs if campaign is not None]
+    if not there:
+        return [empty(caption or "By people", columns, specs[0][3], stub)]
+    reports = [
+        (column, name, None if of is None else material.measures(of), reason)
+        for column, name, of, reason in specs
+    ]
+    systems = list(
+        dict.fromkeys(
+            s for _, name, report, _ in reports if report for s in systems_of(report, name)
+        )
+    )
+    return [
+        grid
+        for by in all_evaluators(material, there) or [TEXTS]
+        for grid in _grid(
+            reports, systems, by, f"{caption}, by {by}" if caption else f"By {by}", stub
+        )
+    ]
+
+
+def _grid(
+    reports: Sequence[Measured], systems: Sequence[str], by: str, caption: str, stub: str
+) -> Iterator[Grid]:
+    columns = tuple(column for column, *_ in reports)
+    rows: list[tuple[str, tuple[Cell, ...]]] = []
+    for system in systems:
+        cells = tuple(cell_of(of, name, system, by, why) for _, name, of, why in reports)
+        if any(cell["value"] is not None for cell in cells):
+            rows.append((system or "–", cells))
+    if rows:
+        yield Grid(caption, columns, tuple(rows), stub=stub)
+
+
+def sliced(
+    material: Material,
+    campaign: Campaign | None,
+    measure: str,
+    strata: Sequence[str],
+    column: Callable[[str], Column],
+    reason: str,
+) -> list[Grid]:
+    """Return a grid for each evaluator and stratum: systems by its values, and overall."""
+    named = " or ".join(strata)
+    if campaign is None:
+        return [empty(f"By {named}", (column("all"),), reason)]
+    report = material.measures(campaign)
+    of = report["measures"].get(measure)
+    if of is None:
+        return [
+            empty(f"By {named}", (column("all"),), f"campaign {campaign.name} has no {measure}")
+        ]
+    found: list[Grid] = []
+    known = [name for name in strata if name in of["slices"]]
+    for by in all_evaluators(material, [campaign]):
+        found += [_slices(of, stratum, by, column) for stratum in known]
+    if not known:
+        unsplit = f"the queries have no {named} of two or more values"
+        return [empty(f"By {named}", (column("all"),), unsplit)]
+    return found
+
+
+def _slices(of: JSON, stratum: str, by: str, column: Callable[[str], Column]) -> Grid:
+    values = list(of["slices"][stratum])
+    rows = []
+    for system, whole in of["systems"].items():
+        cells = [of["slices"][stratum][value].get(system) for value in values]
+        made = [cell and by_evaluator(cell, by) for cell in (*cells, whole)]
+        none = missing(f"{by} gave no label of this system here")
+        rows.append((system or "–", tuple(cell or none for cell in made)))
+    columns = tuple(map(column, (*values, "average")))
+    return Grid(f"By {stratum.replace('_', ' ')}, by {by}", columns, tuple(rows))

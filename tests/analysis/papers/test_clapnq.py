@@ -1,0 +1,71 @@
+"""CLAPnq's tables of the released dev questions: what others computed, and what is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Campaign
+from tests.analysis.papers.conftest import reason_of, row_of, study_of, tables_of
+from tests.cast import run
+from tests.databases import rolled_back
+
+pytestmark = [pytest.mark.django_db, pytest.mark.every_case]
+Entries = dict[str, dict[str, Any]]
+PAIRS = {
+    "RS_P": "selected sentences with passage",
+    "A_RS": "answer with selected sentences",
+    "A_P": "answer with passage",
+}
+
+
+@pytest.fixture(scope="module")
+def tables(data: Path, django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Any]]:
+    with rolled_back(django_db_blocker):
+        files = [str(path) for path in sorted((data / "clapnq").glob("*.jsonl"))]
+        run("load_batch", *files, "--name", "clapnq")
+        run("create_campaign", "nq", "--protocol", "grounded-answer", "--batch", "clapnq",
+            "--option", "variables=descriptor,deflected,action,selected")  # fmt: skip
+        run("import_labels", *files, "--campaign", "nq", "--format", "clapnq")
+        yield tables_of("clapnq", study_of("nq", Campaign.objects.get(name="nq")))
+
+
+def test_table_2_has_the_statistics_of_the_release(tables: Any, expected: Entries) -> None:
+    means, agreement = tables["table-2"]
+    lengths = expected["clapnq.lengths"]["value"]
+    for row, name in (
+        ("answers per question", "usable_answers_per_question"),
+        ("words of the question", "question_words_answerable"),
+        ("words of the passage", "passage_words_answerable"),
+        ("sentences of the passage", "passage_sentences_answerable"),
+        ("words of the answer", "answer_words_usable"),
+    ):
+        assert row_of(means, row)[0] == pytest.approx(lengths[name], abs=0.005), row
+    entry = expected["clapnq.iaa_rougeL_f1.round1_round2.nostem"]
+    found = row_of(agreement, "both rounds, differing answers")
+    assert found == [pytest.approx(entry["value"], abs=entry["tolerance"]), entry["n"]]
+
+
+def test_table_3_counts_what_is_answerable(tables: Any) -> None:
+    (grid,) = tables["table-3"]
+    assert row_of(grid, "all") == [300, 300, 600]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("which", ["first_usable_output", "all_usable_outputs"])
+def test_section_321_compares_answers_selections_and_passages(
+    tables: Any, expected: Entries, pair: str, which: str
+) -> None:
+    grid = tables["section-3.2.1"][which != "first_usable_output"]
+    entry = expected[f"clapnq.rougeL.{pair}.{which}.nostem"]
+    values = [entry["value"][name] for name in ("precision", "recall", "f1")]
+    assert row_of(grid, PAIRS[pair]) == pytest.approx(values, abs=entry["tolerance"])
+
+
+def test_what_the_study_lacks_is_named(tables: Any) -> None:
+    assert "rankings" in reason_of(tables["table-4"][0], "none yet", 0)
+    assert "reports of systems" in reason_of(tables["tables-5-6-8"][0], "none yet", 0)
+    assert "answer-rating" in reason_of(tables["tables-7-9"][0], "none yet", 0)
