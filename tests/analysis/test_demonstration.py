@@ -69,6 +69,8 @@ def first(environment: dict[str, str]) -> Iterator[str]:
 @started
 def test_it_goes_all_the_way_to_the_report(first: str) -> None:
     assert "Loaded batch 'demo'" in first
+    assert "  done     campaign  demo-crux-coverage" in first
+    assert "Next: Nothing is left to do: all stages are done." in first
     assert "The worker judged 30 reports" in first
     assert "Fleiss' kappa" in first
     assert "### Judge lexical" in first

@@ -21,12 +21,14 @@ from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.demo import celery_worker, make_accounts
 from analysis.formats.markdown import as_markdown
+from analysis.study import FILE_NAME
 from annotation.models import Assignment, Campaign
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 
 FILES = Path(datasets.__file__).parent / "demonstration"
 BATCH, CAMPAIGN, JUDGE = "demo", "demo-coverage", "lexical"
+STUDY = "demo-crux"
 PEOPLE = 2
 PATIENCE = 120
 
@@ -43,7 +45,9 @@ class Command(BaseCommand):
         self.load()
         self.say("\n2. A judge, run by a Celery worker over the file system broker")
         self.judge()
-        self.say("\n3. The agreement report\n")
+        self.say("\n3. A whole study from one file, of CRUX's kind (all made up)")
+        self.study()
+        self.say("\n4. The agreement report\n")
         self.say(as_markdown(campaign_report(Campaign.objects.get(name=CAMPAIGN), ReportOptions())))
         if not options["no_serve"]:
             self.serve(options["port"])
@@ -76,6 +80,24 @@ class Command(BaseCommand):
             )
             self.wait(log)
 
+    def study(self) -> None:
+        """Apply the preset of CRUX, and let people rate its passages with their nuggets in view."""
+        folder = Path(settings.DATA_DIR) / STUDY
+        with StringIO() as unsaid:
+            if not folder.exists():
+                call_command("init_study", folder, preset="crux", stdout=unsaid)
+            call_command("apply_study", folder, stdout=unsaid)
+            call_command(
+                "create_campaign",
+                f"{STUDY}-nuggets",
+                protocol="rubric-passage",
+                batch=f"{STUDY}-reports",
+                option=[f"prerequisite={STUDY}-coverage", "passages=relevant"],
+                stdout=unsaid,
+            )
+        call_command("study_status", folder, stdout=self.stdout)
+        self.say(f"Its file is {folder / FILE_NAME}.")
+
     def wait(self, log: Path) -> None:
         items = Campaign.objects.get(name=CAMPAIGN).items.count()
         ended = Assignment.objects.filter(
@@ -94,7 +116,7 @@ class Command(BaseCommand):
         port = free_port(wanted)
         if port != wanted:
             self.say(f"\nPort {wanted} is used by another program.")
-        self.say(f"\n4. The site: open http://127.0.0.1:{port}/ and log in as one of")
+        self.say(f"\n5. The site: open http://127.0.0.1:{port}/ and log in as one of")
         for account in make_accounts():
             self.say(f"   {account.name:<16} {account.password:<18} {account.does}")
         self.say("   Stop it with Ctrl+C; make demo again changes nothing that exists.")
