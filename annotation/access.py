@@ -215,6 +215,7 @@ COLUMNS = {
         "guideline",
         "gold_every",
         "practice_of_id",
+        "continues_id",
         "qualify",
         "created_at",
     ),
