@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.cache import caches
 from django.db.models import Count, Max, Q
 
+from analysis.campaigns.behind import units_behind
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.types import JSON
@@ -76,6 +77,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
         _unanswered(campaign),
         list(JudgeRun.objects.filter(campaign=campaign).values_list("judge").distinct()),
         [excluded(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
+        units_behind(campaign),
         *asked,
     ]
     text = json.dumps(state, default=str, sort_keys=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analysis.campaigns.behind import behind_warnings
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.fakes import mark_fakes
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
@@ -29,6 +30,7 @@ def campaign_report(campaign: Campaign, options: ReportOptions) -> JSON:
     report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
     report["warnings"] += contaminated_prompts(campaign, judges_there)
+    report["warnings"] += behind_warnings(campaign)
     mark_fakes(report)
     answers = written_answers(campaign, options.exposed)
     return report if answers is None else {**report, "written": written(answers)}

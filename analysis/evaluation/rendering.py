@@ -281,8 +281,18 @@ def document(report: JSON, with_slices: bool = False) -> Document:
         *_scores(report),
         _options(report),
     )
-    front = (*board_sections(report), *rank_sections(report), methods_section(report))
+    front = (
+        *_warnings(report),
+        *board_sections(report),
+        *rank_sections(report),
+        methods_section(report),
+    )
     return Document(report["campaign"], about, made, (*front, *measured, *beside))
+
+
+def _warnings(report: JSON) -> list[Section]:
+    texts = tuple(warning["text"] for warning in report["warnings"])
+    return [Section("Warnings", (), points=texts)] if texts else []
 
 
 def _measure(name: str, of: JSON, kinds: dict[str, str]) -> Section:

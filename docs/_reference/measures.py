@@ -40,7 +40,7 @@ KEYS = (
     "campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples", "preset",
     "options", "options.OPTION.value", "options.OPTION.reason", "passages", "points", "strata",
     "strata.STRATUM.campaign", "strata.STRATUM.variable", "strata.STRATUM.queries",
-    "strata.STRATUM.decided", "queries", "evaluation_queries", "raters",
+    "strata.STRATUM.decided", "queries", "warnings", "evaluation_queries", "raters",
     "raters[].name", "raters[].kind", "raters[].scripted", "raters[].excluded",
     "exposed", "exposed.labels", "exposed.answers", "exposed.unknown", "exposed.included",
     "exposed.people",

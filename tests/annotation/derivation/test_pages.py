@@ -8,10 +8,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import User
+from analysis.campaigns.cache import computed_report
+from analysis.data.selection import ReportOptions
+from annotation.models import Campaign, User
 from datasets.models import Batch
 from tests.annotation.derivation.cast import batch, campaign, derive, label
 from tests.api.cast import script_of
+from tests.cast import run
 
 pytestmark = pytest.mark.django_db
 YES, NO = {"grounded": "yes", "key": "agree"}, {"grounded": "no"}
@@ -104,3 +107,25 @@ def test_the_api_derives_and_tells_the_lineage(source: Batch, rita: User) -> Non
     assert tied.status_code == 409
     wrong = call.post(path, body | {"name": "y", "options": {"kei": "agree"}})
     assert wrong.status_code == 422
+
+
+def test_reports_over_a_batch_that_is_behind_say_so(source: Batch, tmp_path: Path) -> None:
+    derive("points", "verified-key-points", campaign="verify")
+    arguments = ("--protocol", "key-point-recall", "--batch", "points")
+    run("create_campaign", "recall", *arguments)
+    given = {"q1k2": [{"entailed": "no", "failure": "missing"}]}
+    label(tmp_path, given, "recall", {"q1k2": "q1r"}, ("ada",))
+    recall = Campaign.objects.get(name="recall")
+    assert computed_report(recall, ReportOptions(resamples=20)).report["warnings"] is not None
+    label(tmp_path, {"q2k3": [NO]}, people=("ada",))
+    report = computed_report(recall, ReportOptions(resamples=20)).report
+    told = [each["text"] for each in report["warnings"] if each["code"] == "batch_behind"]
+    assert told == [
+        "Batch points is behind: 1 unit has other labels than when it was derived. Figures are "
+        "about the batch as it was."
+    ]
+    for form in ("json", "md", "latex"):
+        words = run("measures", "--campaign", "recall", "--format", form, "--resamples", "20")
+        assert "Batch points is behind" in words
+        words = run("report", "--campaign", "recall", "--format", form, "--resamples", "20")
+        assert "Batch points is behind" in words
