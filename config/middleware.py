@@ -33,7 +33,6 @@ from django.utils.functional import SimpleLazyObject
 from structlog.contextvars import bound_contextvars
 
 from annotation.exposure import ledger
-from annotation.models import Look
 from audit.recording import Actor, address_class, current_actor, on_behalf
 from datasets.access import client_address, wants_data
 
@@ -404,7 +403,9 @@ def ledger_of_looks(handle: Handler) -> Handler:
     return handled
 
 
-def _followed(pieces: Iterable[bytes], user: int | None, looks: list[Look]) -> Iterator[bytes]:
+def _followed(
+    pieces: Iterable[bytes], user: int | None, looks: list[ledger.Note]
+) -> Iterator[bytes]:
     """Yield the pieces; answers that came while they were sent may be among them."""
     yield from pieces
     ledger.recorded_again(user, looks)

@@ -16,8 +16,8 @@ from analysis.campaigns.behind import units_behind
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.types import JSON
-from annotation.exposure.ledger import collected, deliver
-from annotation.models import Assignment, Campaign, Label, Look, Response
+from annotation.exposure.ledger import Note, collected, deliver
+from annotation.models import Assignment, Campaign, Label, Response
 from annotation.people.membership import excluded
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign
@@ -33,7 +33,7 @@ class Computed:
 
     report: JSON
     newest: int
-    looks: Sequence[Look] = field(default=(), compare=False)
+    looks: Sequence[Note] = field(default=(), compare=False)
 
 
 def computed_report(campaign: Campaign, options: ReportOptions) -> Computed:

@@ -21,8 +21,8 @@ from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.base import PRESETS, Options
 from analysis.types import JSON
 from annotation.access import is_blind
-from annotation.exposure.ledger import collected, deliver
-from annotation.models import Campaign, Look, Rater, Response, User
+from annotation.exposure.ledger import Note, collected, deliver
+from annotation.models import Campaign, Rater, Response, User
 from annotation.people.membership import readable
 from annotation.registry import declared
 from datasets.option_fields import Several, form_fields
@@ -279,7 +279,7 @@ def computed_measures(campaign: Campaign, resolved: ResolvedOptions) -> JSON:
         points,
     )
     cache, (_, key) = caches["reports"], state_of(campaign, *said)
-    found: tuple[JSON, list[Look]] | None = cache.get(key)
+    found: tuple[JSON, list[Note]] | None = cache.get(key)
     if found is None:
         with collected() as looks:
             report = measures_report(

@@ -12,9 +12,8 @@ from analysis.data.selection import MOST_RESAMPLES, ReportOptions
 from analysis.formats.html import as_json
 from analysis.models import FrozenReport, digest
 from analysis.types import JSON
-from annotation.exposure.ledger import as_json as as_kept
-from annotation.exposure.ledger import deliver, from_json, saw_answers
-from annotation.models import Campaign, Look, User
+from annotation.exposure.ledger import Note, deliver, saw_answers
+from annotation.models import Campaign, User
 from audit.recording import record
 
 
@@ -37,7 +36,7 @@ def freeze(
     report: JSON,
     choices: str,
     user: User,
-    looks: Sequence[Look] | None = None,
+    looks: Sequence[Note] | None = None,
 ) -> FrozenReport:
     """Store the report as a snapshot; the same report is stored once.
 
@@ -59,7 +58,7 @@ def freeze(
         "version": report["version"],
         "by": user,
         "by_name": user.username,
-        "looks": None if looks is None else as_kept(looks),
+        "looks": None if looks is None else list(looks),
     }
     with transaction.atomic():
         found, made = FrozenReport.objects.get_or_create(key=sha256[:16], defaults=values)
@@ -73,4 +72,4 @@ def saw_snapshot(frozen: FrozenReport) -> None:
     if frozen.looks is None:
         saw_answers("snapshot", frozen.campaign_id, until=frozen.created_at)
     else:
-        deliver(from_json(frozen.looks))
+        deliver(frozen.looks)

@@ -13,7 +13,7 @@ from annotation.access import get_account
 from annotation.api.access import check_blind
 from annotation.derivation.deciding import ADJUDICATED, TIES
 from annotation.derivation.rules import RULES
-from annotation.derivation.service import MOST_QUERIES, Wanted, derive
+from annotation.derivation.service import MOST_QUERIES, Wanted, derive, left_out_of
 from annotation.people.membership import readable
 from datasets.access import READERS
 from datasets.api.base import (
@@ -201,7 +201,7 @@ class LeftOutParts(List):
         operation_id="batches_left_out",
     )
     def get(self, request: Request, pk: int) -> Response:
-        rows = LeftOut.objects.filter(lineage__batch=visible_batch(request.user, pk))
+        rows = left_out_of(visible_batch(request.user, pk))
         if "reason" in self.parameters:
             rows = rows.filter(reason=self.parameters["reason"])
         return self.page(rows.order_by("pk"), partial(rendered, LeftOutSerializer))

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from django.db.models import Count, Max, OuterRef, Subquery
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.derivation.base import Job, Rule, Work, make_options
@@ -23,6 +23,7 @@ from annotation.derivation.deciding import (
     find_rater,
 )
 from annotation.derivation.rules import RULES
+from annotation.exposure.ledger import saw_answers
 from annotation.models import Assignment, Campaign, Exclusion, Response, User
 from annotation.people.membership import readable
 from datasets import rows
@@ -36,7 +37,7 @@ from datasets.lineage import (
     derive_batch,
 )
 from datasets.material import as_rows
-from datasets.models import Batch, Lineage
+from datasets.models import Batch, LeftOut, Lineage
 
 QUERIES_AT_ONCE = 200
 MOST_NAMED = 5
@@ -74,6 +75,8 @@ def derive(
     """
     rule = rule_called(wanted.rule)
     campaigns = _campaigns(rule, wanted)
+    for campaign in campaigns:
+        saw_answers("derived", campaign)
     work = _work(rule, wanted.batch, campaigns, wanted.decided_by, wanted.ties, wanted.options)
     job = work.job
     if rule.protocols and not job.decider.by_rater:
@@ -98,6 +101,14 @@ def derive(
     return derive_batch(
         wanted.name, origin, made, work.tally, work.digests, output, dry_run, finish
     )
+
+
+def left_out_of(batch: Batch) -> QuerySet[LeftOut]:
+    """Return what a derived batch left out, with reasons that tell how its units were decided."""
+    for lineage in Lineage.objects.filter(batch=batch):
+        for campaign in Campaign.objects.filter(name__in=[c["name"] for c in lineage.campaigns]):
+            saw_answers("derived", campaign, until=lineage.created_at)
+    return LeftOut.objects.filter(lineage__batch=batch)
 
 
 def rule_called(name: str) -> Rule:

@@ -1,25 +1,36 @@
 """The ledger: note what is shown of others' answers, and record it with the request's account.
 
-`saw_answers` and `saw_figures` are called by the functions that read answers, and add a look to the
-ones being collected. A request collects its looks in `recorded`, for the account of its actor. A
-cache or a job collects them with `collected`, keeps them beside its result, and hands them over
-with `deliver` to whoever gets the result. Where nothing is collected, as in commands, nothing is
-noted: whoever runs a command can read the database as well.
+`saw_answers` and `saw_figures` are called by the functions that read answers, and add a note to
+those being collected (`audit.shown`). A request records its notes as looks of its account. Where
+nothing is collected, as in commands, nothing is noted: whoever runs a command can read the database
+as well.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Max
 
 from annotation.models import Campaign, Look, Rater, Response
+from audit.shown import Note, collected, deliver, is_collecting
+
+__all__ = [
+    "FEWEST_UNITS",
+    "KINDS",
+    "Note",
+    "collected",
+    "deliver",
+    "describe",
+    "is_collecting",
+    "record",
+    "recorded_again",
+    "saw_answers",
+    "saw_figures",
+]
 
 FEWEST_UNITS = 30
 """Figures over fewer units expose like the answers themselves."""
@@ -32,8 +43,6 @@ KINDS: dict[str, str] = {
     "report": "the report",
     "snapshot": "a snapshot of the report",
     "measures": "the measures",
-    "bench": "the bench of judges",
-    "comparison": "the comparison of judges",
     "robustness": "the robustness sheet",
     "quality": "agreement and flags during the work",
     "flagged": "the labels behind a flag",
@@ -44,6 +53,7 @@ KINDS: dict[str, str] = {
     "trial": "a judge's answer while it was tried",
     "prompt": "a prompt with people's labels as examples",
     "prepared": "prepared material",
+    "derived": "decisions from which a batch was derived",
     "stated": "something that the imported file does not name",
 }
 """What a look showed, in words, by its kind."""
@@ -53,13 +63,6 @@ STATED = "stated"
 
 UNSTORED = frozenset({"trial"})
 """Kinds of looks at answers that are stored nowhere, so that no response tells of them."""
-
-_looks: ContextVar[list[Look] | None] = ContextVar("looks", default=None)
-
-
-def is_collecting() -> bool:
-    """Whether a look would be noted, so that callers can save the work of describing one."""
-    return _looks.get() is not None
 
 
 def saw_answers(
@@ -81,7 +84,7 @@ def saw_answers(
     if is_collecting():
         scope = _scope(items, units)
         number = len(units) if number is None and units is not None else number
-        _note(_look(kind, campaign, scope, True, number, rater, until))
+        _note(kind, campaign, scope, True, number, rater, until)
 
 
 def saw_figures(
@@ -103,55 +106,23 @@ def saw_figures(
     if is_collecting() and number:
         scope = _scope(items or None, units or None)
         exposing = bool(items or units) or number < FEWEST_UNITS
-        _note(_look(kind, campaign, scope, exposing, number, rater, until))
+        _note(kind, campaign, scope, exposing, number, rater, until)
 
 
-@contextmanager
-def collected() -> Iterator[list[Look]]:
-    """Collect the looks that are noted inside, for a cache or a job that keeps them."""
-    looks: list[Look] = []
-    token = _looks.set(looks)
-    try:
-        yield looks
-    finally:
-        _looks.reset(token)
-
-
-def deliver(looks: Iterable[Look]) -> None:
-    """Note looks that were collected when a result was computed, as the result is shown now."""
-    collecting = _looks.get()
-    if collecting is not None:
-        collecting += [_copy(look) for look in looks]
-
-
-def as_json(looks: Iterable[Look]) -> list[dict[str, Any]]:
-    """Return looks as JSON, for a job to keep beside its result."""
-    return [{name: getattr(look, name) for name in _STORED} for look in looks]
-
-
-def from_json(rows: Iterable[dict[str, Any]]) -> list[Look]:
-    return [Look(**row) for row in rows]
-
-
-def record(user: int | None, looks: Iterable[Look]) -> None:
-    """Store looks under an account. One that is stored already, with no newer answer, is not."""
+def record(user: int | None, notes: Iterable[Note]) -> None:
+    """Store notes as looks of an account. One that is stored already, without news, is not."""
     if user is None:
         return
-    rows = {(look.campaign_id, look.kind, look.digest, look.upto): look for look in looks}
-    for look in rows.values():
-        look.user_id = user
-    new = [look for look in rows.values() if not _is_stored(look)]
+    looks = {tuple(note[name] for name in _SAME): Look(user_id=user, **note) for note in notes}
+    new = [look for look in looks.values() if not _is_stored(look)]
     # Two requests at the same moment may both find it missing.
     Look.objects.bulk_create(new, ignore_conflicts=True)
 
 
-def recorded_again(user: int | None, looks: Iterable[Look]) -> None:
+def recorded_again(user: int | None, notes: Iterable[Note]) -> None:
     """Record looks up to the answers that came while they were being streamed."""
     newest = _newest()
-    late = [_copy(look) for look in looks if look.upto < newest]
-    for look in late:
-        look.upto = newest
-    record(user, late)
+    record(user, [{**note, "upto": newest} for note in notes if note["upto"] < newest])
 
 
 def describe(kind: str) -> str:
@@ -159,10 +130,10 @@ def describe(kind: str) -> str:
     return KINDS.get(kind, kind)
 
 
-_STORED = ("campaign_id", "kind", "scope", "rater_id", "number", "exposing", "upto", "digest")
+_SAME = ("campaign_id", "kind", "digest", "upto")
 
 
-def _look(
+def _note(
     kind: str,
     campaign: Campaign | int,
     scope: dict[str, list[int]] | None,
@@ -170,20 +141,21 @@ def _look(
     number: int | None,
     rater: Rater | int | None,
     until: datetime | None,
-) -> Look:
+) -> None:
+    """Add a note with the columns of a look, apart from its account and time."""
     who = rater.pk if isinstance(rater, Rater) else rater
-    found = Look(
-        campaign_id=campaign.pk if isinstance(campaign, Campaign) else campaign,
-        kind=_known(kind),
-        scope=scope,
-        rater_id=who,
-        number=number,
-        exposing=exposing,
-        upto=_newest(until),
-    )
     text = json.dumps([scope, who, exposing, number], sort_keys=True)
-    found.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return found
+    note = {
+        "campaign_id": campaign.pk if isinstance(campaign, Campaign) else campaign,
+        "kind": _known(kind),
+        "scope": scope,
+        "rater_id": who,
+        "number": number,
+        "exposing": exposing,
+        "upto": _newest(until),
+        "digest": hashlib.sha256(text.encode()).hexdigest()[:16],
+    }
+    deliver([note])
 
 
 def _known(kind: str) -> str:
@@ -210,16 +182,6 @@ def _newest(until: datetime | None = None) -> int:
     return rows.aggregate(newest=Max("pk"))["newest"] or 0
 
 
-def _note(look: Look) -> None:
-    collecting = _looks.get()
-    if collecting is not None:
-        collecting.append(look)
-
-
-def _copy(look: Look) -> Look:
-    return Look(**{name: getattr(look, name) for name in _STORED})
-
-
 def _is_stored(look: Look) -> bool:
-    same = ("user_id", "campaign_id", "kind", "digest", "upto")
-    return Look.objects.filter(**{name: getattr(look, name) for name in same}).exists()
+    same = {name: getattr(look, name) for name in ("user_id", *_SAME)}
+    return Look.objects.filter(**same).exists()

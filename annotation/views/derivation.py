@@ -15,12 +15,12 @@ from annotation.access import get_account, is_blind
 from annotation.derivation.base import Rule
 from annotation.derivation.deciding import MODES, TIES
 from annotation.derivation.rules import RULES
-from annotation.derivation.service import MOST_QUERIES, Wanted, derive, fitting_rules
+from annotation.derivation.service import MOST_QUERIES, Wanted, derive, fitting_rules, left_out_of
 from annotation.models import Campaign, Rater
 from annotation.people.membership import readable
 from datasets.access import READERS, role_required
 from datasets.lineage import DerivationError, Derived
-from datasets.models import Batch, LeftOut, Lineage
+from datasets.models import Batch, Lineage
 from datasets.option_fields import form_fields
 from datasets.rows import InputError
 from datasets.teams import check_managed, visible_batch
@@ -176,7 +176,7 @@ def left_out(request: HttpRequest, pk: int) -> HttpResponse:
     """List what a derived batch left out, with the reasons; `reason` shows one of them."""
     batch = visible_batch(request.user, pk)
     lineage = Lineage.objects.select_related("source").filter(batch=batch).first()
-    rows = LeftOut.objects.filter(lineage__batch=batch)
+    rows = left_out_of(batch)
     reason = request.GET.get("reason", "")
     if reason:
         rows = rows.filter(reason=reason)

@@ -9,7 +9,7 @@ import pytest
 from analysis.campaigns.frames import campaign_frame, campaign_strata
 from annotation.answers.submission import submit
 from annotation.exposure import ledger
-from annotation.models import Look, User
+from annotation.models import User
 from tests.cast import Line
 from tests.page_cast import Study, study_of
 
@@ -43,24 +43,24 @@ def answer(study: Study, user: User) -> str:
     return mine.item.key
 
 
-def looked_at(study: Study, kind: str, with_strata: bool = False) -> tuple[Look, set[str]]:
+def looked_at(study: Study, kind: str, with_strata: bool = False) -> tuple[ledger.Note, set[str]]:
     """The look at a frame's figures, and the items that it exposes."""
     strata = campaign_strata(study.campaign) if with_strata else None
     with ledger.collected() as looks:
         campaign_frame(study.campaign, strata=strata, kind=kind)
     (look,) = looks
     keys = dict(study.campaign.items.values_list("pk", "key"))
-    return look, {keys[pk] for pk in (look.scope or {}).get("items", ())}
+    return look, {keys[pk] for pk in (look["scope"] or {}).get("items", ())}
 
 
 def test_figures_over_all_units_expose_none(study: Study) -> None:
     look, items = looked_at(study, "measures")
-    assert (look.number, look.exposing, items) == (4 * QUESTIONS, False, set())
+    assert (look["number"], look["exposing"], items) == (4 * QUESTIONS, False, set())
 
 
 def test_the_score_of_each_report_exposes_it(study: Study) -> None:
     look, items = looked_at(study, "report")
-    assert (look.exposing, items) == (True, {"r0", "r1", "r2", "r3"})
+    assert (look["exposing"], items) == (True, {"r0", "r1", "r2", "r3"})
 
 
 def test_a_small_stratum_exposes_its_items(study: Study) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -246,10 +247,10 @@ class TestTheLedger:
         answer(study, study.ada)
         with ledger.collected() as computing:
             ledger.saw_figures("report", study.campaign, 6)
-        kept = ledger.as_json(computing)
+        kept = json.loads(json.dumps(computing))
         answer(study, study.ben)
         with ledger.collected() as fetching:
-            ledger.deliver(ledger.from_json(kept))
+            ledger.deliver(kept)
         ledger.record(study.rita.pk, fetching)
         look = Look.objects.get(user=study.rita)
         assert (look.kind, look.number) == ("report", 6)
@@ -302,3 +303,19 @@ class TestTheCheck:
         marked.exposures.all().delete()
         (found,) = self.wrong(study)
         assert found.endswith("is marked without a look")
+
+
+def test_an_answer_that_is_carried_over_keeps_its_mark(study: Study) -> None:
+    unit = answer(study, study.ada).assignment.item.units.get(name="q:1")
+    with ledger.collected() as looks:
+        ledger.saw_answers("dispute", study.campaign, units=[unit.pk])
+    ledger.record(study.rita.pk, looks)
+    answer(study, study.rita)
+    design = Design(raters_per_item=3)
+    made = create_campaign(
+        "New", "report-coverage", study.campaign.batch, design, continues=study.campaign.name
+    ).campaign
+    carried = Response.objects.filter(assignment__item__campaign=made)
+    assert sorted(carried.values_list("exposed", flat=True)) == [False, True]
+    (mark,) = Exposure.objects.filter(response__in=carried)
+    assert (mark.kind, mark.units) == ("dispute", ["q:1"])

@@ -1,0 +1,40 @@
+"""Notes of what is shown of others' answers while a request is answered or a job is computed.
+
+The functions that read answers add a note (`annotation.exposure.ledger`), and whoever shows the
+result collects the notes: a request records them in the ledger. A cache or a job keeps them beside
+its result, as the JSON that they are, and delivers them when somebody gets the result. This module
+knows nothing of answers, so that jobs can use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+Note = dict[str, Any]
+_notes: ContextVar[list[Note] | None] = ContextVar("notes_of_what_is_shown", default=None)
+
+
+def is_collecting() -> bool:
+    """Whether a note would be kept, so that callers can save the work of writing one."""
+    return _notes.get() is not None
+
+
+@contextmanager
+def collected() -> Iterator[list[Note]]:
+    """Collect the notes that are added inside; none of them gets out by itself."""
+    notes: list[Note] = []
+    token = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(token)
+
+
+def deliver(notes: Iterable[Note]) -> None:
+    """Add notes that were collected when a result was computed, since it is shown now."""
+    collecting = _notes.get()
+    if collecting is not None:
+        collecting += [dict(note) for note in notes]
