@@ -48,7 +48,7 @@ def get_account(request: HttpRequest | Request) -> User:
 
 def readable_campaign(request: HttpRequest | Request, pk: int) -> Campaign:
     """Return a campaign that the account may read. Raises Http404 for any other."""
-    rows = readable(get_account(request)).select_related("batch", "practice_of")
+    rows = readable(get_account(request)).select_related("batch", "practice_of", "team", "made_by")
     return get_object_or_404(rows, pk=pk)
 
 
@@ -83,7 +83,8 @@ def visible_campaigns(user: User) -> QuerySet[Campaign]:
     they have an item or may take one.
     """
     if user.role in READERS:
-        return with_counts(readable(user)).order_by("name")
+        rows = with_counts(readable(user)).select_related("batch", "team", "made_by")
+        return rows.order_by("name")
     mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
     had = Assignment.objects.filter(item=OuterRef("pk"), rater__user=user).exclude(scope=CARRIED)
     free = Item.objects.filter(

@@ -15,5 +15,8 @@ class Annotation(AppConfig):
         from datasets.teams import BATCH_READERS
 
         BATCH_READERS.append(batch_in_readable_campaign)
+        from annotation.people.teams import tell_after_upgrade
+
+        post_migrate.connect(tell_after_upgrade, sender=self)
         pre_migrate.connect(before_migrating, sender=self)
         post_migrate.connect(after_migrating, sender=self)

@@ -18,7 +18,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.models import Campaign, Rater, Response, User
@@ -105,6 +105,36 @@ def count_answers() -> int:
 def _count_by_channel(campaign: int) -> dict[str, Any]:
     rows = Response.objects.filter(assignment__item__campaign=campaign).order_by()
     return dict(rows.values_list("door").annotate(n=Count("pk")))
+
+
+CHANGES = (
+    "campaign.terms",
+    "campaign.people",
+    "campaign.opened",
+    "campaign.closed",
+    "member.added",
+    "member.ended",
+    "exclusion.made",
+    "exclusion.undone",
+    "places.freed",
+    "known.set",
+    "admission.made",
+    "prolific.study",
+    "labels.imported",
+    "team.moved",
+    "team.shared",
+    "team.unshared",
+)
+"""The events that change a campaign which people may be working in."""
+MOST_CHANGES = 20
+
+
+def changes_of(campaign: Campaign) -> list[ShownEvent]:
+    """Return the latest changes of a campaign since it was created and opened, the newest first."""
+    rows = Event.objects.filter(campaign=campaign.pk)
+    created = rows.filter(event="campaign.made").aggregate(first=Min("pk"))["first"] or 0
+    changed = rows.filter(event__in=CHANGES, pk__gt=created).order_by("-pk")[:MOST_CHANGES]
+    return list(describe_events(changed, whole=False))
 
 
 CHUNK = 500

@@ -17,6 +17,7 @@ from annotation.views import (
     progress,
     second_factor,
     single_sign_on,
+    teams,
     work,
 )
 
@@ -63,6 +64,9 @@ urlpatterns = [
     path("tasks/<uuid:uid>/feedback/", work.feedback, name="feedback"),
     path("tasks/<uuid:uid>/progress/", items.work_progress, name="progress"),
     path("tasks/<uuid:uid>/nugget/<int:place>/", items.nugget, name="nugget"),
+    path("teams/", teams.teams, name="teams"),
+    path("teams/<int:pk>/", teams.team, name="team"),
+    path("teams/<int:pk>/change/", teams.change_team, name="team-change"),
     path("campaigns/", campaigns.campaigns, name="campaigns"),
     path("campaigns/new/", campaigns.new_campaign, name="campaign-new"),
     path("campaigns/<int:pk>/", campaigns.campaign, name="campaign"),

@@ -38,6 +38,7 @@ LISTS = {
     "assignments": WORKERS,
     "batches": READERS,
     "uploads": READERS,
+    "teams": READERS,
     "people": (ADMIN,),
     "invitations": READERS,
     "judges": READERS,

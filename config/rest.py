@@ -79,6 +79,8 @@ def spectacular(version: str) -> dict[str, Any]:
         "COMPONENT_SPLIT_REQUEST": True,
         "ENUM_NAME_OVERRIDES": {
             "RaterKindEnum": ["human", "judge", "reference"],
+            "OwnedKindEnum": ["batch", "campaign", "judge", "key"],
+            "TeamRoleEnum": ["owner", "manager", "member"],
             "AccountRoleEnum": ["annotator", "researcher", "admin"],
             "OwnStatusEnum": ["open", "done"],
             "InvitationStateEnum": ["open", "used", "expired", "revoked"],

@@ -89,6 +89,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "config.context.csp_nonce",
                 "config.context.product",
+                "datasets.teams.teams_shown",
             ],
         },
     },

@@ -8,6 +8,7 @@ What an account may not see is not there for it (404); what it may only read ans
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from django.apps import apps
@@ -15,6 +16,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
+from django.utils.functional import SimpleLazyObject
 
 from datasets.access import ADMIN, RESEARCHER
 from datasets.models import Batch, Owned, Share, Team, TeamMember, only_team
@@ -38,6 +40,18 @@ class NotManagedError(PermissionDenied):
 def there_are_several() -> bool:
     """Whether the site has several teams, so that pages, API and commands name them."""
     return len(Team.objects.order_by().values_list("pk")[:2]) > 1
+
+
+_several: ContextVar[tuple[str, bool]] = ContextVar("several", default=("", False))
+
+
+def several_for(request: str) -> bool:
+    """Return `there_are_several`, asked once for each request of this id; "" is no request."""
+    known, several = _several.get()
+    if not request or known != request:
+        several = there_are_several()
+        _several.set((request, several))
+    return several
 
 
 def teams_of(user: Any, roles: Iterable[str] = Role.values) -> QuerySet[TeamMember, int]:
@@ -113,7 +127,7 @@ BATCH_READERS: list[Callable[[Any], Q]] = []
 
 
 def visible_batches(user: Any) -> QuerySet[Batch]:
-    rows = Batch.objects.order_by("name")
+    rows = Batch.objects.select_related("team", "made_by").order_by("name")
     if user.role == ADMIN:
         return rows
     if user.role != RESEARCHER or user.is_guest:
@@ -201,5 +215,5 @@ def _owned() -> Iterator[type[Owned]]:
 
 
 def teams_shown(request: HttpRequest) -> dict[str, Any]:
-    """Return the template variable `teams_shown`: whether pages name teams, looked up when used."""
-    return {"teams_shown": there_are_several}
+    """Return the template variable `teams_shown`: whether pages name teams, looked up once."""
+    return {"teams_shown": SimpleLazyObject(there_are_several)}

@@ -33,7 +33,9 @@ BLIND = "You have an open item in this campaign; answer it before you read a jud
 
 def visible_judges(user: User) -> QuerySet[Judge]:
     """Return the judges that an account may read, by name."""
-    rows = Judge.objects.select_related("rater", "base__rater").order_by("rater__name", "pk")
+    rows = Judge.objects.select_related("rater", "base__rater", "team", "made_by").order_by(
+        "rater__name", "pk"
+    )
     if user.role == User.Role.ADMIN:
         return rows
     if user.role not in READERS or user.is_guest:

@@ -18,6 +18,7 @@ from datasets.api.base import (
     PageParameters,
     Strict,
 )
+from datasets.api.batches import OwnedSerializer
 from datasets.api.errors import Problem, problem
 from datasets.option_fields import serializer_fields
 from datasets.options import options_of
@@ -39,7 +40,7 @@ class WorkSerializer(serializers.Serializer[Progress]):
     waiting = serializers.IntegerField(help_text="items that you may take only later")
 
 
-class StudySerializer(serializers.Serializer[Any]):
+class StudySerializer(OwnedSerializer):
     """A campaign's design, and the numbers of answers so far; for researchers and admins."""
 
     batch = serializers.CharField(source="batch.name")

@@ -265,7 +265,7 @@ def visible_named(user: User, name: str) -> QuerySet[User]:
     return User.objects.filter(username=name, is_guest=False)
 
 
-def _account_named(me: User, name: str) -> User:
+def account_named(me: User, name: str) -> User:
     found = visible_named(me, name).first()
     if found is None:
         wrong = [problem("is not an account; invite the person", "name")]
@@ -336,7 +336,7 @@ class MemberRole(Resource):
     def put(self, request: Request, pk: int) -> Response:
         campaign, me = managed_campaign(request, pk), get_account(request)
         wanted = checked(MemberChangeSerializer, request.data)
-        user = _account_named(me, wanted["name"])
+        user = account_named(me, wanted["name"])
         try:
             if wanted["role"] is None:
                 membership.end_membership(campaign, user, me)

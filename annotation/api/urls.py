@@ -19,9 +19,15 @@ from annotation.api import (
     people,
     progress,
     sample,
+    teams,
 )
 
 urlpatterns = [
+    path("teams/", teams.Teams.as_view(), name="api-teams"),
+    path("teams/<int:pk>/", teams.OneTeam.as_view(), name="api-team"),
+    path("teams/<int:pk>/members/", teams.TeamMembers.as_view(), name="api-team-members"),
+    path("teams/<int:pk>/shares/", teams.TeamShares.as_view(), name="api-team-shares"),
+    path("teams/<int:pk>/moves/", teams.TeamMoves.as_view(), name="api-team-moves"),
     path("campaigns/", campaigns.Campaigns.as_view(), name="api-campaigns"),
     path("campaigns/rehearsal/", dry_run.DryRuns.as_view(), name="api-rehearsal"),
     path("campaigns/<int:pk>/", campaigns.OneCampaign.as_view(), name="api-campaign"),

@@ -21,12 +21,14 @@ from annotation.models import (
     Membership,
     Rater,
     User,
+    join_only_team,
     new_pseudonym,
 )
 from annotation.people import login_limits
 from annotation.people.invitations import revoke_all_of
 from annotation.people.leases import Ended, open_assignments, release_all
 from annotation.people.membership import AT_MOST, PeopleError, manageable
+from annotation.people.teams import trim_roles
 from audit.recording import folded, record
 
 
@@ -57,6 +59,8 @@ def change_role(user: User, role: str) -> bool:
         User.objects.filter(pk=user.pk).update(role=role)
         with folded():
             _trim_memberships(user)
+            trim_roles(user)
+            join_only_team(user)
             revoke_all_of(user)
             end_sessions(user)
         record("account.role", None, ("account", user.pk), before, role, was=before, now=role)

@@ -20,6 +20,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
+from annotation.audit_log import changes_of
 from annotation.campaign_setup.creation import create_once
 from annotation.campaign_setup.dry_run import DryRun, sentences, simulate
 from annotation.campaign_setup.replay import saw_sample
@@ -29,7 +30,7 @@ from annotation.campaigns.settings import CampaignSettings, change
 from annotation.exposure.marks import marks_of
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, CarriedAnswer, Item, Rater, Response, User
-from annotation.people.membership import readable
+from annotation.people.membership import manageable, readable
 from annotation.presentation import design
 from annotation.progress import cached, with_counts
 from annotation.protocols import PROTOCOLS
@@ -72,6 +73,7 @@ CHANGED = (
 @role_required(*READERS)
 def campaigns(request: HttpRequest) -> HttpResponse:
     found = with_counts(readable(get_account(request))).order_by("-is_open", "name")
+    found = found.select_related("batch", "team", "made_by")
     page = Paginator(found, MAX_ROWS).get_page(request.GET.get("page"))
     rows = [{"campaign": campaign, "title": declared(campaign).title} for campaign in page]
     return render(request, "campaigns/list.html", {"rows": rows, "page": page})
@@ -194,6 +196,8 @@ def _campaign_context(
         "people": [] if blind else gold_statuses(campaign, sample),
         "guidelines": guideline_versions(campaign),
         "exposed": marks_of(campaign),
+        "changes": changes_of(campaign),
+        "manages": manageable(user).filter(pk=campaign.pk).exists(),
     }
 
 

@@ -12,6 +12,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from audit.recording import current_actor
 from datasets import material
 from datasets.access import READERS
 from datasets.api.base import (
@@ -27,7 +28,7 @@ from datasets.api.permissions import MANAGE, READ
 from datasets.material import as_line
 from datasets.models import Batch, Grounding, KeyPoint, Query, Question, Ranking, Report
 from datasets.search import LONGEST, MOST_HITS, Hit, Match, find, hits, words_of
-from datasets.teams import visible_batch, visible_batches
+from datasets.teams import several_for, visible_batch, visible_batches
 
 PARTS: dict[str, type[Model]] = {
     "questions": Question,
@@ -59,7 +60,31 @@ class BatchParameters(PageParameters):
     )
 
 
-class BatchSerializer(serializers.Serializer[Batch]):
+class OwnerSerializer(serializers.Serializer[Any]):
+    team = serializers.CharField(source="team.name")
+    by = serializers.CharField(
+        source="made_by.username",
+        default=None,
+        allow_null=True,
+        help_text="the account that created it; null for a command, or if it is deleted",
+    )
+
+
+class OwnedSerializer(serializers.Serializer[Any]):
+    """The base of serializers of what belongs to a team, which a site with one team leaves out."""
+
+    owner = OwnerSerializer(
+        source="*", required=False, help_text="only on a site with several teams"
+    )
+
+    def to_representation(self, instance: Any) -> Any:
+        found = super().to_representation(instance)
+        if not several_for(current_actor().request):
+            found.pop("owner", None)
+        return found
+
+
+class BatchSerializer(OwnedSerializer):
     id = serializers.IntegerField()
     name = serializers.CharField()
     format = serializers.CharField(help_text="the format of the file that it came from")

@@ -95,7 +95,8 @@ def _pairs(name: str) -> Iterator[str]:
 
 def _usage(name: str, command: BaseCommand) -> Iterator[str]:
     parser = parser_of(name, command)
-    yield BY_COMMAND[name].name
+    verb = BY_COMMAND.get(name)
+    yield verb.name if verb else name
     for group in parser._mutually_exclusive_groups:
         if group.required:
             yield f"({' | '.join(map(_shown, group._group_actions))})"

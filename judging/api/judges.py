@@ -60,7 +60,7 @@ from judging.sandbox import (
     try_definition,
     try_judge,
 )
-from judging.servers import Server, known_servers
+from judging.servers import Server, known_servers, may_use_key
 
 NOT_CREATED, NOT_SENT = "the judge was not created", "no request was sent"
 
@@ -158,7 +158,9 @@ def _as_form(user: User, wanted: dict[str, Any], refused: str = NOT_CREATED) -> 
 
 def _server(user: User, wanted: dict[str, Any], refused: str) -> dict[str, str]:
     """Return the form fields of the server: a known one with its key, or a new address."""
-    hosted = HOSTED.get(wanted["backend"], HOSTED["openai"])
+    hosted = HOSTED.get(wanted["backend"])
+    if hosted is None:
+        return {}
     key = wanted.get("api_key_env", "" if "base_url" in wanted else hosted.key_variable)
     try:
         named = Server(parse_base_url(wanted.get("base_url", ""), hosted.public_url), key).name
@@ -166,6 +168,9 @@ def _server(user: User, wanted: dict[str, Any], refused: str) -> dict[str, str]:
         raise RefusedBodyError(refused, [problem(str(error), "base_url")]) from error
     if named in {server.name for server in known_servers(user)}:
         return {"server": named}
+    if not may_use_key(user, key):
+        words = f"the key in {key} is not your team's; ask an admin to share it, or name another"
+        raise RefusedBodyError(refused, [problem(words, "api_key_env")])
     if key and user.role != User.Role.ADMIN:
         words = "only an admin may combine a new address with a key; leave the key out"
         raise RefusedBodyError(refused, [problem(words, "api_key_env")])

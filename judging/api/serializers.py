@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from datasets.api.base import PageParameters, Strict
+from datasets.api.batches import OwnedSerializer
 from judging.answer_files import SCRIPTED
 from judging.costs import cost_of_run
 from judging.forms import BACKENDS, MOST_TRIED, PARAM_HELP
@@ -28,7 +29,7 @@ class JudgeParameters(PageParameters):
     backend = serializers.CharField(required=False, help_text="only judges of this backend")
 
 
-class JudgeSerializer(serializers.Serializer[Judge]):
+class JudgeSerializer(OwnedSerializer):
     id = serializers.IntegerField()
     name = serializers.CharField(
         source="rater.name", help_text="the name of the rater of its labels"

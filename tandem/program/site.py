@@ -56,6 +56,11 @@ def parser_of(verb: Verb) -> tuple[BaseCommand, ArgumentParser]:
             action.help = SUPPRESS
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     parser.add_argument("--quiet", action="store_true", help="no progress, and no remarks")
+    if verb.action:
+        parser.usage = f"tandem {verb.name} {verb.usage}".strip() + " [--by ACCOUNT]"
+        for action in parser._actions:
+            if not action.option_strings:
+                action.help = SUPPRESS
     if verb.subject:
         parser.epilog = f"{verb.subject} NAME may be written as NAME alone, before all options."
     return command, parser
@@ -88,7 +93,8 @@ def run_command(verb: Verb, arguments: list[str]) -> int:
     command, parser = parser_of(verb)
     if verb.subject and arguments and not arguments[0].startswith("-"):
         arguments = [verb.subject, *arguments]
-    options = vars(parser.parse_args(arguments))
+    first = [verb.action] if verb.action else []
+    options = vars(parser.parse_args([*first, *arguments]))
     as_json, quiet = options.pop("json"), options.pop("quiet")
     if writes_json := as_json and "json" in _formats(parser):
         options["format"] = "json"

@@ -16,6 +16,7 @@ NOUNS = {
     "people": "accounts, and who takes part",
     "study": "a whole study, as one file describes it",
     "token": "keys of the API",
+    "team": "people who share batches, campaigns and judges",
     "labels": "labels from other tools",
     "dispute": "units that raters disagree on",
     "audit": "the log of who did what",
@@ -29,13 +30,16 @@ COMPLETION = "completion"
 class Verb:
     """A verb: its words, its summary, and its command.
 
-    `subject` is the command's option to which a first word without dashes belongs.
+    `subject` is the command's option to which a first word without dashes belongs. `action` is the
+    first word for a command of several actions, and `usage` what follows it.
     """
 
     words: tuple[str, ...]
     help: str
     command: str
     subject: str = ""
+    action: str = ""
+    usage: str = ""
 
     @property
     def name(self) -> str:
@@ -44,6 +48,10 @@ class Verb:
 
 def _verb(name: str, command: str, help: str, subject: str = "") -> Verb:
     return Verb(tuple(name.split()), help, command, subject)
+
+
+def _team(action: str, usage: str, help: str) -> Verb:
+    return Verb(("team", action), help, "team", action=action, usage=usage)
 
 
 TREE = (
@@ -88,13 +96,21 @@ TREE = (
     _verb("people invite", "invite", "create a link for one person"),
     _verb("people admit", "admit", "admit a person who did not pass the practice"),
     _verb("token create", "create_token", "create, list or revoke tokens"),
+    _team("list", "", "teams with their members, and how much they have"),
+    _team("create", "NAME [--owner ACCOUNT]", "create a team"),
+    _team("rename", "TEAM NAME", "give a team another name"),
+    _team("add", "TEAM ACCOUNT [--as ROLE]", "let an account in, or change its role"),
+    _team("remove", "TEAM ACCOUNT", "end an account's part in a team"),
+    _team("share", "KIND NAME --with TEAM", "let another team read or manage something"),
+    _team("move", "KIND NAME --to TEAM", "give something to another team"),
+    _team("history", "", "what went to which team, at the upgrade and since"),
     _verb("labels import", "import_labels", "import labels from other tools, all or nothing"),
     _verb("dispute list", "disputes", "count disputed and decided units", "--campaign"),
     _verb("audit check", "check_audit", "check that the log is as it was sealed"),
     _verb("audit seal", "seal_audit", "seal the events since the last seal"),
 )
 BY_WORDS = {verb.words: verb for verb in TREE}
-BY_COMMAND = {verb.command: verb for verb in TREE}
+BY_COMMAND = {verb.command: verb for verb in TREE if not verb.action}
 
 
 def verbs_of(noun: str) -> list[Verb]:

@@ -34,7 +34,7 @@ from annotation.people.membership import add_member
 from annotation.preparation.steps.questions import CRITERIA
 from annotation.registry import STEPS
 from config.wsgi import application
-from datasets.models import Batch, Upload
+from datasets.models import Batch, Team, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
 from tests.api.cast import body, place, script_of
@@ -129,6 +129,7 @@ def things(study: Study, user: User, path: str, names: Iterable[str]) -> dict[st
         "people": User.objects.filter(username="ben"),
         "invitations": Invitation.objects,
         "judges": Judge.objects,
+        "teams": Team.objects,
         "runs": JudgeRun.objects,
         "calls": JudgeCall.objects,
         "campaigns": Campaign.objects.filter(pk=study.campaign.pk),

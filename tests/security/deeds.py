@@ -23,7 +23,7 @@ from annotation.models import Assignment, Invitation, Item, Membership, Rater
 from annotation.people.invitations import invite
 from annotation.people.log_in_links import log_in_key
 from datasets.api_tokens import make_token
-from datasets.models import Batch, Query, Upload
+from datasets.models import Batch, Query, TeamMember, Upload
 from judging.models import JudgeRun
 from tests.page_cast import PASSWORD, answers, payload
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER
@@ -78,6 +78,25 @@ def _people(order: str, event: str, **sent: Any) -> Doing:
     def deed(world: World) -> Deed:
         given = {name: each(world) if callable(each) else each for name, each in sent.items()}
         return Deed(event, _at(world, "campaign-people-change"), {"order": order, **given})
+
+    return deed
+
+
+def _main(world: World) -> int:
+    """The team of everybody but Olga."""
+    return world.study.campaign.team_id
+
+
+def _team(order: str, event: str, **sent: str) -> Doing:
+    """By the admin where something is given, else by Rita; Ben has left the team before."""
+
+    def deed(world: World) -> Deed:
+        TeamMember.objects.filter(user=world.study.ben).delete()
+        address, role = (
+            _at(world, "team-change", _main(world)),
+            ADMIN if order == "give" else RESEARCHER,
+        )
+        return Deed(event, address, {"order": order, **sent}, role)
 
     return deed
 
@@ -279,6 +298,32 @@ DEEDS: dict[str, list[Doing]] = {
         lambda w: Deed(
             "answer.changed", _at(w, "api-response", _answered(w)),
             {**payload("no", WORDS), "revision": 1}, ANNOTATOR, "PUT",
+        )
+    ],
+    "teams": [lambda w: Deed("team.made", reverse("teams"), {"name": WORDS}, ADMIN)],
+    "team-change": [
+        _team("add", "team.member", account="ben", role="member"),
+        _team("rename", "team.renamed", name=WORDS),
+        _team("give", "team.shared", kind="campaign", name="Named", what="read"),
+        _team("give", "team.moved", kind="batch", name="quay", what="move"),
+    ],
+    "api-teams": [lambda w: Deed("team.made", reverse("api-teams"), {"name": WORDS}, ADMIN)],
+    "api-team-members": [
+        lambda w: Deed(
+            "team.left", _at(w, "api-team-members", _main(w)), {"name": "ben", "role": None},
+            method="PUT",
+        )
+    ],
+    "api-team-shares": [
+        lambda w: Deed(
+            "team.shared", _at(w, "api-team-shares", _main(w)),
+            {"kind": "batch", "name": "quay", "right": "read"}, ADMIN, "PUT",
+        )
+    ],
+    "api-team-moves": [
+        lambda w: Deed(
+            "team.moved", _at(w, "api-team-moves", _main(w)), {"kind": "batch", "name": "quay"},
+            ADMIN,
         )
     ],
     "invite": [

@@ -22,7 +22,7 @@ from annotation.people.invitations import invite
 from annotation.preparation.steps.questions import CRITERIA
 from annotation.registry import STEPS
 from datasets.api_tokens import tokens_of
-from datasets.models import Batch, Query, Question, Report, Upload
+from datasets.models import Batch, Query, Question, Report, Team, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
 from tests.api.cast import script_of
@@ -269,6 +269,14 @@ def _batches(world: World, role: str) -> Objects:
     return Objects((mine,), (others,), NO_NUMBERS)
 
 
+def _teams(world: World, role: str) -> Objects:
+    others = Team.objects.get(name="others").pk
+    mine = Team.objects.exclude(pk=others).get().pk
+    if role == ADMIN:
+        return Objects((mine, others), missing=NO_NUMBERS)
+    return Objects((mine,), (others,), NO_NUMBERS)
+
+
 def _uploads(world: World, role: str) -> Objects:
     """Each reader has an upload of their own; to everybody else it is not there."""
     keys = {who: Upload.objects.get(user=world.users[who]).key for who in READERS}
@@ -349,6 +357,17 @@ ROUTES: dict[tuple[str, str], Provider] = {
         )
     },
     **{(name, "unit"): _units for name in ("adjudication-unit", "decide", "api-dispute")},
+    **{
+        (name, "pk"): _teams
+        for name in (
+            "team",
+            "team-change",
+            "api-team",
+            "api-team-members",
+            "api-team-shares",
+            "api-team-moves",
+        )
+    },
     ("freeze", "pk"): _campaigns,
     ("exports", "pk"): _campaigns,
     ("export-file", "pk"): _campaigns,

@@ -24,7 +24,7 @@ from django.utils import timezone
 from annotation.counters import before_migrating
 from annotation.models import Assignment, Campaign, Item, Label, Response, Span, User
 from audit.models import Event
-from datasets.models import QueryDigest
+from datasets.models import QueryDigest, Team
 from judging.models import Judge, JudgeCall
 from judging.runs import ledger
 from tests.api.cast import script_of
@@ -110,6 +110,17 @@ def as_stored(model: Any, *names: str) -> list[dict[str, Any]]:
 def test_no_answer_and_no_call_is_changed(model: Any, names: tuple[str, ...]) -> None:
     expected = [{name: row[name] for name in names} for row in stored(model._meta.label)]
     assert as_stored(model, *names) == expected != []
+
+
+def test_the_only_account_that_could_create_anything_has_it_all() -> None:
+    team = Team.objects.get()
+    assert (team.name, Campaign.objects.get().team, Judge.objects.get().team) == (
+        "rita",
+        team,
+        team,
+    )
+    roles = dict(team.members.values_list("user__username", "role"))
+    assert roles == {"rita": "owner", "ada": "member", "ben": "member"}
 
 
 def test_people_keep_the_items_that_they_began() -> None:

@@ -16,8 +16,12 @@ from django.db import transaction
 from annotation.models import User
 from annotation.people.identities import set_email
 from annotation.people.membership import PeopleError
+from annotation.people.teams import set_role
 from audit.recording import record
 from datasets.console import Command as BaseCommand
+from datasets.console import add_team_option, team_option
+from datasets.models import Team, TeamMember
+from datasets.teams import TeamError, there_are_several
 from datasets.text import as_sentence
 
 
@@ -36,10 +40,17 @@ class Command(BaseCommand):
             help="the person's address at the identity provider, for log-in by OpenID Connect",
         )
         parser.add_argument("--role", choices=User.Role.values, default=User.Role.ANNOTATOR.value)
+        add_team_option(parser, "the team that it is in")
+        parser.add_argument(
+            "--team-role",
+            choices=TeamMember.Role.values,
+            help="its role there: the first researcher of a team is its owner, others are members",
+        )
 
     def run(self, **options: Any) -> None:
         if User.objects.filter(username=options["name"]).exists():
             raise CommandError(f"An account {options['name']!r} exists; choose another name.")
+        team = team_option(options) if options["role"] != User.Role.ADMIN else None
         user = User(username=options["name"], role=options["role"])
         try:
             user.full_clean(exclude=["password"])
@@ -50,11 +61,20 @@ class Command(BaseCommand):
             with transaction.atomic():
                 user.save()
                 record("account.made", of=("account", user.pk), role=user.role)
+                if team is not None and (options["team_role"] or there_are_several()):
+                    _join(user, team, options["team_role"])
                 if options["email"]:
                     set_email(user, options["email"])
-        except PeopleError as error:
+        except (PeopleError, TeamError) as error:
             raise CommandError(as_sentence(error)) from error
-        self.say(f"Created account {user.username!r} with the role {user.role}.")
+        within = f", in team {team.name!r}" if team and there_are_several() else ""
+        self.say(f"Created account {user.username!r} with the role {user.role}{within}.")
+
+
+def _join(user: User, team: Team, role: str | None) -> None:
+    owned = team.members.filter(role=TeamMember.Role.OWNER).exists()
+    first = user.role == User.Role.RESEARCHER and not owned
+    set_role(team, user, role or (TeamMember.Role.OWNER if first else TeamMember.Role.MEMBER))
 
 
 def _set_password(user: User) -> None:

@@ -1,0 +1,216 @@
+"""Pages of teams: the list, and one team with its people, and what an admin shares and moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import get_account
+from annotation.models import User
+from annotation.people import teams as service
+from datasets.access import READERS, role_required
+from datasets.models import Share, Team, TeamMember
+from datasets.teams import NotManagedError, TeamError, kinds, managed_teams, visible_teams
+from datasets.text import as_sentence
+
+NO_ACCOUNT = "No account has this name; invite the person first."
+RIGHTS = (("read", "May read it"), ("manage", "May manage it"), ("none", "No longer shared"))
+ROLES = (
+    (TeamMember.Role.MEMBER, "Member: reads, or labels"),
+    (TeamMember.Role.MANAGER, "Manager: changes, exports and invites"),
+    (TeamMember.Role.OWNER, "Owner"),
+)
+
+
+class NameForm(forms.Form):
+    name = forms.CharField(max_length=service.LONGEST, label="Name of the team")
+
+
+class MemberForm(forms.Form):
+    account = forms.CharField(max_length=150, help_text="The name that the person logs in with.")
+    role = forms.ChoiceField(choices=ROLES)
+
+
+class ThingForm(forms.Form):
+    """What an admin shares with this team, or moves to it."""
+
+    kind = forms.ChoiceField(label="What")
+    name = forms.CharField(max_length=200)
+    what = forms.ChoiceField(
+        label="What happens",
+        choices=(
+            ("read", "This team may read it"),
+            ("manage", "This team may manage it"),
+            ("none", "No longer share it with this team"),
+            ("move", "Move it to this team"),
+        ),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["kind"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(kind, kind.capitalize()) for kind in kinds()]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*READERS)
+def teams(request: HttpRequest) -> HttpResponse:
+    """List the teams of an account; an admin creates one."""
+    user, is_post = get_account(request), request.method == "POST"
+    if is_post and user.role != User.Role.ADMIN:
+        raise NotManagedError
+    form = NameForm(request.POST if is_post else None)
+    if is_post and form.is_valid():
+        try:
+            return redirect("team", service.create_team(form.cleaned_data["name"]).pk)
+        except TeamError as error:
+            form.add_error("name", as_sentence(error))
+    rows = [
+        {"team": team, "has": _has(team), "role": _role(team, user)}
+        for team in visible_teams(user).annotate(number=Count("members"))
+    ]
+    context = {"rows": rows, "form": form}
+    return render(request, "teams/list.html", context, status=422 if is_post else 200)
+
+
+def _has(team: Team) -> list[tuple[str, int]]:
+    counts = (
+        (kind, model._default_manager.filter(team=team).count()) for kind, model in kinds().items()
+    )
+    return [(kind, count) for kind, count in counts if count]
+
+
+def _role(team: Team, user: User) -> str:
+    found = TeamMember.objects.filter(team=team, user=user).values_list("role", flat=True).first()
+    return found or ""
+
+
+@require_safe
+@role_required(*READERS)
+def team(request: HttpRequest, pk: int) -> HttpResponse:
+    return _page(request, _visible(request, pk))
+
+
+@require_POST
+@role_required(*READERS)
+def change_team(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change a team's people or name, leave or hand it over, or give it something (`order`)."""
+    found, order = _visible(request, pk), request.POST.get("order", "")
+    act = ORDERS.get(order)
+    if act is None:
+        return redirect("team", pk)
+    try:
+        act(found, request)
+    except _FormError as error:
+        return _page(request, found, {order: error.form}, status=422)
+    except TeamError as error:
+        return _page(request, found, wrong=as_sentence(error), status=409)
+    left = not visible_teams(get_account(request)).filter(pk=pk).exists()
+    return redirect("teams") if left else redirect("team", pk)
+
+
+def _visible(request: HttpRequest, pk: int) -> Team:
+    return get_object_or_404(visible_teams(get_account(request)), pk=pk)
+
+
+class _FormError(Exception):
+    """An invalid form."""
+
+    def __init__(self, form: forms.Form) -> None:
+        self.form = form
+        super().__init__(str(form.errors))
+
+
+def _clean(form: forms.Form) -> dict[str, Any]:
+    if not form.is_valid():
+        raise _FormError(form)
+    return form.cleaned_data
+
+
+def _add(team: Team, request: HttpRequest) -> None:
+    form, by = MemberForm(request.POST), get_account(request)
+    service.check_lets_in(team, by)
+    data = _clean(form)
+    user = User.objects.filter(username=data["account"].strip(), is_guest=False).first()
+    if user is None:
+        form.add_error("account", NO_ACCOUNT)
+        raise _FormError(form)
+    service.set_role(team, user, data["role"], by)
+
+
+def _remove(team: Team, request: HttpRequest) -> None:
+    service.leave(team, _member(team, request), get_account(request))
+
+
+def _leave(team: Team, request: HttpRequest) -> None:
+    user = get_account(request)
+    service.leave(team, user, user)
+
+
+def _hand_over(team: Team, request: HttpRequest) -> None:
+    service.hand_over(team, _member(team, request), get_account(request))
+
+
+def _rename(team: Team, request: HttpRequest) -> None:
+    service.check_lets_in(team, get_account(request), TeamMember.Role.OWNER)
+    service.rename_team(team, _clean(NameForm(request.POST))["name"])
+
+
+def _give(team: Team, request: HttpRequest) -> None:
+    user = get_account(request)
+    if user.role != User.Role.ADMIN:
+        raise NotManagedError
+    data = _clean(ThingForm(request.POST))
+    thing, what = service.thing_named(data["kind"], data["name"].strip()), data["what"]
+    if what == "move":
+        service.move(thing, team, user)
+    else:
+        service.share(thing, team, what if what in Share.Right.values else None, user)
+
+
+def _member(team: Team, request: HttpRequest) -> User:
+    given = request.POST.get("member", "")
+    number = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
+    return get_object_or_404(User, pk__in=team.members.filter(pk=number).values("user"))
+
+
+ORDERS: dict[str, Callable[[Team, HttpRequest], None]] = {
+    "add": _add,
+    "remove": _remove,
+    "leave": _leave,
+    "hand-over": _hand_over,
+    "rename": _rename,
+    "give": _give,
+}
+
+
+def _page(
+    request: HttpRequest,
+    found: Team,
+    bound: dict[str, forms.Form] | None = None,
+    wrong: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    user, bound = get_account(request), bound or {}
+    role = _role(found, user)
+    is_admin = user.role == User.Role.ADMIN
+    context = {
+        "team": found,
+        "role": role,
+        "members": found.members.select_related("user").order_by("user__username"),
+        "has": _has(found),
+        "manages": managed_teams(user).filter(pk=found.pk).exists(),
+        "owns": is_admin or role == TeamMember.Role.OWNER,
+        "add": bound.get("add") or MemberForm(),
+        "rename": bound.get("rename") or NameForm(initial={"name": found.name}),
+        "give": (bound.get("give") or ThingForm()) if is_admin else None,
+        "wrong": wrong,
+    }
+    return render(request, "teams/team.html", context, status=status)

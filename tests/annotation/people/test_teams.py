@@ -1,0 +1,274 @@
+"""Teams: who is in them, what follows from it, and one team that nobody notices."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
+
+from annotation.assignments.queue import next_assignment
+from annotation.models import Assignment, Campaign, User, rater_of
+from annotation.people import teams
+from annotation.people.accounts import change_role
+from annotation.people.membership import add_member, manageable, readable, set_pool, workable
+from annotation.people.teams import create_team, hand_over, leave, move, set_role, share
+from audit.models import Event
+from datasets.models import Batch, Team, TeamMember
+from datasets.teams import NotManagedError, TeamError, team_for, visible_batches
+from tests.api.cast import script_of
+from tests.cast import run
+from tests.page_cast import Study, client_of, make_study
+from tests.team_cast import apart, joined
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+def role_of(user: User) -> str:
+    return TeamMember.objects.get(user=user).role
+
+
+class TestASiteWithOneTeam:
+    def test_everybody_is_in_it_and_its_first_researcher_owns_it(self, study: Study) -> None:
+        second = User.objects.create(username="sam", role="researcher")
+        roles = [role_of(user) for user in (study.rita, second, study.ada)]
+        assert roles == ["owner", "manager", "member"]
+        assert not TeamMember.objects.filter(user=study.root).exists()
+        assert study.campaign.team == study.campaign.batch.team == Team.objects.get()
+
+    @pytest.mark.parametrize("user", ["rita", "root"])
+    def test_no_page_has_a_word_more(self, study: Study, user: str) -> None:
+        client, pk = client_of(getattr(study, user)), study.campaign.pk
+        pages = [reverse(name) for name in ("campaigns", "batches", "judges", "judge-new",
+                                            "upload-new", "campaign-new")]  # fmt: skip
+        pages += [reverse("campaign", args=[pk]), reverse("campaign-people", args=[pk])]
+        pages += [f"{reverse('campaign-new')}?protocol=report-coverage&batch=harbour"]
+        for page in pages:
+            told = client.get(page).content.decode()
+            assert not re.search(r"\bteams?\b", told, re.IGNORECASE), page
+
+    def test_the_api_and_commands_say_no_more(self, study: Study) -> None:
+        script = script_of(study.rita)
+        assert "owner" not in script.get("batches/").json()["results"][0]
+        assert "owner" not in script.get("campaigns/").json()["results"][0]["study"]
+        run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "harbour")
+        assert Campaign.objects.get(name="c").team == Team.objects.get()
+
+
+class TestSeveralTeams:
+    @pytest.fixture
+    def olga(self, study: Study) -> User:
+        olga = User.objects.create(username="olga", role="researcher")
+        apart(olga, name="bridges")
+        return olga
+
+    def test_a_newcomer_is_in_none_until_somebody_says_which(self, olga: User) -> None:
+        assert not User.objects.create(username="eve").teams.exists()
+        assert list(teams.without_a_team().values_list("username", flat=True)) == ["eve"]
+
+    def test_the_pool_is_the_teams_and_nobody_elses(self, study: Study, olga: User) -> None:
+        other = User.objects.create(username="eve")
+        joined(other, olga.teams.get().team)
+        for user in (other, olga):
+            assert study.campaign not in workable(user)
+            assert next_assignment(study.campaign, rater_of(user)) is None
+        assert study.campaign in workable(study.ada)
+        add_member(study.campaign, other, "annotator")
+        assert next_assignment(study.campaign, rater_of(other)) is not None
+
+    def test_members_read_and_owner_and_managers_change(self, study: Study, olga: User) -> None:
+        reader = User.objects.create(username="sam", role="researcher")
+        joined(reader, study.campaign.team, "member")
+        assert study.campaign in readable(reader)
+        assert study.campaign not in manageable(reader)
+        client, pk = client_of(reader), study.campaign.pk
+        assert client.get(reverse("campaign", args=[pk])).status_code == 200
+        assert client.get(reverse("report", args=[pk])).status_code == 200
+        for name, given in (("campaign-turn", {"to": "closed"}), ("campaign-terms", {}),
+                            ("campaign-invite", {}), ("campaign-people-change", {}),
+                            ("freeze", {})):  # fmt: skip
+            assert client.post(reverse(name, args=[pk]), given).status_code == 403, name
+        assert client.get(reverse("exports", args=[pk])).status_code == 403
+        assert script_of(reader).get(f"campaigns/{pk}/labels/").status_code == 403
+        study.campaign.refresh_from_db()
+        assert study.campaign.is_open
+        joined(reader, study.campaign.team, "manager")
+        assert client.post(reverse("campaign-turn", args=[pk]), {"to": "closed"}).status_code == 302
+
+    def test_a_named_pool_is_hidden_from_members_and_not_from_managers(
+        self, study: Study, olga: User
+    ) -> None:
+        set_pool(study.campaign, "named")
+        assert study.campaign in readable(study.rita)
+        joined(study.rita, role="member")
+        assert study.campaign not in readable(study.rita)
+
+    def test_everything_has_an_owner_on_pages_and_in_the_api(
+        self, study: Study, olga: User
+    ) -> None:
+        Batch.objects.update(made_by=study.rita)
+        rita = client_of(study.rita)
+        for name, args in (("batches", []), ("batch", [study.campaign.batch_id])):
+            assert "main, created by rita" in rita.get(reverse(name, args=args)).content.decode()
+        assert ">Teams</a>" in rita.get(reverse("campaigns")).content.decode()
+        (batch,) = script_of(study.rita).get("batches/").json()["results"]
+        assert batch["owner"] == {"team": "main", "by": "rita"}
+        (campaign,) = script_of(study.rita).get("campaigns/").json()["results"]
+        assert campaign["study"]["owner"] == {"team": "main", "by": None}
+
+    def test_something_new_is_for_the_only_team_that_one_manages(
+        self, study: Study, olga: User
+    ) -> None:
+        assert team_for(olga).name == "bridges"
+        with pytest.raises(TeamError, match="is not a team that you manage"):
+            team_for(olga, "main")
+        joined(olga, study.campaign.team, "manager")
+        with pytest.raises(TeamError, match="say for which team: bridges, main"):
+            team_for(olga)
+        assert team_for(olga, like=study.campaign.team).name == "main"
+        form = client_of(olga).get(reverse("judge-new")).content.decode()
+        assert 'name="team"' in form
+
+    def test_a_command_asks_for_which(self, study: Study, olga: User) -> None:
+        new = ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "harbour")
+        for command in (new, ("create_judge", "w", "--backend", "lexical")):
+            with pytest.raises(CommandError, match="Say for which team, by --team: bridges, main"):
+                run(*command)
+        with pytest.raises(CommandError, match="belongs to another team than bridges"):
+            run(*new, "--team", "bridges")
+        run(*new, "--team", "main")
+        with pytest.raises(CommandError, match="There is no team 'mian'; there are bridges, main"):
+            run("create_judge", "w", "--backend", "lexical", "--team", "mian")
+
+
+class TestMembers:
+    @pytest.fixture
+    def sam(self, study: Study) -> User:
+        return User.objects.create(username="sam", role="researcher")
+
+    def test_a_team_with_an_owner_keeps_one(self, study: Study, sam: User) -> None:
+        team = study.campaign.team
+        with pytest.raises(TeamError, match="the only owner of main is rita"):
+            leave(team, study.rita, study.rita)
+        with pytest.raises(TeamError, match="the only owner of main is rita"):
+            set_role(team, study.rita, "member", study.rita)
+        with pytest.raises(TeamError, match="only an owner or an admin"):
+            set_role(team, sam, "owner", sam)
+        with pytest.raises(TeamError, match="only an owner or an admin"):
+            leave(team, study.rita, sam)
+        hand_over(team, sam, study.rita)
+        assert (role_of(sam), role_of(study.rita)) == ("owner", "manager")
+        leave(team, study.rita, study.rita)
+        assert not study.rita.teams.exists()
+
+    def test_who_leaves_gives_back_what_was_reserved(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        leave(study.campaign.team, study.ada, study.rita)
+        assert Assignment.objects.get(pk=mine.pk).status == "cancelled"
+        assert next_assignment(study.campaign, rater_of(study.ada)) is None
+
+    def test_who_labels_only_is_member(self, study: Study, sam: User) -> None:
+        with pytest.raises(TeamError, match="can be member"):
+            set_role(study.campaign.team, study.ada, "manager", study.rita)
+        create_team("bridges")
+        change_role(sam, "annotator")
+        assert role_of(sam) == "member"
+
+    def test_a_member_lets_nobody_in(self, study: Study, sam: User) -> None:
+        joined(sam, role="member")
+        with pytest.raises(NotManagedError):
+            set_role(study.campaign.team, User.objects.create(username="eve"), "member", sam)
+
+    def test_by_the_page(self, study: Study, sam: User, client: Client) -> None:
+        create_team("bridges")
+        eve = User.objects.create(username="eve")
+        client.force_login(study.rita)
+        team = study.campaign.team
+        page, change = (reverse(name, args=[team.pk]) for name in ("team", "team-change"))
+        client.post(change, {"order": "add", "account": "eve", "role": "member"})
+        assert role_of(eve) == "member"
+        wrong = client.post(change, {"order": "add", "account": "nobody", "role": "member"})
+        assert "No account has this name" in wrong.content.decode()
+        told = client.post(change, {"order": "leave"})
+        assert told.status_code == 409
+        assert "The only owner of main is rita" in told.content.decode()
+        member = TeamMember.objects.get(user=sam).pk
+        client.post(change, {"order": "hand-over", "member": member})
+        assert role_of(sam) == "owner"
+        assert client.post(change, {"order": "leave"})["Location"] == reverse("teams")
+        assert client.get(page).status_code == 404
+
+    def test_only_an_admin_creates_one(self, study: Study) -> None:
+        assert client_of(study.rita).post(reverse("teams"), {"name": "x"}).status_code == 403
+        client_of(study.root).post(reverse("teams"), {"name": "bridges"})
+        assert Team.objects.filter(name="bridges").exists()
+        told = client_of(study.root).post(reverse("teams"), {"name": "bridges"})
+        assert "A team &#x27;bridges&#x27; exists; choose another name." in told.content.decode()
+
+
+class TestSharingAndMoving:
+    @pytest.fixture
+    def olga(self, study: Study) -> User:
+        olga = User.objects.create(username="olga", role="researcher")
+        apart(olga, name="bridges")
+        return olga
+
+    @pytest.mark.postgresql
+    def test_what_is_moved_is_the_others_with_what_it_needs(self, study: Study, olga: User) -> None:
+        mine, team = study.assignment(study.ada), olga.teams.get().team
+        told = move(study.campaign, team)
+        assert told == [
+            "Batch 'harbour' is shared with bridges, to read.",
+            "1 reserved slots of people outside bridges are released.",
+        ]
+        assert Assignment.objects.get(pk=mine.pk).status == "cancelled"
+        assert study.campaign in manageable(olga)
+        assert study.campaign not in readable(study.rita)
+        assert list(visible_batches(olga)) == [study.campaign.batch]
+
+    def test_a_shared_batch_takes_campaigns_of_the_other_team(
+        self, study: Study, olga: User
+    ) -> None:
+        new = {"name": "c", "protocol": "report-coverage", "batch": "harbour"}
+        assert script_of(olga).post("campaigns/", new).status_code == 400
+        share(study.campaign.batch, olga.teams.get().team, "read", study.root)
+        assert script_of(olga).post("campaigns/", new).status_code == 201
+        assert Campaign.objects.get(name="c").team.name == "bridges"
+        assert study.campaign not in readable(olga)
+
+    def test_by_commands_which_say_what_went_where(self, study: Study, olga: User) -> None:
+        run("team", "share", "batch", "harbour", "--with", "bridges")
+        run("team", "move", "campaign", "Pilot", "--to", "bridges")
+        told = run("team", "history")
+        assert "batch harbour: shared with bridges, to read" in told
+        assert "campaign Pilot: moved to bridges" in told
+        assert "bridges: 1 campaign\n  olga, owner" in run("team", "list")
+        with pytest.raises(CommandError, match="There is no campaign 'Pilto'; correct the name"):
+            run("team", "move", "campaign", "Pilto", "--to", "main")
+        with pytest.raises(CommandError, match="Only an admin may move; olga is none"):
+            run("team", "move", "campaign", "Pilot", "--to", "main", "--by", "olga")
+        with pytest.raises(CommandError, match="Write it as: team add TEAM ACCOUNT"):
+            run("team", "add", "bridges")
+        run("team", "add", "bridges", "rita", "--as", "manager", "--by", "olga")
+        assert study.campaign in manageable(study.rita)
+
+
+def test_changes_of_a_running_campaign_are_on_its_page(study: Study) -> None:
+    client, page = client_of(study.rita), reverse("campaign", args=[study.campaign.pk])
+    assert "Changed since it opened" not in client.get(page).content.decode()
+    script_of(study.rita).post(f"campaigns/{study.campaign.pk}/terms/", {"language": "de"})
+    script_of(study.rita).put(
+        f"campaigns/{study.campaign.pk}/members/", {"name": "ada", "role": "annotator"}
+    )
+    told = client.get(page).content.decode()
+    assert "Changed since it opened" in told
+    assert re.search(r"rita: Deadline, guideline, language.*language changed", told)
+    assert "rita: Member given a role, an annotator" in told
+    assert Event.objects.filter(event="campaign.terms", who=study.rita.pk).count() == 1

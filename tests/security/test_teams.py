@@ -1,0 +1,127 @@
+"""Two researchers of different teams: of the one's objects nothing is there for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests.api.cast import script_of
+from tests.databases import unchanged
+from tests.security.routes import Route
+from tests.security.rules import READERS, RESEARCHER, SAFE, UNSAFE
+from tests.security.test_crawler import ROUTES, made, rule, world  # noqa: F401 - fixtures
+from tests.security.world import CSRF, World, objects, provider
+
+pytestmark = pytest.mark.django_db
+RITAS = ("Pilot", "Closed", "harbour", "planted-judge", "planted-comment", "rita")
+
+
+class Olga:
+    """A browser and a token of the researcher of the other team."""
+
+    def __init__(self, world: World) -> None:  # noqa: F811
+        self.client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+        self.client.cookies["csrftoken"] = CSRF
+        self.client.force_login(world.olga)
+        self.token = script_of(world.olga).token
+
+    def ask(self, route: Route, method: str, address: str) -> Any:
+        if not route.is_api:
+            return self.client.generic(method, address, headers={"x-csrftoken": CSRF})
+        sent = {"authorization": f"Token {self.token}"}
+        body = "{}" if method in UNSAFE else ""
+        return Client().generic(method, address, body, "application/json", headers=sent)
+
+
+def of_a_team(world: World) -> Iterator[Route]:  # noqa: F811
+    """The routes that name something of a team; the crawler tries the others' for Rita."""
+    for route in ROUTES:
+        found = [provider(route, name) for name in route.arguments]
+        if any(fills(world, RESEARCHER).foreign for fills in found if fills):
+            yield route
+
+
+@pytest.mark.postgresql
+def test_no_route_opens_what_is_of_another_team(world: World) -> None:  # noqa: F811
+    """By every method; Rita's own addresses, which the crawler shows to work for her."""
+    olga, tried = Olga(world), 0
+    with unchanged():
+        for route in of_a_team(world):
+            for method, who in rule(route).who.items():
+                if who & READERS and RESEARCHER in who:
+                    for address in objects(world, route, RESEARCHER).own:
+                        answer = olga.ask(route, method, address)
+                        assert answer.status_code == 404, f"{method} {address} ({route.name})"
+                        tried += 1
+    assert tried > 150
+
+
+@pytest.mark.postgresql
+def test_no_list_and_no_count_tells_of_another_team(world: World) -> None:  # noqa: F811
+    olga = Olga(world)
+    for route in ROUTES:
+        who = rule(route).who.get("GET", frozenset())
+        if route.arguments or RESEARCHER not in who or route.path.startswith("api/schema"):
+            continue
+        answer = olga.ask(route, SAFE[0], route.address({}))
+        told = answer.content.decode(errors="replace")
+        for name in RITAS:
+            assert name not in told, f"{route.name} tells {name}"
+    for path in ("campaigns", "batches", "judges", "runs", "reports", "invitations"):
+        script = script_of(world.olga)
+        mine = {
+            "campaigns": 2,
+            "runs": 1,
+            "batches": 1,
+            "judges": 1,
+            "reports": 1,
+            "invitations": 1,
+        }
+        assert script.get(f"{path}/").json()["count"] == mine[path], path
+
+
+def test_a_taken_name_tells_nothing_but_that_it_is_taken(world: World) -> None:  # noqa: F811
+    script = script_of(world.olga)
+    new = {"name": "Pilot", "protocol": "report-coverage", "batch": "quay"}
+    told = script.post("campaigns/", new).json()["problems"]
+    assert [each["wrong"] for each in told] == ["the name 'Pilot' is taken; choose another"]
+    judge = {"name": "planted-judge", "backend": "lexical"}
+    (wrong,) = script.post("judges/", judge).json()["problems"]
+    assert wrong["wrong"] == "A rater has this name already; choose another."
+
+
+def test_what_an_admin_shares_is_read_and_no_more_until_it_may_be_managed(
+    world: World,  # noqa: F811
+) -> None:
+    olga, root = Olga(world), script_of(world.users["admin"])
+    team, pk = world.olga.teams.get().team_id, world.study.campaign.pk
+    page, close = reverse("campaign", args=[pk]), reverse("campaign-turn", args=[pk])
+    batch = reverse("batch", args=[world.study.campaign.batch_id])
+    sent = {"to": "closed"}, {"x-csrftoken": CSRF}
+    given = {"kind": "campaign", "name": "Pilot", "right": "read"}
+    assert root.put(f"teams/{team}/shares/", given).status_code == 200
+    assert olga.client.get(page).status_code == 200
+    assert olga.client.get(batch).status_code == 200
+    refused = olga.client.post(close, sent[0], headers=sent[1])
+    assert refused.status_code == 403
+    assert "only the owner and the managers" in refused.content.decode().lower()
+    assert olga.client.get(reverse("exports", args=[pk])).status_code == 403
+    root.put(f"teams/{team}/shares/", given | {"right": "manage"})
+    assert olga.client.post(close, sent[0], headers=sent[1]).status_code == 302
+    root.put(f"teams/{team}/shares/", given | {"right": None})
+    assert olga.client.get(page).status_code == 404
+
+
+def test_nobody_but_an_admin_shares_and_moves(world: World) -> None:  # noqa: F811
+    script, team = script_of(world.olga), world.olga.teams.get().team_id
+    for path, method in (("shares", script.put), ("moves", script.post)):
+        given = {"kind": "campaign", "name": "Pilot", "right": "manage"}
+        assert method(f"teams/{team}/{path}/", given).status_code == 403
+    given = {"order": "give", "kind": "campaign", "name": "Pilot", "what": "move"}
+    sent = {"x-csrftoken": CSRF}
+    address = reverse("team-change", args=[team])
+    assert Olga(world).client.post(address, given, headers=sent).status_code == 403

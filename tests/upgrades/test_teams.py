@@ -1,0 +1,148 @@
+"""A database of version 0.5.0 is upgraded: what exists goes to whoever created it, else to admins.
+
+Beside what `version-0.5.0.jsonl` holds, created by commands: Sam loaded a batch by the browser and
+created a campaign over the batch of the commands; a worker loaded Rita's upload; Kim left. Ada
+works in the campaign of the commands, Zoe nowhere, and Rita has begun an item of Sam's.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.apps.registry import Apps
+from django.core.management import call_command
+
+from annotation.models import Campaign, Membership, User
+from annotation.people.membership import manageable, readable, workable
+from audit.models import Event
+from datasets.models import Batch, Team, TeamMember
+from datasets.teams import visible_batches
+from judging.models import Judge, Key, Price
+from tests.cast import run
+from tests.databases import emptied_after
+from tests.upgrades.test_from_0_5_0 import at_version_0_5_0, plant
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+KIM = 99
+
+
+@pytest.fixture(scope="module", autouse=True)
+def told(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
+    """The database as version 0.5.0 left it, migrated; what `migrate` printed."""
+    out = io.StringIO()
+    with emptied_after(django_db_blocker):
+        try:
+            apps = at_version_0_5_0()
+            plant(apps)
+            plant_more(apps)
+        finally:
+            call_command("migrate", verbosity=1, stdout=out)
+        yield out.getvalue()
+
+
+def plant_more(apps: Apps) -> None:
+    def model(name: str) -> Any:
+        return apps.get_model(name)._default_manager
+
+    users, batches, events = model("annotation.User"), model("datasets.Batch"), model("audit.Event")
+    rita = users.get(username="rita")
+    sam = users.create(username="sam", role="researcher", password="!")
+    users.create(username="root", role="admin", password="!")
+    users.create(username="zoe", role="annotator", password="!")
+
+    def made(event: str, kind: str, of: Any, who: int | None) -> None:
+        within = of.pk if kind == "campaign" else None
+        events.create(event=event, who=who, object_kind=kind, object_id=of.pk, campaign=within)
+
+    sams, ritas, kims = (
+        batches.create(name=name, format="native", digest="0" * 64)
+        for name in ("sams", "ritas", "kims")
+    )
+    made("batch.loaded", "batch", sams, sam.pk)
+    made("batch.loaded", "batch", ritas, None)
+    made("batch.loaded", "batch", kims, KIM)
+    model("datasets.Upload").create(user=rita, name="ritas", state="kept", batch=ritas)
+    pilot = model("annotation.Campaign").get(name="Pilot")
+    options = {"protocol": pilot.protocol, "protocol_version": "1", "options": pilot.options}
+    study = model("annotation.Campaign").create(name="Study", batch=pilot.batch, **options)
+    made("campaign.made", "campaign", study, sam.pk)
+    query = pilot.items.first().query
+    item = study.items.create(key="i", position=0, query=query, quota=2, taken=1)
+    rater = model("annotation.Rater").create(name="person-rita", kind="human", user=rita)
+    model("annotation.Assignment").create(item=item, rater=rater, asked=[], slot=1)
+    judge = model("judging.Judge").get()
+    model("judging.JudgeRun").create(campaign=study, judge=judge, prompt_sha256="0" * 64)
+    model("judging.Price").create(model="m", since="2026-01-01", prompt=1, cached=1, completion=1)
+
+
+def team_of(thing: Any) -> str:
+    return str(thing.team)
+
+
+def user(name: str) -> User:
+    return User.objects.get(username=name)
+
+
+def test_what_the_trail_names_is_its_makers_and_the_rest_is_the_admins(told: str) -> None:
+    where = {batch.name: (team_of(batch), batch.made_by) for batch in Batch.objects.all()}
+    assert where == {
+        "bridges": ("administrators", None),
+        "kims": ("administrators", None),
+        "ritas": ("rita", user("rita")),
+        "sams": ("sam", user("sam")),
+    }
+    assert {c.name: team_of(c) for c in Campaign.objects.all()} == {
+        "Pilot": "administrators",
+        "Study": "sam",
+    }
+    assert team_of(Judge.objects.get()) == team_of(Key.objects.get()) == "administrators"
+    roles = {(str(m.team), m.user.username): m.role for m in TeamMember.objects.all()}
+    assert roles == {
+        ("rita", "rita"): "owner",
+        ("sam", "sam"): "owner",
+        ("administrators", "rita"): "member",
+        ("administrators", "sam"): "member",
+        ("administrators", "ada"): "member",
+        ("administrators", "ben"): "member",
+        ("administrators", "zoe"): "member",
+    }
+
+
+def test_each_changes_their_own_and_reads_what_is_nobodys() -> None:
+    rita, sam = user("rita"), user("sam")
+    names = {u: set(manageable(u).values_list("name", flat=True)) for u in (rita, sam)}
+    assert names == {rita: set(), sam: {"Study"}}
+    assert set(manageable(user("root"))) == set(Campaign.objects.all())
+    assert "sams" not in visible_batches(rita).values_list("name", flat=True)
+    assert "ritas" not in visible_batches(sam).values_list("name", flat=True)
+    assert Campaign.objects.get(name="Pilot") in readable(rita)
+
+
+def test_work_that_was_begun_goes_on() -> None:
+    pilot, study = (Campaign.objects.get(name=name) for name in ("Pilot", "Study"))
+    for name in ("ada", "ben", "zoe"):
+        assert list(workable(user(name))) == [pilot]
+    assert set(workable(user("rita"))) == {pilot, study}
+    assert Membership.objects.get(user=user("rita")).campaign == study
+    # Its batch and its judge are of the administrators, and stay of use to it.
+    (share,) = study.batch.shares.all()
+    assert (str(share.team), share.right) == ("sam", "read")
+    (share,) = Judge.objects.get().shares.all()
+    assert (str(share.team), share.right) == ("sam", "manage")
+    assert Price.objects.count() == Team.objects.count() == 3
+
+
+def test_what_went_where_is_listed_and_in_the_trail(told: str) -> None:
+    line = "Teams: 7 batches, campaigns and judges were given to 3 teams; manage.py team history"
+    assert line in told
+    listed = run("team", "history")
+    assert "batch ritas: given to rita at the upgrade, as rita created it" in listed
+    assert "campaign Pilot: given to administrators at the upgrade, as nobody is named" in listed
+    assert "batch bridges: shared with sam, to read" in listed
+    study = Campaign.objects.get(name="Study")
+    given = Event.objects.get(event="team.given", campaign=study.pk)
+    assert given.facts == {"team": study.team_id, "maker": user("sam").pk}
+    assert "seals hold" in run("check_audit")
