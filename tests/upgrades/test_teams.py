@@ -130,8 +130,8 @@ def test_work_that_was_begun_goes_on() -> None:
     # Its batch and its judge are of the administrators, and stay of use to it.
     (share,) = study.batch.shares.all()
     assert (str(share.team), share.right) == ("sam", "read")
-    (share,) = Judge.objects.get().shares.all()
-    assert (str(share.team), share.right) == ("sam", "manage")
+    (other,) = Judge.objects.get().shares.all()
+    assert (str(other.team), other.right) == ("sam", "manage")
     assert Price.objects.count() == Team.objects.count() == 3
 
 
