@@ -54,14 +54,18 @@ def _notes(paper: Paper, material: Material) -> Iterator[str]:
 
 def _table(table: PaperTable, material: Material, published: bool) -> JSON:
     grids = table.build(material)
-    printed = list(table.printed) if published else []
-    made = []
-    for grid in grids:
-        heads = {column.name for column in grid.columns}
-        own = [each for each in printed if each.column in heads]
-        printed = [each for each in printed if each not in own]
-        made.append(_grid(grid, own))
+    printed: dict[int, list[Printed]] = {}
+    for each in table.printed if published else ():
+        printed.setdefault(_place(each, grids), []).append(each)
+    made = [_grid(grid, printed.get(n, [])) for n, grid in enumerate(grids)]
     return {"key": table.key, "name": table.name, "about": table.about, "grids": made}
+
+
+def _place(printed: Printed, grids: list[Grid]) -> int:
+    """Return the grid of a printed figure: one with its row and column, else with its column."""
+    same = [n for n, grid in enumerate(grids) if printed.column in {c.name for c in grid.columns}]
+    rows = [n for n in same if printed.row in {name for name, _ in grids[n].rows}]
+    return next(iter((*rows, *same)), -1)
 
 
 def _grid(grid: Grid, printed: list[Printed]) -> dict[str, Any]:

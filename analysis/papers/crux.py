@@ -322,7 +322,7 @@ def _over_settings(data: DataSet, values: Values) -> Iterator[Cell]:
     made = mean_by_cluster(
         table.ravel(), np.repeat(data.numbers, table.shape[1]), "mean over settings and queries"
     )
-    yield told(made)
+    yield told(made.within(0.0, 1.0))
     means = _column_means(table)
     if len(means) < 2:
         yield missing("one retrieval setting has no deviation")

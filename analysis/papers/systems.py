@@ -16,6 +16,16 @@ Spec = tuple[Column, str, Campaign | None, str]
 """The same with the campaign, before its report is computed."""
 
 
+ORDERED = (
+    ("short", "middle", "long"),
+    ("low", "medium", "high"),
+    ("static", "slow-changing", "fast-changing"),
+    ("head", "torso", "tail"),
+)
+ORDER = {value: n for values in ORDERED for n, value in enumerate(values)}
+"""The places of values that have an order; others go by name."""
+
+
 def estimate_of(report: JSON, name: str, system: str, by: str) -> JSON | None:
     """Return a system's estimate of a measure by an evaluator, or from the texts alone."""
     found = report["measures"].get(name, {}).get("systems", {}).get(system)
@@ -117,7 +127,7 @@ def sliced(
 
 
 def _slices(of: JSON, stratum: str, by: str, column: Callable[[str], Column]) -> Grid:
-    values = list(of["slices"][stratum])
+    values = sorted(of["slices"][stratum], key=lambda value: (ORDER.get(value, 0), value))
     rows = []
     for system, whole in of["systems"].items():
         cells = [of["slices"][stratum][value].get(system) for value in values]

@@ -60,7 +60,7 @@ class AnswerWork(Work):
         found: dict[int, list[WrittenAnswer]] = defaultdict(list)
         rater = self.job.rater.pk if self.job.rater and self._validation is None else None
         for campaign in self._rounds:
-            for query, item, response in _responses(campaign, queries, rater):
+            for query, item, response in people_responses(campaign, queries, rater):
                 answer = read_answer(response)
                 self.digests.add([campaign.name, item, response.payload["units"]])
                 if answer is not None:
@@ -114,7 +114,7 @@ def _rounds(campaigns: Iterable[Campaign]) -> Iterable[Campaign]:
             yield campaign
 
 
-def _responses(
+def people_responses(
     campaign: Campaign, queries: Sequence[int], rater: int | None
 ) -> Iterable[tuple[int, str, Response]]:
     """Yield the current answers of people with their query and item, oldest first."""

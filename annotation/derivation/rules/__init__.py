@@ -13,6 +13,7 @@ from annotation.derivation.rules.required_passages import RULE as REQUIRED_PASSA
 from annotation.derivation.rules.sampled_contexts import RULE as SAMPLED_CONTEXTS
 from annotation.derivation.rules.typed_queries import RULE as TYPED_QUERIES
 from annotation.derivation.rules.verified_key_points import RULE as VERIFIED_KEY_POINTS
+from annotation.derivation.rules.written_key_points import RULE as WRITTEN_KEY_POINTS
 
 RULES: dict[str, Rule] = {
     rule.name: rule
@@ -27,5 +28,6 @@ RULES: dict[str, Rule] = {
         PASSAGES_AS_SYSTEM,
         REFERENCES,
         REPORTS,
+        WRITTEN_KEY_POINTS,
     )
 }

@@ -1,0 +1,147 @@
+"""Extraction judged: which of the points that a rater wrote were extracted as well (Long²RAG).
+
+In `key-point-writing` a rater lists a passage's key points unaided, and then matches the extracted
+ones to that list. People do so, and judges with lists of their own. Another way is to match
+people's lists by others: a batch that the rule `written-key-points` derives has them as key points,
+and the extracted points as a report, which a campaign of `key-point-recall` holds against them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.evaluation.inputs import PEOPLE
+from analysis.papers.base import Cell, Column, Grid, empty, missing, percent, told
+from analysis.papers.material import Material
+from analysis.papers.systems import cell_of, systems_of
+from analysis.statistics import Bootstrap, Tally, Value
+from analysis.statistics.arrays import ratio, unbatch
+from analysis.types import JSON
+from annotation.models import Campaign, Response
+from annotation.people.membership import excluded
+from annotation.presentation import schema
+
+WRITTEN = "written-key-points"
+COLUMNS = (
+    percent("Recall"),
+    percent("Precision"),
+    Column("Points written", digits=0),
+    Column("Points extracted", digits=0),
+)
+REASON = "the study has no campaign of key-point-writing with extracted key points to match"
+
+
+@dataclass(frozen=True)
+class Matching:
+    """One rater's list for one passage: sizes of both lists, and how many have a match."""
+
+    query: int
+    written: int
+    found: int
+    extracted: int
+    matched: int
+
+
+def read_matching(query: int, units: Mapping[str, Any], listed: Any) -> Matching | None:
+    """Count an answer's points and matches; None if no extracted point was matched at all.
+
+    A written point is found if an extracted one names it among its `matches`.
+    """
+    lists = [
+        answer for answer in units.values() if listed.name in answer or "holds_points" in answer
+    ]
+    matches = [answer for answer in units.values() if answer.get(listed.match)]
+    if not lists or not matches:
+        return None
+    written = sum(len(answer.get(listed.name) or ()) for answer in lists)
+    named = {number for answer in matches for number in answer.get(listed.matches) or ()}
+    yes = sum(answer[listed.match] == listed.match_code for answer in matches)
+    return Matching(query, written, len(named), len(matches), yes)
+
+
+def matchings(campaign: Campaign) -> dict[str, list[Matching]]:
+    """Return the matchings of a campaign, by rater; those of people are under `people` as well."""
+    listed = schema(campaign).protocol.listed
+    rows = Response.objects.filter(
+        current=True,
+        assignment__item__campaign=campaign,
+        assignment__replicate=0,
+        assignment__assisted_by="",
+    ).exclude(assignment__rater__name__in=excluded(campaign.name))
+    columns = (
+        "assignment__item__query_id",
+        "assignment__rater__name",
+        "assignment__rater__kind",
+        "payload",
+    )
+    found: dict[str, list[Matching]] = defaultdict(list)
+    for query, rater, kind, payload in rows.order_by("assignment_id").values_list(*columns):
+        matching = read_matching(query, payload["units"], listed)
+        if matching is not None:
+            found[rater].append(matching)
+            if kind == "human":
+                found[PEOPLE].append(matching)
+    return dict(sorted(found.items(), key=lambda pair: pair[0] != PEOPLE))
+
+
+def extraction(material: Material) -> list[Grid]:
+    """Recall of extracted points against written ones, matched by people and by judges."""
+    found = [
+        Grid(
+            f"{campaign.name}: own lists, own matching", COLUMNS, rows, stub="List and matching by"
+        )
+        for campaign in material.campaigns("key-point-writing")
+        if (rows := tuple(_own(material, matchings(campaign))))
+    ]
+    found += _by_others(material)
+    return found or [empty("Extraction", COLUMNS, REASON, "List and matching by")]
+
+
+def _own(
+    material: Material, by_rater: Mapping[str, list[Matching]]
+) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    for rater, rows in by_rater.items():
+        recall = _share(material, rows, "found", "written", "no point was written")
+        precision = _share(material, rows, "matched", "extracted", "no point was extracted")
+        counts = (sum(each.written for each in rows), sum(each.extracted for each in rows))
+        yield rater, (recall, precision, *counts)
+
+
+def _share(material: Material, rows: list[Matching], part: str, whole: str, reason: str) -> JSON:
+    """Return a share of all points together, with queries resampled."""
+    sums = np.array([[getattr(each, part), getattr(each, whole)] for each in rows], float)
+    queries = np.unique(np.array([each.query for each in rows]), return_inverse=True)[1]
+    if not sums[:, 1].sum():
+        return missing(reason)
+    options = material.options
+    bootstrap = Bootstrap(Tally.of_sums(sums, queries), options.resamples, options.seed)
+    return told(
+        bootstrap.estimate(_ratio, int(sums[:, 1].sum()), f"points {part} / {whole}", reason)
+    )
+
+
+def _ratio(sums: Any) -> Value:
+    return unbatch(ratio(sums[..., 0], sums[..., 1]))
+
+
+def _by_others(material: Material) -> Iterator[Grid]:
+    """Yield the recall of people's lists where others matched them, as KPR of the extraction."""
+    for campaign in material.campaigns("key-point-recall"):
+        if not material.is_derived_by(campaign.batch, WRITTEN):
+            continue
+        report = material.measures(campaign)
+        people = material.frame(campaign)
+        names = [PEOPLE, *(r.name for r in people.raters if r.labels and r.excluded is None)]
+        rows = []
+        for by in names:
+            cells = [cell_of(report, "KPR", s, by, "") for s in systems_of(report, "KPR")]
+            if cells and cells[0]["value"] is not None:
+                rows.append((by, (cells[0],)))
+        if rows:
+            caption = f"{campaign.name}: people's lists, matched by others"
+            yield Grid(caption, (percent("Recall"),), tuple(rows), stub="Matching by")

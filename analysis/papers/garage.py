@@ -1,0 +1,304 @@
+"""The tables of GaRAGe (Sorodoc and others 2025): answers from graded passages, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from analysis.data.frame import VariableFrame
+from analysis.papers.base import (
+    Cell,
+    Column,
+    Grid,
+    Paper,
+    PaperTable,
+    Printed,
+    empty,
+    missing,
+    percent,
+    told,
+)
+from analysis.papers.long2rag import verifications
+from analysis.papers.material import Material
+from analysis.papers.systems import (
+    Spec,
+    all_evaluators,
+    cell_of,
+    grids_by_evaluator,
+    sliced,
+    systems_of,
+)
+from analysis.statistics import Ints, majority
+from analysis.statistics.resampling import mean_by_cluster
+from analysis.types import JSON
+from annotation.models import Campaign
+from datasets.rows import Query
+
+TYPED = ("sensitivity", "complexity", "popularity", "category")
+SHARE = (percent("Share"), Column("Number", digits=0))
+PARTS = ("P", "R", "F1")
+ATTRIBUTION = {
+    "Deflection:TP": "Deflection TP",
+    "Deflection:FP": "Deflection FP",
+    **{f"Attribution:{part}": f"Attribution {part}" for part in PARTS},
+    **{f"Attribution:{part}-micro": f"Attribution {part}, micro" for part in PARTS},
+}
+"""The measures of tables 3 and 4 with their headings."""
+NO_TYPING = "the study has no campaign of question-typing"
+NO_GROUNDING = "the study has no campaign of grounding-relevance"
+NO_RATINGS = "the study has no campaign of answer-rating in which all passages are shown"
+NO_RELEVANT = "the study has no campaign of answer-rating with passages=relevant"
+NO_ANSWERS = "the study has no campaign over a batch with references and reports"
+NO_CLAIMS = (
+    "the study has no campaign of key-point-verification with points=answers, and no validation of "
+    "grounded-answer"
+)
+
+
+def _is_relevant(campaign: Campaign) -> bool:
+    return bool(campaign.options.get("passages", "all") != "all")
+
+
+def _rated(material: Material, relevant: bool) -> list[Campaign]:
+    return [c for c in material.campaigns("answer-rating") if _is_relevant(c) == relevant]
+
+
+def _shares(labels: Sequence[str], queries: Sequence[int], caption: str, what: str) -> Grid:
+    """Return the share of each label, with an interval over queries, and its number."""
+    values = np.array(labels, dtype=str)
+    clusters: Ints = np.array(queries, np.int64)
+    rows: list[tuple[str, tuple[Cell, ...]]] = []
+    for label in sorted(set(labels), key=lambda each: (-labels.count(each), each)):
+        own = values == label
+        made = mean_by_cluster(own.astype(float), clusters, f"share of {what}")
+        share = told(made.within(0.0, 1.0))
+        rows.append((label, (share, int(own.sum()))))
+    if not rows:
+        return empty(caption, SHARE, f"no {what}", "Label")
+    return Grid(caption, SHARE, tuple(rows), stub="Label")
+
+
+def _decided(variable: VariableFrame) -> tuple[list[str], list[int], int]:
+    """Return people's most frequent label of each unit, its query, and the number of ties."""
+    together, ties = majority(variable.codes_of("human"))
+    known = [n for n, code in enumerate(together.tolist()) if code >= 0]
+    labels = [variable.scale.categories[together[n]] for n in known]
+    return labels, [int(variable.units.query[n]) for n in known], int(np.sum(ties))
+
+
+def figure_3(material: Material) -> list[Grid]:
+    """Shares of the kinds of questions, by most people."""
+    found = []
+    for campaign in material.campaigns("question-typing"):
+        variables = material.frame(campaign).variables
+        for name in TYPED:
+            if name in variables:
+                labels, queries, _ = _decided(variables[name])
+                found.append(_shares(labels, queries, f"{campaign.name}: {name}", "questions"))
+    return found or [empty("Kinds of questions", SHARE, NO_TYPING, "Label")]
+
+
+def figure_4(material: Material) -> list[Grid]:
+    """Shares of sources, of grounding labels, and of deflections."""
+    return [*_sources(material), *_grounding(material), *_deflections(material)]
+
+
+def _largest(material: Material, there: Callable[[Query], object]) -> tuple[str, tuple[Query, ...]]:
+    """Return the first batch of the study in which something is there, with its queries."""
+    for batch in material.batches:
+        queries = material.queries(batch)
+        if any(there(query) for query in queries):
+            return batch.name, queries
+    return "", ()
+
+
+def _sources(material: Material) -> Iterator[Grid]:
+    name, queries = _largest(material, lambda query: any(p.source for p in query.passages))
+    pairs = [(p.source, n) for n, q in enumerate(queries) for p in q.passages if p.source]
+    sources = [str(source) for source, _ in pairs]
+    if not sources:
+        yield empty("Sources of passages", SHARE, "no passage of the study has a source", "Label")
+        return
+    yield _shares(sources, [n for _, n in pairs], f"{name}: sources of passages", "passages")
+
+
+def _grounding(material: Material) -> Iterator[Grid]:
+    campaigns = material.campaigns("grounding-relevance")
+    if not campaigns:
+        yield empty("Grounding labels", SHARE, NO_GROUNDING, "Label")
+    for campaign in campaigns:
+        variables = material.frame(campaign).variables
+        for name in ("relevant", "use"):
+            if name in variables:
+                labels, queries, _ = _decided(variables[name])
+                yield _shares(labels, queries, f"{campaign.name}: {name}", "passages")
+
+
+def _deflections(material: Material) -> Iterator[Grid]:
+    name, queries = _largest(material, lambda query: query.references)
+    kept = [query for query in queries if query.references]
+    labels = [
+        "deflected" if all(r.deflected for r in query.references) else "answered" for query in kept
+    ]
+    if not labels:
+        yield empty("Deflections", SHARE, "no batch of the study has references", "Label")
+        return
+    yield _shares(labels, range(len(labels)), f"{name}: people's answers", "questions")
+
+
+def table_2(material: Material) -> list[Grid]:
+    """Eligibility and factuality by all passages and by the relevant ones."""
+    whole = next(iter(_rated(material, False)), None)
+    relevant = next(iter(_rated(material, True)), None)
+    specs: list[Spec] = [
+        (percent("Eligibility"), "Eligibility", whole or relevant, NO_RATINGS),
+        (percent("Unadj. factuality"), "uFactuality", whole, NO_RATINGS),
+        (percent("Factuality"), "Factuality", whole, NO_RATINGS),
+        (percent("uRAF"), "uRAF", relevant, NO_RELEVANT),
+        (percent("RAF"), "RAF", relevant, NO_RELEVANT),
+    ]
+    return grids_by_evaluator(material, specs)
+
+
+def tables_3_4(material: Material) -> list[Grid]:
+    """Deflection where people deflected and elsewhere, and attribution to people's passages."""
+    columns = tuple(percent(head) for head in ATTRIBUTION.values())
+    campaign = _with_answers(material)
+    if campaign is None:
+        return [empty("By the texts", columns, NO_ANSWERS)]
+    report = material.measures(campaign)
+    found = []
+    for by in ("texts", *all_evaluators(material, [campaign])):
+        # Citations are of the texts, and no rater is asked about them.
+        names = [name for name in ATTRIBUTION if by == "texts" or name.startswith("Deflection")]
+        cells = {
+            (system, name): _own_cell(report, name, system, by)
+            for name in names
+            for system in systems_of(report, name)
+        }
+        rows = []
+        for system in dict.fromkeys(system for system, _ in cells):
+            row = [
+                cells.get((system, name)) or missing(f"{by} says nothing of {name}")
+                for name in names
+            ]
+            if any(cell["value"] is not None for cell in row):
+                rows.append((system or "–", tuple(row)))
+        if rows:
+            heads = tuple(percent(ATTRIBUTION[name]) for name in names)
+            found.append(Grid(f"By {'the texts' if by == 'texts' else by}", heads, tuple(rows)))
+    reason = f"campaign {campaign.name} gives neither deflection nor attribution"
+    return found or [empty("By the texts", columns, reason)]
+
+
+def _own_cell(report: JSON, name: str, system: str, by: str) -> JSON | None:
+    """Return an evaluator's own estimate, without that of the texts in its place."""
+    found = report["measures"][name]["systems"].get(system)
+    if found is None:
+        return None
+    own: JSON | None = found.get(by) if by in ("texts", "people") else found["raters"].get(by)
+    return own
+
+
+def _with_answers(material: Material) -> Campaign | None:
+    """Return the first campaign that rates answers whose queries have references."""
+    campaigns = [*_rated(material, False), *_rated(material, True), *material.every_campaign]
+    for campaign in campaigns:
+        if any(q.references and q.reports for q in material.queries(campaign.batch)):
+            return campaign
+    return None
+
+
+def figures_5_6(material: Material) -> list[Grid]:
+    """RAF by sensitivity, source, share of relevant passages, and popularity."""
+    relevant = next(iter(_rated(material, True)), None)
+    strata = ("sensitivity", "source", "grounding", "popularity")
+    return sliced(material, relevant, "RAF", strata, percent, NO_RELEVANT)
+
+
+def section_2(material: Material) -> list[Grid]:
+    """The share of claims that at least one passage supports, of the sample that was checked."""
+    column = (percent("Supported by a passage"),)
+    found = []
+    for campaign in verifications(material, True):
+        report = material.measures(campaign)
+        for by in all_evaluators(material, [campaign]):
+            rows = tuple(
+                (system or "–", (cell_of(report, "KPP", system, by, ""),))
+                for system in systems_of(report, "KPP")
+            )
+            if rows:
+                found.append(Grid(f"{campaign.name}: claims, by {by}", column, rows))
+    return [*found, *_validated(material)] or [empty("Claims", column, NO_CLAIMS)]
+
+
+def _validated(material: Material) -> Iterator[Grid]:
+    """Yield the grounded share of the sentences that people wrote, from validation passes."""
+    for campaign in material.campaigns("grounded-answer"):
+        variable = material.frame(campaign).variables.get("grounded")
+        if variable is None:
+            continue
+        labels, queries, _ = _decided(variable)
+        share = np.array([label == "yes" for label in labels], float)
+        made = mean_by_cluster(share, np.array(queries, np.int64), "share of sentences")
+        column = (percent("Supported by a passage"),)
+        rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
+            ("people's answers", (told(made.within(0.0, 1.0)),)),
+        )
+        yield Grid(f"{campaign.name}: sentences", column, rows)
+
+
+PAPER = Paper(
+    "garage",
+    "GaRAGe",
+    "Sorodoc and others 2025",
+    (
+        PaperTable(
+            "figure-3",
+            "Figure 3",
+            "Kinds of questions, by what most people said; ties are left out.",
+            figure_3,
+        ),
+        PaperTable(
+            "figure-4",
+            "Figure 4",
+            "Sources of passages, grounding labels by most people, and deflections.",
+            figure_4,
+            (Printed("deflected", "Share", 18.0), Printed("deflected", "Number", 427)),
+        ),
+        PaperTable(
+            "table-2",
+            "Table 2",
+            "Eligible answers, and answers whose every sentence is supported: by all passages, and "
+            "by those that people call relevant.",
+            table_2,
+            data_released=False,
+        ),
+        PaperTable(
+            "tables-3-4",
+            "Tables 3 and 4",
+            "Deflection where people deflected (TP) and where they answered (FP), and cited "
+            "passages against people's. The paper does not say whether attribution is micro or "
+            "macro.",
+            tables_3_4,
+            data_released=False,
+        ),
+        PaperTable(
+            "figures-5-6",
+            "Figures 5 and 6, section 4.2",
+            "RAF in parts of the questions. The share of relevant passages is low below 33 %, and "
+            "high above 66 %.",
+            figures_5_6,
+            data_released=False,
+        ),
+        PaperTable(
+            "section-2",
+            "Section 2",
+            "Claims that at least one passage supports, of the sample that was checked.",
+            section_2,
+            (Printed("2,340 claims of 300 answers", "Supported by a passage", 97),),
+        ),
+    ),
+    "Labels cannot fill the retrieval that precedes grounding, nor anything about training.",
+)

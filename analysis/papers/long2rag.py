@@ -1,0 +1,374 @@
+"""The tables of Long²RAG (Qi and others 2024): key points of documents, and which answers make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from analysis.evaluation.inputs import system_of
+from analysis.papers.base import (
+    Cell,
+    Column,
+    Grid,
+    Paper,
+    PaperTable,
+    Printed,
+    empty,
+    missing,
+    percent,
+    plain,
+    told,
+)
+from analysis.papers.extraction import WRITTEN, extraction
+from analysis.papers.material import Material, judges
+from analysis.papers.systems import all_evaluators, by_evaluator, cell_of, sliced, systems_of
+from analysis.statistics.resampling import mean_by_cluster
+from analysis.types import JSON
+from annotation.models import Campaign
+from annotation.registry import declared
+
+KPR = "KPR"
+FAILURES = ("incomplete", "general", "missing")
+NO_RECALL = "the study has no campaign of key-point-recall"
+NO_VERIFICATION = "the study has no campaign of key-point-verification over key points of queries"
+NO_POINTS = (
+    "the study has no campaign of key-point-verification with points=answers over these answers"
+)
+TAU_ROW = "Kendall's τ between the orders"
+
+
+def recall_campaigns(material: Material) -> list[Campaign]:
+    """Return the campaigns that hold answers against key points, not extractions."""
+    return [
+        campaign
+        for campaign in material.campaigns("key-point-recall")
+        if not material.is_derived_by(campaign.batch, WRITTEN)
+    ]
+
+
+def verifications(material: Material, of_answers: bool) -> list[Campaign]:
+    """Return the campaigns that verify points of queries, or of answers."""
+    return [
+        campaign
+        for campaign in material.campaigns("key-point-verification")
+        if (declared(campaign).reading == "answers") == of_answers
+    ]
+
+
+def table_1(material: Material) -> list[Grid]:
+    """KPR of systems by category of the question, and by domain."""
+    found: list[Grid] = []
+    for campaign in (*recall_campaigns(material),) or (None,):
+        strata = ("kind", "category", "domain")
+        found += sliced(material, campaign, KPR, strata, percent, NO_RECALL)
+    return found
+
+
+def table_2(material: Material) -> list[Grid]:
+    """KPR of systems by document setting: a setting of reports, or a batch of its own."""
+    campaigns = recall_campaigns(material)
+    if not campaigns:
+        return [empty("By people", [percent("setting")], NO_RECALL)]
+    several = len(campaigns) > 1
+    found = []
+    for by in all_evaluators(material, campaigns):
+        cells: dict[tuple[str, str], JSON] = {}
+        for campaign in campaigns:
+            report = material.measures(campaign)
+            for name, (system, setting) in _settings(material, campaign).items():
+                place = f"{campaign.batch.name}: {setting}" if several and setting else setting
+                place = place or campaign.batch.name
+                cells[system, place] = cell_of(report, KPR, name, by, "")
+        systems = list(dict.fromkeys(system for system, _ in cells))
+        places = list(dict.fromkeys(place for _, place in cells))
+        none = missing("no answer of this system in this setting")
+        rows = tuple(
+            (system or "–", tuple(cells.get((system, place), none) for place in places))
+            for system in systems
+        )
+        found.append(Grid(f"By {by}", tuple(map(percent, places)), rows))
+    return found
+
+
+def _settings(material: Material, campaign: Campaign) -> dict[str, tuple[str, str]]:
+    """Return the system and setting of each name that tables give to the two together."""
+    return {
+        system_of(report): (report.system or "", report.setting or "")
+        for query in material.queries(campaign.batch)
+        for report in query.reports
+    }
+
+
+def table_3(material: Material) -> list[Grid]:
+    """KPR under two judges side by side, in order, and how alike they order the systems."""
+    found = []
+    for campaign in recall_campaigns(material):
+        named = judges(material.frame(campaign))
+        if len(named) < 2:
+            reason = f"campaign {campaign.name} has labels of fewer than two judges"
+            found.append(empty(campaign.name, [percent("KPR by a second judge")], reason))
+        found += [
+            _side_by_side(material, campaign, one, other)
+            for n, one in enumerate(named)
+            for other in named[n + 1 :]
+        ]
+    return found or [empty("Two judges", [percent("KPR by a second judge")], NO_RECALL)]
+
+
+def _side_by_side(material: Material, campaign: Campaign, one: str, other: str) -> Grid:
+    report = material.measures(campaign)
+    rows = [
+        (system or "–", tuple(cell_of(report, KPR, system, by, "") for by in (one, other)))
+        for system in systems_of(report, KPR)
+    ]
+    rows.sort(key=lambda row: -(row[1][0]["value"] or 0.0))
+    pairs = report["measures"][KPR]["evaluators"]
+    tau = next((p["kendall"] for p in pairs if {p["a"], p["b"]} == {one, other}), None)
+    last = {**(tau or missing("the judges labelled other systems")), "scale": 1.0, "digits": 3}
+    columns = (percent(f"KPR by {one}"), percent(f"KPR by {other}"))
+    whole: list[tuple[str, tuple[Cell, ...]]] = [(name, (*cells,)) for name, cells in rows]
+    whole.append((TAU_ROW, ("", last)))
+    return Grid(campaign.name, columns, tuple(whole), apart=1)
+
+
+def table_4(material: Material) -> list[Grid]:
+    """KPP, KPR, KPF and mean length of each system's answers."""
+    columns = (percent("KPP"), percent(KPR), percent("KPF"), Column("Words", digits=0))
+    found = []
+    for campaign in recall_campaigns(material):
+        points = next(
+            (c for c in verifications(material, True) if c.batch_id == campaign.batch_id), None
+        )
+        report = material.measures(campaign, points=points)
+        words = _words(material, campaign)
+        for by in all_evaluators(material, [campaign]):
+            rows = []
+            for system in systems_of(report, KPR):
+                cells = [cell_of(report, name, system, by, "") for name in ("KPP", KPR, "KPF")]
+                if points is None:
+                    cells = [missing(NO_POINTS), cells[1], missing(NO_POINTS)]
+                rows.append((system or "–", (*cells, words[system])))
+            found.append(Grid(f"{campaign.name}, by {by}", columns, tuple(rows)))
+    return found or [empty("By people", columns, NO_RECALL)]
+
+
+def _words(material: Material, campaign: Campaign) -> dict[str, JSON]:
+    """Return the mean length of each system's answers in words."""
+    queries = material.queries(campaign.batch)
+    by_system: dict[str, list[tuple[int, int]]] = {}
+    for n, query in enumerate(queries):
+        for report in query.reports:
+            lengths = by_system.setdefault(system_of(report), [])
+            lengths.append((n, len(report.text.split())))
+    return {
+        system: told(
+            mean_by_cluster(
+                np.array([words for _, words in of], float),
+                np.array([n for n, _ in of], np.int64),
+                "mean length in words",
+            )
+        )
+        for system, of in by_system.items()
+    }
+
+
+def figures_6_7(material: Material) -> list[Grid]:
+    """KPR by thirds of document length and of answer length."""
+    found: list[Grid] = []
+    for campaign in (*recall_campaigns(material),) or (None,):
+        strata = ("document_length", "generation_length")
+        found += sliced(material, campaign, KPR, strata, percent, NO_RECALL)
+    return found
+
+
+def section_6(material: Material) -> list[Grid]:
+    """Kinds of failure per system, and the evaluator against people."""
+    columns = tuple(map(percent, FAILURES))
+    found: list[Grid] = []
+    for campaign in recall_campaigns(material):
+        report = material.measures(campaign)
+        names = [f"Failure:{kind}" for kind in FAILURES]
+        for by in all_evaluators(material, [campaign]):
+            rows = []
+            for system in systems_of(report, names[0]):
+                made = [cell_of(report, name, system, by, "") for name in names]
+                rows.append((system or "–", tuple(made)))
+            if rows:
+                found.append(Grid(f"{campaign.name}: failures by {by}", columns, tuple(rows)))
+        found.append(_accuracy(material, campaign))
+    return found or [empty("Failures", columns, NO_RECALL)]
+
+
+def _accuracy(material: Material, campaign: Campaign) -> Grid:
+    columns = (percent("Accuracy"), Column("Cohen's κ"))
+    entailed = material.report(campaign)["variables"].get("entailed")
+    caption = f"{campaign.name}: evaluators against people"
+    if entailed is None:
+        reason = f"campaign {campaign.name} does not ask for entailed"
+        return empty(caption, columns, reason, "Evaluator")
+    rows: list[tuple[str, tuple[Cell, ...]]] = [
+        (judge, (of["agreement"]["percent"], of["agreement"]["cohen_kappa"]))
+        for judge, of in entailed["judges"].items()
+    ]
+    rows += [
+        (f"{pair['a']} and {pair['b']}", (pair["percent"], pair["cohen_kappa"]))
+        for pair in entailed["agreement"].get("pairs") or ()
+    ]
+    if not rows:
+        reason = f"campaign {campaign.name} has no judge, and no two people on one unit"
+        return empty(caption, columns, reason, "Evaluator")
+    return Grid(caption, columns, tuple(rows), stub="Evaluator")
+
+
+def figure_13(material: Material) -> list[Grid]:
+    """Calibration of extraction scores, false positives by threshold, agreement of verification."""
+    found: list[Grid] = []
+    for campaign in verifications(material, False):
+        found += _scores(material, campaign)
+        found.append(_retained(material, campaign))
+        found.append(_verified(material, campaign))
+    return found or [empty("Scores", (Column("Mean score"),), NO_VERIFICATION, "Bin")]
+
+
+def _scores(material: Material, campaign: Campaign) -> Iterator[Grid]:
+    scores = material.measures(campaign)["key_point_scores"]
+    columns = (Column("Mean score"), Column("Points", digits=0), percent("Called key"))
+    if scores is None:
+        reason = f"the key points of {campaign.batch.name} have no score, or nobody verified them"
+        yield empty(f"{campaign.name}: calibration", columns, reason, "Bin")
+        return
+    rows: list[tuple[str, tuple[Cell, ...]]] = []
+    for n, each in enumerate(scores["reliability"], start=1):
+        mean = plain(each["probability"], each["units"], "mean score")
+        rows.append((f"bin {n}", (mean, int(each["units"]), each["share"])))
+    yield Grid(f"{campaign.name}: calibration", columns, tuple(rows), stub="Bin")
+    yield _false_positives(campaign, scores)
+
+
+def _false_positives(campaign: Campaign, scores: JSON) -> Grid:
+    """Return the share of kept points that people call not key, per person and on average."""
+    names = list(scores["raters"])
+    columns = (*map(percent, names), percent("Mean of people"), percent("People together"))
+    rows = []
+    for n, cut in enumerate(scores["cuts"]):
+        own = [scores["raters"][name]["cuts"][n]["false_discovery_rate"] for name in names]
+        known = [each["value"] for each in own if each["value"] is not None]
+        mean = plain(
+            float(np.mean(known)) if known else None,
+            len(known),
+            "mean of people's shares",
+            "no person has a verdict on a kept point",
+        )
+        cells = (*own, mean, cut["false_discovery_rate"])
+        rows.append((f"score from {cut['threshold']:g}", cells))
+    caption = (
+        f"{campaign.name}: kept points that people call not key (the paper's FPR, 1 − precision)"
+    )
+    return Grid(caption, columns, tuple(rows), stub="Threshold")
+
+
+def _retained(material: Material, campaign: Campaign) -> Grid:
+    measures = material.measures(campaign)["measures"]
+    names = ("Retention-micro", "Retention")
+    columns = (percent("Of all points"), percent("Mean over questions"))
+    rows = []
+    for by in all_evaluators(material, [campaign]):
+        cells = []
+        for name in names:
+            found = measures.get(name, {}).get("systems", {}).get("")
+            cell = found and by_evaluator(found, by)
+            cells.append(cell or missing(f"{by} verified nothing in campaign {campaign.name}"))
+        rows.append((by, tuple(cells)))
+    if not rows:
+        reason = f"nobody verified anything in campaign {campaign.name}"
+        return empty(f"{campaign.name}: points kept", columns, reason, "By")
+    return Grid(f"{campaign.name}: points kept", columns, tuple(rows), stub="By")
+
+
+def _verified(material: Material, campaign: Campaign) -> Grid:
+    """Return the free-marginal agreement of all people, then of the pair that agrees best."""
+    columns = (Column("Units", digits=0), percent("Agreement"), Column("Free-marginal κ"))
+    rows: list[tuple[str, tuple[Cell, ...]]] = []
+    for name, of in material.report(campaign)["variables"].items():
+        agreement, categories = of["agreement"], len(of["categories"])
+        cells = (int(agreement["units"]), agreement["percent"], agreement["randolph_kappa"])
+        rows.append((f"{name}, all people", cells))
+        known = [p for p in agreement.get("pairs") or () if p["percent"]["value"] is not None]
+        if len(known) > 1:
+            best = max(known, key=lambda pair: pair["percent"]["value"])
+            own = (int(best["units"]), best["percent"], free_marginal(best["percent"], categories))
+            rows.append((f"{name}, {best['a']} and {best['b']}", own))
+    caption = f"{campaign.name}: agreement of verification"
+    return Grid(caption, columns, tuple(rows), stub="Variable")
+
+
+def free_marginal(percent_of_pair: JSON, categories: int) -> JSON:
+    """Return Randolph's κ = (P_o − 1/k) / (1 − 1/k) of a pair, from its agreement P_o."""
+
+    def kappa(share: float | None) -> float | None:
+        return None if share is None else (share - 1 / categories) / (1 - 1 / categories)
+
+    ends = {name: kappa(percent_of_pair[name]) for name in ("value", "low", "high")}
+    return {**percent_of_pair, **ends, "method": "Randolph's free-marginal kappa of a pair"}
+
+
+PAPER = Paper(
+    "long2rag",
+    "Long²RAG",
+    "Qi and others 2024",
+    (
+        PaperTable(
+            "table-1",
+            "Table 1 and Figure 4",
+            "KPR by kind or category, and by domain, from the queries' meta; the average "
+            "is over all questions.",
+            table_1,
+        ),
+        PaperTable(
+            "table-2",
+            "Table 2",
+            "KPR by document setting: the setting of reports, or a batch for each.",
+            table_2,
+        ),
+        PaperTable("table-3", "Table 3", "KPR under two judges, ordered by the first.", table_3),
+        PaperTable(
+            "table-4",
+            "Table 4",
+            "Key point precision, recall and F; F is averaged answer by answer.",
+            table_4,
+        ),
+        PaperTable(
+            "figures-6-7",
+            "Figures 6 and 7",
+            "KPR by thirds of the length of documents and of answers.",
+            figures_6_7,
+        ),
+        PaperTable(
+            "section-6",
+            "Sections 6.1 and 6.2",
+            "Kinds of failure, and how the evaluator agrees with people.",
+            section_6,
+            (Printed("GPT-4o", "Accuracy", 87), Printed("GPT-4o", "Cohen's κ", 0.61)),
+        ),
+        PaperTable(
+            "figure-13",
+            "Figure 13, sections A.2 and A.3",
+            "Extraction scores against people's verification.",
+            figure_13,
+            (
+                Printed("score from 0.7", "Mean of people", 8.7),
+                Printed("people", "Of all points", 56.3),
+                Printed("200 shared points", "Free-marginal κ", 0.56),
+            ),
+        ),
+        PaperTable(
+            "extraction",
+            "Recall of extraction",
+            "Points that raters wrote unaided and that were extracted as well.",
+            extraction,
+            (Printed("ten questions", "Recall", 98.5),),
+        ),
+    ),
+    "Labels cannot fill section 6.3 (embeddings), nor anything about training.",
+)

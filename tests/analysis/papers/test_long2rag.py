@@ -1,0 +1,226 @@
+"""Long²RAG's tables by hand on a study of two queries, and extraction against people's lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.papers.extraction import Matching, read_matching
+from analysis.papers.long2rag import free_marginal
+from annotation.protocols import PROTOCOLS
+from tests.analysis.papers.conftest import reason_of, row_of, tables_of
+from tests.cast import run, write_lines
+from tests.databases import rolled_back
+
+pytestmark = [pytest.mark.django_db]
+Line = dict[str, Any]
+QUERIES = ("q1", "q2")
+MADE = {"small (full)": (1, 0), "small (none)": (0, 0), "large (full)": (1, 1)}
+"""Which of a query's two points each answer makes."""
+
+STUDY = """\
+[study]
+name = "points"
+preset = "long2rag"
+
+[batch.documents]
+files = ["documents.jsonl"]
+
+[judge.one]
+backend = "scripted"
+answers = "one.jsonl"
+
+[campaign.verify]
+protocol = "key-point-verification"
+batch = "documents"
+labels = ["verify.jsonl"]
+
+[campaign.recall]
+protocol = "key-point-recall"
+batch = "documents"
+labels = ["recall.jsonl"]
+judges = ["one"]
+
+[campaign.writing]
+protocol = "key-point-writing"
+batch = "documents"
+labels = ["writing.jsonl"]
+
+[batch.written]
+rule = "written-key-points"
+from = ["writing"]
+
+[campaign.matching]
+protocol = "key-point-recall"
+batch = "written"
+labels = ["matching.jsonl"]
+"""
+
+
+def documents() -> Iterator[Line]:
+    for n, query in enumerate(QUERIES):
+        yield {
+            "id": query,
+            "text": "What of it?",
+            "passages": [{"id": f"{query}p", "text": "It is old. It is red. It is big."}],
+            "key_points": [
+                {
+                    "id": f"{query}k{k}",
+                    "text": f"Point {k}.",
+                    "passage": f"{query}p",
+                    "score": score,
+                }
+                for k, score in ((1, 0.9), (2, 0.5))
+            ],
+            "reports": [
+                {
+                    "id": f"{query}-{name}",
+                    "text": "It is old.",
+                    "system": name.split()[0],
+                    "setting": name.split("(")[1].rstrip(")"),
+                }
+                for name in MADE
+            ],
+            "meta": {"domain": ("sea", "land")[n]},
+        }
+
+
+def recall(rater: str) -> Iterator[Line]:
+    for query in QUERIES:
+        for name, made in MADE.items():
+            for k, yes in enumerate(made, start=1):
+                # The judge calls one point made that no person does.
+                says = yes or (rater, query, name, k) == ("one", "q1", "small (none)", 1)
+                at = {"item": f"{query}-{name}", "unit": f"{query}k{k}", "kind": "key-point"}
+                label = {**at, "variable": "entailed", "rater": rater}
+                if says:
+                    spans = [{"field": "report", "text": "It is old."}]
+                    yield {**label, "value": "yes", "spans": spans}
+                else:
+                    yield {**label, "value": "no"}
+                    yield {**at, "variable": "failure", "value": "missing", "rater": rater}
+
+
+def verified() -> Iterator[Line]:
+    for query in QUERIES:
+        for k, key in ((1, "agree"), (2, "disagree")):
+            at = {"item": f"{query}k{k}", "unit": f"{query}k{k}", "kind": "key-point"}
+            yield {**at, "variable": "grounded", "value": "yes", "rater": "ada"}
+            yield {**at, "variable": "key", "value": key, "rater": "ada"}
+
+
+def lists() -> Iterator[Line]:
+    """Ada writes two points a passage; both extracted ones match the first of q1, none of q2."""
+    quotes = ("It is old.", "It is red.")
+    for query, matches in (("q1", [1]), ("q2", [])):
+        points = [{"text": f"{query} {q}", "evidence": [{"quote": q}]} for q in quotes]
+        units: Line = {f"{query}/{query}p": {"holds_points": "yes", "points": points}}
+        for k in (1, 2):
+            code = "yes" if matches else "no"
+            units[f"{query}k{k}"] = {"matched": code, "matches": matches}
+        yield {"item": f"{query}/{query}p", "rater": "ada", "units": units}
+
+
+def matched() -> Iterator[Line]:
+    """Ben finds both of Ada's points of q1 in the extraction, and none of q2."""
+    for query in QUERIES:
+        for n in (1, 2):
+            at = {
+                "item": f"{query}/extraction",
+                "unit": f"{query}/written/{n}",
+                "kind": "key-point",
+            }
+            label = {**at, "variable": "entailed", "rater": "ben"}
+            if query == "q1":
+                spans = [{"field": "report", "text": "Point 1."}]
+                yield {**label, "value": "yes", "spans": spans}
+            else:
+                yield {**label, "value": "no"}
+                yield {**at, "variable": "failure", "value": "missing", "rater": "ben"}
+
+
+@pytest.fixture(scope="module")
+def tables(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Any]]:
+    folder: Path = tmp_path_factory.mktemp("points")
+    write_lines(folder / "documents.jsonl", documents())
+    write_lines(folder / "verify.jsonl", verified())
+    write_lines(folder / "recall.jsonl", recall("ada"))
+    write_lines(folder / "one.jsonl", recall("one"))
+    write_lines(folder / "writing.jsonl", lists())
+    write_lines(folder / "matching.jsonl", matched())
+    (folder / "study.toml").write_text(STUDY, "utf-8")
+    with rolled_back(django_db_blocker):
+        run("apply_study", folder)
+        yield tables_of("long2rag", "points")
+
+
+def test_table_1_divides_kpr_by_the_questions(tables: Any) -> None:
+    people, judge = tables["table-1"]
+    assert [column["name"] for column in people["columns"]] == ["land", "sea", "average"]
+    assert row_of(people, "small (full)") == [0.5, 0.5, 0.5]
+    assert row_of(judge, "small (none)") == [0, 0.5, 0.25]
+
+
+def test_table_2_has_a_column_for_each_document_setting(tables: Any) -> None:
+    grid = tables["table-2"][0]
+    assert row_of(grid, "small") == [0.5, 0]
+    assert row_of(grid, "large") == [1, None]
+    assert "in this setting" in reason_of(grid, "large", 1)
+
+
+def test_table_3_needs_a_second_judge_and_table_4_the_answers_own_points(tables: Any) -> None:
+    assert "fewer than two judges" in reason_of(tables["table-3"][0], "none yet", 0)
+    grid = tables["table-4"][0]
+    assert row_of(grid, "large (full)") == [None, 1, None, 3]
+    assert "points=answers" in reason_of(grid, "large (full)", 0)
+
+
+def test_section_6_compares_the_evaluator_with_people(tables: Any) -> None:
+    failures, _, accuracy = tables["section-6"]
+    assert row_of(failures, "small (none)") == [0, 0, 1]
+    # 11 of 12 alike; by chance 6/12 * 7/12 + 6/12 * 5/12 = 1/2.
+    assert row_of(accuracy, "one") == pytest.approx([11 / 12, (11 / 12 - 0.5) / 0.5])
+
+
+def test_figure_13_cuts_scores(tables: Any) -> None:
+    _, cuts, kept, _ = tables["figure-13"]
+    assert row_of(cuts, "score from 0.7") == [0, 0, 0]
+    assert row_of(cuts, "score from 0.5") == [0.5, 0.5, 0.5]
+    assert row_of(kept, "people") == [0.5, 0.5]
+
+
+def test_extraction_is_held_against_lists_by_their_writer_and_by_others(tables: Any) -> None:
+    own, others = tables["extraction"]
+    # Four points written, one with a match; four extracted, two with one.
+    assert row_of(own, "people") == [0.25, 0.5, 4, 4]
+    assert row_of(others, "ben") == [0.5]
+    assert "matched by others" in others["caption"]
+
+
+class TestMatching:
+    """The payload of one answer."""
+
+    LISTED = PROTOCOLS["key-point-writing"].listed
+
+    def test_a_point_counts_once_however_often_it_is_matched(self) -> None:
+        units = {
+            "q/p": {"holds_points": "yes", "points": [{"text": "a"}, {"text": "b"}]},
+            "k1": {"matched": "yes", "matches": [1]},
+            "k2": {"matched": "yes", "matches": [1]},
+            "k3": {"matched": "no", "matches": []},
+        }
+        assert read_matching(7, units, self.LISTED) == Matching(7, 2, 1, 3, 2)
+
+    def test_a_list_without_extracted_points_says_nothing(self) -> None:
+        assert read_matching(7, {"q/p": {"holds_points": "no"}}, self.LISTED) is None
+
+
+def test_free_marginal_kappa_of_a_pair() -> None:
+    share = {"value": 0.75, "low": 0.5, "high": None, "n": 4, "method": "percent"}
+    found = free_marginal(share, 2)
+    assert (found["value"], found["low"], found["high"]) == (0.5, 0.0, None)
