@@ -96,8 +96,12 @@ def _choice(campaign: JSON) -> str:
         words.append(f"a random share of {campaign['overlap']:g} of the items by all of them")
     if campaign["human_share"] < 1:
         words.append(f"people asked a random share of {campaign['human_share']:g} of the queries")
-    words += [f"{name} = {value}" for name, value in sorted(campaign["options"].items())]
+    words += [f"{name} {_words(value)}" for name, value in sorted(campaign["options"].items())]
     return "; ".join([*words, f"seed {campaign['seed']}"])
+
+
+def _words(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _questions(campaigns: Sequence[JSON]) -> Iterator[str]:

@@ -137,7 +137,10 @@ class _Release:
         facts = {**campaign_facts(campaign), "folder": folder}
         report = _undated(campaign_report(campaign, self.options), facts)
         facts["agreement"] = {name: of["agreement"] for name, of in report["variables"].items()}
-        facts["warnings"] = [str(each) for each in report["warnings"]]
+        # That a judge is a fake stands among its raters already.
+        facts["warnings"] = [
+            _warning(each) for each in report["warnings"] if each["code"] != "scripted_judge"
+        ]
         self.campaigns.append(facts)
         about = f"of the campaign {campaign.name}"
         yield self.add(f"{folder}/{layout.REPORT}", [_json(report)], f"agreement report {about}")
@@ -201,6 +204,11 @@ _LISTED = ("name", "protocol", "batch", "folder", "counts", "answers_asked", "an
 def _undated(report: JSON, facts: JSON) -> JSON:
     """Return a report that says as its time that of the newest answer, and not that of now."""
     return report | {"generated_at": facts["last_answer"]}
+
+
+def _warning(of: JSON) -> str:
+    about = ", ".join(filter(None, (of["variable"], of["rater"])))
+    return f"{about}: {of['text']}" if about else str(of["text"])
 
 
 def _json(value: JSON) -> bytes:

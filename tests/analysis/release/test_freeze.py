@@ -45,10 +45,12 @@ def test_the_datasheet_is_filled_from_the_database_and_marks_blanks(release: Pat
         "- Judges: replay (a fake: replayed from a file).",
         "- Chosen: 2 people an item; ",
         "| coverage | answerable | question | `yes`, `no`, `invalid` | nominal |",
+        "- coverage: replay is a fake that replays a file, and describes no model.",
         "- Licence: CC-BY-4.0",
         "**[to be filled in: who paid for it]**",
     ):
         assert told in text
+    assert "{'" not in text
 
 
 def test_the_metadata_is_valid_croissant_and_reads_the_labels(release: Path) -> None:
