@@ -1,4 +1,4 @@
-"""Snapshots of reports, which never change, for papers to cite; and studies with their parts."""
+"""Snapshots of reports, which never change; studies with their parts; tags of disagreements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import models
 
-from annotation.models import Campaign, User
+from annotation.models import Campaign, Unit, User
 from datasets.models import Batch
 from judging.models import Judge
 
@@ -120,6 +120,40 @@ class StudyPart(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
+
+
+class UnitTag(models.Model):
+    """What a reader makes of the labels of a unit: a tag, and a note that may be empty.
+
+    A unit has one tag for each variable; a later one replaces it, and both are in the audit trail.
+    """
+
+    class Tag(models.TextChoices):
+        JUDGE_WRONG = "judge-wrong", "judge wrong"
+        PEOPLE_WRONG = "people-wrong", "people wrong"
+        AMBIGUOUS = "ambiguous"
+        GUIDELINE_GAP = "guideline-gap", "guideline gap"
+
+    unit = models.ForeignKey(Unit, models.CASCADE, related_name="tags")
+    variable = models.CharField(max_length=40)
+    tag = models.CharField(max_length=13, choices=Tag)
+    note = models.CharField(max_length=1000, blank=True)
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("unit", "variable", name="one_tag_a_variable"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    tag__in=("judge-wrong", "people-wrong", "ambiguous", "guideline-gap")
+                ),
+                name="tag_is_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.unit_id} {self.tag}"
 
 
 def digest(content: str) -> str:

@@ -9,6 +9,7 @@ from django.urls import path
 
 from analysis import views
 from analysis.bench import views as benching
+from analysis.disagreements import views as disagreements
 from analysis.evaluation import views as measuring
 from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.figures.files import FILES
@@ -21,6 +22,14 @@ urlpatterns = [
     path("campaigns/<int:pk>/report/body/", views.body, name="report-body"),
     path("campaigns/<int:pk>/report/live/", views.live, name="report-live"),
     path("campaigns/<int:pk>/report/freeze/", views.freeze_report, name="freeze"),
+    path("campaigns/<int:pk>/disagreements/", disagreements.disagreements, name="disagreements"),
+    path("campaigns/<int:pk>/disagreements.csv", disagreements.download, name="disagreements-file"),
+    path("campaigns/<int:pk>/disagreements/<int:unit>/", disagreements.unit, name="disagreement"),
+    path(
+        "campaigns/<int:pk>/disagreements/<int:unit>/tag/",
+        disagreements.tag,
+        name="disagreement-tag",
+    ),
     path("campaigns/<int:pk>/measures/", measuring.measures, name="measures"),
     path("campaigns/<int:pk>/measures/body/", measuring.body, name="measures-body"),
     path("campaigns/<int:pk>/measures.zip", measuring.runs, name="measures-zip"),

@@ -134,6 +134,7 @@ EVENTS: dict[str, Kind] = {
     "labels.imported": Kind("Labels imported from files"),
     "export": Kind("Exported"),
     "report.frozen": Kind("Snapshot of a report saved"),
+    "unit.tagged": Kind("Tag of a disagreement changed"),
     "judge.made": Kind("Judge defined"),
     "run.started": Kind("Judge run started"),
     "run.changed": Kind("Judge run changed"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from django import template
 from django.template import Context
@@ -18,6 +18,7 @@ from analysis.figures import Figure, Subject
 from analysis.figures.files import available_kinds
 from analysis.formats import html
 from analysis.formats.html import Row
+from analysis.formats.verdict import Cells, Units, without_units
 
 register = template.Library()
 CODE = re.compile(r"`([^`]+)`")
@@ -33,7 +34,22 @@ def report_document(context: Context) -> SafeString:
     links = _links(context) if context.get("campaign") else html.without_links
     report: dict[str, Any] = context.get("report") or {}
     folded = bool(report.get("verdict"))
-    return mark_safe(html.document_html(context["document"], report, links, folded=folded))
+    units = _units(context) if context.get("campaign") else without_units
+    shown = html.document_html(context["document"], report, links, units, folded)
+    return mark_safe(shown)
+
+
+def _units(context: Context) -> Units:
+    address = reverse("disagreements", args=[context["campaign"].pk])
+
+    def units(variable: str, judge: str, cells: Cells) -> str:
+        asked = {"show": "judge", "variable": variable, "judge": judge}
+        # Of several cells, all units on which the two differ.
+        if len(cells) == 1:
+            asked |= {"people": cells[0][0], "said": cells[0][1]}
+        return f"{address}?{urlencode(asked)}"
+
+    return units
 
 
 def _links(context: Context) -> html.Links:

@@ -1,0 +1,112 @@
+"""One unit opened in place: its texts with everybody's evidence in layers, and the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from annotation.adjudication.disputes import counted
+from annotation.models import Campaign, Label, Rater, Unit
+from annotation.presentation import present
+from annotation.protocols.base import name_units
+from judging.models import JudgeCall
+
+MOST_LAYERS = 8
+
+
+@dataclass
+class Answer:
+    """What one rater said of the unit. `layer` numbers the rater's highlights, from 1."""
+
+    name: str
+    kind: str
+    layer: int
+    values: dict[str, str] = field(default_factory=dict)
+    score: float | None = None
+    comment: str = ""
+    quotes: list[str] = field(default_factory=list)
+    call: int | None = None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a text that the same layers highlight."""
+
+    text: str
+    layers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A text of the item in pieces. Texts without evidence of the unit are folded."""
+
+    title: str
+    pieces: tuple[Piece, ...]
+    has_evidence: bool
+
+
+@dataclass(frozen=True)
+class Detail:
+    unit: Unit
+    words: str
+    answers: tuple[Answer, ...]
+    texts: tuple[Shown, ...]
+
+
+def detail_of(campaign: Campaign, unit: Unit) -> Detail:
+    """Return a unit with all answers that count, people before judges."""
+    unit.item.campaign = campaign
+    spec = present(unit.item)
+    labels = (
+        counted(campaign)
+        .filter(unit=unit)
+        .select_related("response__assignment__rater")
+        .prefetch_related("spans")
+        .order_by("response__assignment__rater__kind", "response__assignment__rater__name", "pk")
+    )
+    answers, spans = _answers(list(labels))
+    texts = tuple(
+        Shown(
+            text.heading,
+            tuple(pieces(text.text, spans.get(text.field, []))),
+            bool(spans.get(text.field)),
+        )
+        for text in spec.texts
+    )
+    return Detail(unit, name_units(spec.units)[unit.name].text, tuple(answers), texts)
+
+
+Spans = dict[str, list[tuple[int, int, int]]]
+
+
+def _answers(labels: Sequence[Label]) -> tuple[list[Answer], Spans]:
+    """Group labels by rater, and the spans by field as start, end and layer."""
+    found: dict[int, Answer] = {}
+    spans: Spans = {}
+    for label in labels:
+        assignment = label.response.assignment
+        rater = assignment.rater
+        answer = found.get(rater.pk)
+        if answer is None:
+            comment = label.response.comment
+            answer = Answer(rater.name, rater.kind, len(found) + 1, comment=comment)
+            found[rater.pk] = answer
+            if rater.kind == Rater.Kind.JUDGE:
+                calls = JudgeCall.objects.filter(assignment=assignment).order_by("-pk")
+                answer.call = calls.values_list("pk", flat=True).first()
+        answer.values[label.variable] = label.value
+        answer.score = label.score if label.score is not None else answer.score
+        for span in label.spans.all():
+            answer.quotes.append(span.quote)
+            if span.start is not None and span.end is not None and answer.layer <= MOST_LAYERS:
+                spans.setdefault(span.field, []).append((span.start, span.end, answer.layer))
+    return list(found.values()), spans
+
+
+def pieces(text: str, spans: Sequence[tuple[int, int, int]]) -> Iterator[Piece]:
+    """Cut a text where highlights begin and end; offsets are code points."""
+    cuts = sorted({0, len(text), *(at for start, end, _ in spans for at in (start, end))})
+    for start, end in pairwise(cuts):
+        layers = sorted({layer for a, b, layer in spans if a <= start and end <= b})
+        yield Piece(text[start:end], tuple(layers))
