@@ -60,7 +60,7 @@ def cells(votes: Sequence[Votes], choice: Choice) -> Counter[tuple[str, str]]:
 def cell_of(votes: Votes, judge: str) -> tuple[str, str] | None:
     """Return people's majority and the judge's label, or None without one of them."""
     people, own = votes.majority, votes.judges.get(judge)
-    return None if people is None or own is None else (people, own)
+    return None if people is None or own is None or own in votes.escapes else (people, own)
 
 
 def _is_of(votes: Votes, choice: Choice) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from annotation.adjudication.disputes import counted
+from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Label, Rater, Unit
 from annotation.presentation import present
 from annotation.protocols.base import name_units
@@ -56,6 +57,7 @@ class Detail:
 
 def detail_of(campaign: Campaign, unit: Unit) -> Detail:
     """Return a unit with all answers that count, people before judges."""
+    saw_answers("disagreements", campaign, units=[unit.pk])
     unit.item.campaign = campaign
     spec = present(unit.item)
     labels = (

@@ -19,6 +19,7 @@ from analysis.disagreements.votes import Votes, votes_of
 from analysis.models import UnitTag
 from annotation.access import get_account, readable_campaign
 from annotation.adjudication import adjudicable
+from annotation.exposure.ledger import saw_answers, saw_figures
 from annotation.models import Campaign, Unit
 from annotation.presentation import preload, present, schema
 from annotation.protocols.base import name_units
@@ -28,6 +29,7 @@ from datasets.access import READERS, role_required
 from judging.access import blind_page
 
 PAGE = 50
+LOOK = "disagreements"
 NAMES = ("show", "variable", "judge", "system", "query", "people", "said", "tag", "find", "sort")
 """The parts of the address; `people` and `said` are the codes of a cell."""
 
@@ -132,6 +134,8 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _rows(campaign: Campaign, shown: Sequence[Votes], listed: Listed) -> Iterator[dict[str, Any]]:
     """Yield what a line of the list shows of each unit."""
+    saw_answers(LOOK, campaign, units=[each.unit for each in shown])
+    saw_figures(LOOK, campaign, len(listed.votes))
     units = Unit.objects.select_related("item__query").in_bulk([each.unit for each in shown])
     preload(campaign, {unit.item_id: unit.item for unit in units.values()}.values())
     tags = tags_of(units, listed.variable)
@@ -216,6 +220,7 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | StreamingHttpRespo
         return blind
     listed = Listed(request, campaign)
     record_export(request, pk, "disagreements", "csv")
+    saw_answers(LOOK, campaign, units=[each.unit for each in listed.found])
     raters = sorted({name for each in listed.found for name in (*each.people, *each.judges)})
     labels = (f"label of {name}" for name in raters)
     columns = ("item", "unit", "query", "system", "variable", "majority", *labels, "tag", "note")

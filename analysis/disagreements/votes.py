@@ -11,6 +11,7 @@ from cachetools import LRUCache
 from analysis.campaigns.cache import state_of
 from annotation.adjudication.disputes import counted
 from annotation.models import Campaign, Rater
+from annotation.presentation import schema
 
 _CACHED: LRUCache[str, list[Votes]] = LRUCache(8)
 _LOCK = Lock()
@@ -18,20 +19,25 @@ _LOCK = Lock()
 
 @dataclass(slots=True)
 class Votes:
-    """What raters said of a unit. `position` is the item's and the unit's in the campaign."""
+    """What raters said of a unit. `position` is the item's and the unit's in the campaign.
+
+    `escapes` are answers that are no category, and so no part of a majority.
+    """
 
     unit: int
     position: tuple[int, int]
     query: int
     system: str
+    escapes: frozenset[str] = frozenset()
     people: dict[str, str] = field(default_factory=dict)
     judges: dict[str, str] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
 
     @property
     def majority(self) -> str | None:
-        """The most frequent label of people, None without one or on a tie."""
-        most = Counter(self.people.values()).most_common(2)
+        """The most frequent category of people, None without one or on a tie."""
+        given = (value for value in self.people.values() if value not in self.escapes)
+        most = Counter(given).most_common(2)
         if not most or (len(most) == 2 and most[0][1] == most[1][1]):
             return None
         return most[0][0]
@@ -77,11 +83,13 @@ def _read(campaign: Campaign, variable: str) -> list[Votes]:
             "score",
         )
     )
+    asked = schema(campaign).variables
+    escapes = frozenset(code for v in asked if v.name == variable for code in v.escapes)
     units: dict[int, Votes] = {}
     for unit, item, place, query, system, name, kind, value, score in rows.iterator(5000):
         votes = units.get(unit)
         if votes is None:
-            votes = units[unit] = Votes(unit, (item, place), query, system or "")
+            votes = units[unit] = Votes(unit, (item, place), query, system or "", escapes)
         if kind == Rater.Kind.HUMAN:
             votes.people[name] = value
             continue

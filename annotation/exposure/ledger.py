@@ -48,6 +48,7 @@ KINDS: dict[str, str] = {
     "robustness": "the robustness sheet",
     "quality": "agreement and flags during the work",
     "flagged": "the labels behind a flag",
+    "disagreements": "the list of disagreements",
     "disputes": "the list of disputes",
     "dispute": "a dispute",
     "sample": "the sample, whose strata follow answers",

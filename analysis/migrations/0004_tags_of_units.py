@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('analysis', '0002_studies'),
+        ('analysis', '0003_looks_of_snapshots'),
         ('annotation', '0019_carried_answers'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

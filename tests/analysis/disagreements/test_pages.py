@@ -1,0 +1,185 @@
+"""Disagreements: which units are listed, what one shows, how it is tagged, and who may see it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from analysis.disagreements.detail import Piece, pieces
+from analysis.models import UnitTag
+from annotation.models import Campaign, Look, Unit, User
+from audit.models import Event
+from tests.analysis.conftest import run
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def rita() -> Client:
+    client = Client()
+    client.force_login(User.objects.create(username="rita", role="researcher"))
+    return client
+
+
+@pytest.fixture
+def confusion(labelled: Campaign) -> dict[str, Any]:
+    report = json.loads(run("report", "--campaign", labelled.name, "--resamples", "10"))
+    found: dict[str, Any] = report["variables"]["answerable"]["judges"]["model-x"]["confusion"]
+    return found
+
+
+def listed(client: Client, campaign: Campaign, **asked: str) -> Any:
+    answer = client.get(f"/campaigns/{campaign.pk}/disagreements/", asked)
+    assert answer.status_code == 200
+    return answer.context
+
+
+def rows(client: Client, campaign: Campaign, **asked: str) -> list[dict[str, str]]:
+    answer = client.get(f"/campaigns/{campaign.pk}/disagreements.csv", asked)
+    text = b"".join(answer).decode()  # type: ignore[arg-type]
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def cells(confusion: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
+    for people, row in zip(confusion["labels"], confusion["matrix"], strict=True):
+        for judge, number in zip(confusion["labels"], row, strict=True):
+            yield people, judge, number
+
+
+def test_each_cell_lists_as_many_units_as_the_report_counts(
+    rita: Client, labelled: Campaign, confusion: dict[str, Any]
+) -> None:
+    for people, judge, number in cells(confusion):
+        context = listed(rita, labelled, people=people, said=judge, judge="model-x")
+        assert context["page"].paginator.count == number
+    differ = sum(number for people, judge, number in cells(confusion) if people != judge)
+    assert listed(rita, labelled)["page"].paginator.count == differ
+    table = {
+        (row["code"], cell["code"]): cell["number"]
+        for row in listed(rita, labelled)["listed"].crosstab()
+        for cell in row["cells"]
+    }
+    assert {(p, j): n for p, j, n in cells(confusion)}.items() <= table.items()
+
+
+def test_the_report_s_counts_lead_here(rita: Client, labelled: Campaign) -> None:
+    page = unescape(rita.get(f"/campaigns/{labelled.pk}/report/body/").content.decode())
+    start = f"/campaigns/{labelled.pk}/disagreements/?"
+    (address, number) = next(
+        (part.split('"')[0], part.split("(")[1].split(" ")[0])
+        for part in page.split(f'href="{start}')[1:]
+    )
+    answer = rita.get(f"{start}{address}")
+    assert answer.context["page"].paginator.count == int(number)
+
+
+def test_unanimous_people_come_first(rita: Client, labelled: Campaign) -> None:
+    shown = [row["votes"] for row in listed(rita, labelled)["rows"]]
+    dissents = [votes.dissent for votes in shown]
+    assert dissents == sorted(dissents)
+    assert dissents[0] == 0 < dissents[-1]
+
+
+def test_people_among_themselves_need_no_judge(rita: Client, labelled: Campaign) -> None:
+    shown = [row["votes"] for row in listed(rita, labelled, show="people")["rows"]]
+    assert shown
+    assert all(len(set(votes.people.values())) > 1 for votes in shown)
+
+
+def test_a_list_is_restricted_by_system_and_words(rita: Client, labelled: Campaign) -> None:
+    everything = rows(rita, labelled, show="all")
+    long = rows(rita, labelled, show="all", system="long")
+    assert {row["system"] for row in long} == {"long"}
+    assert 0 < len(long) < len(everything)
+    words = everything[0]["unit"]
+    assert {row["unit"] for row in rows(rita, labelled, show="all", find=words)} >= {words}
+    assert rows(rita, labelled, show="all", find="no such words") == []
+
+
+def test_the_file_has_everybody_s_label_of_each_unit(rita: Client, labelled: Campaign) -> None:
+    found = rows(rita, labelled)
+    assert {row["label of ada"] for row in found} <= {"yes", "no", "invalid", ""}
+    assert all(row["majority"] != row["label of model-x"] for row in found)
+
+
+def test_a_unit_opens_in_place_with_all_answers_and_their_evidence(
+    rita: Client, labelled: Campaign
+) -> None:
+    unit = Unit.objects.get(item__campaign=labelled, item__key="q1#long", key="q1:a")
+    address = f"/campaigns/{labelled.pk}/disagreements/{unit.pk}/"
+    whole = rita.get(address).content.decode()
+    part = rita.get(address, headers=HTMX).content.decode()
+    assert "<html" in whole
+    assert "<html" not in part
+    for name in ("ada", "bram", "chidi", "model-x"):
+        assert f"<bdi>{name}</bdi>" in part
+    assert "run by the town</mark>" in part
+
+
+def test_a_tag_is_kept_counted_and_in_the_trail(rita: Client, labelled: Campaign) -> None:
+    unit = Unit.objects.filter(item__campaign=labelled).first()
+    assert unit is not None
+    address = f"/campaigns/{labelled.pk}/disagreements/{unit.pk}/tag/"
+    rita.post(address, {"tag": "guideline-gap", "note": "ferries at night"}, headers=HTMX)
+    made = UnitTag.objects.get()
+    assert (made.unit, made.variable, made.tag) == (unit, "answerable", "guideline-gap")
+    assert Event.objects.filter(event="unit.tagged", campaign=labelled.pk).count() == 1
+    found = rows(rita, labelled, show="all", tag="guideline-gap")
+    assert [(row["tag"], row["note"]) for row in found] == [("guideline-gap", "ferries at night")]
+    counts = {tag: number for tag, _, number in listed(rita, labelled)["tag_counts"]}
+    assert counts["guideline-gap"] == 1
+    rita.post(address, {"tag": ""})
+    assert not UnitTag.objects.exists()
+
+
+def test_a_tag_that_there_is_none_is_refused(rita: Client, labelled: Campaign) -> None:
+    unit = Unit.objects.filter(item__campaign=labelled).first()
+    assert unit is not None
+    address = f"/campaigns/{labelled.pk}/disagreements/{unit.pk}/tag/"
+    assert rita.post(address, {"tag": "boring"}).status_code == 422
+    assert not UnitTag.objects.exists()
+
+
+def test_whoever_looks_is_in_the_ledger(rita: Client, labelled: Campaign) -> None:
+    listed(rita, labelled)
+    looks = Look.objects.filter(kind="disagreements", user__username="rita")
+    assert looks.count() >= 1
+
+
+def test_annotators_and_strangers_see_none_of_it(labelled: Campaign) -> None:
+    ada = Client()
+    ada.force_login(User.objects.create(username="ada2", role="annotator"))
+    unit = Unit.objects.filter(item__campaign=labelled).first()
+    assert unit is not None
+    start = f"/campaigns/{labelled.pk}/disagreements"
+    for address in (f"{start}/", f"{start}.csv", f"{start}/{unit.pk}/"):
+        assert ada.get(address).status_code in (403, 404)
+        assert Client().get(address).status_code == 302
+
+
+def test_a_page_of_the_list_costs_the_same_however_many_units_there_are(
+    rita: Client, labelled: Campaign, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(45):
+        listed(rita, labelled, show="all")
+
+
+def test_a_text_is_cut_where_highlights_begin_and_end_in_code_points() -> None:
+    text = "a🌉é\u0301b"
+    found = list(pieces(text, [(1, 3, 1), (2, 4, 2)]))
+    assert found == [
+        Piece("a", ()),
+        Piece("🌉", (1,)),
+        Piece("é", (1, 2)),
+        Piece("\u0301", (2,)),
+        Piece("b", ()),
+    ]
+    assert "".join(piece.text for piece in found) == text
