@@ -19,7 +19,7 @@ from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
-from annotation.models import Assignment, Invitation, Item, Membership, Rater
+from annotation.models import Assignment, Invitation, Item, Membership, Rater, Unit
 from annotation.people.invitations import invite
 from annotation.people.log_in_links import log_in_key
 from datasets.api_tokens import make_token
@@ -206,6 +206,13 @@ def _reading_frozen(name: str) -> Doing:
         return Deed("export", _at(world, name, found.key), method="GET")
 
     return deed
+
+
+def _tagging(world: World) -> Deed:
+    campaign = world.study.campaign
+    unit = Unit.objects.filter(item__campaign=campaign).order_by("pk")[0]
+    address = _at(world, "disagreement-tag", campaign.pk, unit.pk)
+    return Deed("unit.tagged", address, {"tag": "ambiguous"})
 
 
 def _manifest(name: str) -> Doing:
@@ -594,6 +601,8 @@ DEEDS: dict[str, list[Doing]] = {
     "api-measures": [_reading("api-measures")],
     "api-bench": [_reading("api-bench")],
     "judge-bench-file": [_reading("judge-bench-file")],
+    "disagreements-file": [_reading("disagreements-file")],
+    "disagreement-tag": [_tagging],
     "measures-zip": [_reading("measures-zip")],
     **{f"measures-{suffix}": [_reading(f"measures-{suffix}")] for suffix in MEASURES},
     **{f"report-{suffix}": [_reading(f"report-{suffix}")] for suffix in REPORTS},
@@ -608,6 +617,7 @@ TAKEN_ALONG = (
     "export-file", "api-export", "api-labels", "api-units", "api-responses", "audit-file",
     "campaign-audit-file", "campaign-draws", "judge-run-manifest", "api-run-manifest",
     "api-report", "api-frozen", "api-measures", "measures-zip", "api-bench", "judge-bench-file",
+    "disagreements-file",
     *(f"measures-{suffix}" for suffix in MEASURES),
     *(f"{name}-{suffix}" for name in ("report", "frozen") for suffix in REPORTS),
     *(f"report-figure-{suffix}" for suffix in FIGURES),

@@ -148,6 +148,11 @@ RULES: dict[str, Rule] = {
     "report": reads(READERS),
     "report-body": reads(READERS),
     "report-live": reads(READERS),
+    "disagreements": reads(READERS),
+    "disagreements-file": reads(READERS),
+    "disagreement": reads(READERS),
+    # An empty body takes the tag away.
+    "disagreement-tag": takes(READERS, 302),
     "measures": reads(READERS),
     # An empty body names no numbers that somebody looked at.
     "freeze": takes(READERS, 409),

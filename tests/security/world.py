@@ -202,6 +202,11 @@ def _adjudicated(world: World, role: str) -> Objects:
     return Objects((), (world.study.campaign.pk, world.closed.pk, _named()), NO_NUMBERS)
 
 
+def _labelled_units(world: World, role: str) -> Objects:
+    there = Unit.objects.filter(item__campaign=world.study.campaign).order_by("pk")
+    return Objects(tuple(there.values_list("pk", flat=True)[:3]), missing=NO_NUMBERS)
+
+
 def _units(world: World, role: str) -> Objects:
     there = Unit.objects.filter(item__campaign=world.study.campaign).order_by("pk")
     return Objects((), tuple(there.values_list("pk", flat=True)[:2]), NO_NUMBERS)
@@ -397,6 +402,12 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-search", "pk"): _batches,
     ("api-free", "pk"): _labelled_campaigns,
     ("api-free", "rater"): _raters,
+    ("disagreements", "pk"): _campaigns,
+    ("disagreements-file", "pk"): _campaigns,
+    ("disagreement", "pk"): _labelled_campaigns,
+    ("disagreement", "unit"): _labelled_units,
+    ("disagreement-tag", "pk"): _labelled_campaigns,
+    ("disagreement-tag", "unit"): _labelled_units,
     ("campaign-progress", "pk"): _campaigns,
     ("campaign-quality", "pk"): _campaigns,
     ("campaign-rater", "pk"): _labelled_campaigns,
