@@ -44,7 +44,7 @@ def listed(client: Client, campaign: Campaign, **asked: str) -> Any:
 
 def rows(client: Client, campaign: Campaign, **asked: str) -> list[dict[str, str]]:
     answer = client.get(f"/campaigns/{campaign.pk}/disagreements.csv", asked)
-    text = b"".join(answer).decode()  # type: ignore[arg-type]
+    text = b"".join(answer).decode()
     return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
 
 
