@@ -92,33 +92,39 @@ class Decider:
         """Decide a variable that only some raters of a unit are asked."""
         if self.mode == ADJUDICATED and (reference := unit.reference.get(variable)):
             return _most(_cut(reference, cut))
-        votes = _cut(unit.people.get(variable, Votes()), cut)
+        votes = _cut(unit.people.get(variable, NO_VOTES), cut)
         if self.mode == UNANIMOUS and len(votes) > 1:
             return Decision(None, "tie")
         return _most(votes)
 
     def _is_open(self, unit: LabelledUnit, variable: str) -> bool:
-        given = unit.people.get(variable, Votes()).total()
+        given = sum(unit.people.get(variable, NO_VOTES).values())
         return given == 0 and unit.open if self.by_rater else given < unit.asked
 
     def note(self, state: State, name: str) -> None:
         self.undecided.add(state, name)
 
 
+NO_VOTES: Votes = {}
+NOBODY, TIE = Decision(None, "nobody"), Decision(None, "tie")
+
+
 def _cut(votes: Votes, cut: Cut) -> Votes:
-    found = Votes()
+    if cut is uncut:
+        return votes
+    found: Votes = {}
     for value, number in votes.items():
-        found[cut(value)] += number
+        kept = cut(value)
+        found[kept] = found.get(kept, 0) + number
     return found
 
 
 def _most(votes: Votes) -> Decision:
     if not votes:
-        return Decision(None, "nobody")
-    (value, most), *others = votes.most_common(2)
-    if others and others[0][1] == most:
-        return Decision(None, "tie")
-    return Decision(value, "decided")
+        return NOBODY
+    most = max(votes.values())
+    first, *others = (value for value, number in votes.items() if number == most)
+    return TIE if others else Decision(first, "decided")
 
 
 def check_decided(decider: Decider, campaigns: list[Campaign], what: str) -> None:

@@ -10,14 +10,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from django.db.models import BooleanField, Count, ExpressionWrapper, Q
+from django.db.models import Count, Q
 
 from annotation.models import Assignment, Campaign, Exclusion, Item, Label, Rater, Unit
 from annotation.prerequisites import units_asked_so_far
 from annotation.presentation import design
 from datasets.lineage import UnitDigests
 
-Votes = Counter[str]
+Votes = dict[str, int]
+"""How often each value was given."""
 WAITING = (Assignment.Status.OPEN, Assignment.Status.LEASED)
 
 
@@ -52,16 +53,20 @@ class LabelledUnit:
         self.open |= other.open
         for mine, theirs in ((self.people, other.people), (self.reference, other.reference)):
             for variable, votes in theirs.items():
-                mine.setdefault(variable, Votes()).update(votes)
+                for value, number in votes.items():
+                    add_votes(mine, variable, value, number)
 
     def digested(self) -> list[object]:
         """Return what its digest covers: its keys and its labels, but no rater's name."""
-        labels = [_sorted(self.people), _sorted(self.reference)]
-        return [*self.identity, *labels, self.asked]
+        return [*self.identity, self.people, self.reference, self.asked]
 
 
-def _sorted(labels: Mapping[str, Votes]) -> dict[str, dict[str, int]]:
-    return {name: dict(votes) for name, votes in labels.items()}
+def add_votes(labels: dict[str, Votes], variable: str, value: str, number: int) -> None:
+    votes = labels.get(variable)
+    if votes is None:
+        labels[variable] = {value: number}
+    else:
+        votes[value] = votes.get(value, 0) + number
 
 
 class _ItemFacts(NamedTuple):
@@ -99,7 +104,7 @@ class LabelReader:
     def read(self, queries: Collection[int]) -> dict[int, list[LabelledUnit]]:
         """Return the units of queries, given by primary key, in the campaign's order."""
         items = self._items(queries)
-        units = self._units(items)
+        units = self._units(items, queries)
         self._ask(items, units)
         self._add_labels(queries, units)
         found: dict[int, list[LabelledUnit]] = defaultdict(list)
@@ -113,9 +118,13 @@ class LabelReader:
         ).order_by("position")
         return {row[0]: _ItemFacts._make(row) for row in rows.values_list(*_ITEM)}
 
-    def _units(self, items: Mapping[int, _ItemFacts]) -> dict[int, tuple[int, LabelledUnit]]:
+    def _units(
+        self, items: Mapping[int, _ItemFacts], queries: Collection[int]
+    ) -> dict[int, tuple[int, LabelledUnit]]:
         rows = (
-            Unit.objects.filter(item__in=items).order_by("position").values_list(
+            Unit.objects.filter(
+                item__campaign=self.campaign, item__query__in=queries, item__use=Item.Use.STUDY
+            ).order_by("position").values_list(
                 "pk", "item_id", "kind", "key", "name"
             )
         )  # fmt: skip
@@ -137,15 +146,15 @@ class LabelReader:
         if self.rater is not None:
             waiting = self._asked_names(items, Q(rater=self.rater, status__in=WAITING))
             for item, unit in units.values():
-                unit.asked, unit.open = 0, waiting.get(item, Votes())[unit.name] > 0
+                unit.asked, unit.open = 0, waiting[item][unit.name] > 0
         elif self._own_samples:
             people = Q(rater__kind=Rater.Kind.HUMAN) & ~Q(status=Assignment.Status.CANCELLED)
             asked = self._asked_names(items, people)
             for item, unit in units.values():
-                unit.asked = asked.get(item, Votes())[unit.name]
+                unit.asked = asked[item][unit.name]
 
-    def _asked_names(self, items: Collection[int], which: Q) -> dict[int, Votes]:
-        found: dict[int, Votes] = defaultdict(Votes)
+    def _asked_names(self, items: Collection[int], which: Q) -> dict[int, Counter[str]]:
+        found: dict[int, Counter[str]] = defaultdict(Counter)
         rows = Assignment.objects.filter(which, item__in=items, replicate=0)
         for item, names in rows.values_list("item_id", "asked"):
             found[item].update(names)
@@ -160,15 +169,15 @@ class LabelReader:
                 continue
             labelled = units[unit][1]
             if kind == Rater.Kind.REFERENCE and self.rater is None:
-                labelled.reference.setdefault(variable, Votes())[value] += number
+                add_votes(labelled.reference, variable, value, number)
             elif assisted and self.rater is None:
                 aided.append((labelled, variable, value, number))
             else:
-                labelled.people.setdefault(variable, Votes())[value] += number
+                add_votes(labelled.people, variable, value, number)
         blind = {id(each[0]) for each in aided if each[0].people}
         for labelled, variable, value, number in aided:
             if id(labelled) not in blind:
-                labelled.people.setdefault(variable, Votes())[value] += number
+                add_votes(labelled.people, variable, value, number)
 
     def _counted(self, queries: Collection[int]) -> Iterable[Sequence[Any]]:
         labels = Label.objects.filter(
@@ -187,8 +196,7 @@ class LabelReader:
                 response__assignment__rater__in=list(excluded.values_list("rater", flat=True))
             )
         columns = ("unit_id", "variable", "value", "response__assignment__rater__kind")
-        assisted = ExpressionWrapper(Q(response__assignment__assisted_by__gt=""), BooleanField())
-        rows = labels.order_by().annotate(assisted=assisted).values_list(*columns, "assisted")
+        rows = labels.order_by().values_list(*columns, "response__assignment__assisted_by")
         return rows.annotate(number=Count("pk")).iterator(chunk_size=5000)
 
 
