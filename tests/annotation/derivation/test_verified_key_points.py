@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
+from annotation.derivation.service import Wanted
+from annotation.derivation.service import derive as derive_by_rule
 from audit.models import Event
 from datasets.lineage import lineage_of, units_behind
 from datasets.models import Batch, LeftOut
@@ -193,3 +195,21 @@ def test_what_does_not_fit_is_refused_in_one_line_with_the_mend(verified: Path) 
         derive("x", "verified-key-points", source="other", campaign="verify")
     with pytest.raises(CommandError, match="reads no campaign; leave --from out"):
         derive("x", "references-as-system", campaign="verify")
+
+
+def test_a_derivation_that_dies_midway_leaves_nothing_and_runs_again_to_the_same_end(
+    verified: Path,
+) -> None:
+    def die(done: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    source, output = Batch.objects.get(name="b"), verified / "points.jsonl"
+    wanted = Wanted("points", source, "verified-key-points", ["verify"])
+    before = set(verified.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        derive_by_rule(wanted, output, progress=die)
+    assert not Batch.objects.filter(name="points").exists()
+    assert set(verified.iterdir()) == before
+    of("points", "--output", output)
+    assert kept("points") == KEPT
