@@ -18,10 +18,10 @@ from benchmarks.table import table
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
-SAVES = "saves"
+SAVES, PROMISE = "saves", "promise"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
-    PRESETS, SAVES,
+    PRESETS, SAVES, PROMISE,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,6 +48,8 @@ def main(arguments: list[str]) -> int:
         return _scale(options)
     if options.only == SAVES:
         return _saves(options)
+    if options.only == PROMISE:
+        return _promise(options)
     if options.only == DURABILITY:
         return _durability(options)
     if options.only == PRESETS:
@@ -174,6 +176,18 @@ def _saves(options: argparse.Namespace) -> int:
         figures = {name: measure_saves(name, size, static) for name in names}
     words = "\n\n".join(lines(name, of) for name, of in figures.items())
     _write({"machine": machine(), "saves": figures}, words, options.output)
+    return 0
+
+
+def _promise(options: argparse.Namespace) -> int:
+    """Measure how much slower saves are while others load the site, on SQLite by default."""
+    from benchmarks.promise import FULL, QUICK, lines, measure_promise
+
+    name = options.database or "sqlite"
+    with throw_away() as folder:
+        static = collect_files(folder)
+        figures = measure_promise(name, QUICK if options.quick else FULL, static)
+    _write({"machine": machine(), "promise": {name: figures}}, lines(name, figures), options.output)
     return 0
 
 

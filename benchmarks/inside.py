@@ -73,10 +73,10 @@ def _people(campaign: str, count: str) -> Work:
     return lambda: people_and_answers(campaign, int(count))
 
 
-def _sessions(first: str, count: str) -> Work:
+def _sessions(first: str, count: str, role: str = "annotator") -> Work:
     from benchmarks.study import sessions
 
-    return lambda: sessions(int(first), int(count))
+    return lambda: sessions(int(first), int(count), role)
 
 
 def _draft(campaign: str, spans: str) -> Work:

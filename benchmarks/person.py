@@ -55,7 +55,7 @@ class Person:
     async def come_in(self, session: str) -> None:
         """Be logged in by a session that exists already."""
         self.session.cookie_jar.update_cookies({"sessionid": session})
-        await self.text("GET", "/tasks/")
+        await self.text("GET", "/")
 
     async def first_page(self) -> str:
         """Return the person's next item, taken as by the button of their list."""

@@ -47,11 +47,11 @@ def people_and_answers(name: str, people: int) -> dict[str, Any]:
     return {"people": people, "answers": answers, "labels": labels}
 
 
-def sessions(first: int, count: int) -> list[str]:
+def sessions(first: int, count: int, role: str = "annotator") -> list[str]:
     """Return the session keys of so many people, numbered from `first`, who are logged in."""
     for number in range(first, first + count):
         # A password costs a third of a second each, and nobody enters these.
-        User.objects.get_or_create(username=name_of(number), defaults={"role": "annotator"})
+        User.objects.get_or_create(username=name_of(number), defaults={"role": role})
         rater(number)
     return [_session(name_of(number)) for number in range(first, first + count)]
 

@@ -1,0 +1,231 @@
+"""The promise: whatever researchers ask for, and however slow some clients are, people can save.
+
+Sixteen people save once a second each, first alone, and then while others ask for reports and
+exports and slow connections stay open. The promise is a ratio within one run: the 99th percentiles
+of a save and of `/health/live` are at most three times those of the quiet site.
+
+`python -m benchmarks.promise …` is the client, in a process of its own; it prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks.material import write_tasks
+from benchmarks.person import Person
+from benchmarks.processes import manage, python
+from benchmarks.site import production, site
+from benchmarks.suite import server_of, throw_away
+
+Figures = dict[str, Any]
+STUDY = "promise"
+MOST_TIMES = 3.0
+PROBE_SECONDS = 0.1
+SHARE = 0.99
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many there are of each, and the seconds of each half: quiet, and busy."""
+
+    people: int = 16
+    reports: int = 20
+    exports: int = 20
+    slow: int = 50
+    seconds: int = 60
+
+
+FULL = Size()
+QUICK = Size(people=2, reports=2, exports=2, slow=4, seconds=3)
+
+
+def measure_promise(database: str, size: Size, static: Path) -> Figures:
+    with throw_away() as folder, server_of(database) as url:
+        env = production(folder, url) | {"TANDEM_STATIC_DIR": str(static)}
+        env |= {"TANDEM_WITH_WORKERS": "1"}
+        manage("migrate", "--verbosity", "0", env=env)
+        # Each item is answered by one person beforehand, so that reports have much to compute.
+        items = 2 * size.people * (size.seconds + 5)
+        tasks = write_tasks(folder / "tasks.jsonl", items, 2, 4000)
+        manage("load_batch", tasks, "--name", STUDY, env=env)
+        made = python("-m", "benchmarks.inside", "campaign", STUDY, STUDY, 2, env=env).answer()
+        python("-m", "benchmarks.inside", "people", STUDY, size.people, env=env)
+        researchers = size.reports + size.exports
+        keys = {
+            "people": _sessions(0, size.people, "annotator", env),
+            "researchers": _sessions(1000, researchers, "admin", env),
+        }
+        (folder / "sessions.json").write_text(json.dumps(keys), "utf-8")
+        with site(folder, env) as address:
+            figures: Figures = python(
+                "-m", __name__, address, made["made"]["id"], folder / "sessions.json",
+                json.dumps(asdict(size)), env=env,
+            ).answer()  # fmt: skip
+        return figures
+
+
+def _sessions(first: int, count: int, role: str, env: dict[str, str]) -> list[str]:
+    cost = python("-m", "benchmarks.inside", "sessions", first, count, role, env=env)
+    keys: list[str] = cost.answer()["made"]
+    return keys
+
+
+def lines(database: str, figures: Figures) -> str:
+    rows = [f"{database}: 99th percentile", "                 quiet ms   busy ms  times"]
+    for name, of in figures["p99"].items():
+        kept = "kept" if of["times"] <= MOST_TIMES else "missed"
+        rows.append(
+            f"{name:14} {of['quiet']:9.1f} {of['busy']:9.1f} {of['times']:6.1f}  "
+            f"at most {MOST_TIMES:g}: {kept}"
+        )
+    others = ", ".join(f"{n} {what}" for what, n in sorted(figures["others"].items()))
+    return "\n".join([*rows, f"meanwhile: {others}"])
+
+
+class Client:
+    """Everybody at the site, and how long they waited, in seconds."""
+
+    def __init__(self, address: str, campaign: int, size: Size) -> None:
+        self.address, self.campaign, self.size = address, campaign, size
+        self.waited: dict[str, list[float]] = {"save": [], "health/live": []}
+        self.others: Counter[str] = Counter()
+        self.until = 0.0
+
+    async def run(self, people: list[str], researchers: list[str]) -> Figures:
+        async with AsyncExitStack() as stack:
+            staff = [await self._come_in(stack, key) for key in people]
+            others = [await self._come_in(stack, key) for key in researchers]
+            pages = [await person.first_page() for person in staff]
+            quiet = await self._half(staff, pages, [])
+            reports, exports = others[: self.size.reports], others[self.size.reports :]
+            busy = await self._half(
+                staff,
+                pages,
+                [
+                    *(self._ask_for_reports(n, each) for n, each in enumerate(reports)),
+                    *(self._ask_for_exports(each) for each in exports),
+                    *(self._be_slow() for _ in range(self.size.slow)),
+                ],
+            )
+        p99 = {
+            name: {"quiet": quiet[name], "busy": busy[name], "times": busy[name] / quiet[name]}
+            for name in quiet
+        }
+        return {"p99": p99, "others": dict(self.others)}
+
+    async def _come_in(self, stack: AsyncExitStack, key: str) -> Person:
+        person = Person(self.address, self.campaign, 0)
+        stack.push_async_callback(person.session.close)
+        await person.come_in(key)
+        return person
+
+    async def _half(
+        self, staff: list[Person], pages: list[str], others: list[Coroutine[Any, Any, None]]
+    ) -> dict[str, float]:
+        self.until = time.monotonic() + self.size.seconds
+        self.waited = {name: [] for name in self.waited}
+        beside = [asyncio.create_task(each) for each in others]
+        working = (self._work(n, staff, pages) for n in range(len(staff)))
+        await asyncio.gather(self._probe(staff[0]), *working)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
+        return {name: 1000 * _percentile(waited) for name, waited in self.waited.items()}
+
+    async def _work(self, number: int, staff: list[Person], pages: list[str]) -> None:
+        """Save once a second, and open the next item between two saves."""
+        due = time.monotonic() + number / len(staff)
+        while due < self.until:
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            person = staff[number]
+            following = await self._timed("save", lambda p=person: p.save(pages[number]))  # type: ignore[misc]
+            pages[number] = await person.text("GET", following)
+            due = max(due + 1, time.monotonic())
+
+    async def _probe(self, person: Person) -> None:
+        import aiohttp
+
+        async with aiohttp.ClientSession() as session:
+
+            async def probe() -> None:
+                async with session.get(f"{self.address}/health/live") as answer:
+                    assert await answer.text() == "ok"
+
+            while time.monotonic() < self.until:
+                await self._timed("health/live", probe)
+                await asyncio.sleep(PROBE_SECONDS)
+
+    async def _timed(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        began = time.perf_counter()
+        done = await work()
+        self.waited[name].append(time.perf_counter() - began)
+        return done
+
+    async def _ask_for_reports(self, number: int, person: Person) -> None:
+        """Reload the report with ever new options, so that each has to be computed."""
+        for turn in range(10_000):
+            seed = 1 + number + turn * self.size.reports
+            await self._ask("report", person, f"report/body/?seed={seed}")
+
+    async def _ask_for_exports(self, person: Person) -> None:
+        while True:
+            await self._ask("export", person, "exports/labels/jsonl/")
+
+    async def _ask(self, what: str, person: Person, path: str) -> None:
+        address = f"{self.address}/campaigns/{self.campaign}/{path}"
+        async with person.session.get(address) as answer:
+            await answer.read()
+            self.others[f"{what}s ({answer.status})"] += 1
+            if answer.status != 200:
+                await asyncio.sleep(1)
+
+    async def _be_slow(self) -> None:
+        """Send a request by one letter a second."""
+        where = urlsplit(self.address)
+        while True:
+            _, writer = await asyncio.open_connection(where.hostname, where.port)
+            self.others["slow connections"] += 1
+            try:
+                for letter in b"GET /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n":
+                    writer.write(bytes([letter]))
+                    await writer.drain()
+                    await asyncio.sleep(1)
+            except OSError:
+                continue
+            finally:
+                writer.close()
+                with suppress(OSError):
+                    await writer.wait_closed()
+
+
+def _percentile(seconds: list[float]) -> float:
+    """Return the smallest value that `SHARE` of all do not exceed."""
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, int(SHARE * len(ordered)))]
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.promise", description=__doc__)
+    parser.add_argument("address")
+    parser.add_argument("campaign", type=int)
+    parser.add_argument("sessions", type=Path)
+    parser.add_argument("size", type=json.loads)
+    options = parser.parse_args(arguments)
+    keys = json.loads(options.sessions.read_text("utf-8"))
+    client = Client(options.address, options.campaign, Size(**options.size))
+    print(json.dumps(asyncio.run(client.run(keys["people"], keys["researchers"]))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

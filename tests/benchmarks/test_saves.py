@@ -1,0 +1,67 @@
+"""Saves alone and the promise: a small run gives every figure. How fast it was is not asserted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import promise, saves
+from tests.cast import ROOT
+from tests.patience import PATIENCE
+
+
+def run(part: str, folder: Path) -> tuple[dict[str, Any], str]:
+    output = folder / "figures.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--only", part, "--quick", "--database", "sqlite",
+         "--output", str(output)],
+        cwd=ROOT, capture_output=True, text=True, timeout=3 * PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(output.read_text("utf-8"))[part]["sqlite"], done.stdout
+
+
+@pytest.mark.long
+def test_saves_alone_have_latencies_and_phases_that_make_up_a_whole(tmp_path: Path) -> None:
+    figures, said = run("saves", tmp_path)
+    for people in saves.PEOPLE:
+        assert figures[str(people)]["n"] == saves.QUICK.saves
+    assert set(figures["phases"]["shares"]) == set(saves.PHASES)
+    assert sum(figures["phases"]["shares"].values()) == pytest.approx(1)
+    assert all(phase in said for phase in saves.PHASES)
+
+
+@pytest.mark.long
+def test_the_promise_compares_a_quiet_site_with_a_busy_one(tmp_path: Path) -> None:
+    figures, said = run("promise", tmp_path)
+    assert set(figures["p99"]) == {"save", "health/live"}
+    for of in figures["p99"].values():
+        assert of["times"] == pytest.approx(of["busy"] / of["quiet"])
+    assert figures["others"]["slow connections"] == promise.QUICK.slow
+    assert "at most 3" in said
+
+
+def test_the_time_of_a_phase_is_without_that_of_the_phases_inside_it() -> None:
+    watch, inner_seconds = saves.Stopwatch(), 0.02
+    inner = watch.within("inner", lambda: time.sleep(inner_seconds))
+    watch.within("outer", inner)()
+    assert watch.seconds["inner"] >= inner_seconds
+    assert watch.seconds["outer"] < watch.seconds["inner"]
+
+
+def test_each_phase_names_functions_that_exist() -> None:
+    for names in saves.PHASES.values():
+        for name in names:
+            owner, attribute = saves._owner(name)
+            assert callable(getattr(owner, attribute)), name
+
+
+def test_a_percentile_is_a_value_that_was_measured() -> None:
+    assert promise._percentile([3.0, 1.0, 2.0]) == 3.0
+    assert promise._percentile([float(n) for n in range(200)]) == 198.0
