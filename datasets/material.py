@@ -87,8 +87,10 @@ def _of(model: type[Model], *columns: str | Cast) -> Callable[..., Iterable[Sequ
     one = Prepared(lambda: values(query=Parameter("query")))
 
     def read(queries: Keys, within: slice | None = None) -> Iterable[Sequence[Any]]:
+        # `within` is a place in the list of a single query.
         if within is not None:
-            return values(query__in=queries)[within]
+            (only,) = queries
+            return values(query=only)[within]
         if len(queries) == 1:
             return one.rows(query=next(iter(queries)))
         return values(query__in=queries)

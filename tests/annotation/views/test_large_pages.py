@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from django.db import connection
 from django.test import Client
 from pytest_django import DjangoDbBlocker
 
@@ -19,6 +20,7 @@ from annotation.models import (
     Rater,
     User,
 )
+from datasets.db.bulk import refresh_statistics
 from datasets.models import Batch, Grounding, KeyPoint, Passage, Query, Question, Ranking, Report
 from judging.models import Judge
 from tests.databases import rolled_back
@@ -56,6 +58,9 @@ def full(
         study = make_study()
         query = _long_query(study.campaign.batch, questions)
         _many_of_each(study)
+        # PostgreSQL checks foreign keys late, which takes longer than a page's statement may.
+        connection.check_constraints()
+        refresh_statistics(Question, Grounding, Report)
         campaign = study.campaign
         values = {
             "pk": campaign.pk, "position": query.position, "uid": study.assignment(study.ada).uid
