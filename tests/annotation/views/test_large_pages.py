@@ -46,7 +46,7 @@ class Full:
 
 @pytest.fixture(scope="module")
 def questions(request: pytest.FixtureRequest) -> int:
-    return 200_000 if request.config.getoption("--all") else 20_000
+    return 200_000 if request.config.getoption("--all") else 10_000
 
 
 @pytest.fixture(scope="module")
