@@ -10,7 +10,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -92,6 +92,10 @@ class Part:
         return self.options.get("decided_by", MODES[0]) in MODES
 
 
+OF_A_TEAM = ("load_batch", "create_judge", "create_campaign")
+"""The commands whose tables may name a team; a derived batch is its source's team's."""
+
+
 @dataclass(frozen=True)
 class StudyFile:
     """A checked study file. `parts` stand in an order in which each comes after what it needs."""
@@ -112,6 +116,16 @@ class StudyFile:
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def for_team(self, team: str | None) -> StudyFile:
+        """Return the study for a team, as far as its tables name none. None changes nothing."""
+        parts = (
+            replace(part, options={**part.options, "team": team})
+            if team and part.command in OF_A_TEAM and not part.options.get("team")
+            else part
+            for part in self.parts
+        )
+        return replace(self, parts=tuple(parts))
 
     def part(self, kind: str, name: str) -> Part:
         return next(part for part in self.parts if part.key == Key(kind, name))

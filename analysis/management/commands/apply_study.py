@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.study import apply, read_study
-from datasets.console import LEFT
+from datasets.console import LEFT, add_team_option
 from datasets.console import Command as BaseCommand
 
 
@@ -21,9 +21,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", nargs="?", default=Path())
+        add_team_option(parser, "the team that gets what the file names")
 
     def run(self, **options: Any) -> None:
-        file = read_study(options["file"])
+        file = read_study(options["file"]).for_team(options["team"])
         applied = apply(file, lambda key, words: self.say(f"{key}: {words}"))
         for stage in applied.stages.values():
             if stage.behind:

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from analysis.models import Study
 from analysis.study import Stage, StudyFile, look, read_study
-from datasets.console import LEFT
+from datasets.console import LEFT, add_team_option
 from datasets.console import Command as BaseCommand
 
 
@@ -19,9 +19,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", nargs="?", default=Path())
+        add_team_option(parser, "the team that gets what the file names")
 
     def run(self, **options: Any) -> None:
-        file = read_study(options["file"])
+        file = read_study(options["file"]).for_team(options["team"])
         stages = look(file).values()
         for stage in stages:
             for line in lines_of(stage):

@@ -13,7 +13,7 @@ from analysis.models import Study
 from analysis.study import apply, read_study
 from analysis.study import stages as module
 from annotation.models import Campaign, Label
-from datasets.models import Batch
+from datasets.models import Batch, Team
 from judging.models import Judge
 from tests.analysis.study.conftest import labels_of
 from tests.cast import BATCH, run, write_lines
@@ -37,6 +37,15 @@ def test_a_plan_says_what_would_be_created_and_creates_nothing(folder: Path) -> 
     error = refused("plan_study", folder)
     assert error.returncode == 3
     assert everything() == (0, 0, 0, 0, 0)
+
+
+def test_on_a_site_with_several_teams_a_study_is_for_one(folder: Path) -> None:
+    for name in ("bridges", "main"):
+        Team.objects.create(name=name)
+    assert "which team, by --team: bridges, main" in str(refused("apply_study", folder))
+    assert refused("apply_study", folder, "--team", "bridges").returncode == 3
+    owned = (Batch, Campaign, Judge)
+    assert {str(model._default_manager.get().team) for model in owned} == {"bridges"}
 
 
 def test_apply_goes_as_far_as_people_have_answered_and_then_on(folder: Path) -> None:
