@@ -20,6 +20,7 @@ from django.urls import reverse
 
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
+from analysis.disagreements import votes
 from analysis.formats.html import as_json
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
@@ -104,7 +105,7 @@ def addresses(world: World, route: Route) -> Iterator[tuple[str, str]]:  # noqa:
 
 
 def asked(world: World, route: Route, role: str, address: str) -> Shown:  # noqa: F811
-    for each in caches.all():
+    for each in (*caches.all(), votes._CACHED):
         each.clear()
     Look.objects.all().delete()  # the same look is recorded once
     response = _get(world, route, role, address)
@@ -139,10 +140,15 @@ TURNED = {"yes": "no", "no": "yes"}
 
 
 def turn_labels(user: User) -> None:
-    """Others' yes becomes no and their no becomes yes, also in the snapshots of reports."""
-    for label in Label.objects.filter(others(user), value__in=TURNED):
+    """Others' yes becomes no and their no becomes yes, also in the snapshots of reports.
+
+    Ada's stay as they are, so that people differ where they agreed.
+    """
+    ada = User.objects.get(username="ada")
+    theirs = Response.objects.exclude(assignment__rater__user__in=(user, ada))
+    for label in Label.objects.filter(response__in=theirs, value__in=TURNED):
         Label.objects.filter(pk=label.pk).update(value=TURNED[label.value])
-    for response in Response.objects.exclude(assignment__rater__user=user):
+    for response in theirs:
         units = {
             name: {key: TURNED.get(code, code) if isinstance(code, str) else code
                    for key, code in unit.items()}
