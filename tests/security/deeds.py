@@ -233,7 +233,8 @@ def _prepared(world: World) -> Assignment:
 
 def _unprepared() -> Batch:
     """A batch over which nobody has begun a step."""
-    batch = Batch.objects.create(name="weir", format="native", digest="2" * 64)
+    main = Batch.objects.get(name="harbour").team
+    batch = Batch.objects.create(name="weir", format="native", digest="2" * 64, team=main)
     Query.objects.create(batch=batch, key="q", position=0, text="What of the weir?")
     return batch
 
