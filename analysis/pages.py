@@ -6,11 +6,12 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from annotation.models import Campaign
+from datasets.jobs.pages import options_of
 
 
 def options_query(request: HttpRequest) -> str:
     """Return the options in the address, without empty ones."""
-    query = request.GET.copy()
+    query = options_of(request)
     for name in list(query):
         query.setlist(name, [value for value in query.getlist(name) if value])
     return query.urlencode()

@@ -1,4 +1,4 @@
-"""Pages of the report: the frame at once, and the numbers when they are computed."""
+"""Pages of the report, which show the last one at once; a job computes the new one."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.text import slugify
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
-from analysis.campaigns.cache import computed_report, labels_since
+from analysis.campaigns.cache import labels_since
 from analysis.campaigns.frames import available_options, campaign_strata
+from analysis.campaigns.jobs import REPORT, question
 from analysis.figures import FIGURES, Figure, Subject, subjects
 from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
 from analysis.formats.build import document, moment
 from analysis.forms import ReportForm
-from analysis.frozen.store import UnequalError, as_frozen, freeze, frozen_reports
-from analysis.pages import (
-    attached,
-    options_query,
-)
+from analysis.frozen.jobs import SNAPSHOT
+from analysis.frozen.jobs import question as snapshot_question
+from analysis.frozen.store import frozen_reports
+from analysis.pages import attached, options_query, report_address
 from analysis.robustness.document import robustness_document
-from analysis.robustness.sheet import sheet
+from analysis.robustness.jobs import ROBUSTNESS
+from analysis.robustness.jobs import question as robustness_question
 from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
+from datasets.jobs import results
+from datasets.models import Job
 from judging.access import blind_page, visible_runs
 
 STOP_POLLING = 286  # htmx's own status
@@ -37,7 +42,7 @@ LONGEST_POLLED = 2 * 3600
 @require_safe
 @role_required(*READERS)
 def report(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the frame of the page with its options; wrong ones are reported instead of numbers."""
+    """Render the page with its options and the last numbers; wrong options are reported instead."""
     campaign = readable_campaign(request, pk)
     form = _form(request, campaign)
     context = {
@@ -47,30 +52,50 @@ def report(request: HttpRequest, pk: int) -> HttpResponse:
         "query": options_query(request),
         "frozen": frozen_reports(campaign),
     }
-    return render(request, "reports/report.html", context, status=200 if form.is_valid() else 422)
+    if not form.is_valid():
+        return render(request, "reports/report.html", context, status=422)
+    numbers = _numbers(request, campaign, form)
+    if isinstance(numbers, HttpResponse):
+        return numbers
+    return render(request, "reports/report.html", {**context, **numbers})
 
 
 @require_safe
 @role_required(*READERS)
 def body(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the numbers, as a part of the page."""
+    """Render the numbers, as a part of the page, or the status of the job that computes them."""
     campaign = readable_campaign(request, pk)
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
-    if is_blind(get_account(request), campaign):
-        return render(request, "reports/_blind.html", {"campaign": campaign})
-    found = computed_report(campaign, form.options)
-    context = {
-        "report": found.report,
-        "document": document(found.report),
-        "campaign": campaign,
-        "query": options_query(request),
-        "newest": found.newest,
-        "opened": int(time.time()),
-        "moment": moment(found.report),
-    }
+    numbers = _numbers(request, campaign, form)
+    if isinstance(numbers, HttpResponse):
+        return numbers
+    context = {"campaign": campaign, "query": options_query(request), **numbers}
     return render(request, "reports/body.html", context)
+
+
+def _numbers(
+    request: HttpRequest, campaign: Campaign, form: ReportForm
+) -> dict[str, Any] | HttpResponse:
+    """Return what the page shows of the report, or an answer that needs no page."""
+    if is_blind(get_account(request), campaign):
+        return {"blind": True}
+    body, page = (reverse(name, args=[campaign.pk]) for name in ("report-body", "report"))
+    shown = jobs.shown(request, REPORT, question(campaign, form.options), body, page)
+    if isinstance(shown, HttpResponse):
+        return shown
+    if shown.value is None:
+        return {"shown": shown}
+    found = shown.value["report"]
+    return {
+        "shown": shown,
+        "report": found,
+        "document": document(found),
+        "newest": shown.value["newest"],
+        "opened": int(time.time()),
+        "moment": moment(found),
+    }
 
 
 @require_safe
@@ -84,9 +109,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponse(status=STOP_POLLING)
     if "shown" in request.GET and number == shown:
         return HttpResponse(status=204)
-    query = request.GET.copy()
-    for name in ("since", "opened", "shown"):
-        query.pop(name, None)
+    query = jobs.options_of(request, "since", "opened", "shown")
     context = {"campaign": campaign, "query": query.urlencode(), "newest": since}
     return render(request, "reports/_since.html", {**context, "number": number, "opened": opened})
 
@@ -101,34 +124,66 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
+    found = _current(request, campaign, form)
+    if isinstance(found, HttpResponse):
+        return found
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
-    text = chosen.render(computed_report(campaign, form.options).report)
+    text = chosen.render(found)
     record_export(request, pk, "report", suffix)
     return attached(text, chosen.media_type, f"report-{pk}.{suffix}")
 
 
-@require_POST
+def _current(
+    request: HttpRequest, campaign: Campaign, form: ReportForm
+) -> dict[str, Any] | HttpResponse:
+    """Return the current report, or the page that waits for it."""
+    asked = jobs.follow(request, REPORT, question(campaign, form.options))
+    back = report_address(campaign, options_query(request))
+    if not asked.is_current:
+        return jobs.waiting(request, asked.job, back)
+    try:
+        report: dict[str, Any] = results.value(asked.job)["report"]
+    except results.GoneError:
+        return redirect(request.get_full_path())
+    return report
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
-    """Store the numbers on the page as a snapshot; if labels are newer, show their number first."""
+    """Store the numbers on the page as a snapshot; if labels are newer, show their number first.
+
+    A GET shows what became of the job that stores it.
+    """
     campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
     form = _form(request, campaign)
     if not form.is_valid():
         return _refused(form)
-    computed = computed_report(campaign, as_frozen(form.options))
-    found = computed.report
-    if found["inputs"]["sha256"] != request.POST.get("inputs"):
-        context = {"campaign": campaign, "query": options_query(request)}
+    query, user = options_query(request), get_account(request)
+    if request.method == "POST":
+        inputs = request.POST.get("inputs", "")
+        wanted = snapshot_question(campaign, form.options, inputs, query, user)
+        job = jobs.follow(request, SNAPSHOT, wanted).job
+    else:
+        key, own = request.GET.get("job", ""), {"kind": SNAPSHOT, "options__user": user.pk}
+        job = get_object_or_404(Job, key=key, options__campaign=pk, **own)
+    return _stored(request, campaign, job)
+
+
+def _stored(request: HttpRequest, campaign: Campaign, job: Job) -> HttpResponse:
+    """Show what became of the job of a snapshot."""
+    query = options_query(request)
+    if not results.is_there(job):
+        return jobs.waiting(request, job, report_address(campaign, query))
+    found, context = results.value(job), {"campaign": campaign, "query": query}
+    if "current" in found:
         return render(request, "reports/changed.html", context, status=409)
-    try:
-        query, user = options_query(request), get_account(request)
-        made = freeze(campaign, found, query, user, computed.looks)
-    except UnequalError as error:
-        context = {"campaign": campaign, "query": options_query(request), "problem": error}
+    if "unequal" in found:
+        context["problem"] = found["unequal"]
         return render(request, "reports/unequal.html", context, status=409)
-    return redirect("frozen", key=made.key)
+    return redirect("frozen", key=found["key"])
 
 
 @require_safe
@@ -147,8 +202,11 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
     form = _form(request, campaign, "of")
     if not form.is_valid():
         return _refused(form)
+    report = _current(request, campaign, form)
+    if isinstance(report, HttpResponse):
+        return report
     drawn, subject = FIGURES[name], request.GET.get("of", "")
-    found = _subject(drawn, computed_report(campaign, form.options).report, subject)
+    found = _subject(drawn, report, subject)
     content = chosen.render(drawn, found)
     record_export(request, pk, f"figure-{drawn.name}", suffix)
     file_name = f"{drawn.name}-{slugify(found.name) or 'figure'}-{pk}.{suffix}"
@@ -171,17 +229,20 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     )
     if blind := blind_page(request, run.campaign):
         return blind
-    judge = run.judge.base or run.judge
-    found = robustness_document(sheet(run.campaign, judge))
+    judge, page = run.judge.base or run.judge, request.path
+    wanted = robustness_question(run.campaign, judge)
+    shown = jobs.shown(request, ROBUSTNESS, wanted, page, page)
+    if isinstance(shown, HttpResponse):
+        return shown
+    found = robustness_document(shown.value) if shown.value else None
     context = {"run": run, "judge": judge, "campaign": run.campaign, "document": found}
-    return render(request, "reports/robustness.html", context)
+    name = "reports/_robustness.html" if request.htmx else "reports/robustness.html"  # type: ignore[attr-defined]
+    return render(request, name, {**context, "shown": shown})
 
 
 def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ReportForm:
     """Return the options in the address, apart from the parameters `beside`."""
-    query = request.GET.copy()
-    for name in beside:
-        query.pop(name, None)
+    query = jobs.options_of(request, *beside)
     return ReportForm(query, available_options(campaign, campaign_strata(campaign)))
 
 

@@ -138,6 +138,12 @@ def is_blind(user: User, campaign: Campaign) -> bool:
     return campaign.is_open and begun.exists()
 
 
+def may_read(user: User, campaign: int) -> bool:
+    """Return whether a person may read others' answers in a campaign, by key, now."""
+    found = readable(user).filter(pk=campaign).first()
+    return found is not None and not is_blind(user, found)
+
+
 def own(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
     """Select the assignments that pages show: no imports of parts, and no repetitions."""
     return assignments.filter(replicate=0, scope="", status__in=ON_SHOW)

@@ -44,6 +44,7 @@ LISTS = {
     "judges": READERS,
     "runs": READERS,
     "reports": READERS,
+    "jobs": READERS,
     "audit": (ADMIN,),
 }
 

@@ -289,7 +289,8 @@ TANDEM_JOB_MEMORY_MB = environment.whole_number("TANDEM_JOB_MEMORY_MB")
 TANDEM_JOB_RESULTS_MB = environment.whole_number("TANDEM_JOB_RESULTS_MB")
 # Tests of what is not the queue carry out jobs where they are asked for.
 JOBS_EAGER = False
-WEB_THREADS = environment.whole_number("WEB_THREADS")
+# How many threads of a web server process may wait for a job, so that others answer.
+JOB_WAITS = max(1, environment.whole_number("WEB_OTHER_THREADS") // 3)
 TANDEM_PROLIFIC_KEYS = environment.address("TANDEM_PROLIFIC_KEYS")
 TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
 # The same disk as the quarantine, so that a received file need not be copied.

@@ -495,10 +495,16 @@ class Job(models.Model):
 
 
 class JobAsker(models.Model):
-    """A person who asked for a job; `withdrawn` when they cancelled it."""
+    """A person who asked for a job, at an `address`; `withdrawn` when they cancelled it.
+
+    `request` and `network` are those of the request, for events of the audit trail.
+    """
 
     job = models.ForeignKey(Job, models.CASCADE, related_name="askers")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    address = models.TextField(blank=True)
+    request = models.CharField(max_length=64, blank=True)
+    network = models.CharField(max_length=8, blank=True)
     asked_at = models.DateTimeField(db_default=Now())
     withdrawn = models.BooleanField(default=False)
 

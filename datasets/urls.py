@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from datasets import views
+from datasets.jobs import views as jobs
 from datasets.native_format import FORMAT_FILES
 from datasets.uploads import views as views_urls
 
@@ -25,6 +26,9 @@ urlpatterns = [
 
 
 urlpatterns += [
+    path("jobs/", jobs.jobs, name="jobs"),
+    path("jobs/<slug:key>/live/", jobs.live, name="job-live"),
+    path("jobs/<slug:key>/order/", jobs.order, name="job-order"),
     path("batches/upload/", views_urls.upload, name="upload-new"),
     path("batches/uploads/<slug:key>/", views_urls.one_upload, name="upload"),
     path("batches/uploads/<slug:key>/live/", views_urls.live, name="upload-live"),

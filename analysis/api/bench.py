@@ -8,15 +8,17 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.bench.numbers import BenchError, bench
+from analysis.bench.jobs import BENCH, question
 from analysis.data.selection import ReportOptions
 from annotation.access import get_account, readable_campaign
 from annotation.api.access import check_blind
 from audit.recording import record_export
 from datasets.access import READERS
-from datasets.api.base import Resource, Strict, described
+from datasets.api.base import Resource, described
+from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
+from datasets.jobs import results
 from datasets.option_fields import serializer_fields
 from datasets.options import options_of, values_of
 
@@ -30,7 +32,7 @@ AN_ESTIMATE: dict[str, Any] = {
 }
 
 
-class BenchParameters(Strict):
+class BenchParameters(JobKey):
     judge = serializers.ListField(
         child=serializers.CharField(), required=False, help_text="only these judges"
     )
@@ -69,8 +71,9 @@ class CampaignBench(Resource):
         "Each judge with labels in the campaign: agreement with people, difference to people, the "
         "baseline, missing labels, robustness, cost and time; and the correlation of the judges' "
         "errors with the number of independent judges that they amount to. The same object as "
-        "`bench_judges --no-run --format json`.",
-        {200: BenchSerializer},
+        "`bench_judges --no-run --format json`. 202 with a job if computing it takes more than 20 "
+        "seconds, as for the report.",
+        {200: BenchSerializer, 202: JobSerializer},
         tag="studies",
         example={
             "campaign": "pilot-coverage",
@@ -83,16 +86,17 @@ class CampaignBench(Resource):
             "judges": [{"name": "small-judge", "scripted": False, "cost": "0.047840"}],
             "variables": {"answerable": {"errors": {"effective_judges": AN_ESTIMATE}}},
         },
+        refuses=(422,),
         parameters=[BenchParameters],
         operation_id="judges_bench",
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = readable_campaign(request, pk)
         check_blind(get_account(request), campaign)
-        try:
-            options = ReportOptions(**values_of(RESAMPLING, self.parameters))
-            found = bench(campaign, self.parameters.get("judge", ()), options)
-        except BenchError as error:
-            raise serializers.ValidationError({"judge": [str(error)]}) from error
+        options = ReportOptions(**values_of(RESAMPLING, self.parameters))
+        wanted = question(campaign, self.parameters.get("judge", ()), options)
+        job = current_job(request, BENCH, wanted, self.parameters.get("job"))
+        if job is None:
+            return accepted(request)
         record_export(request, pk, "bench", "json")
-        return Response(found)
+        return Response(results.value(job))

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analysis.evaluation.jobs import MEASURES, question
 from analysis.evaluation.selection import (
     CHOSEN,
     SHOWN,
@@ -16,7 +17,6 @@ from analysis.evaluation.selection import (
     MeasuresOptions,
     ResolvedOptions,
     Shown,
-    computed_measures,
     read_pairs,
     resolve_options,
     select_shown,
@@ -28,17 +28,18 @@ from audit.recording import record_export
 from datasets.access import READERS
 from datasets.api.base import (
     Resource,
-    Strict,
     described,
 )
+from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
+from datasets.jobs import results
 from datasets.option_fields import serializer_fields
 from datasets.options import values_of
 
 
-class MeasuresParameters(Strict):
-    """The options of the measures."""
+class MeasuresParameters(JobKey):
+    """The options of the measures, and perhaps the job whose result is wanted."""
 
     def get_fields(self) -> dict[str, Any]:
         return {**super().get_fields(), **serializer_fields((*CHOSEN, *SHOWN))}
@@ -89,8 +90,9 @@ class CampaignMeasures(Resource):
         "The measures of CRUX, Long2RAG, GaRAGe and CLAPnq for each system, by people, by each "
         "judge and by both together, with system rankings: the same object as `measures "
         "--campaign`. Every estimate is `{value, low, high, n, method}` with a 95 % interval, or a "
-        "null `value` with a `reason`. The parameters are the options in the address of the page.",
-        {200: MeasuresSerializer},
+        "null `value` with a `reason`. The parameters are the options in the address of the page. "
+        "202 with a job if computing them takes more than 20 seconds, as for the report.",
+        {200: MeasuresSerializer, 202: JobSerializer},
         tag="studies",
         example={
             "campaign": "pilot-coverage",
@@ -117,6 +119,7 @@ class CampaignMeasures(Resource):
             "required": {},
             "key_point_scores": None,
         },
+        refuses=(422,),
         parameters=[MeasuresParameters],
         operation_id="measures_read",
     )
@@ -124,10 +127,13 @@ class CampaignMeasures(Resource):
         user = get_account(request)
         campaign = readable_campaign(request, pk)
         check_blind(user, campaign)
-        options = _options(user, campaign, self.parameters)
+        wanted = question(campaign, _options(user, campaign, self.parameters))
+        job = current_job(request, MEASURES, wanted, self.parameters.get("job"))
+        if job is None:
+            return accepted(request)
         try:
             shown = Shown(**values_of(SHOWN, self.parameters))
-            report = select_shown(computed_measures(campaign, options), shown)
+            report = select_shown(results.value(job), shown)
         except ValueError as error:
             raise serializers.ValidationError({"measure": str(error)}) from error
         record_export(request, pk, "measures", "json")

@@ -15,11 +15,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.campaigns.cache import computed_report
 from analysis.campaigns.frames import available_options, campaign_strata
-from analysis.campaigns.reports import campaign_report
+from analysis.campaigns.jobs import REPORT, question
 from analysis.data.selection import ReportOptions, UnknownOptionError
-from analysis.frozen.store import UnequalError, as_frozen, freeze, saw_snapshot
+from analysis.frozen.jobs import SNAPSHOT
+from analysis.frozen.jobs import question as snapshot_question
+from analysis.frozen.store import saw_snapshot
 from analysis.models import FrozenReport
 from annotation.access import check_managed_campaign, get_account, readable_campaign
 from annotation.api.access import campaign_named, check_blind
@@ -40,8 +41,10 @@ from datasets.api.base import (
 )
 from datasets.api.concurrency import keyed, run_once, was_answered
 from datasets.api.errors import StateConflictError
+from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.throttling import PerReport
+from datasets.jobs import results
 from datasets.option_fields import LARGEST, serializer_fields
 from datasets.options import options_of, values_of
 
@@ -53,6 +56,10 @@ class ReportParameters(Strict):
 
     def get_fields(self) -> dict[str, Any]:
         return {**super().get_fields(), **serializer_fields(OPTIONS)}
+
+
+class ReportQuery(JobKey, ReportParameters):
+    """The options of a report, and perhaps the job whose result is wanted."""
 
 
 class RaterSerializer(serializers.Serializer[Any]):
@@ -97,7 +104,7 @@ class ReportSerializer(serializers.Serializer[Any]):
 class CampaignReport(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
-    takes = ReportParameters
+    takes = ReportQuery
 
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
@@ -106,9 +113,11 @@ class CampaignReport(Resource):
         "Read the report of a campaign",
         "Agreement among people, judges compared with people, and scores of systems: the same "
         "object as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a "
-        "95 % interval, or a null `value` with a `reason`. Each request computes the report again. "
+        "95 % interval, or a null `value` with a `reason`. A report that is not up to date is "
+        "computed by a job: 200 if it is ready within 20 seconds, else 202 with the job, at whose "
+        "`address` to ask for the result; repeating the request does as well. "
         "The parameters are the options in the address of the report's page.",
-        {200: ReportSerializer},
+        {200: ReportSerializer, 202: JobSerializer},
         tag="studies",
         example={
             "campaign": "pilot-coverage",
@@ -153,7 +162,8 @@ class CampaignReport(Resource):
             "variables": {},
             "scores": {},
         },
-        parameters=[ReportParameters],
+        refuses=(422,),
+        parameters=[ReportQuery],
         operation_id="reports_read",
     )
     def get(self, request: Request, pk: int) -> Response:
@@ -161,9 +171,12 @@ class CampaignReport(Resource):
         check_blind(get_account(request), campaign)
         options = _options(self.parameters)
         check_available(campaign, options)
-        report = campaign_report(campaign, options)
+        wanted = question(campaign, options)
+        job = current_job(request, REPORT, wanted, self.parameters.get("job"))
+        if job is None:
+            return accepted(request)
         record_export(request, pk, "report", "json")
-        return Response(report)
+        return Response(results.value(job)["report"])
 
 
 def check_available(campaign: Campaign, options: ReportOptions) -> None:
@@ -249,8 +262,9 @@ class FrozenReports(List):
         "Create a snapshot of a report",
         "Stores a report with its options under an address of its own; it never changes. `inputs` "
         "identifies the labels of the report: 409 if they have changed. The same report has only "
-        "one snapshot.",
-        {201: FrozenSerializer},
+        "one snapshot. A job computes and stores it: 202 with the job if that takes more than 20 "
+        "seconds; repeat the request until it is answered by 201.",
+        {201: FrozenSerializer, 202: JobSerializer},
         tag="studies",
         request=NewFrozenSerializer,
         sent={"campaign": 1, "inputs": "5d" * 32, "epsilon": 0.15},
@@ -267,13 +281,18 @@ class FrozenReports(List):
         )
         check_managed_campaign(get_account(request), campaign)
         check_blind(get_account(request), campaign)
-        inputs, options = data.pop("inputs"), as_frozen(_options(data))
+        inputs, options = data.pop("inputs"), _options(data)
         check_available(campaign, options)
+        user = get_account(request)
+        wanted = snapshot_question(campaign, options, inputs, _query(data), user)
+        found: dict[str, Any] = {}
         if not was_answered(request):
-            # Fills the cache before the transaction of the key, since this may take seconds.
-            computed_report(campaign, options)
-        query, user = _query(data), get_account(request)
-        return run_once(request, lambda: _create(campaign, options, inputs, query, user))
+            # Before the transaction of the key, since this may take seconds.
+            job = current_job(request, SNAPSHOT, wanted)
+            if job is None:
+                return accepted(request)
+            found = results.value(job)
+        return run_once(request, lambda: _created(user, found))
 
 
 class OneFrozenReport(Resource):
@@ -298,17 +317,13 @@ class OneFrozenReport(Resource):
         return HttpResponse(frozen.content, content_type="application/json")
 
 
-def _create(
-    campaign: Campaign, options: ReportOptions, inputs: str, query: str, user: User
-) -> Response:
-    computed = computed_report(campaign, options)
-    report = computed.report
-    if report["inputs"]["sha256"] != inputs:
-        raise StateConflictError(CHANGED, more={"current": report["inputs"]})
-    try:
-        frozen = freeze(campaign, report, query, user, computed.looks)
-    except UnequalError as error:
-        raise StateConflictError(str(error)) from error
+def _created(user: User, found: dict[str, Any]) -> Response:
+    """Answer with what the job of a snapshot found."""
+    if "current" in found:
+        raise StateConflictError(CHANGED, more={"current": found["current"]})
+    if "unequal" in found:
+        raise StateConflictError(found["unequal"])
+    frozen = visible_frozen(user).get(key=found["key"])
     return Response(FrozenSerializer(frozen).data, status=201)
 
 

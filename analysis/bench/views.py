@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.bench.document import bench_document
-from analysis.bench.numbers import BenchError, bench
+from analysis.bench.jobs import BENCH, question
+from analysis.bench.numbers import BenchError
 from analysis.data.selection import MOST_RESAMPLES, ReportOptions
 from analysis.pages import attached, options_query
+from analysis.types import JSON
 from annotation.access import readable_campaign
 from annotation.models import Campaign, Rater
 from annotation.people.membership import excluded
 from audit.recording import record_export
 from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
+from datasets.jobs import results
 from datasets.options import check_bounds, options_of
 from judging.access import blind_page
 
@@ -37,12 +42,23 @@ def judge_bench(request: HttpRequest, pk: int) -> HttpResponse:
         "query": options_query(request),
     }
     try:
-        found = bench(campaign, named, _options(request))
-        context["document"] = bench_document(found) if found["judges"] else None
+        options = _options(request)
     except BenchError as error:
         context["problem"] = str(error)
         return render(request, "reports/bench.html", context, status=422)
-    return render(request, "reports/bench.html", context)
+    wanted, page = question(campaign, named, options), request.path
+    shown = jobs.shown(request, BENCH, wanted, page, page)
+    if isinstance(shown, HttpResponse):
+        return shown
+    found = shown.value
+    context |= {"shown": shown, "document": bench_document(found) if _has_judges(found) else None}
+    name = "reports/_bench.html" if request.htmx else "reports/bench.html"  # type: ignore[attr-defined]
+    refused = shown.status is not None and shown.status.job.state == "failed"
+    return render(request, name, context, status=422 if refused else 200)
+
+
+def _has_judges(found: JSON | None) -> bool:
+    return found is not None and bool(found["judges"])
 
 
 @require_safe
@@ -53,9 +69,17 @@ def bench_file(request: HttpRequest, pk: int) -> HttpResponse:
     if blind := blind_page(request, campaign):
         return blind
     try:
-        found = bench(campaign, request.GET.getlist("judge"), _options(request))
+        wanted = question(campaign, request.GET.getlist("judge"), _options(request))
     except BenchError as error:
         return HttpResponse(str(error), status=422, content_type="text/plain; charset=utf-8")
+    asked = jobs.follow(request, BENCH, wanted)
+    if not asked.is_current:
+        page = jobs.address_of(request, reverse("judge-bench", args=[pk]))
+        return jobs.waiting(request, asked.job, page)
+    try:
+        found = results.value(asked.job)
+    except results.GoneError:
+        return redirect(request.get_full_path())
     record_export(request, pk, "bench", "json")
     text = json.dumps(found, indent=2) + "\n"
     return attached(text, "application/json", f"bench-{pk}.json")

@@ -1,15 +1,19 @@
-"""Pages of measures: the frame at once, the numbers when they are computed, and files."""
+"""Pages of measures, which show the last ones at once, and files; jobs compute new ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.document import Document, Table, count
+from analysis.evaluation.jobs import MEASURES, TREC, question
 from analysis.evaluation.rendering import (
     FORMATS,
     board_table,
@@ -24,21 +28,21 @@ from analysis.evaluation.selection import (
     AvailableParts,
     MeasuresForm,
     Shown,
-    computed_measures,
     select_shown,
 )
 from analysis.evaluation.slicing import slice_views
-from analysis.evaluation.trec import trec_archive
 from analysis.formats.build import moment
 from analysis.pages import attached, options_query
 from analysis.types import JSON
 from annotation.access import get_account, is_blind, readable_campaign
+from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
+from datasets.jobs import results
 from judging.access import blind_page
 
 RENDERED_ABOVE = ("System rankings", "Options")
-ARCHIVE = "application/zip"
 
 
 @dataclass(frozen=True)
@@ -157,45 +161,63 @@ def _sliced_by(report: JSON, campaign: str) -> str:
 @require_safe
 @role_required(*READERS)
 def measures(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the frame of the page with its options; wrong ones are reported instead of numbers."""
+    """Render the page with its options and the last numbers; wrong options are reported instead."""
     campaign = readable_campaign(request, pk)
-    form = MeasuresForm(request.GET, get_account(request), campaign)
+    form = MeasuresForm(jobs.options_of(request), get_account(request), campaign)
     context = {
         "campaign": campaign,
         "form": form,
         "formats": FORMATS.values(),
         "query": options_query(request),
     }
-    return render(
-        request, "measures/measures.html", context, status=200 if form.is_valid() else 422
-    )
+    if not form.is_valid():
+        return render(request, "measures/measures.html", context, status=422)
+    numbers = _numbers(request, campaign, form)
+    if isinstance(numbers, HttpResponse):
+        return numbers
+    return render(request, "measures/measures.html", {**context, **numbers})
 
 
 @require_safe
 @role_required(*READERS)
 def body(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the numbers, as a part of the page, or the error of an option that names nothing."""
+    """Render the numbers, as a part of the page, or the status of the job that computes them."""
     campaign = readable_campaign(request, pk)
-    form = MeasuresForm(request.GET, get_account(request), campaign)
+    form = MeasuresForm(jobs.options_of(request), get_account(request), campaign)
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
+    numbers = _numbers(request, campaign, form)
+    if isinstance(numbers, HttpResponse):
+        return numbers
+    return render(request, "measures/body.html", {"campaign": campaign, **numbers})
+
+
+def _numbers(
+    request: HttpRequest, campaign: Campaign, form: MeasuresForm
+) -> dict[str, Any] | HttpResponse:
+    """Return what the page shows of the measures, or an answer that needs no page."""
     if is_blind(get_account(request), campaign):
-        return render(request, "reports/_blind.html", {"campaign": campaign})
-    whole = computed_measures(campaign, form.resolved)
-    context = {"campaign": campaign, "moment": moment(whole), "whole": whole}
-    context |= {"filters": filters(AvailableParts.from_report(whole), form.shown, request.GET)}
+        return {"blind": True}
+    body, page = (reverse(name, args=[campaign.pk]) for name in ("measures-body", "measures"))
+    found = jobs.shown(request, MEASURES, question(campaign, form.resolved), body, page)
+    if isinstance(found, HttpResponse):
+        return found
+    if found.value is None:
+        return {"shown": found}
+    whole, query = found.value, jobs.options_of(request)
+    context = {"shown": found, "moment": moment(whole), "whole": whole}
+    context |= {"filters": filters(AvailableParts.from_report(whole), form.shown, query)}
     try:
         report = select_shown(whole, form.shown)
     except ValueError as error:
-        return render(request, "measures/body.html", {**context, "problem": str(error)})
-    context |= {
+        return {**context, "problem": str(error)}
+    return context | {
         "report": report,
-        "boards": board_views(report, form.shown, request.GET),
+        "boards": board_views(report, form.shown, query),
         "document": rest_of(report),
         "slices": slice_views(report),
         "sliced": sliced_by(report, [each.name for each in form.resolved.slices]),
     }
-    return render(request, "measures/body.html", context)
 
 
 @require_safe
@@ -205,12 +227,17 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
     campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    form = MeasuresForm(request.GET, get_account(request), campaign)
+    form = MeasuresForm(jobs.options_of(request), get_account(request), campaign)
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
+    asked = jobs.follow(request, MEASURES, question(campaign, form.resolved))
+    if not asked.is_current:
+        return jobs.waiting(request, asked.job, _page_of(request, campaign))
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
     try:
-        report = select_shown(computed_measures(campaign, form.resolved), form.shown)
+        report = select_shown(results.value(asked.job), form.shown)
+    except results.GoneError:
+        return redirect(request.get_full_path())
     except ValueError as error:
         return _refused(str(error))
     record_export(request, pk, "measures", suffix)
@@ -219,17 +246,24 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
 
 @require_safe
 @role_required(*READERS)
-def runs(request: HttpRequest, pk: int) -> HttpResponse:
+def runs(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Return runs and qrels for TREC's tools, in one archive."""
     campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    form = MeasuresForm(request.GET, get_account(request), campaign)
+    form = MeasuresForm(jobs.options_of(request), get_account(request), campaign)
     if not form.is_valid():
         return _refused("\n".join(form.problems()))
-    archive = trec_archive(campaign, form.resolved.options, form.resolved.report_options)
+    asked = jobs.follow(request, TREC, question(campaign, form.resolved))
+    if not asked.is_current:
+        return jobs.waiting(request, asked.job, _page_of(request, campaign))
     record_export(request, pk, "measures", "zip")
-    return attached(archive, ARCHIVE, f"measures-{pk}.zip")
+    return jobs.sent(request, asked.job)
+
+
+def _page_of(request: HttpRequest, campaign: Campaign) -> str:
+    """Return the address of the page of measures with the same options."""
+    return jobs.address_of(request, reverse("measures", args=[campaign.pk]))
 
 
 def _refused(text: str) -> HttpResponse:

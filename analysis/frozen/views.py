@@ -8,8 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from analysis.campaigns.cache import computed_report
 from analysis.campaigns.frames import available_options, campaign_strata
+from analysis.campaigns.jobs import REPORT, question
 from analysis.formats import FORMATS
 from analysis.formats.build import document
 from analysis.forms import ReportForm
@@ -20,11 +20,12 @@ from analysis.pages import (
     attached,
     report_address,
 )
-from analysis.types import JSON
 from annotation.access import get_account
 from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import READERS, role_required
+from datasets.jobs.pages import Shown
+from datasets.jobs.pages import shown as show
 from judging.access import blind_page
 
 LIVE = "live"
@@ -72,12 +73,16 @@ def compare(request: HttpRequest, key: str) -> HttpResponse:
     if blind := blind_page(request, found.campaign):
         return blind
     name = request.GET.get("with") or LIVE
+    before, after, newer = found, None, None
     if name == LIVE:
-        before, after, newer = found, None, _live(found)
+        shown = _live(request, found)
+        if isinstance(shown, HttpResponse):
+            return shown
+        newer = shown.value["report"] if shown and shown.value else None
     else:
         other = get_object_or_404(FrozenReport, key=name, campaign=found.campaign)
         before, after = sorted((found, other), key=lambda report: report.pk)
-        newer = after.report
+        shown, newer = None, after.report
     for each in (before, after):
         if each is not None:
             saw_snapshot(each)
@@ -87,8 +92,10 @@ def compare(request: HttpRequest, key: str) -> HttpResponse:
         "after": after,
         "document": compared(before.report, newer) if newer else None,
         "live": report_address(found.campaign, found.choices),
+        "shown": shown,
     }
-    return render(request, "reports/compare.html", context)
+    name = "reports/_compare.html" if request.htmx else "reports/compare.html"  # type: ignore[attr-defined]
+    return render(request, name, context)
 
 
 def _frozen(request: HttpRequest, key: str) -> FrozenReport:
@@ -99,7 +106,7 @@ def _frozen(request: HttpRequest, key: str) -> FrozenReport:
     return found
 
 
-def _live(found: FrozenReport) -> JSON | None:
+def _live(request: HttpRequest, found: FrozenReport) -> Shown | HttpResponse | None:
     """Return the current report, or None if the snapshot's options are no longer valid."""
     campaign = found.campaign
     offered = available_options(campaign, campaign_strata(campaign))
@@ -107,4 +114,4 @@ def _live(found: FrozenReport) -> JSON | None:
     if not form.is_valid():
         return None
     same = replace(form.options, resamples=found.report["resamples"])
-    return computed_report(campaign, same).report
+    return show(request, REPORT, question(campaign, same), request.path, request.path)

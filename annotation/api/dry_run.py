@@ -19,7 +19,8 @@ from annotation.api.campaign_serializers import (
     design_problem,
     settings_from,
 )
-from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions, simulate
+from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
+from annotation.campaign_setup.jobs import MOST_ITEMS, PREVIEW, dry_run_of, question
 from annotation.campaigns.design import DesignError
 from datasets.access import READERS
 from datasets.api.base import (
@@ -30,8 +31,10 @@ from datasets.api.base import (
     described,
 )
 from datasets.api.errors import RefusedBodyError
+from datasets.api.jobs import JobSerializer, accepted, current_job
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.throttling import PerReport
+from datasets.jobs import results
 
 
 class AssumptionsSerializer(Strict):
@@ -97,7 +100,6 @@ class DryRunSerializer(serializers.Serializer[Any]):
     assumptions = serializers.DictField(child=serializers.FloatField())
 
 
-MOST_ITEMS = 20_000
 AN_EXPECTED = {"width": 0.31, "units": 300, "queries": 20, "effective": 78.9, "reason": None}
 A_DRY_RUN: dict[str, Any] = {
     "queries": 20,
@@ -130,8 +132,10 @@ class DryRuns(Resource):
         "Carry out a dry run of a campaign's design",
         "A dry run of `POST /campaigns/`, with the same checks: who would get what, and how wide "
         "the intervals of kappa and of a share such as coverage are to be expected. Nothing is "
-        f"stored. A design of more than {MOST_ITEMS} items is for the command.",
-        {200: DryRunSerializer},
+        f"stored. A design of more than {MOST_ITEMS} items is for the command. A job carries it "
+        "out: 202 with the job if that takes more than 20 seconds; repeat the request until it is "
+        "answered by 200.",
+        {200: DryRunSerializer, 202: JobSerializer},
         tag="campaigns",
         request=NewDryRunSerializer,
         sent={**NEW, "people": 3},
@@ -144,7 +148,7 @@ class DryRuns(Resource):
         batch = batch_named(get_account(request), wanted["batch"])
         try:
             given = Assumptions(**wanted.get("assumptions", {}))
-            found = simulate(
+            asked = question(
                 wanted["name"],
                 wanted["protocol"],
                 batch,
@@ -152,9 +156,12 @@ class DryRuns(Resource):
                 settings_from(wanted),
                 wanted.get("people"),
                 given,
-                most=MOST_ITEMS,
-                by=get_account(request),
+                get_account(request),
             )
+            job = current_job(request, PREVIEW, asked)
+            if job is None:
+                return accepted(request)
+            found = dry_run_of(results.value(job))
         except DesignError as error:
             raise RefusedBodyError(NOT_CREATED, [design_problem(error)]) from error
         shares = [share._asdict() for share in found.shares]

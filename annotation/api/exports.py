@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from django.http import Http404, StreamingHttpResponse
+from django.http import Http404
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -21,12 +22,12 @@ from annotation.exports.bundles import (
     BUNDLES,
     ZIP,
     ExportOption,
-    download,
     export_options,
     tells_answers,
 )
+from annotation.exports.jobs import EXPORT, question
 from annotation.exports.registry import EXPORTS
-from annotation.exports.writers import FORMS, BlankError
+from annotation.exports.writers import FORMS
 from annotation.models import Campaign
 from audit.recording import record_export, was_exported
 from datasets.access import READERS
@@ -35,10 +36,11 @@ from datasets.api.base import (
     Resource,
     described,
 )
-from datasets.api.errors import RefusedBodyError
+from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import READ
 from datasets.api.renderers import Line, LineParameters, Lines, LineSource, lines_serializer
 from datasets.api.throttling import PerExport
+from datasets.jobs.pages import sent
 
 A_UNIT = {
     "item": "r1",
@@ -167,14 +169,22 @@ class CampaignLines(Lines):
     scopes = {"GET": (READ,)}
     export: ClassVar[Callable[[Campaign, int], Iterator[Line]]]
 
-    def respond(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
+    def respond(self, request: Request, pk: int) -> HttpResponseBase:
         campaign = managed_campaign(request, pk)
         check_blind(get_account(request), campaign)
         what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
         # Later pages belong to the export whose first page is recorded.
         continues = not self.streamed and "cursor" in self.parameters
+        job = None
+        if self.streamed:
+            wanted = question(campaign, what, form)
+            job = current_job(request, EXPORT, wanted, self.parameters.get("job"))
+            if job is None:
+                return accepted(request)
         if not (continues and was_exported(request, pk, what, form)):
             record_export(request, pk, what, form)
+        if job is not None:
+            return sent(request._request, job)
         return self.answer(CampaignLineSource(campaign, type(self).export))
 
 
@@ -191,7 +201,7 @@ class Units(CampaignLines):
         parameters=[LineParameters],
         operation_id="units_list",
     )
-    def get(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
+    def get(self, request: Request, pk: int) -> HttpResponseBase:
         return self.respond(request, pk)
 
 
@@ -208,7 +218,7 @@ class Labels(CampaignLines):
         parameters=[LineParameters],
         operation_id="labels_list",
     )
-    def get(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
+    def get(self, request: Request, pk: int) -> HttpResponseBase:
         return self.respond(request, pk)
 
 
@@ -225,7 +235,7 @@ class Responses(CampaignLines):
         parameters=[LineParameters],
         operation_id="responses_list",
     )
-    def get(self, request: Request, pk: int) -> Response | StreamingHttpResponse:
+    def get(self, request: Request, pk: int) -> HttpResponseBase:
         return self.respond(request, pk)
 
 
@@ -308,37 +318,42 @@ class Exports(Resource):
 class OneExport(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
+    takes = JobKey
     content_negotiation_class = FormatOfAddress
 
     def get_throttles(self) -> list[Any]:
-        own = [PerExport()] if self.request.method in SAFE else []
+        asks = self.request.method in SAFE and "job" not in self.request.query_params
+        own = [PerExport()] if asks else []
         return [*super().get_throttles(), *own]
 
     @described(
         "Download an export",
-        "The whole file as a stream; several files as a ZIP archive with a manifest. At most "
-        "twelve exports of a campaign an hour. 403 for exports with answers while you have an "
-        "open item in the campaign, and 422 if an id does not fit into TREC's format.",
-        KINDS,
+        "The whole file; several files as a ZIP archive with a manifest. A job writes it: 200 if "
+        "it is ready within 20 seconds, else 202 with the job, which says where the file will be. "
+        "At most twelve exports of a campaign an hour; fetching the result of a job is not "
+        "counted. 403 for exports with answers while you have an open item in the campaign, and "
+        "422 if an id does not fit into TREC's format.",
+        KINDS | {202: JobSerializer},
         tag="studies",
         example=[{"id": 1, "data": {"report": "It opened in 1901."}, "annotations": []}],
         refuses=(422,),
-        parameters=[WHAT, FORM],
+        parameters=[WHAT, FORM, JobKey],
         operation_id="exports_read",
     )
-    def get(self, request: Request, pk: int, what: str, form: str) -> StreamingHttpResponse:
+    def get(self, request: Request, pk: int, what: str, form: str) -> HttpResponseBase:
         campaign = managed_campaign(request, pk)
-        if what not in {option.what for option in export_options(campaign)}:
+        if form not in {
+            each
+            for option in export_options(campaign)
+            if option.what == what
+            for each in option.forms
+        }:
             raise Http404
         if tells_answers(what):
             check_blind(get_account(request), campaign)
-        try:
-            file = download(campaign, what, form)
-        except KeyError as error:
-            raise Http404 from error
-        except BlankError as error:
-            raise RefusedBodyError(str(error)) from error
+        wanted = question(campaign, what, form)
+        job = current_job(request, EXPORT, wanted, self.parameters.get("job"))
+        if job is None:
+            return accepted(request)
         record_export(request, pk, what, form)
-        response = StreamingHttpResponse(file.pieces, content_type=file.media_type)
-        response["Content-Disposition"] = f'attachment; filename="{file.name}"'
-        return response
+        return sent(request._request, job)

@@ -328,7 +328,7 @@ def tells_answers(what: str) -> bool:
     return what in BUNDLES or EXPORTS[what].tells_answers
 
 
-def download(campaign: Campaign, what: str, form: str) -> Download:
+def download(campaign: Campaign, what: str, form: str, tick: Tick = lambda rows: None) -> Download:
     """Return the file of an export option. A bundle is a ZIP archive.
 
     Raises KeyError if the campaign has no such option. Raises BlankError before anything is sent.
@@ -340,11 +340,11 @@ def download(campaign: Campaign, what: str, form: str) -> Download:
     if what in BUNDLES:
         # Now, since the files are read only while they are sent.
         _note(campaign, what)
-        return Download(f"{stem}.zip", ZIP, zipped(bundled(campaign, what, form)))
+        return Download(f"{stem}.zip", ZIP, zipped(bundled(campaign, what, form, tick)))
     if form == "trec":
         # Write the whole file once, since an error cannot be sent after the first piece.
         for _ in Exporting(campaign, stem, what, form).pieces():
             pass
     chosen = FORMS[form]
-    pieces = Exporting(campaign, stem, what, form).pieces()
+    pieces = Exporting(campaign, stem, what, form, tick).pieces()
     return Download(f"{stem}.{chosen.suffix}", chosen.media_type, pieces)

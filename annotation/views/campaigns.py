@@ -22,7 +22,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
 from annotation.audit_log import changes_of
 from annotation.campaign_setup.creation import create_once
-from annotation.campaign_setup.dry_run import DryRun, sentences, simulate
+from annotation.campaign_setup.dry_run import DryRun, sentences
+from annotation.campaign_setup.jobs import PREVIEW, dry_run_of, question
 from annotation.campaign_setup.replay import saw_sample
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
@@ -54,11 +55,14 @@ from annotation.views.campaign_forms import (
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
+from datasets.jobs import pages as jobs
+from datasets.jobs import results
+from datasets.jobs.pages import Status
 from datasets.rows import InputError
 from datasets.teams import TeamError, team_for
 from datasets.text import as_sentence
 
-MAX_ITEMS, MAX_SHARES, MAX_PEOPLE, MAX_ROWS = 20_000, 30, 200, 100
+MAX_SHARES, MAX_PEOPLE, MAX_ROWS = 30, 200, 100
 ORDER_NAMES = dict(ITEM_ORDERS)
 TOO_MANY = "Too many previews within the hour. Try again later."
 BLIND_GOLD = "You have an open item in this campaign; answer it before you set gold answers."
@@ -95,10 +99,7 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
         return _render_new(request, form, status=422)
     try:
         if "dry" in request.POST:
-            if seconds_to_wait("report", form.user.pk) is not None:
-                form.add_error(None, TOO_MANY)
-                return _render_new(request, form, status=429)
-            return _render_new(request, form, _preview(form))
+            return _previewed(request, form)
         design, settings = form.design(), form.settings()
         created = create_once(
             form.cleaned_data["name"],
@@ -132,10 +133,16 @@ def _campaign_form(request: HttpRequest, task_form: TaskForm) -> CampaignForm:
     )
 
 
-def _preview(form: CampaignForm) -> DryRun:
-    """Carry out a dry run. Raises DesignError."""
-    data = form.cleaned_data
-    return simulate(
+def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
+    """Show the dry run of the design, or the status of its job, which htmx asks for again.
+
+    Raises DesignError.
+    """
+    data, again = form.cleaned_data, request.htmx  # type: ignore[attr-defined]
+    if not again and seconds_to_wait("report", form.user.pk) is not None:
+        form.add_error(None, TOO_MANY)
+        return _render_new(request, form, status=429)
+    wanted = question(
         data["name"],
         form.protocol.name,
         form.batch,
@@ -143,13 +150,31 @@ def _preview(form: CampaignForm) -> DryRun:
         form.settings(),
         data["people"],
         form.assumptions(),
-        most=MAX_ITEMS,
-        by=form.user,
+        form.user,
     )
+    asked = jobs.follow(request, PREVIEW, wanted, again=not again)
+    job = asked.job
+    if asked.is_current:
+        try:
+            return _render_new(request, form, dry_run_of(results.value(job)))
+        except DesignError as error:
+            if not again:
+                raise
+            job = jobs.refused(PREVIEW, str(error))
+    status = jobs.status_of(job, "", "", request.path)
+    if not again:
+        return _render_new(request, form, status=202, job=status)
+    if request.POST.get("seen") == status.seen:
+        return HttpResponse(status=204)
+    return render(request, "campaigns/_preview_status.html", {"status": status})
 
 
 def _render_new(
-    request: HttpRequest, form: CampaignForm, preview: DryRun | None = None, status: int = 200
+    request: HttpRequest,
+    form: CampaignForm,
+    preview: DryRun | None = None,
+    status: int = 200,
+    job: Status | None = None,
 ) -> HttpResponse:
     context = {
         "form": form,
@@ -160,7 +185,9 @@ def _render_new(
         "shares": preview.shares[:MAX_SHARES] if preview else [],
         "more": max(0, len(preview.shares) - MAX_SHARES) if preview else 0,
     }
-    return render(request, "campaigns/new.html", context, status=status)
+    if preview and request.htmx:  # type: ignore[attr-defined]
+        return render(request, "campaigns/_preview.html", context)
+    return render(request, "campaigns/new.html", {**context, "status": job}, status=status)
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign
-from annotation.exports.bundles import download, export_options, tells_answers
-from annotation.exports.writers import BlankError
+from annotation.exports.bundles import export_options, tells_answers
+from annotation.exports.jobs import EXPORT, question
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
+from datasets.jobs import pages as jobs
 
 BLIND = (
     "You have an open item in this campaign. Answer it first. Until then you can export the batch, "
@@ -31,27 +33,26 @@ def exports(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResponseBase:
-    """Stream one export; if it is not available now, render the page with the reason."""
+    """Send one export, or wait for its job; if there is none, render the page with the reason."""
     campaign, user = managed_campaign(request, pk), get_account(request)
     if what not in {offer.what for offer in export_options(campaign)}:
         raise Http404("No such export of this campaign.")
     if tells_answers(what) and is_blind(user, campaign):
         return _page(request, campaign, BLIND, 403)
-    wait = seconds_to_wait("export", user.pk, pk)
+    wait = None if "job" in request.GET else seconds_to_wait("export", user.pk, pk)
     if wait is not None:
         refused = _page(request, campaign, TOO_MANY, 429)
         refused["Retry-After"] = str(wait)
         return refused
-    try:
-        found = download(campaign, what, form)
-    except KeyError as error:
-        raise Http404("This export has no such format.") from error
-    except BlankError as error:
-        return _page(request, campaign, f"{error}.", 422)
+    if form not in next(each.forms for each in export_options(campaign) if each.what == what):
+        raise Http404("This export has no such format.")
+    asked = jobs.follow(request, EXPORT, question(campaign, what, form))
+    if asked.job.state == asked.job.State.FAILED and "job" not in request.GET:
+        return _page(request, campaign, f"{asked.job.error}.", 422)
+    if not asked.is_current:
+        return jobs.waiting(request, asked.job, reverse("exports", args=[pk]))
     record_export(request, pk, what, form)
-    response = StreamingHttpResponse(found.pieces, content_type=found.media_type)
-    response["Content-Disposition"] = f'attachment; filename="{found.name}"'
-    return response
+    return jobs.sent(request, asked.job)
 
 
 def _page(

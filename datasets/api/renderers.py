@@ -1,4 +1,4 @@
-"""Lines of an export as a response: one page at a time, or all of them streamed as JSON Lines."""
+"""Lines of an export as a response, one page at a time; all of them are a job's file."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from django.http import StreamingHttpResponse
 from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.response import Response
 
-from datasets.api.base import LARGEST_PAGE, PAGE, Resource, Strict
+from datasets.api.base import LARGEST_PAGE, PAGE, Resource
+from datasets.api.jobs import JobKey
 from datasets.api.throttling import PerExport
 
 Line = dict[str, Any]
@@ -34,7 +34,7 @@ def as_bytes(line: Any) -> bytes:
     return (json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
 
-class LineParameters(Strict):
+class LineParameters(JobKey):
     cursor = serializers.RegexField(
         r"^[0-9]{1,9}\Z",
         required=False,
@@ -48,7 +48,7 @@ class LineParameters(Strict):
         help_text="lines on a page, which may exceed it to complete its last item",
     )
     format = serializers.ChoiceField(
-        ("json", "jsonl"), required=False, help_text="jsonl streams all lines"
+        ("json", "jsonl"), required=False, help_text="jsonl for all lines as a file"
     )
 
 
@@ -90,12 +90,10 @@ class Lines(Resource):
         return isinstance(renderer, JSONLinesRenderer)
 
     def get_throttles(self) -> list[Any]:
-        own = [PerExport()] if self.streamed else []
+        own = [PerExport()] if self.streamed and "job" not in self.request.query_params else []
         return [*super().get_throttles(), *own]
 
-    def answer(self, source: LineSource) -> Response | StreamingHttpResponse:
-        if self.streamed:
-            return StreamingHttpResponse(map(as_bytes, source.since(0)), content_type=JSON_LINES)
+    def answer(self, source: LineSource) -> Response:
         lines = source.since(int(self.parameters.get("cursor", "0")))
         page, following = _page(lines, self.parameters["page_size"])
         cursor = source.position(following) if following else None

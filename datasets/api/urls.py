@@ -5,9 +5,12 @@ from __future__ import annotations
 from django.urls import path
 
 from datasets.access import takes_files
-from datasets.api import batches, uploads
+from datasets.api import batches, jobs, uploads
 
 urlpatterns = [
+    path("jobs/", jobs.Jobs.as_view(), name="api-jobs"),
+    path("jobs/<slug:key>/", jobs.OneJob.as_view(), name="api-job"),
+    path("jobs/<slug:key>/cancel/", jobs.CancelJob.as_view(), name="api-job-cancel"),
     path("batches/", batches.Batches.as_view(), name="api-batches"),
     path("batches/<int:pk>/", batches.OneBatch.as_view(), name="api-batch"),
     path("batches/<int:pk>/search/", batches.Search.as_view(), name="api-search"),

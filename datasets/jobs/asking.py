@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
+from time import monotonic, sleep
 from typing import Any
 
 from django.conf import settings
@@ -18,17 +18,18 @@ from datasets.models import Job
 State = Job.State
 WAIT_SECONDS = 20.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
-_waiting = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 4))
+_waiting = threading.BoundedSemaphore(settings.JOB_WAITS)
 
 
-def ask(kind: str, options: Options, user: Any, again: bool = False) -> Asked:
+def ask(kind: str, options: Options, user: Any, address: str = "", again: bool = False) -> Asked:
     """Return the job of a question, and the last finished one of the same question.
 
     They are the same if the last result is up to date. Otherwise a worker computes a new one; a job
     that failed, or that this person cancelled, is repeated only if they ask `again`. Nothing is
-    computed here. Raises TooManyError above the limit of waiting jobs.
+    computed here. `address` is where the person finds the result. Raises TooManyError above the
+    limit of waiting jobs.
     """
-    asked = queue.find_or_add(kind, options, user, again)
+    asked = queue.find_or_add(kind, options, user, address, again)
     if asked.job.state == State.WAITING:
         if settings.JOBS_EAGER:
             return _carried_out(asked)
@@ -47,15 +48,15 @@ def _carried_out(asked: Asked) -> Asked:
 def waited_for(job: Job) -> Job:
     """Wait until a job ends, for at most 20 seconds, and return it as it is then.
 
-    Only a quarter of the threads of the web server may wait, so that others are free for people who
-    save. A request beyond these returns at once.
+    Only a third of the threads that the web server has for reports and the like may wait, and none
+    of those for people who save. A request beyond these returns at once.
     """
     if job.state not in queue.ACTIVE or not _waiting.acquire(blocking=False):
         return job
     try:
-        pause, until = FIRST_PAUSE, time.monotonic() + WAIT_SECONDS
-        while job.state in queue.ACTIVE and time.monotonic() < until:
-            time.sleep(pause)
+        pause, until = FIRST_PAUSE, monotonic() + WAIT_SECONDS
+        while job.state in queue.ACTIVE and monotonic() < until:
+            sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
             job.refresh_from_db()
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-from contextlib import nullcontext
 from typing import Any
 
 from django.conf import settings
@@ -13,7 +12,7 @@ from django.db import DatabaseError, connection
 
 from audit.recording import Actor, on_behalf
 from datasets.jobs import queue, results
-from datasets.jobs.kinds import JobError, Kind, Progress, kind_named
+from datasets.jobs.kinds import JobError, Kind, Progress, kind_named, noted
 from datasets.models import Job
 
 logger = logging.getLogger("tandem.jobs")
@@ -34,11 +33,11 @@ def carry_out(job: Job, progress: Progress, strict: bool = False) -> None:
 
     With `strict` an unexpected error is raised instead of noted.
     """
-    kind, actor = kind_named(job.kind), Actor(lambda: job.user_id, f"job-{job.key}", "worker")
+    kind = kind_named(job.kind)
     try:
         if not any(kind.may_see(user, job.options) for user in _askers(job)):
             raise JobError(NO_ACCESS)
-        with on_behalf(actor) if job.user_id else nullcontext():
+        with on_behalf(_actor(job)):
             description = _computed(kind, job, progress)
     except JobError as error:
         queue.fail(job, str(error))
@@ -59,7 +58,17 @@ def _computed(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None
     if not queue.set_digest(job):
         return None
     assert job.turn is not None
-    return results.write(f"{job.key}-{job.turn.hex}", kind.carry_out(job.options, progress))
+    with noted() as notes:
+        result = kind.carry_out(job.options, progress)
+        description = results.write(f"{job.key}-{job.turn.hex}", result)
+    return {**description, "notes": notes}
+
+
+def _actor(job: Job) -> Actor:
+    """Return the actor of events: the person in whose turn the job is, by their request."""
+    asked = job.askers.filter(user=job.user_id).first()
+    who = job.user_id
+    return Actor(lambda: who, asked.request, asked.network) if asked else Actor(lambda: who)
 
 
 def _askers(job: Job) -> list[Any]:

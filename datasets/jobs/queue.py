@@ -21,6 +21,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Max, Q, QuerySet
 from django.db.models.functions import Now
 
+from audit.recording import current_actor
 from datasets.jobs import results
 from datasets.jobs.kinds import Kind, Options, kind_named
 from datasets.models import Job, JobAsker, Worker
@@ -78,7 +79,7 @@ def current_digest(kind: Kind, options: Options) -> str:
     return digest_of(kind.name, options, kind.state(options))
 
 
-def find_or_add(name: str, options: Options, user: Any, again: bool) -> Asked:
+def find_or_add(name: str, options: Options, user: Any, address: str, again: bool) -> Asked:
     """Return the job of a question and its last finished one; add a job if there is none to use.
 
     A job that failed, or that this person cancelled, is not repeated unless they ask `again`.
@@ -92,7 +93,13 @@ def find_or_add(name: str, options: Options, user: Any, again: bool) -> Asked:
     for _ in range(3):
         try:
             with transaction.atomic():
-                return Asked(_join_or_add(kind, options, question, digest, user, again), last)
+                job = _join_or_add(kind, options, question, digest, user, again)
+                if job.state in ACTIVE:
+                    actor = current_actor()
+                    asker = {"withdrawn": False, "address": address, "request": actor.request}
+                    asker["network"] = actor.address
+                    JobAsker.objects.update_or_create(job=job, user=user, defaults=asker)
+                return Asked(job, last)
         except IntegrityError:
             # Another process added the same question in the meantime.
             continue
@@ -113,8 +120,6 @@ def _join_or_add(
             kind=kind.name, options=dict(options), question=question, digest=digest
         )
         job.refresh_from_db()
-    if job.state in ACTIVE:
-        JobAsker.objects.update_or_create(job=job, user=user, defaults={"withdrawn": False})
     return job
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from django.conf import settings
 from django.db.models.functions import Now
 
-from datasets.jobs.kinds import Result
+from datasets.jobs.kinds import Result, deliver
 from datasets.models import Job
 
 State = Job.State
@@ -56,13 +56,17 @@ def write(name: str, result: Result) -> dict[str, Any]:
 
 
 def opened(job: Job) -> BinaryIO:
-    """Open the file of a finished job, and note that it is in use. Raises GoneError."""
+    """Open the file of a finished job for a person, and note that it is in use.
+
+    Raises GoneError.
+    """
     path = folder() / str(job.result.get("file", ""))
     try:
         file = path.open("rb")
         os.utime(path)
     except OSError as error:
         raise GoneError from error
+    deliver(job.result.get("notes", ()))
     return file
 
 

@@ -155,6 +155,7 @@ def test_an_empty_campaign_has_a_page_too(labelled: Campaign) -> None:
 
 
 def test_its_queries_do_not_grow_with_the_labels(labelled: Campaign, tmp_path: Path) -> None:
+    """Of the page and of the job together, which is carried out at once here."""
     client = logged_in("researcher")
     client.get("/")  # the first request of a session notes when somebody was there
     counts = []
@@ -164,7 +165,7 @@ def test_its_queries_do_not_grow_with_the_labels(labelled: Campaign, tmp_path: P
             client.get(f"/campaigns/{labelled.pk}/report/body/")
         counts.append(len(asked))
         more_labels(labelled, tmp_path)
-    assert counts[0] == counts[1] <= 35
+    assert counts[0] == counts[1] <= 75
 
 
 def test_no_page_may_be_changed_by_asking_for_it(labelled: Campaign) -> None:

@@ -26,7 +26,7 @@ INVITING: dict[str, Any] = {"role": "annotator", "note": "Eve"}
 # Its answer's own row keeps the key of these.
 BY_THEMSELVES = {"responses_submit_by_post"}
 # These make nothing that stays.
-NOTHING_MADE = {"campaigns_rehearse", "judges_try", "judges_try_draft"}
+NOTHING_MADE = {"campaigns_rehearse", "jobs_cancel", "judges_try", "judges_try_draft"}
 
 
 def test_every_write_that_makes_something_takes_a_key() -> None:

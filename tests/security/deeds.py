@@ -636,6 +636,8 @@ SILENT = {
     "openid_connect_login": "leads to another site, and changes nothing here",
     "account_reauthenticate": "who is logged in shows it again, and changes nothing",
     "mfa_reauthenticate": "the same by a code",
+    "job-order": "a job computes what may be read anyway, and is no part of a study",
+    "api-job-cancel": "the same by the API",
     "take-next": "an assignment is a row that says itself who was given what and when",
     "api-next": "the same by the API",
     "draft": "unfinished work is nobody's answer; it comes every few seconds",

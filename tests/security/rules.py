@@ -145,6 +145,13 @@ RULES: dict[str, Rule] = {
     "upload-order": takes(READERS, 422),
     "batch-schema": reads(READERS),
     "batch-example": reads(READERS),
+    "jobs": reads(READERS),
+    "job-live": reads(READERS),
+    # An empty body orders nothing.
+    "job-order": takes(READERS, 404),
+    "api-jobs": reads(READERS),
+    "api-job": reads(READERS),
+    "api-job-cancel": takes(READERS, 200),
     "report": reads(READERS),
     "report-body": reads(READERS),
     "report-live": reads(READERS),

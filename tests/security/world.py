@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from django.test import Client
 from django.utils import timezone
 
+from analysis.campaigns.jobs import question
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.frozen.store import freeze
@@ -22,7 +23,7 @@ from annotation.people.invitations import invite
 from annotation.preparation.steps.questions import CRITERIA
 from annotation.registry import STEPS
 from datasets.api_tokens import tokens_of
-from datasets.models import Batch, Query, Question, Report, Team, Upload
+from datasets.models import Batch, Job, JobAsker, Query, Question, Report, Team, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
 from tests.api.cast import script_of
@@ -79,10 +80,20 @@ def make_world() -> World:
     own = {role: list(_work(user)) for role, user in users.items()}
     for reader in (study.rita, study.root, olga):
         Upload.objects.create(user=reader, name="hidden-system upload", state="ready")
+        _asked(study.campaign, reader)
     world = World(study, olga, users, {**own, ANONYMOUS: []}, closed)
     for role in ROLES:
         enter(world, role)
     return world
+
+
+def _asked(campaign: Campaign, reader: User) -> None:
+    """A reader asked for a report, which could not be computed."""
+    wanted = question(campaign, ReportOptions(seed=reader.pk))
+    job = Job.objects.create(
+        kind="report", options=wanted, question=f"{reader.pk:064}", digest="0" * 64, state="failed"
+    )
+    JobAsker.objects.create(job=job, user=reader, address="/campaigns/")
 
 
 def _invited(study: Study) -> None:
@@ -290,6 +301,13 @@ def _uploads(world: World, role: str) -> Objects:
     return Objects((keys[role],) if role in keys else (), others, ("0" * 32, "nothing"))
 
 
+def _jobs(world: World, role: str) -> Objects:
+    """Each reader asked for a job; to everybody else it is not there."""
+    keys = {who: Job.objects.get(askers__user=world.users[who]).key for who in READERS}
+    others = tuple(key for who, key in keys.items() if who != role)
+    return Objects((keys[role],) if role in keys else (), others, ("0" * 32, "nothing"))
+
+
 def _tokens(world: World, role: str) -> Objects:
     """Everybody but strangers has a token."""
     grants = {who: tokens_of(user).first() for who, user in world.users.items()}
@@ -439,6 +457,10 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("query", "position"): _positions,
     ("upload", "key"): _uploads,
     ("upload-live", "key"): _uploads,
+    ("job-live", "key"): _jobs,
+    ("job-order", "key"): _jobs,
+    ("api-job", "key"): _jobs,
+    ("api-job-cancel", "key"): _jobs,
     ("upload-order", "key"): _uploads,
     ("api-upload", "key"): _uploads,
     ("api-upload-keep", "key"): _uploads,

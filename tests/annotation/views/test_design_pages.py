@@ -6,12 +6,14 @@ import json
 import re
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
@@ -20,6 +22,7 @@ from annotation.models import Admission, Campaign, GoldAnswer, Item, Rater, User
 from annotation.protocols import PROTOCOLS
 from annotation.views.campaign_forms import CampaignForm, TaskForm
 from datasets.models import Batch
+from tests import queue_cast
 from tests.page_cast import Study, client_of, make_study, payload
 
 pytestmark = pytest.mark.django_db
@@ -361,3 +364,22 @@ class TestKnown:
         told = html(rita, at(study))
         assert "3 of 3" not in told
         assert "You have an open item in this campaign" in told
+
+
+def test_a_preview_is_computed_by_a_job_and_comes_in_place(
+    rita: Client, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue_cast.set_up(settings, tmp_path / "data", monkeypatch)
+    sent = {**FORM, "dry": "1", "people": "3"}
+    first = rita.post(NEW, sent)
+    assert first.status_code == 202
+    told = first.content.decode()
+    assert "The preview waits." in told
+    assert "press <b>Preview</b> again" in told
+    assert f'value="{FORM["name"]}"' in told, "what was typed is still there"
+    part = rita.post(NEW, {**sent, "seen": "older"}, headers={"HX-Request": "true"})
+    assert part.content.decode().lstrip().startswith('<section id="preview-status"')
+    queue_cast.worked()
+    ready = rita.post(NEW, sent, headers={"HX-Request": "true"}).content.decode()
+    assert ready.lstrip().startswith('<section class="card rehearsal"')
+    assert "what this design would give" in rita.post(NEW, sent).content.decode()

@@ -14,9 +14,9 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import JobError, Kind, Options, Progress, Result, ask, kinds, queue, register
-from datasets.jobs.execution import carry_out
+from datasets.jobs import JobError, Kind, Options, Progress, Result, ask, kinds, register
 from datasets.models import Job
+from tests import queue_cast
 from tests.page_cast import _user
 
 SUM = "test-sum"
@@ -37,10 +37,9 @@ class Labels:
 
 
 @pytest.fixture
-def labels(tmp_path: Path, settings: Settings) -> Iterator[Labels]:
-    """A registered kind, whose jobs go by the option `do`; real workers carry them out."""
-    settings.JOBS_EAGER = False
-    settings.DATA_DIR = tmp_path / "data"
+def labels(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Labels]:
+    """A registered kind, whose jobs go by the option `do`."""
+    queue_cast.set_up(settings, tmp_path / "data", monkeypatch)
     found = Labels(tmp_path / "computed")
 
     def carry_out(options: Options, progress: Progress) -> Result:
@@ -108,25 +107,10 @@ def ben() -> User:
 
 
 @pytest.fixture
-def asked(labels: Labels, monkeypatch: pytest.MonkeyPatch) -> Asking:
+def asked(labels: Labels) -> Asking:
     """A function that asks for a job by name, without starting a worker."""
-    monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
 
     def asking(name: str, user: Any, again: bool = False, **options: Any) -> Job:
-        return ask(SUM, {"name": name, **options}, user, again).job
+        return ask(SUM, {"name": name, **options}, user, again=again).job
 
     return asking
-
-
-def worked() -> int:
-    """Carry out in this process what is due, in its order; return the number of jobs."""
-    number = 0
-    while job := queue.take():
-        carry_out(job, lambda done, total: None)
-        number += 1
-    return number
-
-
-def ended(job: Job) -> Job:
-    job.refresh_from_db()
-    return job

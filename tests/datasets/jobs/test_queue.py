@@ -12,7 +12,8 @@ from pytest_django.fixtures import Settings
 from annotation.models import User
 from datasets.jobs import TooManyError, ask, queue, results
 from datasets.models import Job
-from tests.datasets.jobs.conftest import SUM, Asking, Labels, ended, worked
+from tests.datasets.jobs.conftest import SUM, Asking, Labels
+from tests.queue_cast import ended, worked
 
 pytestmark = pytest.mark.django_db
 on_both = pytest.mark.postgresql

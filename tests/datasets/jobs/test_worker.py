@@ -19,7 +19,8 @@ from datasets.jobs import queue, results
 from datasets.jobs.worker import JobWorker
 from datasets.models import Job
 from tests.cast import manage
-from tests.datasets.jobs.conftest import Asking, Labels, ended
+from tests.datasets.jobs.conftest import Asking, Labels
+from tests.queue_cast import ended
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 on_both = pytest.mark.postgresql

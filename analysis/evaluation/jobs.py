@@ -1,0 +1,78 @@
+"""The jobs of measures, and of the runs and qrels for TREC's tools."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from analysis.campaigns.cache import state_of
+from analysis.campaigns.jobs import campaign_of, restored
+from analysis.data.selection import ReportOptions
+from analysis.evaluation.selection import ResolvedOptions, computed_measures
+from analysis.evaluation.trec import trec_archive
+from analysis.measures.base import Options as MeasureOptions
+from annotation.access import may_read
+from annotation.models import Campaign, User
+from datasets.jobs import Kind, Options, Progress, Result
+
+MEASURES, TREC = "measures", "measures-trec"
+ARCHIVE = "application/zip"
+
+
+def question(campaign: Campaign, resolved: ResolvedOptions) -> dict[str, Any]:
+    """Return the question of a campaign's measures, for `datasets.jobs.ask`."""
+    passages, points = resolved.passages, resolved.points
+    return {
+        "campaign": campaign.pk,
+        "preset": resolved.preset,
+        "options": asdict(resolved.options),
+        "report_options": asdict(resolved.report_options),
+        "passages": [passages[0], passages[1].pk] if passages else None,
+        "slices": [each.pk for each in resolved.slices],
+        "points": points.pk if points else None,
+    }
+
+
+def _resolved(options: Options) -> ResolvedOptions:
+    def found(key: int) -> Campaign:
+        return Campaign.objects.select_related("batch").get(pk=key)
+
+    passages, points = options["passages"], options["points"]
+    return ResolvedOptions(
+        options["preset"],
+        restored(MeasureOptions, options["options"]),
+        restored(ReportOptions, options["report_options"]),
+        (passages[0], found(passages[1])) if passages else None,
+        tuple(map(found, options["slices"])),
+        found(points) if points else None,
+    )
+
+
+def _campaigns(options: Options) -> list[int]:
+    """Return the campaigns whose labels a result rests on, by key."""
+    passages = [options["passages"][1]] if options["passages"] else []
+    points = [options["points"]] if options["points"] else []
+    return [options["campaign"], *passages, *options["slices"], *points]
+
+
+def _state(options: Options) -> Any:
+    there = Campaign.objects.select_related("batch").in_bulk(_campaigns(options))
+    return [state_of(there[key]) for key in _campaigns(options)]
+
+
+def _may_see(user: User, options: Options) -> bool:
+    return all(may_read(user, key) for key in _campaigns(options))
+
+
+def _measures(options: Options, progress: Progress) -> Result:
+    return Result.of(computed_measures(campaign_of(options), _resolved(options)))
+
+
+def _trec(options: Options, progress: Progress) -> Result:
+    resolved, key = _resolved(options), options["campaign"]
+    archive = trec_archive(campaign_of(options), resolved.options, resolved.report_options)
+    return Result([archive], f"measures-{key}.zip", ARCHIVE)
+
+
+MEASURES_KIND = Kind(MEASURES, "Measures", _state, _measures, _may_see)
+TREC_KIND = Kind(TREC, "TREC runs and qrels", _state, _trec, _may_see)

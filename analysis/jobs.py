@@ -1,0 +1,13 @@
+"""The registry of the jobs of reports: a new kind is a line here."""
+
+from __future__ import annotations
+
+from analysis.bench.jobs import BENCH_KIND
+from analysis.campaigns.jobs import REPORTS
+from analysis.evaluation.jobs import MEASURES_KIND, TREC_KIND
+from analysis.frozen.jobs import SNAPSHOT_KIND
+from analysis.robustness.jobs import ROBUSTNESS_KIND
+from datasets.jobs import register
+
+for kind in (REPORTS, MEASURES_KIND, TREC_KIND, BENCH_KIND, ROBUSTNESS_KIND, SNAPSHOT_KIND):
+    register(kind)

@@ -1,0 +1,233 @@
+"""What pages share that show the result of a job, or wait for it.
+
+A page shows the last finished result at once, with its age, and follows the job of the new one: by
+htmx, which replaces it in place, or without scripts by reloading. The parameter `job` in an address
+names the job that the page follows, so that it does not ask again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import FileResponse, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from datasets.access import wants_data
+from datasets.jobs import queue, results
+from datasets.jobs.asking import ask
+from datasets.jobs.kinds import Options, kind_named
+from datasets.jobs.launching import has_broker
+from datasets.jobs.queue import Asked, TooManyError
+from datasets.models import Job
+
+State = Job.State
+OWN = ("job", "seen")
+"""Parameters of these pages, which are no options."""
+QUICK_SECONDS, QUICK, SLOW = 15, 1, 3
+RETRY_AFTER = "2"
+
+
+def options_of(request: HttpRequest, *beside: str) -> Any:
+    """Return the parameters of an address, apart from our own and those `beside`."""
+    query = request.GET.copy()
+    for name in (*OWN, *beside):
+        query.pop(name, None)
+    return query
+
+
+def address_of(request: HttpRequest, path: str = "") -> str:
+    """Return the address of a page with its options, at the request's path or another."""
+    query = options_of(request).urlencode()
+    return f"{path or request.path}{'?' if query else ''}{query}"
+
+
+def follow(
+    request: HttpRequest, kind: str, options: Options, page: str = "", again: bool = False
+) -> Asked:
+    """Return the job that the address names, if it answers this question; otherwise ask.
+
+    `page` is the address where the person finds the result; by default the request's. With `again`
+    a job that failed is repeated.
+    """
+    question = queue.question_of(kind, options)
+    if key := request.GET.get("job"):
+        job = Job.objects.filter(key=key, question=question).first()
+        if job is not None and (job.state != State.DONE or results.is_there(job)):
+            return Asked(job, job if job.state == State.DONE else queue.last_finished(question))
+    try:
+        return ask(kind, options, request.user, page or address_of(request), again)
+    except TooManyError as error:
+        return Asked(refused(kind, str(error)), queue.last_finished(question))
+
+
+def refused(kind: str, reason: str) -> Job:
+    """Return a job that was not stored, to show why."""
+    return Job(kind=kind, state=State.FAILED, error=reason, created_at=timezone.now())
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status of a job on a page.
+
+    `poll` is asked every few seconds for what replaces the element `target`, and `page` is where
+    the person is.
+    """
+
+    job: Job
+    poll: str
+    target: str
+    page: str
+    position: int
+    is_stuck: bool
+
+    @property
+    def noun(self) -> str:
+        return kind_named(self.job.kind).title
+
+    @property
+    def is_active(self) -> bool:
+        return self.job.state in queue.ACTIVE
+
+    @property
+    def percent(self) -> int | None:
+        """How much is done; None if that is unknown."""
+        job = self.job
+        return min(100, 100 * job.done // job.total) if job.total else None
+
+    @property
+    def seconds(self) -> int:
+        """The time between two questions: short at first, when most jobs end."""
+        age = (timezone.now() - self.job.created_at).total_seconds()
+        return QUICK if age < QUICK_SECONDS else SLOW
+
+    @property
+    def seen(self) -> str:
+        """What a person sees of the status, in short."""
+        facts = (self.job.state, self.position, self.percent, self.is_stuck, self.seconds)
+        return "-".join(map(str, facts))
+
+    @property
+    def has_broker(self) -> bool:
+        return has_broker()
+
+
+def status_of(job: Job, poll: str, target: str, page: str) -> Status:
+    """Return the status of a job, whose `poll` is an address with options."""
+    waits = job.state == State.WAITING
+    position = queue.position(job) if waits else 0
+    status = Status(job, "", target, page, position, waits and queue.is_stuck(job))
+    own = urlencode({"job": job.key, "seen": status.seen})
+    poll = f"{poll}{'&' if '?' in poll else '?'}{own}"
+    return Status(job, poll, target, page, position, status.is_stuck)
+
+
+def progress(request: HttpRequest, asked: Asked, status: Status) -> HttpResponse | None:
+    """Answer htmx while a job that it follows has no result: with the status, if it has changed."""
+    if not request.htmx or "job" not in request.GET or asked.is_current:  # type: ignore[attr-defined]
+        return None
+    if request.GET.get("seen") == status.seen:
+        return HttpResponse(status=204)
+    part = render(request, "jobs/_status.html", {"status": status})
+    part["HX-Retarget"], part["HX-Reswap"] = "#job", "outerHTML"
+    return part
+
+
+def waiting(
+    request: HttpRequest, job: Job, back: str, more: Mapping[str, Any] | None = None
+) -> HttpResponse:
+    """Answer where a file or another page is the result: a page that waits, and leads there.
+
+    `back` is the address of the page that the person came from. A script gets the job as JSON.
+    """
+    page = address_of(request)
+    if wants_data(request) and not request.htmx:  # type: ignore[attr-defined]
+        answer: HttpResponse = JsonResponse(described(job, page), status=_code(job))
+    else:
+        status = status_of(job, live_address(job, page), "#job", page)
+        context = {"status": status, "back": back, **(more or {})}
+        answer = render(request, "jobs/waiting.html", context, status=_code(job))
+    if job.state in queue.ACTIVE:
+        answer["Retry-After"] = RETRY_AFTER
+    return answer
+
+
+def sent(request: HttpRequest, job: Job) -> HttpResponseBase:
+    """Send the file of a finished job; if it was deleted meanwhile, ask for it again."""
+    try:
+        file = results.opened(job)
+    except results.GoneError:
+        return redirect(address_of(request))
+    name, media_type = job.result["name"], job.result["media_type"]
+    return FileResponse(file, as_attachment=True, filename=name, content_type=media_type)
+
+
+def _code(job: Job) -> int:
+    if job.state in queue.ACTIVE:
+        return 202
+    return 429 if job.pk is None else 422
+
+
+def described(job: Job, page: str) -> dict[str, Any]:
+    """Return a job for a script that uses a page's address."""
+    return {
+        "job": job.key,
+        "state": job.state,
+        "done": job.done,
+        "total": job.total,
+        "error": job.error,
+        "problems": [],
+        "result": with_job(page, job),
+    }
+
+
+def with_job(address: str, job: Job) -> str:
+    """Return an address at which the result of this job is given, whatever has changed since."""
+    return f"{address}{'&' if '?' in address else '?'}{urlencode({'job': job.key})}"
+
+
+def live_address(job: Job, page: str) -> str:
+    return f"{reverse('job-live', args=[job.key])}?{urlencode({'next': page})}"
+
+
+def safe(request: HttpRequest, address: str) -> str:
+    """Return an address of this site; another one is replaced by the list of jobs."""
+    here = url_has_allowed_host_and_scheme(address, None) and address.startswith("/")
+    return address if here else reverse("jobs")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page shows in place: the `value` of the last result, and the status of a newer one.
+
+    `value` is None before the first result, and `status` if the result is up to date.
+    """
+
+    value: Any
+    job: Job | None
+    status: Status | None
+
+
+def shown(
+    request: HttpRequest, kind: str, options: Options, poll: str, page: str
+) -> Shown | HttpResponse:
+    """Return what a page shows of a question, or the answer to htmx while there is nothing new.
+
+    `poll` and `page` are the paths of the part that htmx asks for, and of the page.
+    """
+    asked = follow(request, kind, options, address_of(request, page))
+    poll, page = address_of(request, poll), address_of(request, page)
+    status = None if asked.is_current else status_of(asked.job, poll, "#report", page)
+    if status is not None and (part := progress(request, asked, status)):
+        return part
+    try:
+        value = results.value(asked.last) if asked.last else None
+    except results.GoneError:
+        value = None
+    return Shown(value, asked.last if value is not None else None, status)

@@ -1,0 +1,100 @@
+"""Pages of jobs: one's own, the status of one while a page waits for it, and orders to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from datasets.access import READERS, role_required
+from datasets.jobs import launching, queue
+from datasets.jobs.asking import ask
+from datasets.jobs.kinds import kind_named
+from datasets.jobs.pages import safe, status_of, with_job
+from datasets.jobs.queue import TooManyError
+from datasets.models import Job, JobAsker
+
+State = Job.State
+MOST_SHOWN = 100
+
+
+@require_safe
+@role_required(*READERS)
+def jobs(request: HttpRequest) -> HttpResponse:
+    """Render the jobs that a person asked for, newest first, with links to their results."""
+    asked = JobAsker.objects.filter(user=request.user.pk).select_related("job").order_by("-pk")
+    rows: list[dict[str, Any]] = [
+        {
+            "job": each.job,
+            "kind": kind_named(each.job.kind),
+            "result": with_job(each.address, each.job) if each.address.startswith("/") else "",
+            "position": queue.position(each.job) if each.job.state == State.WAITING else 0,
+        }
+        for each in asked[:MOST_SHOWN]
+        if kind_named(each.job.kind).may_see(request.user, each.job.options)
+    ]
+    active = any(row["job"].state in queue.ACTIVE for row in rows)
+    return render(request, "jobs/list.html", {"rows": rows, "active": active})
+
+
+@require_safe
+@role_required(*READERS)
+def live(request: HttpRequest, key: str) -> HttpResponse:
+    """Render the status of a job; when it is done, with a link to the result."""
+    job, page = _visible(request, key), safe(request, request.GET.get("next", ""))
+    query = request.GET.copy()
+    for name in ("job", "seen"):
+        query.pop(name, None)
+    poll = f"{request.path}?{query.urlencode()}"
+    status = status_of(job, poll, "#job", page)
+    if request.GET.get("seen") == status.seen:
+        return HttpResponse(status=204)
+    context = {"status": status, "result": with_job(page, job)}
+    return render(request, "jobs/_status.html", context)
+
+
+@require_POST
+@role_required(*READERS)
+def order(request: HttpRequest, key: str) -> HttpResponse:
+    """Cancel a job, ask again for one that ended, or start a worker, as `order` says."""
+    ordered = ORDERS.get(request.POST.get("order", ""))
+    if ordered is None:
+        raise Http404("No such order.")
+    ordered(_visible(request, key), request)
+    return redirect(safe(request, request.POST.get("next", "")))
+
+
+def _cancel(job: Job, request: HttpRequest) -> None:
+    queue.cancel(job, request.user)
+
+
+def _again(job: Job, request: HttpRequest) -> None:
+    # Above the limit the page says so, since it asks itself.
+    try:
+        page = safe(request, request.POST.get("next", ""))
+        ask(job.kind, job.options, request.user, page, again=True)
+    except TooManyError:
+        return
+
+
+def _start_worker(job: Job, request: HttpRequest) -> None:
+    if queue.is_stuck(job):
+        launching.start_here()
+
+
+ORDERS: dict[str, Callable[[Job, HttpRequest], None]] = {
+    "cancel": _cancel,
+    "again": _again,
+    "start": _start_worker,
+}
+
+
+def _visible(request: HttpRequest, key: str) -> Job:
+    """Return a person's own job, if they may still see its result. Raises Http404 otherwise."""
+    job = get_object_or_404(queue.jobs_of(request.user), key=key)
+    if not kind_named(job.kind).may_see(request.user, job.options):
+        raise Http404
+    return job

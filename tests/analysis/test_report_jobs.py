@@ -1,0 +1,262 @@
+"""Pages and API of reports while their jobs wait, run, fail and end."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from annotation.models import Campaign, Membership, User
+from datasets.jobs import asking
+from datasets.models import Job
+from tests import queue_cast
+from tests.analysis.test_report_page import logged_in, more_labels
+from tests.api.cast import script_of
+from tests.queue_cast import worked
+
+SITE = "http://testserver"
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture(autouse=True)
+def _queue(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue_cast.set_up(settings, tmp_path / "data", monkeypatch)
+
+
+@pytest.mark.django_db
+class TestPages:
+    @pytest.fixture
+    def rita(self, labelled: Campaign) -> Client:
+        return logged_in("researcher")
+
+    def text(self, client: Client, address: str, status: int = 200, **more: Any) -> str:
+        answer = client.get(address, **more)
+        assert answer.status_code == status
+        return " ".join(answer.content.decode().split())
+
+    def polled(self, text: str) -> str:
+        found = re.search(r'id="job"[^>]*hx-get="([^"]+)"', text)
+        assert found, text
+        return found[1].replace("&amp;", "&")
+
+    def test_the_first_report_is_waited_for_and_comes_in_place(
+        self, rita: Client, labelled: Campaign
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/report/"
+        shown = self.text(rita, address)
+        assert "Report: waiting, next in the queue." in shown
+        assert "reload the page" in shown
+        assert "Kappa" not in shown
+        poll = self.polled(shown)
+        assert rita.get(poll, headers=HTMX).status_code == 204
+        worked()
+        part = self.text(rita, poll, headers=HTMX)
+        assert part.startswith('<div id="report">')
+        assert "model-x" in part
+        assert "no new labels" in part
+        assert 'id="job"' not in part
+        assert "model-x" in self.text(rita, address), "without scripts a reload shows it"
+        assert Job.objects.count() == 1
+
+    def test_the_last_report_is_shown_with_its_age_while_a_new_one_is_computed(
+        self, rita: Client, labelled: Campaign, tmp_path: Path
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/report/"
+        self.text(rita, address)
+        worked()
+        more_labels(labelled, tmp_path)
+        shown = self.text(rita, address)
+        assert "These numbers are from" in shown
+        assert "0 minutes ago" in shown
+        assert "New ones replace them here" in shown
+        assert "model-x" in shown
+        assert "Save snapshot" not in shown
+        assert ">eve<" not in shown.partition('<div id="report">')[2]
+        poll = self.polled(shown)
+        worked()
+        assert ">eve<" in self.text(rita, poll, headers=HTMX)
+        assert "These numbers are from" not in self.text(rita, address)
+
+    def test_a_cancelled_report_can_be_asked_again(self, rita: Client, labelled: Campaign) -> None:
+        address = f"/campaigns/{labelled.pk}/report/"
+        self.text(rita, address)
+        job = Job.objects.get()
+        order = f"/jobs/{job.key}/order/"
+        rita.post(order, {"order": "cancel", "next": address})
+        shown = self.text(rita, address)
+        assert "Report: cancelled." in shown
+        assert worked() == 0
+        answer = rita.post(order, {"order": "again", "next": address})
+        assert answer["Location"] == address
+        assert "waiting" in self.text(rita, address)
+        assert worked() == 1
+
+    def test_a_file_is_waited_for_on_a_page_that_leads_to_it(
+        self, rita: Client, labelled: Campaign
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/report.json?epsilon=0.1"
+        answer = rita.get(address)
+        assert (answer.status_code, answer["Retry-After"]) == (202, "2")
+        poll = self.polled(answer.content.decode())
+        worked()
+        ready = self.text(rita, poll, headers=HTMX)
+        found = re.search(r'href="([^"]+)" data-open', ready)
+        assert found
+        file = rita.get(found[1].replace("&amp;", "&"))
+        assert json.loads(file.content)["choices"]["epsilon"] == 0.1
+
+    def test_a_script_with_a_session_gets_the_job(self, rita: Client, labelled: Campaign) -> None:
+        address = f"/campaigns/{labelled.pk}/report.json"
+        answer = rita.get(address, headers={"Accept": "application/json"})
+        assert answer.status_code == 202
+        assert answer.json()["state"] == "waiting"
+        worked()
+        assert rita.get(answer.json()["result"]).status_code == 200
+
+    @pytest.mark.parametrize(
+        "what", ["measures/", "judges/bench/", "measures.zip", "exports/labels/csv/"]
+    )
+    def test_nothing_that_computes_is_computed_by_the_web_server(
+        self, rita: Client, labelled: Campaign, what: str
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/{what}"
+        answer = rita.get(address)
+        assert "waiting, next in the queue" in answer.content.decode()
+        assert worked() == 1
+        again = rita.get(address)
+        assert again.status_code == 200
+        assert "waiting" not in again.getvalue().decode("utf-8", "replace")
+
+    def test_a_snapshot_is_stored_by_a_job(self, rita: Client, labelled: Campaign) -> None:
+        address = f"/campaigns/{labelled.pk}/report/"
+        self.text(rita, address)
+        worked()
+        found = re.search(r'name="inputs" value="([0-9a-f]+)"', self.text(rita, address))
+        assert found
+        answer = rita.post(f"{address}freeze/", {"inputs": found[1]})
+        assert answer.status_code == 202
+        poll = self.polled(answer.content.decode())
+        worked()
+        ready = re.search(r'href="([^"]+)" data-open', self.text(rita, poll, headers=HTMX))
+        assert ready
+        stored = rita.get(ready[1].replace("&amp;", "&"))
+        assert re.fullmatch(r"/reports/[0-9a-f]{16}/", stored["Location"])
+        event = self.text(rita, stored["Location"])
+        assert "researcher" in event
+
+    def test_whoever_lost_access_gets_neither_result_nor_status(
+        self, rita: Client, labelled: Campaign
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/report/"
+        self.text(rita, address)
+        worked()
+        job = Job.objects.get()
+        user = User.objects.get(username="researcher")
+        Membership.objects.create(campaign=labelled, user=user, role="annotator")
+        asked = (address, f"{address}body/?job={job.key}", f"/jobs/{job.key}/live/?next={address}")
+        assert {rita.get(each).status_code for each in asked} == {404}
+        assert (
+            "Report" not in self.text(rita, "/jobs/").partition("<main")[2].partition("<table")[2]
+        )
+        assert rita.post(f"/jobs/{job.key}/order/", {"order": "again"}).status_code == 404
+
+    def test_a_job_of_another_question_is_no_way_to_its_result(
+        self, rita: Client, labelled: Campaign
+    ) -> None:
+        self.text(rita, f"/campaigns/{labelled.pk}/report/?epsilon=0.1")
+        worked()
+        job = Job.objects.get()
+        shown = self.text(rita, f"/campaigns/{labelled.pk}/report/?job={job.key}")
+        assert "waiting" in shown
+        assert "model-x" not in shown.partition('<div id="report">')[2]
+
+    def test_ones_own_jobs_are_listed(self, rita: Client, labelled: Campaign) -> None:
+        self.text(rita, f"/campaigns/{labelled.pk}/report/")
+        self.text(rita, f"/campaigns/{labelled.pk}/exports/labels/csv/", 202)
+        assert "Waiting, number 2" in self.text(rita, "/jobs/")
+        worked()
+        assert self.text(rita, "/jobs/").count("Ready") == 2
+        assert "Nothing yet" in self.text(logged_in("admin"), "/jobs/")
+
+    def test_without_a_worker_the_page_says_so_with_the_mend(
+        self, rita: Client, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/report/"
+        self.text(rita, address)
+        Job.objects.update(created_at="2020-01-01T00:00:00Z")
+        shown = self.text(rita, address)
+        assert "No worker has started on it" in shown
+        assert "manage.py work" in shown
+        started: list[bool] = []
+        monkeypatch.setattr("datasets.jobs.launching.start_here", lambda: started.append(True))
+        rita.post(f"/jobs/{Job.objects.get().key}/order/", {"order": "start", "next": address})
+        assert started == [True]
+
+
+@pytest.mark.django_db
+class TestAPI:
+    @pytest.fixture(autouse=True)
+    def _impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(asking, "WAIT_SECONDS", 0)
+
+    def test_a_report_that_takes_long_is_answered_by_its_job(self, labelled: Campaign) -> None:
+        root = script_of(User.objects.create(username="root", role="admin"))
+        address = f"/api/v1/campaigns/{labelled.pk}/report/?epsilon=0.1"
+        first = root.get(address)
+        assert first.status_code == 202
+        assert first["Location"] == first.json()["address"]
+        job = first["Location"].removeprefix(SITE)
+        assert (first.json()["state"], first.json()["position"]) == ("waiting", 1)
+        assert root.get(address).json()["key"] == first.json()["key"], "asked again, it is the same"
+        assert root.get(job).json()["result"] is None
+        worked()
+        done = root.get(job).json()
+        assert done["state"] == "done"
+        report = root.get(done["result"].removeprefix(SITE))
+        assert report.status_code == 200
+        assert report.json()["choices"]["epsilon"] == 0.1
+        assert root.get(address).json() == report.json()
+
+    @pytest.mark.parametrize("what", ["labels/?format=jsonl", "exports/labels/csv/", "measures/"])
+    def test_so_are_exports_and_measures(self, labelled: Campaign, what: str) -> None:
+        root = script_of(User.objects.create(username="root", role="admin"))
+        first = root.get(f"/api/v1/campaigns/{labelled.pk}/{what}")
+        assert first.status_code == 202
+        worked()
+        job = first["Location"].removeprefix(SITE)
+        result = root.get(root.get(job).json()["result"].removeprefix(SITE))
+        assert result.status_code == 200
+        assert result.getvalue()
+
+    def test_a_cancelled_job_ends_and_a_new_request_is_a_new_job(self, labelled: Campaign) -> None:
+        root = script_of(User.objects.create(username="root", role="admin"))
+        address = f"/api/v1/campaigns/{labelled.pk}/report/"
+        first = root.get(address)
+        cancelled = root.post(f"{first['Location'].removeprefix(SITE)}cancel/", {})
+        assert cancelled.json()["state"] == "cancelled"
+        assert root.get(address).json()["key"] != first.json()["key"]
+
+    def test_a_failed_job_is_answered_with_its_reason(
+        self, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        root = script_of(User.objects.create(username="root", role="admin"))
+        address = f"/api/v1/campaigns/{labelled.pk}/report/"
+        first = root.get(address)
+        Job.objects.update(state="failed", error="it needs more memory")
+        told = root.get(f"{address}?job={first.json()['key']}")
+        assert told.status_code == 422
+        assert told.json()["error"] == "it needs more memory"
+
+    def test_jobs_of_others_are_not_found(self, labelled: Campaign) -> None:
+        root = script_of(User.objects.create(username="root", role="admin"))
+        rita = script_of(User.objects.create(username="rita", role="researcher"))
+        first = root.get(f"/api/v1/campaigns/{labelled.pk}/report/")
+        job = first["Location"].removeprefix(SITE)
+        assert rita.get(job).status_code == 404
+        assert rita.post(f"{job}cancel/", {}).status_code == 404
+        assert rita.get("/api/v1/jobs/").json()["count"] == 0

@@ -1,0 +1,33 @@
+"""A queue of jobs with its own folder, and a worker that works when a test says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from datasets.jobs import queue
+from datasets.jobs.execution import carry_out
+from datasets.models import Job
+
+
+def set_up(settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have jobs wait in the queue until the test carries them out."""
+    settings.JOBS_EAGER = False
+    settings.DATA_DIR = folder
+    monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
+
+
+def worked() -> int:
+    """Carry out in this process what is due, in its order; return the number of jobs."""
+    number = 0
+    while job := queue.take():
+        carry_out(job, lambda done, total: None)
+        number += 1
+    return number
+
+
+def ended(job: Job) -> Job:
+    job.refresh_from_db()
+    return job
