@@ -60,6 +60,8 @@ def _computed(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None
     assert job.turn is not None
     with noted() as notes:
         result = kind.carry_out(job.options, progress)
+    # What is noted while a file is read was noted above, for the file as a whole.
+    with noted():
         description = results.write(f"{job.key}-{job.turn.hex}", result)
     return {**description, "notes": notes}
 
