@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 from annotation.access import may_read
 from annotation.campaign_setup import jobs as previews
 from annotation.exports import jobs as exports
 from annotation.exports.bundles import tells_answers
-from annotation.exposure import ledger
 from annotation.models import User
 from annotation.people.membership import manageable
 from datasets.access import READERS
 from datasets.jobs import Kind, Options, register
-from datasets.jobs.kinds import Ledger, keep_ledger
-
-
-@contextmanager
-def _looks() -> Iterator[list[Any]]:
-    rows: list[Any] = []
-    with ledger.collected() as looks:
-        yield rows
-    rows += ledger.as_json(looks)
-
-
-keep_ledger(Ledger(_looks, lambda rows: ledger.deliver(ledger.from_json(rows))))
 
 
 def _sees_export(user: User, options: Options) -> bool:

@@ -11,8 +11,9 @@ from django.contrib.auth import get_user_model
 from django.db import DatabaseError, connection
 
 from audit.recording import Actor, on_behalf
+from audit.shown import collected
 from datasets.jobs import queue, results
-from datasets.jobs.kinds import JobError, Kind, Progress, kind_named, noted
+from datasets.jobs.kinds import JobError, Kind, Progress, kind_named
 from datasets.models import Job
 
 logger = logging.getLogger("tandem.jobs")
@@ -58,10 +59,10 @@ def _computed(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None
     if not queue.set_digest(job):
         return None
     assert job.turn is not None
-    with noted() as notes:
+    with collected() as notes:
         result = kind.carry_out(job.options, progress)
     # What is noted while a file is read was noted above, for the file as a whole.
-    with noted():
+    with collected():
         description = results.write(f"{job.key}-{job.turn.hex}", result)
     return {**description, "notes": notes}
 

@@ -6,10 +6,8 @@ A kind is declared beside the code that it runs, and named in the module `jobs` 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from django.utils.module_loading import autodiscover_modules
@@ -56,40 +54,6 @@ class Kind:
     may_see: Callable[[Any, Options], bool]
 
 
-@dataclass(frozen=True)
-class Ledger:
-    """What an app has noted about a result while it is computed, and told when it is shown.
-
-    `collected` yields a list of values for JSON, which is complete when it ends. They are kept with
-    the result, and `deliver` gets them whenever a person gets the result.
-    """
-
-    collected: Callable[[], AbstractContextManager[list[Any]]]
-    deliver: Callable[[Sequence[Any]], None]
-
-
-_ledgers: list[Ledger] = []
-
-
-def keep_ledger(ledger: Ledger) -> None:
-    _ledgers.append(ledger)
-
-
-@contextmanager
-def noted() -> Iterator[list[list[Any]]]:
-    """Yield what the ledgers noted, a list for each, which are complete when it ends."""
-    _discover()
-    with ExitStack() as stack:
-        yield [stack.enter_context(ledger.collected()) for ledger in _ledgers]
-
-
-def deliver(notes: Sequence[Sequence[Any]]) -> None:
-    """Tell the ledgers that a person gets a result with these notes."""
-    _discover()
-    for ledger, rows in zip(_ledgers, notes, strict=False):
-        ledger.deliver(rows)
-
-
 _kinds: dict[str, Kind] = {}
 
 
@@ -100,11 +64,6 @@ def register(kind: Kind) -> Kind:
 
 def kind_named(name: str) -> Kind:
     """Return a kind. Raises KeyError for one that no app registers."""
-    _discover()
+    if name not in _kinds:
+        autodiscover_modules("jobs")
     return _kinds[name]
-
-
-@cache
-def _discover() -> None:
-    """Import the module `jobs` of every app, once."""
-    autodiscover_modules("jobs")

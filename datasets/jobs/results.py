@@ -16,7 +16,8 @@ from typing import Any, BinaryIO
 from django.conf import settings
 from django.db.models.functions import Now
 
-from datasets.jobs.kinds import Result, deliver
+from audit.shown import deliver
+from datasets.jobs.kinds import Result
 from datasets.models import Job
 
 State = Job.State

@@ -34,6 +34,7 @@ from annotation.models import (
     Span,
     User,
 )
+from datasets.models import Job
 from judging.models import Judge, JudgeCall
 from tests.databases import undone
 from tests.page_cast import payload
@@ -107,6 +108,7 @@ def addresses(world: World, route: Route) -> Iterator[tuple[str, str]]:  # noqa:
 def asked(world: World, route: Route, role: str, address: str) -> Shown:  # noqa: F811
     for each in (*caches.all(), votes._CACHED):
         each.clear()
+    Job.objects.all().delete()
     Look.objects.all().delete()  # the same look is recorded once
     response = _get(world, route, role, address)
     assert response.status_code < 500
