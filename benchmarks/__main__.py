@@ -18,10 +18,10 @@ from benchmarks.table import table
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
-SAVES, PROMISE = "saves", "promise"
+SAVES, PROMISE, DERIVATION = "saves", "promise", "derivation"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
-    PRESETS, SAVES, PROMISE,
+    PRESETS, SAVES, PROMISE, DERIVATION,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -46,6 +46,8 @@ def main(arguments: list[str]) -> int:
         return _files(options)
     if options.only == SCALE:
         return _scale(options)
+    if options.only == DERIVATION:
+        return _derivation(options)
     if options.only == SAVES:
         return _saves(options)
     if options.only == PROMISE:
@@ -206,6 +208,17 @@ def _presets(options: argparse.Namespace) -> int:
 
     figures = measure_presets(QUICK if options.quick else FULL)
     _write({"machine": machine(), "presets": figures}, lines(figures), options.output)
+    return 0
+
+
+def _derivation(options: argparse.Namespace) -> int:
+    """Measure a derivation from a million labels, whose import takes long."""
+    from benchmarks.derivation import FULL, QUICK, lines, run_derivation
+
+    names = [options.database] if options.database else list(DATABASES)
+    names = ["sqlite"] if options.quick and not options.database else names
+    figures = run_derivation(names, QUICK if options.quick else FULL, _say)
+    _write({"machine": machine(), "derivation": figures}, lines(figures), options.output)
     return 0
 
 
