@@ -103,6 +103,7 @@ def test_agreement_over_carried_answers_is_that_of_the_original(tmp_path: Path) 
     assert agreement("new") == agreement("old")
 
 
+@pytest.mark.postgresql
 def test_a_reworded_question_is_asked_alone_and_of_nobody_twice(tmp_path: Path) -> None:
     batch(tmp_path)
     coverage(tmp_path)

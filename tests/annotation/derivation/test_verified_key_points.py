@@ -49,6 +49,7 @@ def of(name: str, *arguments: object) -> str:
     return derive(name, "verified-key-points", *arguments, campaign="verify")
 
 
+@pytest.mark.postgresql
 def test_exactly_the_majoritys_points_stay_twice_to_the_same_bytes(verified: Path) -> None:
     """Cleo contradicts the other two nearly everywhere."""
     told = of("points", "--output", verified / "one.jsonl")
@@ -154,6 +155,7 @@ def test_a_dry_run_counts_and_stores_nothing(verified: Path) -> None:
     assert not Batch.objects.filter(name="points").exists()
 
 
+@pytest.mark.postgresql
 def test_a_batch_is_behind_when_labels_change_and_is_not_if_they_change_back(
     verified: Path,
 ) -> None:
