@@ -16,6 +16,7 @@ from analysis.figures.files import FILES
 from analysis.formats import FORMATS
 from analysis.frozen import views as frozen
 from analysis.monitoring import views as crowd
+from analysis.papers import views as papers
 
 urlpatterns = [
     path("campaigns/<int:pk>/report/", views.report, name="report"),
@@ -38,6 +39,13 @@ urlpatterns = [
         "campaigns/<int:pk>/raters/<int:rater>/quality/",
         crowd.rater_quality,
         name="rater-quality",
+    ),
+    path("studies/<int:pk>/tables/<slug:paper>/", papers.tables, name="study-paper"),
+    path("studies/<int:pk>/tables/<slug:paper>/body/", papers.body, name="study-paper-body"),
+    path(
+        "studies/<int:pk>/tables/<slug:paper>.<slug:suffix>",
+        papers.download,
+        name="study-paper-file",
     ),
     path("reports/<slug:key>/", frozen.frozen, name="frozen"),
     path("reports/<slug:key>/compare/", frozen.compare, name="frozen-compare"),

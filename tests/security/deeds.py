@@ -17,7 +17,7 @@ from django.urls import reverse
 from analysis.evaluation.rendering import FORMATS as MEASURES_FORMATS
 from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
-from analysis.models import FrozenReport
+from analysis.models import FrozenReport, StudyPart
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Invitation, Item, Membership, Rater, Unit
 from annotation.people.invitations import invite
@@ -196,6 +196,16 @@ def _reading(route: str, **more: str) -> Doing:
     def deed(world: World) -> Deed:
         address = reverse(route, kwargs={"pk": world.study.campaign.pk, **more})
         return Deed("export", f"{address}?resamples=200", method="GET")
+
+    return deed
+
+
+def _reading_tables(route: str, *more: str) -> Doing:
+    """A paper's tables of the study that the campaign is in."""
+
+    def deed(world: World) -> Deed:
+        part = StudyPart.objects.get(campaign=world.study.campaign)
+        return Deed("export", reverse(route, args=[part.study_id, "crux", *more]), method="GET")
 
     return deed
 
@@ -604,6 +614,8 @@ DEEDS: dict[str, list[Doing]] = {
     "judge-bench-file": [_reading("judge-bench-file")],
     "disagreements-file": [_reading("disagreements-file")],
     "disagreement-tag": [_tagging],
+    "api-paper": [_reading_tables("api-paper")],
+    "study-paper-file": [_reading_tables("study-paper-file", "md")],
     "measures-zip": [_reading("measures-zip")],
     **{f"measures-{suffix}": [_reading(f"measures-{suffix}")] for suffix in MEASURES},
     **{f"report-{suffix}": [_reading(f"report-{suffix}")] for suffix in REPORTS},
@@ -619,6 +631,7 @@ TAKEN_ALONG = (
     "campaign-audit-file", "campaign-draws", "judge-run-manifest", "api-run-manifest",
     "api-report", "api-frozen", "api-measures", "measures-zip", "api-bench", "judge-bench-file",
     "disagreements-file",
+    "api-paper", "study-paper-file",
     *(f"measures-{suffix}" for suffix in MEASURES),
     *(f"{name}-{suffix}" for name in ("report", "frozen") for suffix in REPORTS),
     *(f"report-figure-{suffix}" for suffix in FIGURES),

@@ -14,7 +14,8 @@ from analysis.campaigns.jobs import question
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.frozen.store import freeze
-from analysis.models import FrozenReport
+from analysis.models import FrozenReport, StudyPart
+from analysis.models import Study as Study_
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
@@ -77,6 +78,8 @@ def make_world() -> World:
     _invited(study)
     _prepared(study.campaign.batch, study.rita)
     olga = _of_another_team(study)
+    for campaign in (study.campaign, Campaign.objects.get(name="Named")):
+        _in_a_study(campaign)
     own = {role: list(_work(user)) for role, user in users.items()}
     for reader in (study.rita, study.root, olga):
         Upload.objects.create(user=reader, name="hidden-system upload", state="ready")
@@ -94,6 +97,12 @@ def _asked(campaign: Campaign, reader: User) -> None:
         kind="report", options=wanted, question=f"{reader.pk:064}", digest="0" * 64, state="failed"
     )
     JobAsker.objects.create(job=job, user=reader, address="/campaigns/")
+
+
+def _in_a_study(campaign: Campaign) -> None:
+    """The campaign is one of a study that was applied from its file."""
+    made = Study_.objects.create(name=f"study of {campaign.name}", text="", sha256="")
+    StudyPart.objects.create(study=made, kind="campaign", name=campaign.name, campaign=campaign)
 
 
 def _invited(study: Study) -> None:
@@ -354,6 +363,20 @@ def _frozen(world: World, role: str) -> Objects:
     return replace(found, missing=("0" * 16, "nothing-of-the-kind"))
 
 
+def _paper_studies(world: World, role: str) -> Objects:
+    """A study of each campaign, whose tables a paper has."""
+    rows = StudyPart.objects.filter(kind="campaign").values_list("study_id", "campaign__name")
+    return _studies(role, dict(rows))
+
+
+def _papers(world: World, role: str) -> Objects:
+    return Objects(("crux",), missing=("nothing",))
+
+
+def _files(world: World, role: str) -> Objects:
+    return Objects(("md",), missing=("exe",))
+
+
 def _studies(role: str, rows: Mapping[object, str]) -> Objects:
     """What belongs to campaigns, by the name of its campaign; one is the admin's alone."""
     if role == ADMIN:
@@ -535,6 +558,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("judges-compared", "pk"): _campaigns,
     ("judge-bench", "pk"): _campaigns,
     ("judge-bench-file", "pk"): _campaigns,
+    ("study-paper-file", "suffix"): _files,
 }
 FAMILIES: dict[tuple[str, str], Provider] = {
     ("report-figure-", "pk"): _labelled_campaigns,
@@ -542,6 +566,10 @@ FAMILIES: dict[tuple[str, str], Provider] = {
     ("report", "pk"): _campaigns,
     ("measures", "pk"): _campaigns,
     ("frozen", "key"): _frozen,
+    ("study-paper", "pk"): _paper_studies,
+    ("study-paper", "paper"): _papers,
+    ("api-paper", "pk"): _paper_studies,
+    ("api-paper", "paper"): _papers,
 }
 
 

@@ -1,0 +1,87 @@
+"""API endpoint of the papers' tables of a study: the same JSON as the command's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.papers.reading import computed_tables, paper_called, readable_study
+from annotation.access import get_account
+from annotation.api.access import check_blind
+from audit.recording import record_export
+from datasets.access import READERS
+from datasets.api.base import Resource, Strict, described
+from datasets.api.permissions import READ
+from datasets.api.throttling import PerReport
+
+
+class PaperParameters(Strict):
+    published = serializers.BooleanField(
+        required=False, default=False, help_text="add the paper's printed figures"
+    )
+
+
+class PaperTablesSerializer(serializers.Serializer[Any]):
+    paper = serializers.CharField()
+    title = serializers.CharField()
+    citation = serializers.CharField()
+    study = serializers.CharField()
+    generated_at = serializers.DateTimeField()
+    version = serializers.CharField()
+    seed = serializers.IntegerField()
+    resamples = serializers.IntegerField(allow_null=True)
+    published = serializers.BooleanField()
+    campaigns = serializers.ListField(child=serializers.CharField())
+    tables = serializers.ListField(
+        child=serializers.DictField(), help_text="each with its grids of columns and rows"
+    )
+    notes = serializers.ListField(child=serializers.CharField())
+    not_filled = serializers.CharField(help_text="what labels cannot fill")
+
+
+class StudyPaper(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ,)}
+    takes = PaperParameters
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
+    @described(
+        "Read a paper's tables of a study",
+        "The tables of `crux`, `long2rag`, `garage` or `clapnq`, filled from all campaigns of the "
+        "study: the same object as `paper PAPER --study NAME --format json`. A cell is an estimate, "
+        "text or count; one that cannot be filled has a null `value` and a `reason`.",
+        {200: PaperTablesSerializer},
+        tag="studies",
+        example={
+            "paper": "crux",
+            "title": "CRUX",
+            "citation": "Ju and others 2025",
+            "study": "pilot",
+            "generated_at": "2026-11-20T09:40:00+00:00",
+            "version": "0.5",
+            "seed": 0,
+            "resamples": None,
+            "published": False,
+            "campaigns": ["pilot-passages", "pilot-coverage"],
+            "tables": [],
+            "notes": [],
+            "not_filled": "Labels cannot fill the paper's generation settings.",
+        },
+        parameters=[PaperParameters],
+        operation_id="paper_read",
+    )
+    def get(self, request: Request, pk: int, paper: str) -> Response:
+        user = get_account(request)
+        study, campaigns = readable_study(user, pk)
+        chosen = paper_called(paper)
+        for campaign in campaigns:
+            check_blind(user, campaign)
+        report = computed_tables(chosen, study, campaigns, self.parameters["published"])
+        for campaign in campaigns:
+            record_export(request, campaign.pk, "paper", "json")
+        return Response(report)

@@ -1,0 +1,47 @@
+"""The page of a study's tables, its files, and the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from analysis.models import Study
+from annotation.models import User
+from tests.api.cast import script_of
+from tests.page_cast import client_of
+
+pytestmark = [pytest.mark.django_db]
+
+
+@pytest.fixture
+def root(crux_study: str) -> User:
+    return User.objects.create_user("root", password="x", role=User.Role.ADMIN)
+
+
+@pytest.fixture
+def place(crux_study: str) -> list[Any]:
+    return [Study.objects.get(name=crux_study).pk, "crux"]
+
+
+def test_the_page_comes_at_once_and_its_tables_follow(root: User, place: list[Any]) -> None:
+    client = client_of(root)
+    frame = client.get(reverse("study-paper", args=place)).content.decode()
+    assert reverse("study-paper-body", args=place) in frame
+    assert "<noscript>" in frame
+    body = client.get(reverse("study-paper-body", args=place), {"published": "1"}).content.decode()
+    assert "Table 1" in body
+    assert "Cov(y), printed" in body
+    assert "Labels cannot fill" in body
+
+
+def test_files_and_the_api_have_the_same_tables(root: User, place: list[Any]) -> None:
+    text = client_of(root).get(reverse("study-paper-file", args=[*place, "md"])).content.decode()
+    assert text.startswith("# Tables: small")
+    found = script_of(root).get(f"studies/{place[0]}/papers/crux/").json()
+    assert [table["key"] for table in found["tables"]][:2] == ["table-1", "figure-4"]
+
+
+def test_an_unknown_paper_is_not_there(root: User, place: list[Any]) -> None:
+    assert client_of(root).get(reverse("study-paper", args=[place[0], "x"])).status_code == 404
