@@ -53,8 +53,8 @@ class StudyPaper(Resource):
     @described(
         "Read a paper's tables of a study",
         "The tables of `crux`, `long2rag`, `garage` or `clapnq`, filled from all campaigns of the "
-        "study: the same object as `paper PAPER --study NAME --format json`. A cell is an estimate, "
-        "text or count; one that cannot be filled has a null `value` and a `reason`.",
+        "study: the same object as `paper PAPER --study NAME --format json`. A cell is an "
+        "estimate, a text or a count; one that cannot be filled has a null `value` and a `reason`.",
         {200: PaperTablesSerializer},
         tag="studies",
         example={

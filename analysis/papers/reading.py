@@ -37,6 +37,16 @@ def readable_study(user: User, pk: int) -> tuple[Study, list[Campaign]]:
     return study, found
 
 
+def studies_of(user: User, campaign: Campaign) -> list[Study]:
+    """Return the studies of a campaign whose tables the account may read."""
+    found = []
+    for study in Study.objects.filter(parts__campaign=campaign):
+        parts = study.parts.filter(kind="campaign")
+        if not parts.exclude(campaign__in=readable(user)).exists():
+            found.append(study)
+    return found
+
+
 def computed_tables(
     paper: Paper, study: Study, campaigns: list[Campaign], published: bool = False
 ) -> JSON:

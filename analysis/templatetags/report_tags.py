@@ -19,10 +19,20 @@ from analysis.figures.files import available_kinds
 from analysis.formats import html
 from analysis.formats.html import Row
 from analysis.formats.verdict import Cells, Units, without_units
+from analysis.models import Study
+from analysis.papers import PAPERS, Paper
+from analysis.papers.reading import studies_of
 
 register = template.Library()
 CODE = re.compile(r"`([^`]+)`")
 # `analysis.formats.html` escapes its output.
+
+
+@register.simple_tag(takes_context=True)
+def studies_with_tables(context: Context) -> list[tuple[Study, Paper]]:
+    """Return the studies of the page's campaign with their papers, if the reader may see them."""
+    found = studies_of(context["request"].user, context["campaign"])
+    return [(study, PAPERS.get(study.preset) or next(iter(PAPERS.values()))) for study in found]
 
 
 @register.simple_tag(takes_context=True)

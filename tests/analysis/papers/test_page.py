@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from analysis.models import Study
-from annotation.models import User
+from annotation.models import Campaign, User
 from tests.api.cast import script_of
 from tests.page_cast import client_of
 
@@ -41,6 +41,12 @@ def test_files_and_the_api_have_the_same_tables(root: User, place: list[Any]) ->
     assert text.startswith("# Tables: small")
     found = script_of(root).get(f"studies/{place[0]}/papers/crux/").json()
     assert [table["key"] for table in found["tables"]][:2] == ["table-1", "figure-4"]
+
+
+def test_the_page_of_measures_leads_to_the_tables(root: User, place: list[Any]) -> None:
+    campaign = Campaign.objects.get(name="coverage")
+    page = client_of(root).get(reverse("measures", args=[campaign.pk])).content.decode()
+    assert reverse("study-paper", args=place) in page
 
 
 def test_an_unknown_paper_is_not_there(root: User, place: list[Any]) -> None:
