@@ -73,7 +73,7 @@ class Shown:
 @each_route
 def test_a_route_that_shows_answers_of_others_has_an_entry(world: World, route: Route) -> None:  # noqa: F811
     looked, shows = set[str](), False
-    for role, address in addresses(world, route):
+    for role, address in list(addresses(world, route)):
         before = asked(world, route, role, address)
         with undone():
             plant(world.users[role])
