@@ -9,6 +9,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from analysis.campaigns.cache import state_of
+from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.papers import PAPERS, Paper
 from analysis.papers.build import paper_tables
@@ -16,6 +17,9 @@ from analysis.types import JSON
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
+
+ON_A_PAGE = 2000
+"""Resamples of the page, its files and the API; the command takes others, and more by default."""
 
 
 def paper_called(name: str) -> Paper:
@@ -56,7 +60,7 @@ def computed_tables(
     cache, key = caches["reports"], f"paper-{sha256(said.encode()).hexdigest()}"
     found: JSON | None = cache.get(key)
     if found is None:
-        found = paper_tables(paper, study, published)
+        found = paper_tables(paper, study, published, ReportOptions(resamples=ON_A_PAGE))
         cache.set(key, found)
     for campaign in campaigns:
         saw_answers("measures", campaign)
