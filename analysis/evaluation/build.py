@@ -81,15 +81,7 @@ def measures_report(
         of |= _of_tables(tables, name, report_options)
     raters = _raters(frame)
     return {
-        "campaign": campaign.name,
-        "protocol": campaign.protocol,
-        "batch": campaign.batch.name,
-        "generated_at": timezone.now().isoformat(timespec="seconds"),
-        "version": settings.TANDEM_VERSION,
-        "seed": report_options.seed,
-        "resamples": resamples_of(len(queries), report_options.resamples),
-        "preset": preset,
-        "options": options_as_json(options),
+        **_head(campaign, options, preset, report_options, len(queries)),
         "passages": passages and f"{passages[0]}@{passages[1].name}",
         "points": points and points.name,
         "strata": {each.name: each.as_json() for each in strata},
@@ -104,6 +96,23 @@ def measures_report(
         "metrics": tables.metrics(report_options),
         **_of_passages(campaign, layout, frame, options, report_options),
         "key_point_scores": key_point_scores(campaign, queries, frame, options, report_options),
+    }
+
+
+def _head(
+    campaign: Campaign, options: Options, preset: str, report_options: ReportOptions, queries: int
+) -> JSON:
+    """Return what the measures are of, and how they were computed."""
+    return {
+        "campaign": campaign.name,
+        "protocol": campaign.protocol,
+        "batch": campaign.batch.name,
+        "generated_at": timezone.now().isoformat(timespec="seconds"),
+        "version": settings.TANDEM_VERSION,
+        "seed": report_options.seed,
+        "resamples": resamples_of(len(queries), report_options.resamples),
+        "preset": preset,
+        "options": options_as_json(options),
     }
 
 

@@ -100,9 +100,10 @@ def may_take(campaign: Any, rater: Any) -> Q:
     decided = Decision.objects.filter(by=rater, unit__item__campaign=campaign)
     memberships = Membership.objects.filter(campaign=campaign, user__rater=rater)
     in_team = TeamMember.objects.filter(team=OuterRef("team"), user__rater=rater)
-    no_account = Rater.objects.filter(pk=rater, user=None)
+    # Whoever has had no item yet has no rater, and is asked for by a key that none has.
+    with_account = Rater.objects.filter(pk=rater, user__isnull=False)
     is_open = Campaign.objects.filter(
-        Q(Exists(in_team)) | Q(Exists(no_account)), pk=campaign, pool=Campaign.Pool.OPEN
+        Q(Exists(in_team)) | ~Q(Exists(with_account)), pk=campaign, pool=Campaign.Pool.OPEN
     )
     named = Q(Exists(memberships.filter(ended_at=None, role__in=WORKING)))
     return (named | (Q(Exists(is_open)) & ~Q(Exists(memberships)))) & ~Q(Exists(decided))
