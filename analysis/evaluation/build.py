@@ -110,7 +110,7 @@ def _head(
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
         "seed": report_options.seed,
-        "resamples": resamples_of(len(queries), report_options.resamples),
+        "resamples": resamples_of(queries, report_options.resamples),
         "preset": preset,
         "options": options_as_json(options),
     }

@@ -173,5 +173,5 @@ def test_a_list_costs_the_same_however_many_there_are(
 ) -> None:
     for number in range(6):
         rita.post("campaigns/", NEW | {"name": f"c{number}"})
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         assert len(rita.get("campaigns/").json()["results"]) == 6

@@ -26,7 +26,8 @@ from schemathesis.specs.openapi.checks import (
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.frozen.store import freeze
-from analysis.models import FrozenReport
+from analysis.models import FrozenReport, StudyPart
+from analysis.models import Study as StudyOfFile
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Campaign, Invitation, User, rater_of
 from annotation.people.invitations import invite
@@ -90,6 +91,8 @@ def fill(study: Study) -> Filled:
     freeze(
         study.campaign, campaign_report(study.campaign, ReportOptions(resamples=2)), "", study.rita
     )
+    chain = StudyOfFile.objects.create(name="chain", preset="crux")
+    StudyPart.objects.create(study=chain, kind="campaign", name="t", campaign=study.campaign)
     dora = User.objects.create(username="dora", role="annotator")
     add_member(study.campaign, dora, "adjudicator")
     invite("annotator", study.campaign, by=study.rita)
@@ -129,6 +132,7 @@ def things(study: Study, user: User, path: str, names: Iterable[str]) -> dict[st
         "people": User.objects.filter(username="ben"),
         "invitations": Invitation.objects,
         "judges": Judge.objects,
+        "studies": StudyOfFile.objects,
         "teams": Team.objects,
         "runs": JudgeRun.objects,
         "calls": JudgeCall.objects,
@@ -142,6 +146,7 @@ def things(study: Study, user: User, path: str, names: Iterable[str]) -> dict[st
         "key": lambda: (FrozenReport if of == "reports" else Upload).objects.earliest("pk").key,
         "uid": lambda: (written if of == "preparation" else mine).earliest("pk").uid,
         "step": lambda: "questions",
+        "paper": lambda: "crux",
         "unit": lambda: study.campaign.items.earliest("position").units.get(name="q:0").pk,
         "rater": lambda: rater_of(study.ben).pk,
         "position": lambda: 0,

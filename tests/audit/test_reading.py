@@ -18,6 +18,7 @@ from audit.recording import Actor, on_behalf, record
 from audit.sealing import seal
 from tests.api.cast import script_of
 from tests.page_cast import Study, client_of, make_study, payload
+from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 
@@ -64,6 +65,7 @@ def test_a_researcher_reads_a_campaign_and_an_admin_the_site(study: Study) -> No
 
 def test_a_campaign_that_is_not_ones_own_is_not_there(study: Study) -> None:
     set_pool(study.campaign, "named")
+    joined(study.rita)
     for address in (of(study), f"/campaigns/{study.campaign.pk}/audit.jsonl"):
         assert client_of(study.rita).get(address).status_code == 404
     answer = script_of(study.rita).get(f"campaigns/{study.campaign.pk}/audit/")
@@ -181,5 +183,5 @@ def test_a_page_asks_as_much_whether_it_tells_of_one_or_of_many(
     client = client_of(study.root)
     for user in (study.ada, study.ben, study.rita, study.root):
         record("account.on", of=("account", user.pk), by=user.pk)
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         client.get("/audit/")

@@ -135,7 +135,7 @@ class TestWhatAnEventHolds:
     def test_log_ins_and_log_outs_are_told_of_their_account(self) -> None:
         ada = _user("ada", "annotator")
         request = RequestFactory().get("/")
-        request.session = type("Session", (), {"cycle_key": lambda self: None})()
+        request.session = type("Session", (dict,), {"cycle_key": lambda self: None})()
         user_logged_in.send(User, user=ada, request=request)
         user_logged_out.send(User, user=ada, request=request)
         user_logged_out.send(User, user=None, request=request)

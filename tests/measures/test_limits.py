@@ -86,7 +86,7 @@ class TestBounds:
         return made.low, made.high
 
     ALL = set(MEASURES)
-    AMOUNTS = {"Den", "Tokens", "Length"}
+    AMOUNTS = {"Den", "Den(y)", "Tokens", "Length"}
     GRADED = {"Faithful", "Appropriate", "Natural", "F+A"}
 
     def test_only_lengths_and_density_may_exceed_one_and_grades_go_from_one_to_four(self) -> None:

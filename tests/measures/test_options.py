@@ -103,6 +103,7 @@ class TestEstimate:
         assert (good.value, good.high) == (pytest.approx(3.9), 4.0)
         assert {m.name for m in MEASURES.values() if m.bounds != (0, 1)} == {
             "Den",
+            "Den(y)",
             "Tokens",
             "Length",
             "Faithful",

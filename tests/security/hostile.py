@@ -67,7 +67,7 @@ def make(folder: Path) -> dict[str, Campaign]:
     batch.warnings = list(PAYLOADS)
     batch.save()
     Batch.objects.bulk_create(
-        Batch(name=text, format=text[:40], digest="0" * 64) for text in PAYLOADS
+        Batch(name=text, format=text[:40], digest="0" * 64, team=batch.team) for text in PAYLOADS
     )
     names = packed(190)
     campaigns = {
@@ -75,7 +75,13 @@ def make(folder: Path) -> dict[str, Campaign]:
         for n, protocol in enumerate(PROTOCOLS)
     }
     Campaign.objects.bulk_create(
-        Campaign(name=text, protocol="report-coverage", protocol_version="1", batch=batch)
+        Campaign(
+            name=text,
+            protocol="report-coverage",
+            protocol_version="1",
+            batch=batch,
+            team=batch.team,
+        )
         for text in PAYLOADS
     )
     for name, role in (("ada", "annotator"), ("rita", "researcher"), ("root", "admin")):

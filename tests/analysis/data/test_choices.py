@@ -211,7 +211,8 @@ def test_the_page_its_numbers_and_its_downloads_take_the_same_choices(labelled: 
     client, start = logged_in("researcher"), f"/campaigns/{labelled.pk}/report"
     query = "?seed=3&resamples=50&epsilon=0.1&judge=model-x"
     page = client.get(f"{start}/{query}").content.decode()
-    for address in ("/body/", ".json", ".csv"):
+    assert "only judges model-x · epsilon 0.1" in page
+    for address in (".json", ".csv"):
         assert f"{start}{address}?seed=3&amp;resamples=50&amp;epsilon=0.1&amp;judge=model-x" in page
     found = client.get(f"{start}.json{query}").json()
     assert (found["seed"], found["resamples"]) == (3, 50)

@@ -19,6 +19,7 @@ from tests.analysis.conftest import run
 from tests.analysis.test_report_page import logged_in
 from tests.api.cast import script_of
 from tests.cast import write_lines
+from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 
@@ -272,6 +273,7 @@ class TestOverTheWeb:
         self, study: Campaign, other: Campaign
     ) -> None:
         client = logged_in("researcher")
+        joined(User.objects.get(username="researcher"))
         set_pool(other, Campaign.Pool.NAMED)
         answers = self.answers(study, client, "slices=typing")
         assert {answer.status_code for answer in answers} == {422}

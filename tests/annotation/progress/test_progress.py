@@ -48,6 +48,7 @@ from annotation.progress.status import (
 from tests.api.cast import assert_told, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
+from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -429,6 +430,7 @@ class TestPages:
 
     def test_a_campaign_of_others_is_not_there(self, study: Study) -> None:
         Campaign.objects.update(pool="named")
+        joined(study.rita)
         client = client_of(study.rita)
         for name in ("campaign-progress", "campaign-quality"):
             assert client.get(self.where(study, name)).status_code == 404

@@ -17,6 +17,7 @@ PARTS = {
     "campaign-progress": "Progress",
     "campaign-people": "People",
     "report": "Report",
+    "disagreements": "Disagreements",
     "measures": "Measures",
     "exports": "Exports",
     "campaign-audit": "Audit trail",

@@ -15,7 +15,7 @@ from tests.page_cast import Study, answers, client_of, make_study, page, payload
 
 pytestmark = pytest.mark.django_db
 # PostgreSQL locks the rater, too: it lets several write at once.
-SAVE, OPEN = 22 + (connection.vendor == "postgresql"), 12
+SAVE, OPEN = 23 + (connection.vendor == "postgresql"), 12
 
 
 def count(study: Study, *, save: bool) -> int:

@@ -74,7 +74,7 @@ def test_the_list_costs_the_same_however_many_judges_there_are(
     for n in range(5):
         run_scripted(campaign, judge(f"judge {n}"))
     rita.get(reverse("judges"))
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(7):
         page = rita.get(reverse("judges")).content.decode()
     assert all(f"judge {n}" in page for n in range(5))
 

@@ -262,7 +262,7 @@ def test_looking_at_a_run_costs_few_queries_however_long_it_is(
 ) -> None:
     changed(ended, state="running", lease=uuid.uuid4(), lease_until=timezone.now())
     get(rita, "judge-run-live", ended.pk)
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         get(rita, "judge-run-live", ended.pk)
 
 
@@ -357,7 +357,7 @@ def test_calls_are_listed_by_state_and_in_pages(
     fields = {f.attname: getattr(first, f.attname) for f in JudgeCall._meta.concrete_fields}
     JudgeCall.objects.bulk_create(JudgeCall(**{**fields, "id": None}) for _ in range(60))
     get(rita, "judges")
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         page = get(rita, "judge-calls", ended.pk)
     assert "Page 1 of 2" in page
     refused = get(rita, "judge-calls", ended.pk, state="refused")
