@@ -85,7 +85,8 @@ class TestThePair:
     ) -> None:
         guess_until_closed()
         _clock(monkeypatch, timezone.now() + datetime.timedelta(days=1, seconds=1))
-        guess_until_closed()
+        assert [tried("ada") for _ in range(9)] == [200] * 9
+        assert tried("ada", PASSWORD) == 302
 
     def test_who_knocks_at_a_closed_door_does_not_keep_it_closed(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
