@@ -112,7 +112,7 @@ class TestAccounts:
         first = LETTERS[0]
         Rater.objects.create(name=f"person-{first * 6}")
         letters = iter(first * 6 + LETTERS[1] * 6)
-        monkeypatch.setattr("annotation.models.secrets.choice", lambda _: next(letters))
+        monkeypatch.setattr("annotation.models.people.secrets.choice", lambda _: next(letters))
         assert new_pseudonym() == f"person-{LETTERS[1] * 6}"
 
     def test_only_a_person_has_an_account(self) -> None:
