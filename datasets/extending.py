@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from datasets.lineage import EXTENDED, Derived, Origin, Tally, UnitDigests, derive_batch
+from datasets.derivation import EXTENDED, Derived, Origin, Tally, UnitDigests, derive_batch
 from datasets.loading import file_facts
 from datasets.material import batch_rows
 from datasets.models import Batch

@@ -13,7 +13,8 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from datasets.access import READERS, role_required
-from datasets.lineage import RULE, ancestors, count_lines, summary
+from datasets.derivation import RULE
+from datasets.lineage import ancestors, count_lines, summary
 from datasets.models import (
     Batch,
     Grounding,

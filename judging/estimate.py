@@ -26,7 +26,7 @@ from judging.engine.worker import CONCURRENCY
 from judging.lanes import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
-from judging.runs import ledger
+from judging.runs import planning
 from judging.runs.ledger import assignments_of
 
 SAMPLE = 40
@@ -144,7 +144,7 @@ def _missing(campaign: Campaign, judge: Judge, most: int) -> tuple[int, int, lis
     drawn: list[int | Assignment] = []
     missing = new = 0
     chance = random.Random(0)
-    for row in _each(waiting, ledger.missing_assignments(campaign, judge)):
+    for row in _each(waiting, planning.missing_assignments(campaign, judge)):
         missing += 1
         new += isinstance(row, Assignment)
         if len(drawn) < most:

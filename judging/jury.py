@@ -26,7 +26,7 @@ from annotation.protocols.base import Variable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from judging.judges import has_controls
 from judging.models import Judge
-from judging.runs.ledger import sample_count
+from judging.runs.planning import sample_count
 
 Rule = Literal["majority", "mean"]
 RULES: tuple[Rule, ...] = ("majority", "mean")

@@ -30,7 +30,7 @@ from analysis.types import JSON
 from annotation.exports.bundles import Exporting
 from annotation.models import Campaign
 from annotation.presentation import schema
-from datasets.lineage import file_line
+from datasets.derivation import file_line
 from datasets.material import batch_rows
 from datasets.models import Batch
 from datasets.rows import InputError, Place

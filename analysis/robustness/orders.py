@@ -15,7 +15,8 @@ from annotation.presentation import schema
 from judging.judge_file.document import read_file
 from judging.models import Judge
 from judging.robustness.effects import missing_reasons_in
-from judging.runs.ledger import assignments_of, sample_count
+from judging.runs.ledger import assignments_of
+from judging.runs.planning import sample_count
 
 TURNED = {"first": "second", "second": "first"}
 """What a judge says of a pair in the other order, if it goes by the place alone."""

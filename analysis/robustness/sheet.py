@@ -63,7 +63,8 @@ from judging.robustness.effects import (
     variables_of,
 )
 from judging.robustness.trials import kind_problems
-from judging.runs.ledger import assignments_of, sample_count
+from judging.runs.ledger import assignments_of
+from judging.runs.planning import sample_count
 
 CONTROL_BAR = 0.2
 NOBODY = "no unit was labelled both times"

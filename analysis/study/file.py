@@ -24,7 +24,7 @@ from annotation.derivation.base import read_options as read_options_of_rule
 from annotation.derivation.deciding import MODES
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import rule_called
-from datasets.lineage import DerivationError
+from datasets.derivation import DerivationError
 from datasets.rows import InputError, Place
 from judging.judge_file.document import Lines
 

@@ -34,7 +34,7 @@ from datasets.models import Batch, Lineage
 from datasets.rows import InputError
 from judging.judges import JudgeError, ParamError, draft
 from judging.models import Judge
-from judging.runs import ledger
+from judging.runs import ledger, planning
 
 FILES = "files"
 """The key of a loaded batch's files among the `imported` of its part."""
@@ -362,7 +362,7 @@ def _left(campaign: Campaign, name: str) -> int | None:
         return None
     planned = ledger.count_waiting(campaign, judge)
     cancelled = ledger.count_by_status(campaign, judge).get("cancelled", 0)
-    return planned + cancelled + sum(1 for _ in ledger.missing_assignments(campaign, judge))
+    return planned + cancelled + sum(1 for _ in planning.missing_assignments(campaign, judge))
 
 
 def _waiting(campaign: Campaign, places: Places) -> str:

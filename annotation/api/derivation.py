@@ -31,7 +31,8 @@ from datasets.api.batches import A_BATCH, BatchSerializer, visible_batch, visibl
 from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import MANAGE, READ
-from datasets.lineage import DerivationError, NotDecidedError, as_tree
+from datasets.derivation import DerivationError, NotDecidedError
+from datasets.lineage import as_tree
 from datasets.models import LeftOut
 from datasets.rows import InputError
 from datasets.teams import check_managed

@@ -2,5 +2,5 @@
 
 `service` derives a batch, `labels` reads the labels of a campaign query by query, and `deciding`
 decides them: by adjudication, majority, unanimity or one rater. Each module in `rules` is one rule,
-and its registry lists them. `datasets.lineage` stores the batch and how it was made.
+and its registry lists them. `datasets.derivation` stores the batch and how it was made.
 """

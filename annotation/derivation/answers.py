@@ -18,7 +18,7 @@ from annotation.prerequisites.base import prerequisite_of
 from annotation.presentation import PREFIX, schema, validates_answers
 from annotation.protocols.base import Payload
 from datasets import rows
-from datasets.lineage import UnitDigests
+from datasets.derivation import UnitDigests
 
 SKIP, DEFLECTING = "skip", "no-answer"
 REFERENCES = "references"

@@ -13,7 +13,7 @@ from annotation.derivation.deciding import Decider, Decision
 from annotation.derivation.labels import LabelledUnit, LabelReader, UnitReader
 from annotation.models import Campaign, Rater
 from datasets import rows
-from datasets.lineage import DerivationError, Tally, UnitDigests
+from datasets.derivation import DerivationError, Tally, UnitDigests
 from datasets.models import Batch
 from datasets.options import Option, options_of
 

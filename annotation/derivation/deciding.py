@@ -12,7 +12,7 @@ from typing import Literal
 
 from annotation.derivation.labels import LabelledUnit, Votes
 from annotation.models import Assignment, Campaign, Rater
-from datasets.lineage import DerivationError, NotDecidedError
+from datasets.derivation import DerivationError, NotDecidedError
 
 ADJUDICATED, MAJORITY, UNANIMOUS = "adjudicated", "majority", "unanimous"
 MODES = (ADJUDICATED, MAJORITY, UNANIMOUS)

@@ -15,7 +15,7 @@ from django.db.models import Count, Q
 from annotation.models import Assignment, Campaign, Exclusion, Item, Label, Rater, Unit
 from annotation.prerequisites import units_asked_so_far
 from annotation.presentation import design
-from datasets.lineage import UnitDigests
+from datasets.derivation import UnitDigests
 
 Votes = dict[str, int]
 """How often each value was given."""

@@ -27,7 +27,7 @@ from annotation.exposure.ledger import saw_answers
 from annotation.models import Assignment, Campaign, Exclusion, Response, User
 from annotation.people.membership import readable
 from datasets import rows
-from datasets.lineage import (
+from datasets.derivation import (
     RULE,
     DerivationError,
     Derived,

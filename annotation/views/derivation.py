@@ -19,7 +19,7 @@ from annotation.derivation.service import MOST_QUERIES, Wanted, derive, fitting_
 from annotation.models import Campaign, Rater
 from annotation.people.membership import readable
 from datasets.access import READERS, role_required
-from datasets.lineage import DerivationError, Derived
+from datasets.derivation import DerivationError, Derived
 from datasets.models import Batch, Lineage
 from datasets.option_fields import form_fields
 from datasets.rows import InputError

@@ -33,7 +33,7 @@ from datasets.api.batches import visible_batch, visible_batches
 from datasets.api.concurrency import check_etag, etag_of, once
 from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import MANAGE, READ
-from datasets.lineage import DerivationError
+from datasets.derivation import DerivationError
 from datasets.models import Batch
 from datasets.rows import InputError
 from datasets.teams import check_managed

@@ -28,7 +28,7 @@ from judging.lanes import build_backend
 from judging.models import JudgeRun
 from judging.prompts.request import Preparer
 from judging.retries import Patience
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, planning
 
 CONCURRENCY = 16
 State = JudgeRun.State
@@ -124,7 +124,7 @@ def _run_to_end(
         ending = run_engine(run, lease, preparer, concurrency, patience, control)
         if ending.how != "finished" or lifecycle.remaining(run) == 0:
             return ending
-        ledger.plan(run.campaign, run.judge)
+        planning.plan(run.campaign, run.judge)
         after = ledger.count_by_status(run.campaign, run.judge)
         if not ledger.count_unfinished(after) or after == before:
             return ending

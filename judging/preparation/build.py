@@ -16,7 +16,7 @@ from django.db.models import Count, Max
 
 from annotation.models import Campaign, Rater, Response, User
 from annotation.preparation.base import Result, Step, keep_highest_numbers
-from datasets.lineage import STEP, Origin, Tally, UnitDigests, derive_batch
+from datasets.derivation import STEP, Origin, Tally, UnitDigests, derive_batch
 from datasets.material import as_line, batch_rows
 from datasets.models import Batch, Lineage
 from datasets.readers.fields import Fields

@@ -29,7 +29,7 @@ from judging.prompts.examples import KEY as EXAMPLES
 from judging.prompts.examples import drawn
 from judging.prompts.request import Preparer
 from judging.prompts.template import Prompt, read_prompt, sha256_of
-from judging.runs import ledger
+from judging.runs import ledger, planning
 
 State, Wish = JudgeRun.State, JudgeRun.Wish
 _WISHED = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
@@ -211,7 +211,7 @@ def plan(campaign: Campaign, judge: Judge) -> None:
     check_granularity(campaign, judge)
     check_closed(campaign, judge)
     check_file(campaign, judge)
-    ledger.plan(campaign, judge)
+    planning.plan(campaign, judge)
     ledger.revive(campaign, judge)
 
 

@@ -60,6 +60,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "judging/engine/dispatch.py",
         "judging/estimate.py",
         "judging/runs/ledger.py",
+        "judging/runs/planning.py",
     ),
     "quotas": (
         "annotation/assignments/queue.py",

@@ -19,7 +19,7 @@ from judging.manifest import begin, commit_in, is_sealed, manifest_of, without_c
 from judging.models import Judge, JudgeRun
 from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle
-from judging.runs.ledger import TrialSample, plan_trial
+from judging.runs.planning import TrialSample, plan_trial
 from tests.judging.cast import command, judge, run_scripted, yes
 
 FACTS = {"version": "0.12.0", "max_model_len": 4096}

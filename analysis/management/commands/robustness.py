@@ -29,7 +29,7 @@ from judging.prompts.template import PromptError, read_prompt
 from judging.robustness.effects import mass_warning
 from judging.robustness.trials import TrialError, ensure_trials, kind_problems
 from judging.runs import ledger
-from judging.runs.ledger import (
+from judging.runs.planning import (
     LEAST_UNITS,
     SHARE,
     UNCONSTRAINED_SHARE,

@@ -11,7 +11,7 @@ from annotation.derivation.labels import LabelledUnit
 from annotation.models import Campaign
 from annotation.presentation import schema
 from datasets import rows
-from datasets.lineage import DerivationError
+from datasets.derivation import DerivationError
 
 QUESTIONS = "questions"
 RATING, ANSWERABLE = "rating", "answerable"

@@ -16,7 +16,7 @@ from annotation.derivation.deciding import YES
 from annotation.derivation.rules import answerable_questions
 from annotation.derivation.rules.answerable_questions import Cells, CellWork
 from datasets import rows
-from datasets.lineage import DerivationError
+from datasets.derivation import DerivationError
 
 REQUIRED, ORACLE = "required", "oracle"
 Greedy = Literal["ranked", "stepwise"]

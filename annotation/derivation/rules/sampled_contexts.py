@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from annotation.campaigns.sampling import shuffled
 from annotation.derivation.base import Rule, Work
 from datasets import rows
-from datasets.lineage import DerivationError
+from datasets.derivation import DerivationError
 
 MOST = 10_000
 

@@ -11,7 +11,7 @@ from annotation.derivation.labels import LabelledUnit
 from annotation.presentation import schema
 from annotation.protocols.question_typing import LET_THROUGH
 from datasets import rows
-from datasets.lineage import DerivationError
+from datasets.derivation import DerivationError
 
 QUERIES = "queries"
 GATE = ",".join(f"{name}={codes[0]}" for name, codes in LET_THROUGH.items())

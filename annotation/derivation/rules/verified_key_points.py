@@ -8,7 +8,7 @@ from annotation.derivation.base import Job, LabelWork, Rule
 from annotation.derivation.deciding import NO, YES, one_of
 from annotation.derivation.labels import LabelledUnit
 from datasets import rows
-from datasets.lineage import DerivationError
+from datasets.derivation import DerivationError
 
 CODES = ("agree", "neutral", "disagree")
 POINTS = "key points"

@@ -15,7 +15,8 @@ from annotation.derivation.rules import RULES
 from annotation.derivation.service import Wanted, derive, rule_called
 from annotation.management.base import account_called, batch_called
 from datasets.console import Command as BaseCommand
-from datasets.lineage import DerivationError, Derived, count_lines
+from datasets.derivation import DerivationError, Derived
+from datasets.lineage import count_lines
 
 
 def described_options() -> str:

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
 from datasets.console import Command as BaseCommand
-from datasets.lineage import DerivationError
+from datasets.derivation import DerivationError
 from judging.management.base import batch_called, work_called
 from judging.preparation.build import (
     BuildCounts,

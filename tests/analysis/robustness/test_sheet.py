@@ -22,7 +22,7 @@ from annotation.protocols.base import Variable
 from judging.backends.base import Request
 from judging.robustness.effects import ComparedLabel, LabelKey, Pair, pairs
 from judging.robustness.trials import ensure_trials
-from judging.runs.ledger import TrialSample, plan_trial
+from judging.runs.planning import TrialSample, plan_trial
 from tests.api.cast import script_of
 from tests.judging.answers.test_label_mass import LOW, scoring
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes

@@ -19,7 +19,7 @@ from annotation.provenance import basis_of, guideline_digest
 from judging.backends.scripted import Scripted
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import ledger
+from judging.runs import planning
 from tests.annotation.follow_cast import answer, coverage, rater, rating
 from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import campaign_of, load, run
@@ -182,7 +182,7 @@ class TestGuideline:
     def test_judges_read_it_too(self, study: Study, words: Path) -> None:
         run("set_campaign", "Pilot", "--guideline", words)
         campaign, floor = Campaign.objects.get(), judge("floor")
-        ledger.plan(campaign, floor)
+        planning.plan(campaign, floor)
         row = Assignment.objects.select_related("item__query").filter(rater=floor.rater)[0]
         row.item.campaign = campaign
         prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)

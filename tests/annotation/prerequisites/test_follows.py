@@ -17,7 +17,7 @@ from annotation.exports import rows as exporting
 from annotation.models import Assignment, Campaign, Item
 from annotation.prerequisites.rubric_passage import alternating
 from judging.models import Judge
-from judging.runs import ledger
+from judging.runs import ledger, planning
 from tests import forks
 from tests.annotation.follow_cast import (
     Q1,
@@ -244,7 +244,7 @@ class TestAll:
 class TestJudges:
     def asked(self, campaign: Campaign, model: Judge) -> dict[str, list[str]]:
         """By item, all that the judge's rows ask."""
-        ledger.plan(campaign, model)
+        planning.plan(campaign, model)
         found: dict[str, list[str]] = {}
         for row in ledger.assignments_of(campaign, model).order_by("pk"):
             found.setdefault(row.item.key, []).extend(row.asked)
@@ -289,7 +289,7 @@ class TestJudges:
             for item in ("r", "r#1"):
                 answer(first, item, name, codes)
             given(second, rater(name))
-            ledger.plan(second, model)
+            planning.plan(second, model)
             rows = list(ledger.assignments_of(second, model).exclude(pk__in=known))
             assert rows
             whole = granularity == "item" and not known

@@ -16,7 +16,7 @@ from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
 from judging.models import JudgeCall, JudgeRun, Price
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, planning
 from tests.judging.cast import judge
 
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -28,7 +28,7 @@ def run(campaign: Campaign) -> JudgeRun:
     rater = judge(
         "priced", "openai", model="m", base_url="http://127.0.0.1:9/v1", granularity="unit"
     )
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     return lifecycle.start(campaign, rater)
 
 

@@ -16,14 +16,9 @@ from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.robustness.effects import mass_warning, summarise_masses
 from judging.robustness.trials import TrialError, ensure_trials
-from judging.runs.ledger import (
-    LEAST_UNITS,
-    TrialSample,
-    assignments_of,
-    plan_trial,
-    trial_sample_for,
-)
+from judging.runs.ledger import assignments_of
 from judging.runs.lifecycle import prompt_for
+from judging.runs.planning import LEAST_UNITS, TrialSample, plan_trial, trial_sample_for
 from tests.judging.answers.test_logprobs import logprobs_of
 from tests.judging.cast import judge, run_scripted
 

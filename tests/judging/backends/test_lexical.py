@@ -17,7 +17,7 @@ from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setu
 from judging.backends.lexical import Lexical, content_words
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import ledger
+from judging.runs import ledger, planning
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 LEXICAL = Lexical(Setup(split_sentences=sentences))
@@ -117,7 +117,7 @@ def test_its_answers_are_taken_for_every_protocol(
 ) -> None:
     study = campaign_of(tmp_path, protocol)
     rater = judge(granularity=granularity)
-    ledger.plan(study, rater)
+    planning.plan(study, rater)
     preparer = Preparer(study, rater, read_prompt(PROTOCOLS[protocol].prompt), LEXICAL)
     for row in ledger.assignments_of(study, rater).select_related("item__campaign", "item__query"):
         prepared = preparer.prepare(row)

@@ -23,7 +23,7 @@ from judging.batch_api import format, requests
 from judging.batch_api.results import load_results
 from judging.manifest import is_sealed
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, planning
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge
 from tests.patience import PATIENCE
@@ -549,7 +549,7 @@ def test_deaths_while_results_are_taken_in_strike_no_row(
 def test_rows_at_which_workers_died_are_told_to_be_left_out(
     campaign: Campaign, rater: Judge, tmp_path: Path
 ) -> None:
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     for row in Assignment.objects.filter(rater=rater.rater)[:2]:
         Strike.objects.create(assignment=row, count=2)
     said = exchange(campaign, rater, tmp_path / "requests.jsonl")

@@ -17,7 +17,7 @@ from judging.batch_api import requests, results
 from judging.batch_api.results import LoadedResults, load_results
 from judging.manifest import is_sealed
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.runs import ledger, lifecycle
+from judging.runs import lifecycle, planning
 from tests.judging.cast import judge
 
 Line = dict[str, Any]
@@ -321,7 +321,7 @@ def test_rows_that_came_back_with_errors_are_open_again_after_their_group(
 ) -> None:
     monkeypatch.setattr(results, "GROUP", 2)
     other = asking("other")
-    ledger.plan(out.campaign, other)
+    planning.plan(out.campaign, other)
     theirs = Assignment.objects.filter(rater=other.rater)
     theirs.update(status="leased", lease="1" * 32)
     seen: list[list[tuple[str, bool]]] = []

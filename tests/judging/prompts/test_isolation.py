@@ -15,7 +15,7 @@ from annotation.protocols import PROTOCOLS
 from judging.backends.base import Request
 from judging.models import Judge, JudgeCall
 from judging.prompts.isolation import isolation_of
-from judging.runs import ledger
+from judging.runs import planning
 from tests.judging.cast import campaign_of, command, judge, query, run_scripted
 
 pytestmark = pytest.mark.django_db
@@ -126,5 +126,5 @@ def test_the_requests_of_many_items_are_planned_with_few_queries(
     command("load_batch", str(path), "--name", "many")
     command("create_campaign", "c", "--protocol", "answer-rating", "--batch", "many")
     with django_assert_max_num_queries(40):
-        ledger.plan(Campaign.objects.get(name="c"), judge())
+        planning.plan(Campaign.objects.get(name="c"), judge())
     assert Assignment.objects.count() == 60 * 3

@@ -16,7 +16,7 @@ from annotation.protocols.schema import JSON, schema_of
 from judging.backends.scripted import Scripted
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import ledger
+from judging.runs import ledger, planning
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 STRICT = {
@@ -35,7 +35,7 @@ WHERE_UNITS_ARE_MANY = ("report-coverage", "rubric-passage", "grounded-answer", 
 
 def prepared(campaign: Campaign, granularity: str) -> list[Prepared]:
     rater = judge(f"by {granularity}", granularity=granularity)
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
     rows = ledger.assignments_of(campaign, rater).select_related("item__campaign", "item__query")

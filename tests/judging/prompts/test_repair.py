@@ -16,7 +16,7 @@ from judging.models import Judge, JudgeCall
 from judging.prompts.repair import MAX_ANSWER_LENGTH, is_readable, repair_request
 from judging.prompts.request import Prepared, Preparer, request_hash
 from judging.prompts.template import read_prompt
-from judging.runs import ledger
+from judging.runs import ledger, planning
 from tests.judging.cast import judge, run_scripted, yes
 
 NO = {"evidence": [], "answerable": "no"}
@@ -24,7 +24,7 @@ NO = {"evidence": [], "answerable": "no"}
 
 def first_of(campaign: Campaign, granularity: str = "unit") -> Prepared:
     rater = judge(granularity=granularity)
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
     rows = ledger.assignments_of(campaign, rater).select_related("item__campaign", "item__query")

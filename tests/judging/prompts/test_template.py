@@ -13,7 +13,7 @@ from judging.backends.scripted import Scripted
 from judging.prompts import template
 from judging.prompts.request import Preparer, mask_names
 from judging.prompts.template import PromptError, fenced, fill, read_prompt
-from judging.runs import ledger
+from judging.runs import ledger, planning
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 WHOLE = "Guide: {guideline}\n---\n{texts}\n{query}\n{units}\n{answer}"
@@ -22,7 +22,7 @@ VALUES = {name: f"<{name}>" for name in template.SLOTS}
 
 def requests(campaign: Campaign, granularity: str = "item") -> list[str]:
     rater = judge(granularity=granularity)
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     prompt = read_prompt(PROTOCOLS[campaign.protocol].prompt)
     preparer = Preparer(campaign, rater, prompt, Scripted({}))
     rows = ledger.assignments_of(campaign, rater).select_related("item__campaign", "item__query")

@@ -27,9 +27,9 @@ from judging.prompts.perturbations import (
 )
 from judging.prompts.template import read_prompt
 from judging.robustness.trials import TrialError, ensure_trials
-from judging.runs import ledger
-from judging.runs.ledger import TrialSample, plan_trial, sample_assignments
+from judging.runs import planning
 from judging.runs.lifecycle import prompt_for
+from judging.runs.planning import TrialSample, plan_trial, sample_assignments
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 
 ALL = TrialSample(items=1000)
@@ -120,7 +120,7 @@ def test_without_a_number_few_items_are_all_drawn(campaign: Campaign, base: Judg
 def test_a_share_is_of_the_units(
     campaign: Campaign, base: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.runs.ledger.LEAST_UNITS", 1)
+    monkeypatch.setattr("judging.runs.planning.LEAST_UNITS", 1)
     assert len(sample_assignments(campaign, base, TrialSample(share=0.05), 0)) == 1
     assert len(sample_assignments(campaign, base, TrialSample(share=0.5), 0)) == 2
 
@@ -130,7 +130,7 @@ def test_a_trial_can_be_given_more_and_keeps_what_it_had(campaign: Campaign, bas
     assert plan_trial(campaign, trial, TrialSample(items=1)) == 3
     assert plan_trial(campaign, trial, TrialSample(items=1)) == 3
     assert plan_trial(campaign, trial, TrialSample(items=2)) == 6
-    ledger.plan(campaign, trial)
+    planning.plan(campaign, trial)
     assert Assignment.objects.filter(rater=trial.rater).count() == 2
 
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from annotation.models import Assignment, Campaign, Rater
 from judging.models import FrozenError, Judge, JudgeCall, JudgeRun, Strike
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, planning
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 UNITS, ITEMS = 12, 4
@@ -23,8 +23,8 @@ def let_the_lease_run_out(run: JudgeRun) -> None:
 
 def test_planning_twice_makes_nothing_new(campaign: Campaign) -> None:
     rater = judge()
-    ledger.plan(campaign, rater)
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
+    planning.plan(campaign, rater)
     assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
@@ -35,11 +35,11 @@ def test_planning_in_many_steps_makes_the_same(
     monkeypatch.setattr(ledger, "CHUNK", 5)
     twice = {"samples": 2, "temperature": 1.0}
     rater = judge("j", "openai", model="m", base_url="http://h", granularity="unit", params=twice)
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     rows = ledger.assignments_of(campaign, rater)
     assert rows.count() == 2 * UNITS
     assert rows.filter(replicate=1).count() == UNITS
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     assert rows.count() == 2 * UNITS
 
 
@@ -49,7 +49,7 @@ def test_what_is_given_back_is_of_its_judge_and_campaign_alone(
     mine, other = judge(), judge("other")
     elsewhere = campaign_of(tmp_path, "rubric-passage")
     for where, who in ((campaign, mine), (campaign, other), (elsewhere, mine)):
-        ledger.plan(where, who)
+        planning.plan(where, who)
         assert ledger.claim(where, who, uuid.uuid4(), 1)
     ledger.reopen(campaign, mine)
     assert ledger.count_by_status(campaign, mine) == {"open": ITEMS}
@@ -69,9 +69,9 @@ def test_what_is_given_back_is_of_its_judge_and_campaign_alone(
 @pytest.mark.postgresql
 def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     ledger.assignments_of(campaign, rater).filter(scope="q1:1").delete()
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     rows = ledger.assignments_of(campaign, rater)
     assert rows.count() == UNITS
     assert all(row.asked == [row.scope] for row in rows)
@@ -79,21 +79,21 @@ def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
 
 def test_an_item_is_asked_whole_in_its_stored_order(campaign: Campaign) -> None:
     rater = judge()
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     for row in ledger.assignments_of(campaign, rater):
         assert row.asked == list(row.item.units.values_list("name", flat=True))
         assert (row.scope, row.slot) == ("", None)
 
 
 def test_judges_take_no_place_of_people(campaign: Campaign) -> None:
-    ledger.plan(campaign, judge())
+    planning.plan(campaign, judge())
     assert set(campaign.items.values_list("taken", flat=True)) == {0}
 
 
 def test_a_random_order_asks_the_same_units(db: None, tmp_path: Path) -> None:
     shuffled = campaign_of(tmp_path, order="random")
     rater = judge()
-    ledger.plan(shuffled, rater)
+    planning.plan(shuffled, rater)
     for row in ledger.assignments_of(shuffled, rater):
         assert sorted(row.asked) == sorted(row.item.units.values_list("name", flat=True))
 
@@ -101,7 +101,7 @@ def test_a_random_order_asks_the_same_units(db: None, tmp_path: Path) -> None:
 @pytest.mark.postgresql
 def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     first = ledger.claim(campaign, rater, uuid.uuid4(), 7)
     second = ledger.claim(campaign, rater, uuid.uuid4(), 7)
     assert (len(first), len(second)) == (7, UNITS - 7)
@@ -111,7 +111,7 @@ def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
 @pytest.mark.postgresql
 def test_rows_are_claimed_in_the_order_of_the_campaign(campaign: Campaign) -> None:
     rater = judge()
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     rows = ledger.claim(campaign, rater, uuid.uuid4(), 10)
     assert [r.item.position for r in rows] == sorted(r.item.position for r in rows)
 

@@ -26,7 +26,7 @@ from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
 from judging.models import Judge, JudgeCall, JudgeRun, Strike
 from judging.prompts.request import Prepared
-from judging.runs import ledger
+from judging.runs import ledger, planning
 from tests.judging.cast import command, judge, run_scripted, yes
 from tests.judging.virtual import rows as plain_rows
 
@@ -37,7 +37,7 @@ STATES = ("open", "leased", "done", "failed", "cancelled")
 def ten(campaign: Campaign) -> tuple[Campaign, Judge]:
     """Rows of a judge, two in each state; one with a lease and a strike in each."""
     rater = judge(granularity="unit")
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     rows = list(ledger.assignments_of(campaign, rater).order_by("id"))
     for number, row in enumerate(rows[:10]):
         lease = uuid.uuid4() if STATES[number // 2] == "leased" else None
@@ -90,7 +90,7 @@ def test_other_judges_and_campaigns_keep_theirs(ten: tuple[Campaign, Judge]) -> 
     other = Campaign.objects.get(name="other")
     further = judge("further")
     for place, who in ((other, rater), (campaign, further)):
-        ledger.plan(place, who)
+        planning.plan(place, who)
         kept = standing(place, who)
         ledger.cancel(campaign, rater)
         ledger.revive(campaign, rater)
@@ -127,7 +127,7 @@ def test_a_row_that_came_back_before_the_place_reached_is_claimed_again(
     campaign: Campaign,
 ) -> None:
     rater, lease = judge(granularity="unit"), uuid.uuid4()
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     first, second = ledger.claim(campaign, rater, lease, 2)
     Assignment.objects.filter(pk=first.pk).update(status="open", lease=None)
     further = ledger.claim(campaign, rater, lease, 2)
@@ -141,7 +141,7 @@ def test_a_row_that_another_was_quicker_to_lease_is_left_to_him(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rater, lease = judge(granularity="unit"), uuid.uuid4()
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
     free_rows = ledger.open_assignments
 
     def late(*told: Any, **more: Any) -> list[Assignment]:

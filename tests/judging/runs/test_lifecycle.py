@@ -21,7 +21,7 @@ from judging.backends.scripted import Scripted
 from judging.engine import GRACE_SECONDS, Control, Ending, drain_calls, worker
 from judging.engine.worker import work
 from judging.models import JudgeRun, Lane, Strike
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, planning
 from judging.runs.lifecycle import next_run, runs_without_worker, without_lease
 from judging.servers import Server, known_servers, listed_hosts_for, new_server
 from tests.judging.cast import command, judge, yes
@@ -271,9 +271,9 @@ class TestFreeRows:
     ) -> None:
         command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
         rater, further = judge(), judge("further")
-        ledger.plan(Campaign.objects.get(name="other"), rater)
-        ledger.plan(campaign, further)
-        ledger.plan(campaign, rater)
+        planning.plan(Campaign.objects.get(name="other"), rater)
+        planning.plan(campaign, further)
+        planning.plan(campaign, rater)
         own = [row.pk for row in ledger.assignments_of(campaign, rater).order_by("pk")]
         Strike.objects.create(assignment_id=own[1], count=2)
         Strike.objects.create(assignment_id=own[2], count=1)
@@ -327,7 +327,7 @@ class TestBeginning:
 
     def test_where_nothing_is_open_none_begins(self, campaign: Campaign, rung: Any) -> None:
         rater = judge()
-        ledger.plan(campaign, rater)
+        planning.plan(campaign, rater)
         ledger.assignments_of(campaign, rater).update(status="done")
         with pytest.raises(tasks.NothingOpenError, match="nothing is open"):
             tasks.begin(rater, campaign, {})

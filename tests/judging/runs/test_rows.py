@@ -10,8 +10,8 @@ import pytest
 
 from annotation.models import Assignment, Campaign
 from judging.models import Judge
-from judging.runs import ledger
-from judging.runs.ledger import TrialSample, sample_assignments, trial_sample_for
+from judging.runs import ledger, planning
+from judging.runs.planning import TrialSample, sample_assignments, trial_sample_for
 from tests.judging.cast import judge
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def ranked(campaign: Campaign, seed: int) -> list[str]:
 
 def test_a_row_is_open_and_asks_all_units_of_its_item(campaign: Campaign) -> None:
     who = judge("whole")
-    ledger.plan(campaign, who)
+    planning.plan(campaign, who)
     made = rows(who)
     assert [row.item.position for row in made] == sorted(
         campaign.items.values_list("position", flat=True)
@@ -50,7 +50,7 @@ def test_a_row_is_open_and_asks_all_units_of_its_item(campaign: Campaign) -> Non
 
 def test_unit_by_unit_each_row_asks_one_and_is_named_after_it(campaign: Campaign) -> None:
     who = judge("single", granularity="unit")
-    ledger.plan(campaign, who)
+    planning.plan(campaign, who)
     made = rows(who)
     assert all(row.asked == [row.scope] for row in made)
     assert {(row.item_id, row.scope) for row in made} == set(
@@ -60,26 +60,26 @@ def test_unit_by_unit_each_row_asks_one_and_is_named_after_it(campaign: Campaign
 
 def test_only_what_is_missing_is_made(campaign: Campaign) -> None:
     who, other = judge("whole"), judge("other")
-    ledger.plan(campaign, who)
+    planning.plan(campaign, who)
     first = rows(who)
-    assert list(ledger.missing_assignments(campaign, who)) == []
+    assert list(planning.missing_assignments(campaign, who)) == []
     first[1].delete()
-    left = list(ledger.missing_assignments(campaign, who))
+    left = list(planning.missing_assignments(campaign, who))
     assert [(row.item_id, row.asked, row.pk) for row in left] == [
         (first[1].item_id, first[1].asked, None)
     ]
     assert left[0].rater == who.rater
-    ledger.plan(campaign, who)
+    planning.plan(campaign, who)
     assert sorted(row.item_id for row in rows(who)) == [row.item_id for row in first]
     assert rows(other) == []
 
 
 def test_rows_that_another_has_made_meanwhile_are_not_made_twice(campaign: Campaign) -> None:
     who = judge("whole")
-    seen = list(ledger._missing(campaign, who))
-    ledger.plan(campaign, who)
+    seen = list(planning._missing(campaign, who))
+    planning.plan(campaign, who)
     before = [row.pk for row in rows(who)]
-    ledger._insert_new(who, seen)
+    planning._insert_new(who, seen)
     assert [row.pk for row in rows(who)] == before
     assert len(seen) == len(before)
 
@@ -91,7 +91,7 @@ def test_however_many_are_written_together_all_are(
     monkeypatch.setattr(ledger, "CHUNK", chunk)
     monkeypatch.setattr(ledger, "INSERT_SIZE", 2)
     who = sampler("whole", 2)
-    ledger.plan(campaign, who)
+    planning.plan(campaign, who)
     assert [row.replicate for row in rows(who)] == [0, 1] * campaign.items.count()
 
 
@@ -99,7 +99,7 @@ def test_where_one_of_a_chunk_cannot_be_written_none_is(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger, "INSERT_SIZE", 2)
-    write, said = ledger._insert.rows, list[int]()
+    write, said = planning._insert.rows, list[int]()
 
     def second_fails(some: list[Any]) -> Any:
         said.append(len(some))
@@ -110,20 +110,20 @@ def test_where_one_of_a_chunk_cannot_be_written_none_is(
     monkeypatch.setattr(ledger, "_insert", SimpleNamespace(rows=second_fails))
     who = judge("whole")
     with pytest.raises(RuntimeError):
-        ledger.plan(campaign, who)
+        planning.plan(campaign, who)
     assert (said, rows(who)) == ([2, 2], [])
 
 
 def test_a_judge_is_asked_once_unless_it_says_more(campaign: Campaign) -> None:
-    assert ledger.sample_count(judge("one")) == 1
-    assert ledger.sample_count(sampler("three", 3)) == 3
+    assert planning.sample_count(judge("one")) == 1
+    assert planning.sample_count(sampler("three", 3)) == 3
 
 
 class TestTrials:
     @pytest.fixture
     def base(self, campaign: Campaign) -> Judge:
         who = sampler("base", 2)
-        ledger.plan(campaign, who)
+        planning.plan(campaign, who)
         Assignment.objects.filter(rater=who.rater).update(status="done")
         return who
 
@@ -162,7 +162,7 @@ class TestTrials:
 
     def test_rows_of_an_item_stay_together_in_their_order(self, campaign: Campaign) -> None:
         who = judge("single", granularity="unit")
-        ledger.plan(campaign, who)
+        planning.plan(campaign, who)
         Assignment.objects.filter(rater=who.rater).update(status="done")
         found = sample_assignments(campaign, who, TrialSample(items=2), 3)
         assert [row.item.key for row in found] == [
@@ -180,20 +180,20 @@ class TestTrials:
             assert trial_sample_for(trial, None) == TrialSample(None, share)
             assert trial_sample_for(trial, 7) == TrialSample(7, share)
         assert TrialSample() == TrialSample(None, 0.05)
-        assert ledger.LEAST_UNITS == 200
+        assert planning.LEAST_UNITS == 200
 
     def test_a_judge_that_is_no_trial_is_refused(self, campaign: Campaign, base: Judge) -> None:
         with pytest.raises(ValueError, match="is no trial"):
-            ledger.plan_trial(campaign, base, TrialSample())
+            planning.plan_trial(campaign, base, TrialSample())
 
     def test_a_trial_is_planned_by_its_draw_alone(self, campaign: Campaign, base: Judge) -> None:
         trial = judge("trial")
         Judge.objects.filter(pk=trial.pk).update(base=base, variation={"kind": "again", "seed": 3})
         trial.refresh_from_db()
-        ledger.plan(campaign, trial)
-        assert list(ledger.missing_assignments(campaign, trial)) == []
-        assert ledger.plan_trial(campaign, trial, TrialSample(items=2)) == 6
+        planning.plan(campaign, trial)
+        assert list(planning.missing_assignments(campaign, trial)) == []
+        assert planning.plan_trial(campaign, trial, TrialSample(items=2)) == 6
         assert [row.item.key for row in rows(trial)] == ranked(campaign, 3)[:2]
         assert {row.status for row in rows(trial)} == {"open"}
-        assert ledger.plan_trial(campaign, trial, TrialSample(items=3)) == 9
-        assert ledger.plan_trial(campaign, trial, TrialSample(items=1)) == 9
+        assert planning.plan_trial(campaign, trial, TrialSample(items=3)) == 9
+        assert planning.plan_trial(campaign, trial, TrialSample(items=1)) == 9

@@ -12,7 +12,7 @@ from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Scripted
 from judging.judges import ParamError, read_params
 from judging.models import Judge, JudgeCall
-from judging.runs import ledger
+from judging.runs import planning
 from tests.judging.cast import command, judge, run_scripted, yes
 
 
@@ -24,14 +24,14 @@ def sampler(samples: int = 3, granularity: str = "item") -> Judge:
 
 def test_each_row_is_planned_as_often_as_it_is_asked(campaign: Campaign) -> None:
     rater = sampler()
-    ledger.plan(campaign, rater)
-    ledger.plan(campaign, rater)
+    planning.plan(campaign, rater)
+    planning.plan(campaign, rater)
     replicates = list(Assignment.objects.order_by("pk").values_list("replicate", flat=True))
     assert replicates == [0, 1, 2] * 4
 
 
 def test_unit_by_unit_too(campaign: Campaign) -> None:
-    ledger.plan(campaign, sampler(granularity="unit"))
+    planning.plan(campaign, sampler(granularity="unit"))
     assert Assignment.objects.count() == 3 * 12
 
 

@@ -29,7 +29,7 @@ from judging.display import (
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
 from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle
-from judging.runs.ledger import TrialSample, plan_trial
+from judging.runs.planning import TrialSample, plan_trial
 from tests.judging.answers.test_label_mass import HIGH, LOW, scoring
 from tests.judging.cast import judge, run_scripted, yes
 from tests.page_cast import client_of
