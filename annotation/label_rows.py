@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from datasets.rows import Place
 
@@ -38,7 +38,7 @@ BESIDE = ("carried", "exposed")
 KNOWN = (*COLUMNS, *BESIDE)
 """All columns that a file may have."""
 
-REASONS = (
+Reason = Literal[
     "unreadable",
     "ambiguous",
     "off-label",
@@ -48,8 +48,10 @@ REASONS = (
     "too-long",
     "timeout",
     "error",
-    "declined",
-)
+]
+"""Why a judge's label is missing."""
+REASONS = (*get_args(Reason), "declined")
+"""Why a label is missing: a judge's reasons, and a person who declined."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ from annotation.views import (
     adjudication,
     answers,
     audit,
+    campaign_people,
     campaigns,
     derivation,
     exports,
     items,
     people,
     progress,
+    prolific,
     second_factor,
     single_sign_on,
     teams,
@@ -103,15 +105,19 @@ urlpatterns += [
     path("people/<int:pk>/", people.person, name="person"),
     path("people/<int:pk>/change/", people.change_account, name="person-change"),
     path("people/invitations/<int:pk>/revoke/", people.revoke_invitation, name="invitation-revoke"),
-    path("campaigns/<int:pk>/people/", people.campaign_people, name="campaign-people"),
+    path("campaigns/<int:pk>/people/", campaign_people.campaign_people, name="campaign-people"),
     path(
         "campaigns/<int:pk>/people/change/",
-        people.change_people,
+        campaign_people.change_people,
         name="campaign-people-change",
     ),
-    path("campaigns/<int:pk>/people/invite/", people.invite_to_campaign, name="campaign-invite"),
+    path(
+        "campaigns/<int:pk>/people/invite/",
+        campaign_people.invite_to_campaign,
+        name="campaign-invite",
+    ),
     path("join/", people.accept_invitation, name="join"),
-    path("prolific/<int:pk>/", people.enter_from_prolific, name="prolific"),
+    path("prolific/<int:pk>/", prolific.enter_from_prolific, name="prolific"),
 ]
 
 

@@ -54,6 +54,11 @@ _MARKER = re.compile(r"[\s(\"“*_]*(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})\.$")
 _REACH = 40
 
 
+def number_in(text: str) -> int:
+    """Return the whole number that a form or an address gives, or 0 for any other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
 def as_sentence(message: object) -> str:
     """Return a message, such as an error, with a capital and a full stop."""
     text = str(message)

@@ -15,16 +15,7 @@ from django.views.decorators.http import require_safe
 from datasets.access import READERS, role_required
 from datasets.derivation import RULE
 from datasets.lineage import ancestors, count_lines, summary
-from datasets.models import (
-    Batch,
-    Grounding,
-    KeyPoint,
-    Lineage,
-    Question,
-    Ranking,
-    Report,
-    Upload,
-)
+from datasets.models import Batch, Grounding, KeyPoint, Lineage, Question, Ranking, Report, Upload
 from datasets.native_format import FORMAT_FILES
 from datasets.query_page import query_context
 from datasets.search import MOST_HITS, find, hits, words_of

@@ -11,15 +11,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from annotation.models.people import Rater
-from datasets.models import (
-    Batch,
-    KeyPoint,
-    Owned,
-    Passage,
-    Query,
-    Report,
-    Share,
-)
+from datasets.models import Batch, KeyPoint, Owned, Passage, Query, Report, Share
 
 MAX_KEY = 600
 """Room for two ids and their separator."""

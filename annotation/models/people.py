@@ -12,11 +12,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from knox.models import AuthToken
 
-from datasets.models import (
-    SeveralTeamsError,
-    TeamMember,
-    only_team,
-)
+from datasets.models import SeveralTeamsError, TeamMember, only_team
 
 LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 """Letters and digits that are not confused with one another."""

@@ -20,6 +20,7 @@ from annotation.presentation import schema
 from annotation.progress import find_person, forecast_end, get_status
 from annotation.progress.flags import LABEL_KINDS, LabelFilter, filter_labels, label_rows
 from datasets.access import READERS, role_required
+from datasets.text import number_in
 
 STOP_POLLING = 286  # htmx's own status
 MAX_POLLING = 2 * 3600  # seconds
@@ -80,8 +81,7 @@ def is_polling(request: HttpRequest) -> bool:
 
 def is_expired(request: HttpRequest) -> bool:
     """Whether the request polls for a page that was opened hours ago."""
-    text = request.GET.get("opened", "")
-    opened = int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+    opened = number_in(request.GET.get("opened", ""))
     return is_polling(request) and 0 < opened < time.time() - MAX_POLLING
 
 

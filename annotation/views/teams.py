@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_account
 from annotation.models import User
 from annotation.people import teams as service
+from annotation.views.orders import FormError, carry_out, clean, posted_number
 from datasets.access import READERS, role_required
 from datasets.models import Share, Team, TeamMember
 from datasets.teams import NotManagedError, TeamError, kinds, managed_teams, visible_teams
@@ -102,16 +103,9 @@ def team(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def change_team(request: HttpRequest, pk: int) -> HttpResponse:
     """Change a team's people or name, leave or hand it over, or give it something (`order`)."""
-    found, order = _visible(request, pk), request.POST.get("order", "")
-    act = ORDERS.get(order)
-    if act is None:
-        return redirect("team", pk)
-    try:
-        act(found, request)
-    except _FormError as error:
-        return _page(request, found, {order: error.form}, status=422)
-    except TeamError as error:
-        return _page(request, found, wrong=as_sentence(error), status=409)
+    found = _visible(request, pk)
+    if wrong := carry_out(ORDERS, found, request, _page, TeamError):
+        return wrong
     left = not visible_teams(get_account(request)).filter(pk=pk).exists()
     return redirect("teams") if left else redirect("team", pk)
 
@@ -120,28 +114,14 @@ def _visible(request: HttpRequest, pk: int) -> Team:
     return get_object_or_404(visible_teams(get_account(request)), pk=pk)
 
 
-class _FormError(Exception):
-    """An invalid form."""
-
-    def __init__(self, form: forms.Form) -> None:
-        self.form = form
-        super().__init__(str(form.errors))
-
-
-def _clean(form: forms.Form) -> dict[str, Any]:
-    if not form.is_valid():
-        raise _FormError(form)
-    return form.cleaned_data
-
-
 def _add(team: Team, request: HttpRequest) -> None:
     form, by = MemberForm(request.POST), get_account(request)
     service.check_lets_in(team, by)
-    data = _clean(form)
+    data = clean(form)
     user = User.objects.filter(username=data["account"].strip(), is_guest=False).first()
     if user is None:
         form.add_error("account", NO_ACCOUNT)
-        raise _FormError(form)
+        raise FormError(form)
     service.set_role(team, user, data["role"], by)
 
 
@@ -160,14 +140,14 @@ def _hand_over(team: Team, request: HttpRequest) -> None:
 
 def _rename(team: Team, request: HttpRequest) -> None:
     service.check_lets_in(team, get_account(request), TeamMember.Role.OWNER)
-    service.rename_team(team, _clean(NameForm(request.POST))["name"])
+    service.rename_team(team, clean(NameForm(request.POST))["name"])
 
 
 def _give(team: Team, request: HttpRequest) -> None:
     user = get_account(request)
     if user.role != User.Role.ADMIN:
         raise NotManagedError
-    data = _clean(ThingForm(request.POST))
+    data = clean(ThingForm(request.POST))
     thing, what = service.thing_named(data["kind"], data["name"].strip()), data["what"]
     if what == "move":
         service.move(thing, team, user)
@@ -176,9 +156,8 @@ def _give(team: Team, request: HttpRequest) -> None:
 
 
 def _member(team: Team, request: HttpRequest) -> User:
-    given = request.POST.get("member", "")
-    number = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
-    return get_object_or_404(User, pk__in=team.members.filter(pk=number).values("user"))
+    found = team.members.filter(pk=posted_number(request, "member"))
+    return get_object_or_404(User, pk__in=found.values("user"))
 
 
 ORDERS: dict[str, Callable[[Team, HttpRequest], None]] = {

@@ -20,6 +20,7 @@ from annotation.answers.submission import (
     submit_many,
 )
 from annotation.answers.types import Detail
+from annotation.label_rows import Reason
 from annotation.models import Assignment
 from annotation.presentation import SWAPPED_CODES
 from annotation.protocols.base import Payload
@@ -29,7 +30,7 @@ from datasets.db.prepared import Among, Parameter, PreparedModels, PreparedUpdat
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.logprobs import score_answer, select_logprobs
-from judging.backends.base import Answer, Reason
+from judging.backends.base import Answer
 from judging.models import JudgeCall, JudgeRun, Strike
 from judging.parsers.base import Reading, Score, Step, UnreadError
 from judging.prompts.perturbations import restore_order

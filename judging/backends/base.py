@@ -9,22 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
+from annotation.label_rows import Reason
+
 JSON = dict[str, Any]
 ANY_FORM: JSON = {}
 """The schema of an answer whose form is not enforced."""
 Conditions = Mapping[str, tuple[str, ...]]
 SplitSentences = Callable[[str], Sequence[tuple[int, int]]]
-Reason = Literal[
-    "unreadable",
-    "ambiguous",
-    "off-label",
-    "refused",
-    "truncated",
-    "filtered",
-    "too-long",
-    "timeout",
-    "error",
-]
 STARTING = "server-starting"
 """The state of an error while the server is being started."""
 

@@ -16,6 +16,7 @@ from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any, Self, get_args
 
+from annotation.label_rows import Reason
 from judging.backends.base import (
     JSON,
     Answer,
@@ -23,7 +24,6 @@ from judging.backends.base import (
     Conditions,
     FinalError,
     Findings,
-    Reason,
     Request,
     Setup,
     SetupError,

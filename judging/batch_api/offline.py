@@ -16,7 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from annotation.answers.submission import LostLeaseError
 from annotation.models import Campaign
 from datasets.console import Tick
 from judging.backends.base import ANY_FORM, Facts, Message, Request, SetupError
@@ -26,7 +25,7 @@ from judging.batch_api.format import BatchError, already_exists, cannot_write, d
 from judging.batch_api.results import describe_loaded, describe_written, load_results
 from judging.lanes import build_backend
 from judging.models import ACTIVE, Judge, JudgeRun
-from judging.runs import lifecycle
+from judging.runs.lifecycle import refuse_lost_lease
 
 README = "README.md"
 RUNNER = Path(runner.__file__)
@@ -42,6 +41,7 @@ NEXT_STEPS = "Its README.md says how to have them answered; then give the same c
 REST = "start the runner again in the folder, or give them up with --stop"
 
 
+@refuse_lost_lease()
 def exchange(
     campaign: Campaign,
     judge: Judge,
@@ -54,21 +54,6 @@ def exchange(
 
     Raises the errors of `requests.write` and `load_results`.
     """
-    try:
-        return _exchange(campaign, judge, folder, limit, reuse, tick)
-    except LostLeaseError as error:
-        wrong = "another process took the run over meanwhile; try again"
-        raise lifecycle.LeasedRunError(wrong) from error
-
-
-def has_requests(folder: Path) -> bool:
-    """Tell whether a folder has requests or results already."""
-    return (folder / runner.REQUESTS).exists() or _has_results(folder)
-
-
-def _exchange(
-    campaign: Campaign, judge: Judge, folder: Path, limit: int | None, reuse: str, tick: Tick
-) -> str:
     is_new = not has_requests(folder)
     interrupted = requests.finish_interrupted(campaign, judge)
     if interrupted and "folder" not in interrupted.run.manifest["batch"]:
@@ -88,6 +73,11 @@ def _exchange(
         stands = f"of {run}, which is {run.state}" if run else f"not of judge {judge}'s run"
         raise BatchError(f"{folder} has requests, but {stands}; choose a new folder")
     return f"{folder} has the requests of {run}, which wait for results. {NEXT_STEPS}"
+
+
+def has_requests(folder: Path) -> bool:
+    """Tell whether a folder has requests or results already."""
+    return (folder / runner.REQUESTS).exists() or _has_results(folder)
 
 
 def _write(

@@ -44,7 +44,7 @@ from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import lifecycle
 from judging.runs.ledger import LEASED, OPEN
-from judging.runs.lifecycle import LeasedRunError
+from judging.runs.lifecycle import refuse_lost_lease
 
 GROUP = 64
 CHUNK = 500
@@ -292,6 +292,7 @@ LEFT_OUT = (
 REST = "load their file too, or give them up with --stop"
 
 
+@refuse_lost_lease()
 def exchange(
     campaign: Campaign,
     judge: Judge,
@@ -304,15 +305,6 @@ def exchange(
 
     Raises the errors of `requests.write` and `load_results`.
     """
-    try:
-        return _exchange(campaign, judge, path, limit, reuse, tick)
-    except LostLeaseError as error:
-        raise LeasedRunError("another process took the run over meanwhile; try again") from error
-
-
-def _exchange(
-    campaign: Campaign, judge: Judge, path: Path, limit: int | None, reuse: str, tick: Tick
-) -> str:
     is_new = not path.exists()
     interrupted = requests.finish_interrupted(campaign, judge)
     if is_new:

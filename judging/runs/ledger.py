@@ -21,13 +21,7 @@ from django.db.models import Count, F, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Item
-from datasets.db.prepared import (
-    Among,
-    Parameter,
-    PreparedModels,
-    PreparedUpdate,
-    columns_of,
-)
+from datasets.db.prepared import Among, Parameter, PreparedModels, PreparedUpdate, columns_of
 from datasets.models import Query
 from judging.models import Judge, JudgeCall, JudgeRun, Strike
 

@@ -7,7 +7,8 @@ that one run at a time asks that server.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
+from annotation.answers.submission import LostLeaseError
 from annotation.models import Campaign, CarriedAnswer
 from annotation.presentation import schema
 from annotation.registry import declared
@@ -47,6 +49,15 @@ class Orders:
 
 class LeasedRunError(Exception):
     """Another run of this judge over this campaign has a lease, perhaps of a dead process."""
+
+
+@contextmanager
+def refuse_lost_lease() -> Iterator[None]:
+    """Raise LeasedRunError if another process takes the run over during the block."""
+    try:
+        yield
+    except LostLeaseError as error:
+        raise LeasedRunError("another process took the run over meanwhile; try again") from error
 
 
 class BatchOutError(Exception):

@@ -22,9 +22,7 @@ from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
 from annotation.presentation import design, preload, present
 from annotation.registry import declared
-from datasets.db.prepared import (
-    PreparedInsert,
-)
+from datasets.db.prepared import PreparedInsert
 from datasets.models import Query
 from judging.models import Judge
 from judging.prompts.isolation import needs_texts, orders, request_parts

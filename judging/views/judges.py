@@ -18,7 +18,7 @@ from annotation.people.membership import readable
 from annotation.presentation import ForgottenItemError
 from annotation.protocols import PROTOCOLS
 from datasets.access import READERS, role_required
-from datasets.text import as_sentence
+from datasets.text import as_sentence, number_in
 from judging import library
 from judging.access import BLIND, managed_judge, visible_judge, visible_judges, visible_runs
 from judging.answer_files import FAKE, SCRIPTED
@@ -114,11 +114,9 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         "granularity": "item",
         "prompt_from": "protocol",
     }
-    like = request.GET.get("like", "")
-    if like.isascii() and like.isdigit() and len(like) < 10:
-        judge = visible_judges(get_account(request)).filter(pk=int(like)).first()
-        if judge is not None:
-            initial |= _like(judge)
+    like = number_in(request.GET.get("like", ""))
+    if judge := visible_judges(get_account(request)).filter(pk=like).first():
+        initial |= _like(judge)
     if protocol := PROTOCOLS.get(request.GET.get("prompt", "")):
         initial |= {"prompt": protocol.prompt, "prompt_from": "own"}
     if (name := request.GET.get("library", "")) in library.names():

@@ -23,6 +23,7 @@ from datasets.access import READERS, role_required
 from datasets.models import Batch
 from datasets.rows import InputError
 from datasets.teams import check_managed, visible_batch
+from datasets.text import number_in
 from judging.access import (
     blind_page,
     check_reviewer,
@@ -76,7 +77,7 @@ def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
         raise Http404
     check_managed(user, batch)
     given = request.POST.get("judge", "")
-    judge = visible_judges(user).filter(pk=int(given)).first() if _is_key(given) else None
+    judge = visible_judges(user).filter(pk=number_in(given)).first()
     if judge is None:
         return _page(request, batch, NO_JUDGE, 422)
     there = Campaign.objects.filter(name=campaign_name(batch, chosen))
@@ -122,13 +123,8 @@ def _page(request: HttpRequest, batch: Batch, wrong: str = "", status: int = 200
 
 
 def _author(request: HttpRequest, campaign: Campaign) -> Rater:
-    given = request.POST.get("author", "")
     wrote = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
-    return get_object_or_404(wrote, pk=int(given) if _is_key(given) else 0)
-
-
-def _is_key(given: str) -> bool:
-    return given.isascii() and given.isdigit() and len(given) < 10
+    return get_object_or_404(wrote, pk=number_in(request.POST.get("author", "")))
 
 
 WORDS = {

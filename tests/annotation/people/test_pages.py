@@ -28,7 +28,7 @@ from annotation.people import login_limits
 from annotation.people.accounts import forget
 from annotation.people.invitations import MAX_KEY_LENGTH, digest_of, invitation_of, invite, revoke
 from annotation.people.membership import end_membership, exclude, include, readable, set_pool
-from annotation.views.people import _number
+from annotation.views.orders import posted_number
 from judging.access import authored_responses, visible_judges, visible_runs
 from tests.judging.cast import judge
 from tests.page_cast import Study, client_of, make_study, payload
@@ -48,7 +48,7 @@ def study() -> Study:
     [("7", 7), ("", 0), ("x", 0), ("-7", 0), ("٣", 0), ("9" * 15, 10**15 - 1), ("9" * 16, 0)],
 )
 def test_a_number_that_is_none_names_nobody(text: str, number: int) -> None:
-    assert _number(RequestFactory().post("/", {"rater": text}), "rater") == number
+    assert posted_number(RequestFactory().post("/", {"rater": text}), "rater") == number
 
 
 def test_forgetting_one_account_forgets_no_tries_at_others(study: Study) -> None:
@@ -278,7 +278,8 @@ class TestInviting:
         assert refused.context["form"].non_field_errors() == [said]
 
     def test_too_many_are_told_so(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("annotation.views.people.seconds_to_wait", lambda *_: 90)
+        for module in ("people", "campaign_people"):
+            monkeypatch.setattr(f"annotation.views.{module}.seconds_to_wait", lambda *_: 90)
         assert client_of(study.root).post(reverse("invite"), self.GOOD).status_code == 429
         here = reverse("campaign-invite", args=[study.campaign.pk])
         given = {"campaign_role": "annotator"}

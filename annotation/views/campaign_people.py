@@ -1,0 +1,207 @@
+"""A campaign's people: members, who may take part, exclusions, slots, and its Prolific study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.access import get_account, managed_campaign, visible_raters
+from annotation.models import Campaign, Rater, User
+from annotation.people import membership, prolific
+from annotation.people.accounts import campaign_raters, invitations_of
+from annotation.people.invitations import invite
+from annotation.people.leases import free, set_lease
+from annotation.people.membership import PeopleError, readable
+from annotation.views.orders import FormError, carry_out, clean, posted_number
+from annotation.views.people import MAX_INVITATIONS, PAGE, TOO_MANY, show_link
+from annotation.views.people_forms import (
+    CampaignInviteForm,
+    MemberForm,
+    ParticipationForm,
+    ProlificForm,
+    ReasonForm,
+)
+from datasets.access import READERS, role_required
+from datasets.api.throttling import seconds_to_wait
+from datasets.paging import other_pages, pages_of
+from datasets.text import as_sentence
+
+MemberAct = Callable[[Campaign, HttpRequest], None]
+
+
+@require_safe
+@role_required(*READERS)
+def campaign_people(request: HttpRequest, pk: int) -> HttpResponse:
+    return _campaign_page(request, _campaign(request, pk))
+
+
+@require_POST
+@role_required(*READERS)
+def change_people(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change settings, members, exclusions, slots or Prolific, as `order` says."""
+    campaign = managed_campaign(request, pk)
+    wrong = carry_out(MEMBER_ORDERS, campaign, request, _campaign_page, PeopleError)
+    return wrong or redirect("campaign-people", pk)
+
+
+@require_POST
+@role_required(*READERS)
+def invite_to_campaign(request: HttpRequest, pk: int) -> HttpResponse:
+    campaign, user = managed_campaign(request, pk), get_account(request)
+    form = CampaignInviteForm(request.POST)
+    if not form.is_valid():
+        return _campaign_page(request, campaign, {"invite": form}, status=422)
+    if seconds_to_wait("invite", user.pk) is not None:
+        return _campaign_page(request, campaign, {"invite": form}, TOO_MANY, 429)
+    created = invite(User.Role.ANNOTATOR, campaign, by=user, **form.cleaned_data)
+    return show_link(request, created, reverse("campaign-people", args=[pk]))
+
+
+def _change_participation(campaign: Campaign, request: HttpRequest) -> None:
+    data = clean(ParticipationForm(request.POST))
+    with membership.recorded_change(campaign):
+        if data["hold_minutes"] != campaign.hold_minutes:
+            set_lease(campaign, data["hold_minutes"])
+        if data["pool"] != campaign.pool:
+            membership.set_pool(campaign, data["pool"], get_account(request))
+        membership.set_most_items(campaign, data["items_per_person"])
+
+
+def _add_member(campaign: Campaign, request: HttpRequest) -> None:
+    form = MemberForm(request.POST)
+    data = clean(form)
+    user = User.objects.filter(username=data["account"].strip()).first()
+    if user is None:
+        form.add_error("account", "No account has this name; invite the person.")
+        raise FormError(form)
+    membership.add_member(campaign, user, data["role"], get_account(request))
+
+
+def _remove_member(campaign: Campaign, request: HttpRequest) -> None:
+    rows = campaign.memberships.select_related("user").filter(pk=posted_number(request, "member"))
+    for member in rows:
+        if member.user == request.user:
+            raise PeopleError("you cannot remove yourself; ask another researcher or an admin")
+        membership.end_membership(campaign, member.user, get_account(request))
+
+
+def _exclude(campaign: Campaign, request: HttpRequest) -> None:
+    rater, data = _rater(campaign, request), clean(ReasonForm(request.POST))
+    membership.exclude(campaign, rater, data["reason"], get_account(request))
+
+
+def _include(campaign: Campaign, request: HttpRequest) -> None:
+    membership.include(campaign, _rater(campaign, request), get_account(request))
+
+
+def _release_slots(campaign: Campaign, request: HttpRequest) -> None:
+    free(campaign, posted_number(request, "rater"))
+
+
+def _set_prolific_study(campaign: Campaign, request: HttpRequest) -> None:
+    form = ProlificForm(request.POST)
+    data = clean(form)
+    try:
+        names = ("study_id", "completion_code", "most_people", "signed")
+        prolific.set_study(campaign, *(data[name] for name in names))
+    except PeopleError as error:
+        form.add_error(None, as_sentence(error))
+        raise FormError(form) from error
+
+
+def _end_participant(campaign: Campaign, request: HttpRequest) -> None:
+    status = request.POST.get("status", "")
+    study = getattr(campaign, "prolific", None)
+    if study is None or status not in (prolific.Status.RETURNED, prolific.Status.TIMED_OUT):
+        return
+    for each in study.participants.filter(pk=posted_number(request, "participant")):
+        prolific.end(each, status)
+
+
+def _open_for_participant(campaign: Campaign, request: HttpRequest) -> None:
+    study = getattr(campaign, "prolific", None)
+    if study is not None:
+        for each in study.participants.filter(pk=posted_number(request, "participant")):
+            prolific.open_once(each)
+
+
+MEMBER_ORDERS: dict[str, MemberAct] = {
+    "settings": _change_participation,
+    "add": _add_member,
+    "remove": _remove_member,
+    "exclude": _exclude,
+    "include": _include,
+    "free": _release_slots,
+    "prolific": _set_prolific_study,
+    "ended": _end_participant,
+    "open-once": _open_for_participant,
+}
+
+
+def _campaign_page(
+    request: HttpRequest,
+    campaign: Campaign,
+    bound: dict[str, forms.Form] | None = None,
+    wrong: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    bound, study = bound or {}, getattr(campaign, "prolific", None)
+    if "exclude" in bound:
+        wrong = "Give a reason; the report shows it."
+    lists = {
+        "raters": campaign_raters(campaign),
+        "members": campaign.memberships.filter(ended_at=None)
+        .select_related("user", "by")
+        .order_by("pk"),
+        "participants": prolific.participants(study).order_by("pk") if study else [],
+    }
+    pages = pages_of(lists, request.GET.dict(), PAGE)
+    context = {
+        "campaign": campaign,
+        "pages": pages,
+        "others": other_pages(lists, request.GET.dict()),
+        "rows": pages["raters"],
+        "members": pages["members"],
+        "invitations": invitations_of(get_account(request)).filter(campaign=campaign)[
+            :MAX_INVITATIONS
+        ],
+        "settings": bound.get("settings") or ParticipationForm(initial=_initial(campaign)),
+        "add": bound.get("add") or MemberForm(),
+        "invite": bound.get("invite") or CampaignInviteForm(),
+        "study": study,
+        "prolific": bound.get("prolific") or ProlificForm(initial=_initial_study(study)),
+        "entry": _entry_address(request, campaign),
+        "participants": pages["participants"],
+        "wrong": wrong,
+    }
+    return render(request, "people/campaign.html", context, status=status)
+
+
+def _initial(campaign: Campaign) -> dict[str, Any]:
+    names = ("pool", "hold_minutes", "items_per_person")
+    return {name: getattr(campaign, name) for name in names}
+
+
+def _initial_study(study: Any) -> dict[str, Any]:
+    names = ("study_id", "completion_code", "most_people", "signed")
+    return {name: getattr(study, name) for name in names} if study else {}
+
+
+def _entry_address(request: HttpRequest, campaign: Campaign) -> str:
+    address = request.build_absolute_uri(reverse("prolific", args=[campaign.pk]))
+    return f"{address}{prolific.ENTRY}"
+
+
+def _rater(campaign: Campaign, request: HttpRequest) -> Rater:
+    return get_object_or_404(visible_raters(campaign), pk=posted_number(request, "rater"))
+
+
+def _campaign(request: HttpRequest, pk: int) -> Campaign:
+    found = readable(get_account(request)).select_related("prolific", "batch")
+    return get_object_or_404(found, pk=pk)
