@@ -20,7 +20,7 @@ from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending, worker
 from judging.engine.preflight import RefusedRunError
 from judging.models import JudgeRun, Lane
-from judging.runs import ledger, lifecycle
+from judging.runs import ledger, lifecycle, planning
 from tests.databases import undone
 from tests.judging.cast import HASTY, judge, yes
 from tests.judging.runs.test_runs import fresh, held, served
@@ -199,7 +199,7 @@ class TestPumping:
         monkeypatch.setattr(worker, "run_engine", run_engine)
         preparer: Any = None
         with monkeypatch.context() as patched:
-            patched.setattr(ledger, "plan", lambda *given: plans.append(given))
+            patched.setattr(planning, "plan", lambda *given: plans.append(given))
             ending = worker._run_to_end(run, token, preparer, Control(), None)
         assert plans == [(campaign, run.judge)] * len(plans)
         return len(pumps), len(plans), ending

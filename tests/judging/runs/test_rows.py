@@ -10,7 +10,7 @@ import pytest
 
 from annotation.models import Assignment, Campaign
 from judging.models import Judge
-from judging.runs import ledger, planning
+from judging.runs import planning
 from judging.runs.planning import TrialSample, sample_assignments, trial_sample_for
 from tests.judging.cast import judge
 
@@ -88,8 +88,8 @@ def test_rows_that_another_has_made_meanwhile_are_not_made_twice(campaign: Campa
 def test_however_many_are_written_together_all_are(
     campaign: Campaign, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "CHUNK", chunk)
-    monkeypatch.setattr(ledger, "INSERT_SIZE", 2)
+    monkeypatch.setattr(planning, "CHUNK_ASSIGNMENTS", chunk)
+    monkeypatch.setattr(planning, "INSERT_SIZE", 2)
     who = sampler("whole", 2)
     planning.plan(campaign, who)
     assert [row.replicate for row in rows(who)] == [0, 1] * campaign.items.count()
@@ -98,7 +98,7 @@ def test_however_many_are_written_together_all_are(
 def test_where_one_of_a_chunk_cannot_be_written_none_is(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "INSERT_SIZE", 2)
+    monkeypatch.setattr(planning, "INSERT_SIZE", 2)
     write, said = planning._insert.rows, list[int]()
 
     def second_fails(some: list[Any]) -> Any:
@@ -107,7 +107,7 @@ def test_where_one_of_a_chunk_cannot_be_written_none_is(
             raise RuntimeError("the disk is full")
         return write(some)
 
-    monkeypatch.setattr(ledger, "_insert", SimpleNamespace(rows=second_fails))
+    monkeypatch.setattr(planning, "_insert", SimpleNamespace(rows=second_fails))
     who = judge("whole")
     with pytest.raises(RuntimeError):
         planning.plan(campaign, who)
@@ -156,7 +156,7 @@ class TestTrials:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         """Each of the four items has three units."""
-        monkeypatch.setattr(ledger, "LEAST_UNITS", least)
+        monkeypatch.setattr(planning, "LEAST_UNITS", least)
         found = self.keys(campaign, base, TrialSample(share=share))
         assert found == ranked(campaign, 3)[:items]
 
@@ -174,7 +174,7 @@ class TestTrials:
     def test_its_share_and_its_least_are_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for unconstrained, share in ((False, 0.05), (True, 0.02)):
             monkeypatch.setattr(
-                ledger, "is_unconstrained", lambda trial, is_so=unconstrained: is_so
+                planning, "is_unconstrained", lambda trial, is_so=unconstrained: is_so
             )
             trial: Any = SimpleNamespace()
             assert trial_sample_for(trial, None) == TrialSample(None, share)
