@@ -16,13 +16,9 @@ from analysis.data.frame import Frame, without_garbage_collection
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import TOGETHER, Part, Rows, stored_sample
 from analysis.evaluation.key_points import answer_points, key_point_scores
+from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import parts_of
-from analysis.evaluation.passages import (
-    Layout,
-    passage_ratings,
-    reference_contexts,
-    sampled_orderings,
-)
+from analysis.evaluation.passages import passage_ratings, reference_contexts, sampled_orderings
 from analysis.evaluation.people_mean import Persons
 from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
 from analysis.evaluation.system_rankings import RANKED, Tables, matrix_of, system_rankings

@@ -14,13 +14,8 @@ from analysis.evaluation.answers import (
 )
 from analysis.evaluation.inputs import Part
 from analysis.evaluation.key_points import answer_point_parts, point_parts, verified_parts
-from analysis.evaluation.passages import (
-    Layout,
-    PassageRatings,
-    context_parts,
-    ranking_parts,
-    report_parts,
-)
+from analysis.evaluation.layout import Layout
+from analysis.evaluation.passages import PassageRatings, context_parts, ranking_parts, report_parts
 from analysis.measures.base import Options, tokenizer
 from annotation.models import Campaign
 from annotation.registry import declared

@@ -13,7 +13,7 @@ from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import VariableFrame
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import evaluator_labels
-from analysis.evaluation.passages import Layout
+from analysis.evaluation.layout import Layout
 from analysis.evaluation.relevance import BY_ORACLE, relevance_of
 from analysis.measures.base import Options, tokenizer
 from analysis.measures.contexts import Contexts, members, without_failed

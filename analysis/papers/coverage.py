@@ -14,14 +14,8 @@ import numpy as np
 
 from analysis.data.frame import VariableFrame
 from analysis.evaluation.inputs import PEOPLE, Part, system_of
-from analysis.evaluation.passages import (
-    RANKING,
-    CountedQuestions,
-    Layout,
-    PassageRatings,
-    contexts_of,
-    report_parts,
-)
+from analysis.evaluation.layout import RANKING, Layout
+from analysis.evaluation.passages import CountedQuestions, PassageRatings, contexts_of, report_parts
 from analysis.evaluation.relevance import RatedRankings
 from analysis.measures import of_family
 from analysis.measures.agreement import orderings

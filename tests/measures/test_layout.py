@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.evaluation.passages import Layout, ranking_parts
+from analysis.evaluation.layout import Layout
+from analysis.evaluation.passages import ranking_parts
 from analysis.measures.base import Options, tokenizer
 from datasets.rows import Passage, Query, Ranking, Report
 

@@ -6,7 +6,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.imports.importer import FORMATS, ImportReport, import_labels
+from annotation.imports.files import FORMATS
+from annotation.imports.importer import ImportReport, import_labels
 from annotation.management.base import campaign_called
 from datasets.console import Command as BaseCommand
 

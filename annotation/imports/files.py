@@ -1,0 +1,161 @@
+"""Files of labels and responses: recognise the format, and group what they hold into answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from annotation.imports import clapnq, crux
+from annotation.imports.clapnq import released_groups
+from annotation.imports.grouping import Group, check_assisted, check_groups, group_rows
+from annotation.imports.index import KnownItems
+from annotation.imports.label_studio import read_label_studio, rows_of_answers
+from annotation.imports.labels import StandIn, read_labels
+from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
+from annotation.label_rows import CheckedRow
+from annotation.models import Campaign
+from datasets.models import Question
+from datasets.readers.clapnq import recognises as looks_like_clapnq
+from datasets.readers.jsonl import objects, shown
+from datasets.readers.label_studio import recognises as looks_like_label_studio
+from datasets.rows import InputError, Place, ReadNotes
+
+NAMED = 3
+
+
+def read_groups(
+    path: Path, known: KnownItems, rater: str | None, format: str | None, notes: ReadNotes
+) -> list[Group]:
+    """Return the groups of a file. `format` is recognised if it is None. Raises InputError."""
+    stand_in = StandIn(rater)
+    groups = _groups(path, known, stand_in, format or _recognise(path), notes)
+    check_assisted(groups)
+    if rater and not stand_in.used:
+        names = list(dict.fromkeys(group.rater for group in groups))
+        notes.warnings.append(_without_effect(path, rater, names))
+    return groups
+
+
+def _groups(
+    path: Path, known: KnownItems, rater: StandIn, format: str, notes: ReadNotes
+) -> list[Group]:
+    if format == "crux":
+        rater.used = True
+        texts = _questions(known.campaign)
+        labels = crux.read_crux(path, rater.name or crux.rater_of(path), texts, notes)
+        return group_rows(known.checked(labels))
+    if format == "clapnq":
+        rater.used = True
+        return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
+    if format == "label-studio":
+        answers = read_label_studio(path, rater, notes)
+        return group_rows(known.checked(rows_of_answers(answers, known, notes)))
+    if format == "responses":
+        return check_groups(_joined(read_responses(path, rater), known))
+    doubts = _Contradictions(known)
+    groups = group_rows(doubts.counted(known.checked(read_labels(path, rater))))
+    notes.warnings += doubts.warnings()
+    return groups
+
+
+def _without_effect(path: Path, rater: str, names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    listed = ", ".join(shown(name) for name in names[:NAMED]) + more
+    return (
+        f"{os.fspath(path)}: --rater {shown(rater)} had no effect, as every line names a rater "
+        f"of its own ({listed}); leave it out"
+    )
+
+
+def _recognise(path: Path) -> str:
+    if path.suffix.lower() == ".csv":
+        return "labels"
+    _, first = next(iter(objects(path)))
+    if crux.looks_like_crux(first):
+        return "crux"
+    if looks_like_clapnq(path, first):
+        return "clapnq"
+    if looks_like_label_studio(path, first):
+        return "label-studio"
+    return "responses" if looks_like_responses(first) else "labels"
+
+
+def _questions(campaign: Campaign) -> crux.Texts:
+    items = dict(campaign.items.values_list("key", "query_id"))
+    texts: dict[int, dict[str, str]] = {}
+    of_batch = Question.objects.filter(batch=campaign.batch_id)
+    for query, key, text in of_batch.values_list("query_id", "key", "text"):
+        texts.setdefault(query, {})[key] = text
+    return lambda item: texts.get(items[item], {}) if item in items else {}
+
+
+def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
+    """Return one group for each rater, item, replicate and revision.
+
+    A judge that works unit by unit has a line for each unit. Raises InputError if a unit is in two
+    lines.
+    """
+    groups: dict[tuple[str, str, int, int | None], Group] = {}
+    places: dict[tuple[str, str, int, int | None, str], Place] = {}
+    for response in responses:
+        key = (response.rater, response.item, response.replicate, response.revision)
+        _add(groups.setdefault(key, Group(*key)), response, known)
+        for name in response.units:
+            first = places.setdefault((*key, name), response.place)
+            if first != response.place:
+                unit = f"unit {shown(name)} of item {shown(response.item)}"
+                wrong = f"{response.rater!r} has {unit} on line {first.line} too"
+                mend = "keep one, or number replicates or revisions"
+                raise InputError(response.place, wrong, mend)
+    return list(groups.values())
+
+
+def _add(group: Group, response: ResponseRow, known: KnownItems) -> None:
+    known.check_protocol(response)
+    rows = list(known.checked(known.rows_of(response)))
+    if not rows:
+        raise InputError(response.place, "the response holds no label", "take the line out")
+    group.rows += rows
+    kinds = known.kinds(known.item(response.item).pk)
+    for name, answer in response.units.items():
+        if response.comment:
+            group.comments[name] = response.comment
+        keys = known.schema.free_keys(kinds[name])
+        if free := {key: answer[key] for key in keys if answer.get(key) is not None}:
+            group.written[name] = free
+
+
+class _Contradictions:
+    """Count the lines of a file whose facts about an item differ from the campaign's."""
+
+    def __init__(self, known: KnownItems) -> None:
+        self.known = known
+        self.lines = 0
+        self.first: Place | None = None
+        self.columns: dict[str, None] = {}
+
+    def counted(self, rows: Iterable[CheckedRow]) -> Iterator[CheckedRow]:
+        for checked in rows:
+            row = checked.row
+            facts = {name: getattr(row, name) for name in _FACTS}
+            own = self.known.facts[row.item]
+            wrong = [n for n, value in facts.items() if value is not None and value != own[n]]
+            if wrong:
+                self.lines += 1
+                self.first = self.first or row.place
+                self.columns.update(dict.fromkeys(wrong))
+            yield checked
+
+    def warnings(self) -> list[str]:
+        if not self.lines:
+            return []
+        columns = " or ".join(self.columns)
+        return [
+            f"{self.first}: {self.lines} lines name another {columns} than their item has; "
+            "what the campaign has stays"
+        ]
+
+
+_FACTS = ("query", "system", "setting", "batch")
+FORMATS = ("labels", "crux", "clapnq", "label-studio", "responses")
