@@ -26,7 +26,7 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 
 from annotation.campaigns.settings import open_now
-from annotation.models import CARRIED, Assignment, Campaign, Item, Rater, Unit, User
+from annotation.models import CARRIED, REVOKED, Assignment, Campaign, Item, Rater, Unit, User
 from annotation.people.leases import EXPIRED
 from annotation.people.membership import manageable, readable, workable
 from annotation.progress.counts import with_counts
@@ -159,7 +159,8 @@ def _my_returned_query() -> QuerySet[Assignment]:
     mine = Assignment.objects.filter(
         rater__user=Parameter("user"), uid=Parameter("uid", UUIDField())
     )
-    return mine.filter(replicate=0, scope="")
+    # Nothing is added to answers that were revoked.
+    return mine.filter(replicate=0, scope="").exclude(reason=REVOKED)
 
 
 def _with_neighbours_query() -> QuerySet[Assignment]:
@@ -224,6 +225,8 @@ COLUMNS = {
         "practice_of_id",
         "continues_id",
         "qualify",
+        "consent_version",
+        "background",
         "created_at",
     ),
     "item__query": ("id", "key", "text", "asked_at", "references", "meta"),

@@ -280,7 +280,7 @@ class _Reader:
         check_keys(table, (*keys_of("create_campaign"), *OWN_KEYS), refuse)
         options = read_options("create_campaign", table, refuse, key.name)
         self._check_design(key, options)
-        options = self._with_paths(key, options, ("guideline",))
+        options = self._with_paths(key, options, ("guideline", "consent", "background"))
         judges = tuple(self._judges(key, table.get("judges", [])))
         labels = tuple(self._labels(key, table.get("labels", [])))
         needs = [Key("batch", options["batch"])]

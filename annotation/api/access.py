@@ -16,6 +16,7 @@ from annotation.access import (
 )
 from annotation.assignments.queue import reclaim
 from annotation.models import Assignment, Campaign, User
+from annotation.people.consent import check_intake
 from annotation.people.membership import readable
 from datasets.api.errors import BlindError, RefusedBodyError, problem
 from datasets.models import Batch
@@ -48,9 +49,19 @@ def check_blind(user: User, campaign: Campaign) -> None:
 
 
 def my_assignment(request: Request, uid: uuid.UUID) -> Assignment:
-    """Return a person's own assignment. Raises Http404 for any other."""
+    """Return a person's own assignment. Raises Http404 for any other, and IntakeOwedError."""
     rows = my_assignments(get_account(request)).select_related(*RELATED)
-    return get_object_or_404(rows, uid=uid)
+    return _after_intake(get_object_or_404(rows, uid=uid))
+
+
+def _after_intake(assignment: Assignment) -> Assignment:
+    """Return an assignment of a person who has agreed to the campaign's consent text.
+
+    Raises IntakeOwedError for others, and for those who owe background answers.
+    """
+    if assignment.item.campaign.takes_answers:
+        check_intake(assignment.item.campaign, assignment.rater)
+    return assignment
 
 
 def my_assignment_to_answer(request: Request, uid: uuid.UUID) -> Assignment:
@@ -58,8 +69,9 @@ def my_assignment_to_answer(request: Request, uid: uuid.UUID) -> Assignment:
     user = get_account(request)
     found = my_assignments(user).select_related(*RELATED).filter(uid=uid).first()
     if found is not None:
-        return found
+        return _after_intake(found)
     late = get_object_or_404(my_expired_assignments(user).select_related(*RELATED), uid=uid)
+    _after_intake(late)
     if not reclaim(late):
         raise RefusedBodyError(GONE)
     return late

@@ -10,6 +10,8 @@ from rest_framework import serializers
 from annotation.campaign_setup.dry_run import Assumptions
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import CampaignSettings, read_deadline
+from annotation.models import Campaign
+from annotation.people.background import KINDS, BackgroundError, read_rows
 from annotation.progress.person import Progress
 from annotation.protocols import PROTOCOLS
 from datasets.api.base import (
@@ -96,6 +98,18 @@ class Word(serializers.CharField):
         return word
 
 
+class QuestionSerializer(Strict):
+    """One background question."""
+
+    name = serializers.CharField(help_text="its name in exports, such as first_language")
+    question = serializers.CharField(help_text="what people read")
+    kind = serializers.ChoiceField(KINDS, default="text")
+    choices = serializers.ListField(
+        child=serializers.CharField(), default=list, help_text="for the kinds choice and several"
+    )
+    required = serializers.BooleanField(default=False, help_text="whether it has to be answered")
+
+
 class SettingsSerializer(Strict):
     """The settings that may change while a campaign runs."""
 
@@ -130,6 +144,25 @@ class SettingsSerializer(Strict):
         min_value=0,
         max_value=1,
         help_text="the pass mark: the share of correct practice answers",
+    )
+    consent = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="Markdown that people agree to before their first item; each change is a new "
+        "version, which asks again; empty ends the asking",
+    )
+    revoked = serializers.ChoiceField(
+        Campaign.Revoked.values,
+        required=False,
+        help_text="what becomes of the answers of people who revoke their consent; they are left "
+        "out of reports and exports in either case",
+    )
+    background = QuestionSerializer(
+        many=True,
+        required=False,
+        help_text="questions that people answer once, before their first item; an empty list ends "
+        "the asking",
     )
 
 
@@ -238,12 +271,19 @@ def settings_from(wanted: dict[str, Any]) -> CampaignSettings:
         "gold_every",
         "practice_of",
         "qualify",
+        "consent",
+        "revoked",
         "no_deadline",
         "no_qualify",
     )
-    deadline = wanted.get("deadline")
+    deadline, questions = wanted.get("deadline"), wanted.get("background")
+    try:
+        background = None if questions is None else read_rows(questions)
+    except BackgroundError as error:
+        raise DesignError(f"background: {error}", "background") from error
     return CampaignSettings(
         deadline=read_deadline(deadline) if deadline else None,
+        background=background,
         **{name: wanted[name] for name in names if name in wanted},
     )
 

@@ -81,6 +81,9 @@ def settings_tag(campaign: Campaign) -> str:
         campaign.gold_every,
         campaign.practice_of_id,
         campaign.qualify,
+        campaign.consent_version,
+        campaign.revoked,
+        campaign.background,
         campaign.is_open,
     )
 
@@ -177,7 +180,8 @@ class ChangedSettings(Resource):
     @described(
         "Change, close or open a campaign",
         "Changes settings: deadline, language, guideline (each change is a new version), gold, "
-        "practice, and whether the campaign is open. Fields that are left out stay unchanged.",
+        "practice, consent, background questions, and whether the campaign is open. Fields that "
+        "are left out stay unchanged.",
         {200: CampaignSerializer, 409: ChangedSerializer},
         tag="campaigns",
         request=ChangedSettingsSerializer,

@@ -15,6 +15,7 @@ from annotation.assignments.carried import units_left
 from annotation.campaigns.sampling import shuffle_fields, shuffle_units
 from annotation.gold.scoring import is_plain, next_item
 from annotation.models import CARRIED, Assignment, Campaign, Item, Rater
+from annotation.people.consent import check_intake, owed_step
 from annotation.people.leases import EXPIRED, lease_end, release_expired
 from annotation.people.membership import may_take
 from annotation.presentation import design, present, stored_units
@@ -33,7 +34,8 @@ from datasets.db.prepared import (
 def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:
     """Return the person's open assignment, or a new one on the next item with a free slot.
 
-    Returns None if there is no such item.
+    Returns None if there is no such item. Raises IntakeOwedError if the person has to consent or to
+    answer background questions first.
     """
     release_expired(campaign)
     with transaction.atomic():
@@ -46,6 +48,7 @@ def next_in_transaction(campaign: Campaign, rater: Rater) -> Assignment | None:
     # lock, since it has one writer at a time.
     if connection.features.has_select_for_update:
         _lock.rows(rater=rater.pk)
+    check_intake(campaign, rater)
     waiting = _waiting.first(campaign=campaign.pk, rater=rater.pk)
     if waiting:
         return waiting[0]
@@ -220,6 +223,8 @@ def reclaim(assignment: Assignment) -> bool:
     if assignment.status != EXPIRED["status"] or assignment.reason != EXPIRED["reason"]:
         return False
     if not campaign.takes_answers or not may_take_items(campaign, assignment.rater):
+        return False
+    if owed_step(campaign, assignment.rater):
         return False
     with transaction.atomic():
         list(Rater.objects.select_for_update().filter(pk=assignment.rater_id))

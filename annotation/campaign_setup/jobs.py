@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from django.conf import settings as site
@@ -33,6 +33,8 @@ def question(
 ) -> dict[str, Any]:
     """Return the question of a preview, for `datasets.jobs.ask`. It is one person's own."""
     deadline = settings.deadline.isoformat() if settings.deadline else None
+    # What people read and answer before their first item changes no number of a dry run.
+    settings = replace(settings, consent=None, revoked=None, background=None)
     return {
         "name": name,
         "protocol": protocol,

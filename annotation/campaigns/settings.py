@@ -20,13 +20,26 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from annotation.campaigns.design import DesignError
-from annotation.models import Campaign, GuidelineVersion, Item, User
+from annotation.models import Campaign, ConsentText, GuidelineVersion, Item, User
+from annotation.people.background import Question, stored_questions
+from annotation.people.consent import LONGEST_CONSENT, current_text
 from annotation.people.membership import readable
 from annotation.provenance import guideline_digest
 from audit.recording import record
 
 END_OF_DAY = time(23, 59, 59)
 LONGEST_GUIDELINE = 100_000
+_NAMES = (
+    "deadline",
+    "language",
+    "guideline",
+    "gold_every",
+    "practice_of_id",
+    "qualify",
+    "consent_version",
+    "revoked",
+    "background",
+)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 
@@ -35,6 +48,8 @@ class CampaignSettings:
     """Changes to a campaign's settings. None leaves a setting unchanged.
 
     An empty `guideline` restores the protocol's, and an empty `practice_of` removes the practice.
+    An empty `consent` and no questions of a `background` end the asking. `revoked` is what becomes
+    of the answers of people who revoke their consent: `keep` or `delete`.
     `no_deadline` and `no_qualify` remove the deadline and the pass mark.
     """
 
@@ -44,6 +59,9 @@ class CampaignSettings:
     gold_every: int | None = None
     practice_of: str | None = None
     qualify: float | None = None
+    consent: str | None = None
+    revoked: str | None = None
+    background: tuple[Question, ...] | None = None
     no_deadline: bool = False
     no_qualify: bool = False
 
@@ -93,8 +111,21 @@ def check_settings(campaign: Campaign, settings: CampaignSettings) -> None:
         )
     if settings.qualify is not None and not 0 < settings.qualify <= 1:
         raise DesignError("qualify is not above 0 and up to 1; correct it", "qualify")
+    _check_consent(settings)
     if settings.practice_of:
         _check_practice(campaign, settings.practice_of)
+
+
+def _check_consent(settings: CampaignSettings) -> None:
+    if settings.consent is not None and len(settings.consent) > LONGEST_CONSENT:
+        raise DesignError(
+            f"the consent text is longer than {LONGEST_CONSENT} characters; cut it", "consent"
+        )
+    if settings.consent and "\0" in settings.consent:
+        raise DesignError("the consent text contains a NUL character; remove it", "consent")
+    if settings.revoked is not None and settings.revoked not in Campaign.Revoked.values:
+        one_of = " or ".join(Campaign.Revoked.values)
+        raise DesignError(f"revoked is {settings.revoked!r}; give {one_of}", "revoked")
 
 
 def _check_practice(campaign: Campaign, name: str) -> None:
@@ -120,17 +151,22 @@ def apply_settings(
     """Write checked settings to a stored campaign, in a transaction."""
     changed: dict[str, Any] = {
         name: value
-        for name in ("deadline", "language", "gold_every", "qualify")
+        for name in ("deadline", "language", "gold_every", "qualify", "revoked")
         if (value := getattr(settings, name)) is not None
     }
     changed |= {"deadline": None} if settings.no_deadline else {}
     changed |= {"qualify": None} if settings.no_qualify else {}
     if settings.practice_of is not None:
         changed["practice_of"] = Campaign.objects.filter(name=settings.practice_of).first()
-    text = None if settings.guideline is None else settings.guideline.replace("\r\n", "\n").strip()
+    text = _lines(settings.guideline)
     if text is not None and text != campaign.guideline:
         changed["guideline"] = text
         _store_guideline_version(campaign, text, user)
+    consent = _lines(settings.consent)
+    if consent is not None and consent != consent_of(campaign):
+        changed["consent_version"] = _store_consent_text(campaign, consent, user)
+    if settings.background is not None:
+        changed["background"] = stored_questions(settings.background)
     for name, value in changed.items():
         setattr(campaign, name, value)
     if changed:
@@ -139,25 +175,44 @@ def apply_settings(
 
 def current_settings(campaign: Campaign) -> dict[str, Any]:
     """Return the current settings of a campaign."""
-    names = ("deadline", "language", "guideline", "gold_every", "practice_of_id", "qualify")
-    return {name: getattr(campaign, name) for name in names}
+    return {name: getattr(campaign, name) for name in _NAMES}
 
 
 def settings_differ(campaign: Campaign, settings: CampaignSettings) -> bool:
     """Whether any of the settings differs from the campaign's current ones."""
     practice = campaign.practice_of.name if campaign.practice_of else ""
-    guideline = (
-        None if settings.guideline is None else settings.guideline.replace("\r\n", "\n").strip()
-    )
-    pairs = (
+    questions = settings.background
+    pairs: tuple[tuple[Any, Any], ...] = (
         (settings.deadline, campaign.deadline),
         (settings.language, campaign.language),
-        (guideline, campaign.guideline),
+        (_lines(settings.guideline), campaign.guideline),
         (settings.gold_every, campaign.gold_every),
         (settings.practice_of, practice),
         (settings.qualify, campaign.qualify),
+        (_lines(settings.consent), consent_of(campaign)),
+        (settings.revoked, campaign.revoked),
+        (None if questions is None else stored_questions(questions), campaign.background),
     )
     return any(new is not None and new != current for new, current in pairs)
+
+
+def _lines(text: str | None) -> str | None:
+    """Return a text with plain line ends and without blanks around it."""
+    return None if text is None else text.replace("\r\n", "\n").strip()
+
+
+def consent_of(campaign: Campaign) -> str:
+    """Return the campaign's current consent text; empty if it asks for no consent."""
+    found = current_text(campaign)
+    return found.text if found else ""
+
+
+def _store_consent_text(campaign: Campaign, text: str, user: User | None) -> int:
+    """Store a version of the consent text. Returns the number for `Campaign.consent_version`."""
+    last = campaign.consent_texts.order_by("-version").values_list("version", flat=True).first()
+    version = (last or 0) + 1
+    ConsentText.objects.create(campaign=campaign, version=version, text=text, by=user)
+    return version if text else 0
 
 
 def _store_guideline_version(campaign: Campaign, text: str, user: User | None) -> None:

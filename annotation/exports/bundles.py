@@ -247,7 +247,7 @@ def _all(campaign: Campaign, form: str) -> Iterator[tuple[str, str, str]]:
 
 def _dataset(campaign: Campaign, form: str) -> Iterator[tuple[str, str, str]]:
     for what, export in exports_of(campaign).items():
-        if export.is_table:
+        if export.is_table and not export.personal:
             yield f"data/{what}.parquet", what, "parquet"
 
 

@@ -20,6 +20,7 @@ from annotation.exports.web_annotations import web_annotations
 from annotation.exposure.marks import has_exposed
 from annotation.imports import responses as response_rows
 from annotation.models import Campaign
+from annotation.people import background, consent
 
 Line = dict[str, Any]
 
@@ -62,7 +63,8 @@ class Export:
 
     The first of `forms` is the default. `tells_answers` is True for exports that reveal the answers
     of others, or the system behind a report. A person gets them only after answering. Those with
-    `answers` of others stand in the ledger of looks.
+    `answers` of others stand in the ledger of looks. What is `personal` describes people, and comes
+    into no folder that is made for publication.
     """
 
     row: str
@@ -72,6 +74,7 @@ class Export:
     tells_answers: bool = True
     answers: bool = True
     beside: tuple[str, ...] = ()
+    personal: bool = False
 
     def columns_for(self, campaign: Campaign) -> tuple[str, ...]:
         """Return the columns of a table, with those `beside` that the campaign needs."""
@@ -84,6 +87,10 @@ class Export:
     @property
     def is_table(self) -> bool:
         return set(TABLE) <= set(self.forms)
+
+
+def _background(campaign: Campaign) -> Iterator[Line]:
+    return background.background_lines(campaign, consent.revoked_raters(campaign))
 
 
 EXPORTS: dict[str, Export] = {
@@ -135,6 +142,22 @@ EXPORTS: dict[str, Export] = {
         _TASK,
         ("json", "jsonl"),
     ),
+    "consents": Export(
+        "one consent: which person agreed to which version of the text, and when",
+        consent.consent_lines,
+        consent.COLUMNS,
+        tells_answers=False,
+        answers=False,
+        personal=True,
+    ),
+    "background": Export(
+        "one person's answer to a background question; several choices are several lines",
+        _background,
+        background.COLUMNS,
+        tells_answers=False,
+        answers=False,
+        personal=True,
+    ),
     "batch": Export(
         "one query, in the native format", rows.batch, _BATCH, tells_answers=False, answers=False
     ),
@@ -142,11 +165,15 @@ EXPORTS: dict[str, Export] = {
 
 
 def exports_of(campaign: Campaign) -> dict[str, Export]:
-    """Return the exports of a campaign. It has qrels only if it grades passages."""
+    """Return the exports of a campaign.
+
+    It has qrels only if it grades passages, and consents and background only if it asks for them.
+    """
+    out = set()
     try:
-        graded = grades_of(campaign)
+        out |= set() if grades_of(campaign).subtopics else {"qrels-diversity"}
     except NoGradesError:
-        return {name: each for name, each in EXPORTS.items() if not name.startswith("qrels")}
-    if graded.subtopics:
-        return EXPORTS
-    return {name: each for name, each in EXPORTS.items() if name != "qrels-diversity"}
+        out |= {name for name in EXPORTS if name.startswith("qrels")}
+    out |= set() if campaign.consent_texts.exists() else {"consents"}
+    out |= set() if campaign.background or campaign.backgrounds.exists() else {"background"}
+    return {name: each for name, each in EXPORTS.items() if name not in out}

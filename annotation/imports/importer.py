@@ -34,6 +34,7 @@ from annotation.imports.grouping import (
 from annotation.imports.index import KnownItems
 from annotation.missing_reasons import Reasons, joined, reasons
 from annotation.models import Assignment, Campaign, Item, Rater, Response
+from annotation.people.consent import revoked_raters
 from annotation.presentation import preload, present, schema, shown_texts
 from annotation.protocols.base import ItemSpec, Payload
 from annotation.protocols.schema import EVIDENCE_KEY
@@ -268,7 +269,16 @@ class _Importer:
         values = closed.values_list("item", "rater__name", "replicate", "assisted_by")
         return {(item, rater, replicate): by for item, rater, replicate, by in values}
 
+    @cached_property
+    def revoked(self) -> set[str]:
+        """The names of people who revoked their consent, whose answers no file brings back."""
+        gone = Rater.objects.filter(pk__in=revoked_raters(self.campaign))
+        return set(gone.values_list("name", flat=True))
+
     def _check_assisted(self, group: Group, item: int) -> None:
+        if group.rater in self.revoked:
+            wrong = f"rater {group.rater!r} revoked their consent to this campaign"
+            raise InputError(group.place, wrong, "leave their labels out")
         before = self.assisted.get((item, group.rater, group.replicate))
         if before is not None and before != (group.assisted_by or ""):
             raise mixed(group.rows[0].row, f"{assistance(before)} in the campaign")

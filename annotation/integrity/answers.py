@@ -103,7 +103,7 @@ def _incomplete(each: Answered, answer: Answer) -> Iterator[Violation]:
 REVISIONS = Check(
     "revisions",
     "revisions count from 1 without gaps, except for numbers from a file, and only the newest is "
-    "current",
+    "current, or none if its person revoked their consent",
     "If the newest revision is not current, or is not the only one, make it the only current one. "
     "A gap may be a deleted answer: look for it in a backup first. Numbering the answers again is "
     "safe only if the backup has no other answer.",
@@ -122,6 +122,11 @@ def wrong_revisions(each: Answered) -> Iterator[Violation]:
         return
     current = [answer for answer in each.answers if answer.current]
     newest = each.answers[-1]
+    if each.row.is_revoked:
+        for answer in current:
+            what = "is current, though its person revoked their consent"
+            yield each.of_answer(REVISIONS.name, answer, what)
+        return
     if not current:
         what = f"none of its {len(each.answers)} answers is current"
         yield each.of_answer(REVISIONS.name, newest, what)
@@ -145,7 +150,7 @@ def _has_number_from_file(answer: Answer, before: int) -> bool:
 
 STATUS = Check(
     "status",
-    "an assignment is done if and only if it has an answer",
+    "an assignment is done if and only if it has an answer that was not revoked",
     "If an assignment has an answer, set its status to done and its lease to null. If a done "
     "assignment has no answer, restore the answer from a backup or import it from an export. "
     "Opening the assignment again would ask for another answer, which may differ.",
@@ -159,6 +164,6 @@ def wrong_status(each: Answered) -> Iterator[Violation]:
         yield each.wrong(STATUS.name, f"is {status!r}, which is not a status")
     elif status == Status.DONE and not answers:
         yield each.wrong(STATUS.name, "is done, but its answer is missing")
-    elif status != Status.DONE and answers:
+    elif status != Status.DONE and answers and not each.row.is_revoked:
         last = answers[-1].revision
         yield each.wrong(STATUS.name, f"is {status}, though revision {last} answers it")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from annotation.campaigns.relevance import Uses
 from annotation.exports.rows import chunks
 from annotation.models import (
+    REVOKED,
     Assignment,
     Campaign,
     Decision,
@@ -58,6 +59,12 @@ class Row(NamedTuple):
     scope: str
     asked: list[str]
     status: str
+    reason: str
+
+    @property
+    def is_revoked(self) -> bool:
+        """Whether the answers are kept though their person revoked their consent."""
+        return self.status == Assignment.Status.CANCELLED and self.reason == REVOKED
 
 
 class Answer(NamedTuple):
@@ -127,6 +134,7 @@ _ROW = (
     "scope",
     "asked",
     "status",
+    "reason",
 )
 
 

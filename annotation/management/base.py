@@ -16,6 +16,7 @@ from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.campaigns.settings import CampaignSettings, read_deadline
 from annotation.models import Campaign, User
+from annotation.people.background import BackgroundError, Question, read_toml
 from datasets.access import READERS
 from datasets.console import no_such
 from datasets.models import Batch
@@ -163,6 +164,25 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
         metavar="SHARE",
         help="the pass mark: the share of gold answers that must be correct in practice",
     )
+    parser.add_argument(
+        "--consent",
+        type=Path,
+        metavar="F",
+        help="a Markdown file that people agree to before their first item; an empty file ends it",
+    )
+    parser.add_argument(
+        "--revoked",
+        choices=Campaign.Revoked.values,
+        help="what becomes of the answers of a person who revokes their consent: keep (the "
+        "default) or delete; they are left out of reports and exports in either case",
+    )
+    parser.add_argument(
+        "--background",
+        type=Path,
+        metavar="F",
+        help="a TOML file of questions that people answer once, before their first item; an empty "
+        "file ends it",
+    )
 
 
 def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
@@ -175,9 +195,20 @@ def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
         gold_every=options.get("gold_every"),
         practice_of=options.get("practice_of"),
         qualify=options.get("qualify"),
+        consent=_text(options.get("consent")),
+        revoked=options.get("revoked"),
+        background=_questions(options.get("background")),
         no_deadline=bool(options.get("no_deadline")),
         no_qualify=bool(options.get("no_qualify")),
     )
+
+
+def _questions(path: Path | None) -> tuple[Question, ...] | None:
+    text = _text(path)
+    try:
+        return None if text is None else read_toml(text)
+    except BackgroundError as error:
+        raise CommandError(f"{path}: {error}.") from error
 
 
 def _text(path: Path | None) -> str | None:

@@ -1,7 +1,8 @@
 """The models of annotation: people, campaigns, and answers.
 
-`people` has accounts, raters and their roles, `campaigns` what is asked of whom, and `answers` what
-they answered. Each imports from those before it; `people` names campaigns by their label.
+`people` has accounts, raters and their roles, `campaigns` what is asked of whom, `intake` what
+comes before the first item, and `answers` what people answered. Each imports from those before it;
+`people` names campaigns by their label.
 """
 
 from annotation.models.answers import (
@@ -18,6 +19,7 @@ from annotation.models.campaigns import (
     CARRIED,
     MAX_KEY,
     MAX_WHAT,
+    REVOKED,
     ROLES,
     Admission,
     Assignment,
@@ -31,6 +33,7 @@ from annotation.models.campaigns import (
     Unit,
     UnitSampling,
 )
+from annotation.models.intake import Background, Consent, ConsentText
 from annotation.models.people import (
     LETTERS,
     MAX_REASON,
@@ -53,12 +56,16 @@ __all__ = [
     "MAX_KEY",
     "MAX_REASON",
     "MAX_WHAT",
+    "REVOKED",
     "ROLES",
     "Admission",
     "Assignment",
+    "Background",
     "Campaign",
     "CampaignShare",
     "CarriedAnswer",
+    "Consent",
+    "ConsentText",
     "Decision",
     "Draft",
     "Exclusion",

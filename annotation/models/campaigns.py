@@ -17,6 +17,8 @@ MAX_KEY = 600
 """Room for two ids and their separator."""
 MAX_WHAT = 40
 ROLES = ("development", "evaluation", "audit")
+REVOKED = "revoked"
+"""The reason of a cancelled assignment whose person revoked their consent."""
 CARRIED = "carried"
 """The scope of a person's assignment that holds the carried part of an item's answer."""
 
@@ -35,11 +37,19 @@ class Campaign(Owned):
     With an open `pool`, everybody in its team can take part; with a named one, only its members
     can. A lease lasts `hold_minutes` after the last sign of life (None: without end). Each person
     takes at most `items_per_person` items (None: no limit).
+
+    `consent_version` is the version of the consent text that people agree to before their first
+    item (0: none), and `revoked` what becomes of the answers of a person who revokes. `background`
+    are the questions that a person answers once, as `annotation.people.background` reads them.
     """
 
     class Pool(models.TextChoices):
         OPEN = "open"
         NAMED = "named"
+
+    class Revoked(models.TextChoices):
+        KEEP = "keep"
+        DELETE = "delete"
 
     name = models.CharField(max_length=200, unique=True)
     protocol = models.CharField(max_length=60)
@@ -61,12 +71,20 @@ class Campaign(Owned):
     pool = models.CharField(max_length=5, choices=Pool, default=Pool.OPEN)
     hold_minutes = models.PositiveIntegerField(null=True)
     items_per_person = models.PositiveIntegerField(null=True)
+    consent_version = models.PositiveIntegerField(default=0, db_default=0)
+    revoked = models.CharField(
+        max_length=6, choices=Revoked, default=Revoked.KEEP, db_default=Revoked.KEEP.value
+    )
+    background = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ("name",)
         constraints = [
-            models.CheckConstraint(condition=Q(pool__in=("open", "named")), name="pool_is_known")
+            models.CheckConstraint(condition=Q(pool__in=("open", "named")), name="pool_is_known"),
+            models.CheckConstraint(
+                condition=Q(revoked__in=("keep", "delete")), name="fate_of_answers_is_known"
+            ),
         ]
 
     def __str__(self) -> str:

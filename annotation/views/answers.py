@@ -32,12 +32,12 @@ from annotation.answers.submission import (
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.assignments.queue import (
     has_lost_access,
-    next_assignment,
     next_in_transaction,
     reclaim,
 )
 from annotation.gold.scoring import shows_feedback
 from annotation.models import Assignment, Response
+from annotation.people.consent import IntakeOwedError, has_revoked, may_send
 from annotation.people.leases import release_expired
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
@@ -52,7 +52,8 @@ from annotation.protocols.base import ItemSpec, Payload
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import Basis, basis_of
-from annotation.views.work import address_of, feedback_address
+from annotation.views.intake import address_of, before_address, next_address
+from annotation.views.work import feedback_address
 from datasets.access import WORKERS, role_required
 
 CLOSED = (
@@ -71,6 +72,11 @@ REMOVED = (
     "you no longer take part in this campaign, so this answer does not count; it is kept as a "
     "draft: ask a researcher of the campaign"
 )
+CONSENT_FIRST = (
+    "the campaign asks for your consent first, so this answer does not count yet; it is kept as a "
+    "draft: open the campaign from My work"
+)
+REVOKED = "you revoked your consent to this campaign, so nothing was stored"
 CHANGED = "the texts or questions of this item have changed since it was opened; reload it"
 
 
@@ -160,8 +166,9 @@ def _next_address(assignment: Assignment) -> str:
     if shows_feedback(assignment):
         return feedback_address(assignment)
     campaign = assignment.item.campaign
-    following = next_assignment(campaign, assignment.rater) if campaign.takes_answers else None
-    return address_of(following, campaign)
+    if not campaign.takes_answers:
+        return address_of(None, campaign)
+    return next_address(campaign, assignment.rater)
 
 
 def _keep(sent: Submission) -> JsonResponse:
@@ -178,6 +185,8 @@ def _keep(sent: Submission) -> JsonResponse:
 def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -> Submission:
     """Read the page's form. Raises RefusedError if a field cannot be read, ChangedError, and
     StoredBeforeError if a response has this key."""
+    if has_revoked(assignment.item.campaign, assignment.rater):
+        raise RefusedError([Problem("", "", REVOKED)])
     reclaim(assignment)
     late = _why_late(assignment)
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
@@ -212,6 +221,8 @@ def _why_late(assignment: Assignment) -> str:
     campaign = assignment.item.campaign
     if has_lost_access(assignment):
         return REMOVED
+    if not may_send(campaign, assignment.rater):
+        return CONSENT_FIRST
     if campaign.takes_answers:
         return ""
     return DEADLINE_PASSED if campaign.is_open else CLOSED
@@ -252,6 +263,9 @@ def _submit(sent: Submission) -> tuple[Outcome, str]:
         try:
             rater = assignment.rater
             following = next_in_transaction(campaign, rater) if continues else None
+        except IntakeOwedError:
+            # The consent text has a new version, which the person reads before the next item.
+            return outcome, before_address(campaign)
         except ForgottenItemError as error:
             # Nothing was written for the next item, so the answer can be committed.
             forgotten = error

@@ -19,10 +19,24 @@ from django.utils import timezone
 
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
 from annotation.campaigns.design import Design, DesignError, read_pairs
-from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, read_deadline
+from annotation.campaigns.settings import (
+    LONGEST_GUIDELINE,
+    CampaignSettings,
+    consent_of,
+    read_deadline,
+)
 from annotation.gold.scoring import MAX_ADMISSION_REASON
 from annotation.imports.gold import GoldCounts, set_known
 from annotation.models import Campaign, Rater, User
+from annotation.people.background import (
+    LONGEST_SOURCE,
+    BackgroundError,
+    Question,
+    as_toml,
+    questions_of,
+    read_toml,
+)
+from annotation.people.consent import LONGEST_CONSENT
 from annotation.people.membership import readable
 from annotation.prerequisites import RULES
 from annotation.protocols import PROTOCOLS
@@ -31,6 +45,11 @@ from datasets.options import options_of
 from datasets.rows import InputError
 from datasets.teams import managed_teams, visible_batches
 from datasets.text import as_sentence
+
+REVOKED_ANSWERS = (
+    ("keep", "Keep the answers, for an audit or in case the person agrees again"),
+    ("delete", "Delete the answers, with the background that the person gave"),
+)
 
 
 def add_design_error(form: forms.Form, error: DesignError) -> None:
@@ -80,6 +99,41 @@ class SettingsForm(forms.Form):
         "a new version, and every answer records the version that it followed.",
     )
 
+    consent = forms.CharField(
+        label="Consent text",
+        required=False,
+        strip=False,
+        max_length=LONGEST_CONSENT,
+        widget=forms.Textarea(attrs={"rows": 8}),
+        help_text="Markdown that people agree to before their first item. Each change is a new "
+        "version, and asks everybody again. Empty: no consent is asked for.",
+    )
+    revoked = forms.ChoiceField(
+        label="When a person revokes their consent",
+        required=False,
+        choices=REVOKED_ANSWERS,
+        widget=forms.RadioSelect,
+        initial="keep",
+        help_text="Reports and exports leave the answers out in either case.",
+    )
+    background = forms.CharField(
+        label="Background questions",
+        required=False,
+        strip=False,
+        max_length=LONGEST_SOURCE,
+        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "code"}),
+        help_text="TOML, one table for each question: [first_language], then question = "
+        "“Your first language?”, kind = “choice”, choices = [“German”, “another”], required = "
+        "true, all with straight quotes. Kinds: choice, several, text, number. People answer "
+        "once, before their first item.",
+    )
+
+    def clean_background(self) -> tuple[Question, ...]:
+        try:
+            return read_toml(self.cleaned_data["background"].replace("\r\n", "\n"))
+        except BackgroundError as error:
+            raise forms.ValidationError(as_sentence(error)) from error
+
     def offer_practice(self, user: User, campaign: Campaign | None = None) -> None:
         """Offer the campaigns with practice items that this user may read."""
         others = readable(user).filter(items__use="practice").distinct()
@@ -111,6 +165,9 @@ class SettingsForm(forms.Form):
             gold_every=data["gold_every"] or 0,
             practice_of=None if own and not practice else practice,
             qualify=data["qualify"] or None,
+            consent=data["consent"],
+            revoked=data["revoked"] or None,
+            background=data["background"],
             no_deadline=deadline is None,
             no_qualify=not data["qualify"],
         )
@@ -128,7 +185,9 @@ def describe_differences(form: SettingsForm, campaign: Campaign) -> Iterator[str
         label = str(form[name].label)
         if str(form[name].value() or "").replace("\r\n", "\n") == str(current or ""):
             continue
-        if name == "guideline":
+        if name in ("consent", "background"):
+            yield f"{label}: changed"
+        elif name == "guideline":
             yield f"{label}: version {campaign.guidelines.count()} below" if current else label
         else:
             yield f"{label}: {current or 'none'}"
@@ -145,6 +204,9 @@ def initial_settings(campaign: Campaign) -> dict[str, Any]:
         "practice_of": other.name if other else "",
         "qualify": campaign.qualify,
         "guideline": campaign.guideline,
+        "consent": consent_of(campaign),
+        "revoked": campaign.revoked,
+        "background": as_toml(questions_of(campaign)),
     }
 
 

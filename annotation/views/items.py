@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -18,6 +18,7 @@ from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.item_context import sheet_of
+from annotation.people.consent import owed_step
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import blinding_of, ordered_texts, present, schema
 from annotation.progress.person import progress_here
@@ -36,6 +37,8 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     user = get_account(request)
     assignment, neighbours = with_neighbours(user, uid)
     campaign = assignment.item.campaign
+    if campaign.takes_answers and owed_step(campaign, assignment.rater):
+        return redirect("before", campaign.pk)
     spec, asked = present(assignment.item), schema(campaign)
     saved, page = read_draft_state(assignment), page_for(declared(campaign).slug)
     texts = ordered_texts(assignment, spec)

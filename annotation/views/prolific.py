@@ -14,8 +14,8 @@ from annotation.people.membership import PeopleError
 from annotation.people.prolific import Arrival, enter, mark_browser
 from annotation.people.prolific_keys import PAUSE, KeysAwayError
 from annotation.registry import declared
+from annotation.views.intake import next_address
 from annotation.views.people import BACKEND, TOO_OFTEN
-from annotation.views.work import next_address
 from audit.recording import folded
 from datasets.access import client_address
 from datasets.api.throttling import seconds_to_wait

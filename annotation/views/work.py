@@ -15,14 +15,15 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import prerequisites
 from annotation.access import get_account, my_assignment, my_assignments, open_campaigns, own
 from annotation.adjudication.disputes import adjudicable
-from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
-from annotation.models import Assignment, Campaign, Draft, Item, Rater, Response, User, rater_of
+from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
+from annotation.people.consent import asked_for_consent
 from annotation.people.prolific import completion
 from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
 from annotation.progress.person import Progress, progress_of
 from annotation.protocols.base import ItemSpec, Text, Variable
 from annotation.registry import declared
+from annotation.views.intake import next_address
 from datasets.access import WORKERS, role_required
 
 RECENT = 200
@@ -47,7 +48,11 @@ def work(request: HttpRequest) -> HttpResponse:
         for campaign in campaigns
         if numbers[campaign.pk].total
     ]
-    context = {"studies": studies, "adjudicating": list(adjudicable(user))}
+    context = {
+        "studies": studies,
+        "adjudicating": list(adjudicable(user)),
+        "consents": asked_for_consent(user),
+    }
     return render(request, "work/list.html", context)
 
 
@@ -77,19 +82,9 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
         "waiting": sum(p.left for p in progress_of(user, others).values()),
         "prerequisite": prerequisites.describe_waits(campaign),
         "completion": completion(user, campaign) if user.is_guest else None,
+        "agreed": campaign in asked_for_consent(user),
     }
     return render(request, "work/finished.html", context)
-
-
-def next_address(campaign: Campaign, rater: Rater) -> str:
-    """Assign the person the next item; return its address, or that of the closing page."""
-    return address_of(next_assignment(campaign, rater), campaign)
-
-
-def address_of(assignment: Assignment | None, campaign: Campaign) -> str:
-    if assignment is None:
-        return reverse("finished", args=[campaign.pk])
-    return reverse("item", args=[assignment.uid])
 
 
 def _submitted(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:

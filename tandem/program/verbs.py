@@ -95,6 +95,7 @@ TREE = (
     _verb("people log-in", "log_in_link", "print a link that logs one account in, once"),
     _verb("people invite", "invite", "create a link for one person"),
     _verb("people admit", "admit", "admit a person who did not pass the practice"),
+    _verb("people consent", "consents", "who agreed to the consent text; revoke for a person"),
     _verb("token create", "create_token", "create, list or revoke tokens"),
     _team("list", "", "teams with their members, and how much they have"),
     _team("create", "NAME [--owner ACCOUNT]", "create a team"),

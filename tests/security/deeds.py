@@ -19,7 +19,9 @@ from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
 from analysis.models import FrozenReport, StudyPart
 from annotation.answers.submission import submit
-from annotation.models import Assignment, Invitation, Item, Membership, Rater, Unit
+from annotation.assignments.withdrawal import give_consent
+from annotation.campaigns.settings import CampaignSettings, change
+from annotation.models import Assignment, Invitation, Item, Membership, Rater, Unit, rater_of
 from annotation.people.invitations import invite
 from annotation.people.log_in_links import log_in_key
 from datasets.api_tokens import make_token
@@ -80,6 +82,19 @@ def _people(order: str, event: str, **sent: Any) -> Doing:
         return Deed(event, _at(world, "campaign-people-change"), {"order": order, **given})
 
     return deed
+
+
+def _asking(world: World) -> int:
+    """A campaign that asks Ada for her consent."""
+    change(world.study.campaign, CampaignSettings(consent=WORDS))
+    return world.study.campaign.pk
+
+
+def _agreed(world: World) -> int:
+    """A campaign to whose consent text Ada has agreed."""
+    pk = _asking(world)
+    give_consent(world.study.campaign, rater_of(world.study.ada), 1)
+    return pk
 
 
 def _main(world: World) -> int:
@@ -317,6 +332,26 @@ DEEDS: dict[str, list[Doing]] = {
             "answer.changed", _at(w, "api-response", _answered(w)),
             {**payload("no", WORDS), "revision": 1}, ANNOTATOR, "PUT",
         )
+    ],
+    "before": [
+        lambda w: Deed(
+            "consent.given", _at(w, "before", _asking(w)), {"version": 1, "agree": "1"}, ANNOTATOR,
+        )
+    ],
+    "own-consent": [
+        lambda w: Deed(
+            "consent.revoked", _at(w, "own-consent", _agreed(w)), {"revoke": "1"}, ANNOTATOR,
+        )
+    ],
+    "api-own-consent": [
+        lambda w: Deed(
+            "consent.given", _at(w, "api-own-consent", _asking(w)), {"version": 1}, ANNOTATOR,
+            "PUT",
+        ),
+        lambda w: Deed(
+            "consent.revoked", _at(w, "api-own-consent", _agreed(w)), {"version": None}, ANNOTATOR,
+            "PUT",
+        ),
     ],
     "teams": [lambda w: Deed("team.made", reverse("teams"), {"name": WORDS}, ADMIN)],
     "team-change": [
@@ -654,6 +689,7 @@ SILENT = {
     "take-next": "an assignment is a row that says itself who was given what and when",
     "api-next": "the same by the API",
     "draft": "unfinished work is nobody's answer; it comes every few seconds",
+    "api-own-background": "what somebody says of themselves is a row of its own, with its time",
     "nugget": "changes one's own answer through the same door as submit, which tells of it",
     "judge-try": "a trial of one item is shown to who asked, and stores nothing",
     "api-judge-try": "the same by the API",

@@ -390,6 +390,8 @@ ARGUMENTS: dict[str, Provider] = {"uid": _assignments}
 ROUTES: dict[tuple[str, str], Provider] = {
     ("take-next", "pk"): _open_campaigns,
     ("finished", "pk"): _open_campaigns,
+    ("before", "pk"): _open_campaigns,
+    ("own-consent", "pk"): _open_campaigns,
     **{
         (name, "pk"): _adjudicated
         for name in (
@@ -475,6 +477,9 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-draws", "pk"): _campaigns,
     ("api-known", "pk"): _campaigns,
     ("api-next", "pk"): _open_campaigns,
+    ("api-intake", "pk"): _open_campaigns,
+    ("api-own-consent", "pk"): _open_campaigns,
+    ("api-own-background", "pk"): _open_campaigns,
     ("batch", "pk"): _batches,
     ("query", "pk"): _batches,
     ("query", "position"): _positions,

@@ -1,0 +1,185 @@
+"""Pages before the first item: consent, background questions, and a person's own consents later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from annotation.access import get_account, open_campaigns
+from annotation.assignments.queue import next_assignment
+from annotation.assignments.withdrawal import give_consent, revoke_consent
+from annotation.campaigns.rendering import render as as_html
+from annotation.models import Assignment, Campaign, Rater, User, rater_of
+from annotation.people import background
+from annotation.people.background import BackgroundError, Question, owed_questions
+from annotation.people.consent import (
+    CONSENT,
+    ConsentState,
+    IntakeOwedError,
+    consent_state,
+    current_text,
+    owed_step,
+)
+from annotation.people.membership import PeopleError
+from annotation.registry import declared
+from datasets.access import WORKERS, role_required
+from datasets.text import as_sentence
+
+AGREE_FIRST = "Check the box to agree, or leave the campaign."
+CHECK_TO_REVOKE = "Check the box to revoke your consent."
+
+
+class BackgroundForm(forms.Form):
+    """The background questions that a person has not been asked yet."""
+
+    def __init__(self, questions: list[Question], data: Any = None) -> None:
+        super().__init__(data)
+        for each in questions:
+            self.fields[each.name] = _field(each)
+
+    def given(self) -> dict[str, Any]:
+        """Return the answers of a valid form, by the names of questions."""
+        return dict(self.cleaned_data)
+
+
+def _field(question: Question) -> forms.Field:
+    label = question.question if question.required else f"{question.question} (optional)"
+    choices = [(each, each) for each in question.choices]
+    common: dict[str, Any] = {"label": label, "required": question.required}
+    if question.kind == "choice":
+        return forms.ChoiceField(choices=choices, widget=forms.RadioSelect, **common)
+    if question.kind == "several":
+        widget = forms.CheckboxSelectMultiple
+        return forms.MultipleChoiceField(choices=choices, widget=widget, **common)
+    if question.kind == "number":
+        # A text, since a field for numbers changes them when somebody scrolls over it.
+        return forms.CharField(
+            max_length=30, widget=forms.TextInput(attrs={"inputmode": "decimal"}), **common
+        )
+    return forms.CharField(max_length=background.LONGEST_TEXT, **common)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*WORKERS)
+def before(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask for consent, then the background questions, then go on to the next item."""
+    user = get_account(request)
+    campaign = get_object_or_404(open_campaigns(user), pk=pk)
+    rater = rater_of(user)
+    step = owed_step(campaign, rater)
+    if not step:
+        # To take an item is a POST.
+        return redirect(next_address(campaign, rater) if request.method == "POST" else "work")
+    take = _take_consent if step == CONSENT else _take_background
+    return take(request, campaign, rater)
+
+
+def _take_consent(request: HttpRequest, campaign: Campaign, rater: Rater) -> HttpResponse:
+    wrong = ""
+    if request.method == "POST":
+        version = request.POST.get("version", "")
+        if not request.POST.get("agree"):
+            wrong = AGREE_FIRST
+        else:
+            try:
+                give_consent(campaign, rater, int(version) if version.isdecimal() else 0)
+                return redirect(next_address(campaign, rater))
+            except PeopleError as error:
+                wrong = as_sentence(error)
+    text = current_text(campaign)
+    if text is None:
+        raise Http404
+    context = {
+        **_about(campaign, rater),
+        "text": as_html(text.text),
+        "version": text.version,
+        "state": consent_state(campaign, rater),
+        "wrong": wrong,
+    }
+    return render(request, "work/agree.html", context, status=422 if wrong else 200)
+
+
+def _take_background(request: HttpRequest, campaign: Campaign, rater: Rater) -> HttpResponse:
+    questions = owed_questions(campaign, rater)
+    sent = request.method == "POST" and "questions" in request.POST
+    form = BackgroundForm(questions, request.POST if sent else None)
+    if sent and form.is_valid():
+        try:
+            background.answer(campaign, rater, form.given())
+            return redirect(next_address(campaign, rater))
+        except BackgroundError as error:
+            form.add_error(error.field or None, as_sentence(error))
+    context = {**_about(campaign, rater), "form": form}
+    return render(request, "work/background.html", context, status=422 if form.errors else 200)
+
+
+def _about(campaign: Campaign, rater: Rater) -> dict[str, Any]:
+    return {"campaign": campaign, "protocol": declared(campaign), "pseudonym": rater.name}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*WORKERS)
+def own_consent(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show a person what they agreed to in a campaign; a POST revokes it."""
+    user = get_account(request)
+    campaign = get_object_or_404(Campaign, pk=pk)
+    state = _own_state(campaign, user)
+    wrong = ""
+    if request.method == "POST":
+        if not request.POST.get("revoke"):
+            wrong = CHECK_TO_REVOKE
+        else:
+            try:
+                revoke_consent(campaign, rater_of(user))
+                return redirect("own-consent", pk)
+            except PeopleError as error:
+                wrong = as_sentence(error)
+    shown = state.agreed or state.revoked
+    context = {
+        "campaign": campaign,
+        "state": state,
+        "text": as_html(shown.text.text) if shown else "",
+        "answers": _answers(campaign, user),
+        "may_agree": open_campaigns(user).filter(pk=pk).exists(),
+        "wrong": wrong,
+    }
+    return render(request, "work/consent.html", context, status=422 if wrong else 200)
+
+
+def _own_state(campaign: Campaign, user: User) -> ConsentState:
+    """Return a person's consent in a campaign. Raises Http404 if they were never asked there."""
+    state = consent_state(campaign, Rater.objects.filter(user=user).first())
+    if state.agreed is None and state.revoked is None:
+        raise Http404
+    return state
+
+
+def _answers(campaign: Campaign, user: User) -> int:
+    mine = Assignment.objects.filter(item__campaign=campaign, rater__user=user)
+    return mine.filter(status=Assignment.Status.DONE).count()
+
+
+def next_address(campaign: Campaign, rater: Rater) -> str:
+    """Assign the person the next item; return its address, or that of the closing page.
+
+    A person who has to consent or to answer background questions first goes there instead.
+    """
+    try:
+        return address_of(next_assignment(campaign, rater), campaign)
+    except IntakeOwedError:
+        return before_address(campaign)
+
+
+def before_address(campaign: Campaign) -> str:
+    return reverse("before", args=[campaign.pk])
+
+
+def address_of(assignment: Assignment | None, campaign: Campaign) -> str:
+    if assignment is None:
+        return reverse("finished", args=[campaign.pk])
+    return reverse("item", args=[assignment.uid])
