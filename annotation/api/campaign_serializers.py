@@ -107,7 +107,9 @@ class QuestionSerializer(Strict):
     choices = serializers.ListField(
         child=serializers.CharField(), default=list, help_text="for the kinds choice and several"
     )
-    required = serializers.BooleanField(default=False, help_text="whether it has to be answered")
+    required = serializers.BooleanField(  # type: ignore[assignment]
+        default=False, help_text="whether it has to be answered"
+    )
 
 
 class SettingsSerializer(Strict):

@@ -112,11 +112,11 @@ def test_answers_are_counted_without_those_of_people_who_revoked(
         assert_told(script.put(place, {"answers": {"years": 1}}), 422)
         sent = {"answers": {"first_language": language, "years": years, "fields": ["law"]}}
         assert script.put(place, sent).json()["open_questions"] == []
-    language, fields, years, remark = background_counts(study.campaign, set())
-    assert language["counts"] == {"German": 1, "Türkçe": 0, "another": 1}
+    languages, fields, numbers, remarks = background_counts(study.campaign, set())
+    assert languages["counts"] == {"German": 1, "Türkçe": 0, "another": 1}
     assert fields["counts"] == {"law": 2, "medicine": 0}
-    assert (years["median"], years["low"], years["high"]) == (4.0, 3.0, 5.0)
-    assert (remark["people"], remark["left_out"]) == (0, 2)
+    assert (numbers["median"], numbers["low"], numbers["high"]) == (4.0, 3.0, 5.0)
+    assert (remarks["people"], remarks["left_out"]) == (0, 2)
     revoke_consent(study.campaign, rater_of(study.ben))
     left, *_ = background_counts(study.campaign, revoked_raters(study.campaign))
     assert left["counts"] == {"German": 1, "Türkçe": 0, "another": 0}
