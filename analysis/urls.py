@@ -17,6 +17,7 @@ from analysis.formats import FORMATS
 from analysis.frozen import views as frozen
 from analysis.monitoring import views as crowd
 from analysis.papers import views as papers
+from analysis.study import views as studies
 
 urlpatterns = [
     path("campaigns/<int:pk>/report/", views.report, name="report"),
@@ -40,6 +41,10 @@ urlpatterns = [
         crowd.rater_quality,
         name="rater-quality",
     ),
+    path("studies/", studies.studies, name="studies"),
+    path("studies/start/", studies.start, name="start"),
+    path("studies/<int:pk>/", studies.study, name="study"),
+    path("batches/<int:pk>/chain/", studies.batch_chain, name="batch-chain"),
     path("studies/<int:pk>/tables/<slug:paper>/", papers.tables, name="study-paper"),
     path("studies/<int:pk>/tables/<slug:paper>/body/", papers.body, name="study-paper-body"),
     path(

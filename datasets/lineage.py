@@ -15,9 +15,11 @@ import numpy as np
 from django.conf import settings
 from django.core.cache import caches
 from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.module_loading import import_string
 
-from datasets.derivation import UnitDigests
+from datasets.derivation import RULE, UnitDigests
 from datasets.models import Batch, LabelsRead, Lineage
 
 Read = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
@@ -181,3 +183,17 @@ def count_lines(counts: Mapping[str, Any]) -> Iterator[str]:
 def behind_words(units: int) -> str:
     what = "1 unit has" if units == 1 else f"{units} units have"
     return f"behind: {what} other labels since; derive again under a new name"
+
+
+def again_address(lineage: Lineage) -> str:
+    """Return the address of the page that derives a batch again, filled in; nothing for a step."""
+    if lineage.kind != RULE:
+        return ""
+    given = [
+        ("rule", lineage.rule),
+        *(("from", each["name"]) for each in lineage.campaigns),
+        ("decided_by", lineage.decided_by),
+        ("ties", lineage.ties),
+        *((f"set_{name}", value) for name, value in lineage.options.items()),
+    ]
+    return f"{reverse('batch-derive', args=[lineage.source_id])}?{urlencode(given)}"

@@ -8,14 +8,19 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from datasets.access import READERS, role_required
-from datasets.derivation import RULE
-from datasets.lineage import ancestors, count_lines, summary
-from datasets.models import Batch, Grounding, KeyPoint, Lineage, Question, Ranking, Report, Upload
+from datasets.lineage import again_address, ancestors, count_lines, summary
+from datasets.models import (
+    Batch,
+    Grounding,
+    KeyPoint,
+    Question,
+    Ranking,
+    Report,
+    Upload,
+)
 from datasets.native_format import FORMAT_FILES
 from datasets.query_page import query_context
 from datasets.search import MOST_HITS, find, hits, words_of
@@ -88,24 +93,10 @@ def _ancestors(found: Batch, readable: QuerySet[Batch]) -> list[dict[str, Any]]:
             "how": summary(each.lineage) if each.lineage else "",
             "counts": list(count_lines(each.lineage.counts)) if each.lineage else [],
             "behind": each.behind,
-            "again": _again(each.lineage) if each.behind and each.lineage else "",
+            "again": again_address(each.lineage) if each.behind and each.lineage else "",
         }
         for each in ancestors(found, readable)
     ]
-
-
-def _again(lineage: Lineage) -> str:
-    """Return the address of the page that derives a batch again, filled in; nothing for a step."""
-    if lineage.kind != RULE:
-        return ""
-    given = [
-        ("rule", lineage.rule),
-        *(("from", each["name"]) for each in lineage.campaigns),
-        ("decided_by", lineage.decided_by),
-        ("ties", lineage.ties),
-        *((f"set_{name}", value) for name, value in lineage.options.items()),
-    ]
-    return f"{reverse('batch-derive', args=[lineage.source_id])}?{urlencode(given)}"
 
 
 def _queries(found: Batch, number: str | None) -> dict[str, Any]:

@@ -144,10 +144,9 @@ def _loaded(
     file: StudyFile, part: Part, blocked: tuple[Key, ...], record: StudyPart | None
 ) -> Stage:
     paths, name = part.options["paths"], part.name
-    listed = ", ".join(path.name for path in paths)
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
-        deed = Deed(f"load {listed}", lambda: run_command("load_batch", **part.options))
+        deed = Deed(first_step(part), lambda: run_command("load_batch", **part.options))
         return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
     if all(path.exists() for path in paths):
         if part.options["extends"]:
@@ -203,11 +202,7 @@ def _derived(
     name, options = part.name, part.options
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
-        sources = " and ".join(key.name for key in part.awaits) or options["batch"]
-        deed = Deed(
-            f"derive it by {options['rule']} from {sources}",
-            lambda: run_command(part.command, **options),
-        )
+        deed = Deed(first_step(part), lambda: run_command(part.command, **options))
         return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
     lineage = lineage_of(batch)
     _check_lineage(file, part, lineage)
@@ -257,7 +252,7 @@ def _judge(
         draft(command_called("create_judge").definition(options))
     except (JudgeError, ParamError, CommandError) as error:
         raise _refused(file, part, str(error)) from error
-    deed = Deed(f"create it ({options['backend']})", lambda: run_command("create_judge", **options))
+    deed = Deed(first_step(part), lambda: run_command("create_judge", **options))
     return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
 
 
@@ -273,8 +268,7 @@ def _campaign(
         raise _refused(file, part, str(error)) from error
     imported = record.imported if record else {}
     if campaign is None:
-        about = f"create it ({part.options['protocol']} over {part.options['batch']})"
-        create = Deed(about, lambda: run_command("create_campaign", **part.options))
+        create = Deed(first_step(part), lambda: run_command("create_campaign", **part.options))
         deeds = (create, *_imports(file, part, imported), *_runs(part, None))
         return Stage(part, exists=False, deeds=deeds, blocked=blocked)
     _check_design(file, part, campaign, design)
@@ -282,7 +276,7 @@ def _campaign(
     imports = _imports(file, part, imported)
     deeds = (*changes, *imports, *_runs(part, campaign))
     places = places_of(campaign)
-    waits = () if imports or not places.open else (_waiting(campaign, places),)
+    waits = () if imports or not places.open else (waiting(campaign, places),)
     counts = {"items": places.items, "asked": places.asked, "answered": places.answered}
     return Stage(part, True, deeds, waits, blocked, counts=counts)
 
@@ -365,7 +359,21 @@ def _left(campaign: Campaign, name: str) -> int | None:
     return planned + cancelled + sum(1 for _ in planning.missing_assignments(campaign, judge))
 
 
-def _waiting(campaign: Campaign, places: Places) -> str:
+def first_step(part: Part) -> str:
+    """Say what creates a part, in words that follow "to"."""
+    options = part.options
+    if part.command == "load_batch":
+        return f"load {', '.join(path.name for path in options['paths'])}"
+    if part.command == "derive_batch":
+        sources = " and ".join(key.name for key in part.awaits) or options["batch"]
+        return f"derive it by {options['rule']} from {sources}"
+    if part.command == "create_judge":
+        return f"create it ({options['backend']})"
+    return f"create it ({options['protocol']} over {options['batch']})"
+
+
+def waiting(campaign: Campaign, places: Places) -> str:
+    """Say how many answers people still owe to a campaign, and how they give them."""
     people = f"{campaign.raters_per_item} people" if campaign.raters_per_item > 1 else "one person"
     shut = "" if campaign.takes_answers else ", which is closed: open it first"
     return (

@@ -29,7 +29,7 @@ from datasets.text import as_sentence
 MAX_DAYS = 365
 HOMES = {
     User.Role.ANNOTATOR: "work",
-    User.Role.RESEARCHER: "campaigns",
+    User.Role.RESEARCHER: "start",
     User.Role.ADMIN: "batches",
 }
 

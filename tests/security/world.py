@@ -528,6 +528,10 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("batch-left-out", "pk"): _batches,
     ("api-derive", "pk"): _batches,
     ("api-lineage", "pk"): _batches,
+    ("batch-chain", "pk"): _batches,
+    ("api-batch-chain", "pk"): _batches,
+    ("study", "pk"): _paper_studies,
+    ("api-study", "pk"): _paper_studies,
     ("api-left-out", "pk"): _batches,
     ("preparation", "pk"): _batches,
     **{

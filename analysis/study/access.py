@@ -1,0 +1,51 @@
+"""Access to studies: an account reads a study if it may read each batch and campaign of it."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+
+from analysis.models import Study, StudyPart
+from annotation.models import User
+from annotation.people.membership import readable
+from datasets.models import Batch
+from datasets.teams import visible_batches
+
+
+def readable_studies(user: User) -> QuerySet[Study]:
+    """Return the studies that an account may read, by name. One without parts is an admin's."""
+    parts = StudyPart.objects.filter(study=OuterRef("pk"))
+    hidden = parts.filter(kind="campaign").exclude(campaign__in=readable(user).values("pk"))
+    unseen = parts.filter(kind="batch").exclude(batch__in=visible_batches(user).values("pk"))
+    rows = Study.objects.filter(~Exists(hidden), ~Exists(unseen))
+    if user.role != User.Role.ADMIN:
+        rows = rows.filter(Exists(parts.exclude(kind="judge")))
+    return rows.order_by("name")
+
+
+def readable_study(user: User, pk: int) -> Study:
+    """Return a study that the account may read. Raises Http404 for any other."""
+    return get_object_or_404(readable_studies(user), pk=pk)
+
+
+def readable_root(user: User, pk: int) -> Batch:
+    """Return the first batch of a chain, as far back as the account may read.
+
+    Raises Http404 for a batch that it may not read.
+    """
+    visible = visible_batches(user)
+    batch = visible.filter(pk=pk).first()
+    if batch is None:
+        raise Http404
+    while source := visible.filter(derived__batch=batch).first():
+        batch = source
+    return batch
+
+
+def chains_by_hand(user: User) -> list[Batch]:
+    """Return the loaded batches from which others were derived by hand, newest first."""
+    visible = visible_batches(user)
+    in_a_study = StudyPart.objects.filter(batch=OuterRef("pk"))
+    roots = visible.filter(derived__isnull=False, lineage=None).exclude(Exists(in_a_study))
+    return list(roots.distinct().order_by("-pk"))

@@ -1,0 +1,476 @@
+"""The chain of a study as cards, for its page: how much went in, what came out, who does what next.
+
+A study that was applied from a file is read from its recorded parts, and the file adds those that
+are still to come. A study made by hand is what stands on one loaded batch, by the lineage of
+batches. Nothing here looks at files: the stored text of a study may name any path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from analysis.models import Study
+from analysis.study.file import Key, Part, parse_study
+from analysis.study.stages import first_step, waiting
+from analysis.study.status import STATES
+from annotation.access import is_blind, open_campaigns
+from annotation.counters import answers_by_rater, numbers
+from annotation.derivation.rules import RULES
+from annotation.exposure.ledger import saw_figures
+from annotation.models import Campaign, Rater, User
+from annotation.people.membership import manageable, readable
+from annotation.progress.counts import cached
+from annotation.progress.places import Places, places_of
+from annotation.registry import declared
+from datasets.derivation import RULE
+from datasets.lineage import again_address, behind_words, units_behind
+from datasets.models import Batch, Lineage
+from datasets.rows import InputError
+from datasets.teams import manages, visible_batches
+from judging.answer_files import scripted_among
+from judging.models import JudgeRun
+
+BLIND = (
+    "You have an open item in {}. What fell out, and why, is shown here when you have answered it."
+)
+DECIDED = {
+    "adjudicated": "the Reference, else the majority",
+    "majority": "the majority of people",
+    "unanimous": "all people together",
+}
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Number:
+    """A count with its noun, and the address of the list behind it; "" if there is none."""
+
+    number: int
+    noun: str
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """How many parts of a kind went in and came out, and why the others did not.
+
+    `came_in` is None for what only begins here.
+    """
+
+    noun: str
+    came_in: Number | None
+    came_out: Number
+    left_out: tuple[Number, ...] = ()
+
+    @property
+    def percent(self) -> int:
+        """The share that came out, in percent."""
+        into = self.came_in.number if self.came_in else 0
+        return 100 * self.came_out.number // into if into else 100
+
+    @property
+    def fell_out(self) -> int:
+        return sum(each.number for each in self.left_out)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One rater's answers to a campaign. `of` is None for a person, who takes what is free."""
+
+    name: str
+    is_judge: bool
+    done: int
+    of: int | None
+    reserved: int
+    failed: int
+    address: str
+    is_fake: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """Who has to do what next (people or a researcher), with the address where it is done."""
+
+    who: str
+    what: str
+    action: str = ""
+    address: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A batch or campaign of the chain. `state` is one of those of `analysis.study.status`.
+
+    `flows` are the kinds of parts whose number changed, and `has` what is simply there.
+    """
+
+    kind: str
+    name: str
+    state: str
+    address: str = ""
+    how: str = ""
+    flows: tuple[Flow, ...] = ()
+    has: tuple[Number, ...] = ()
+    note: str = ""
+    raters: tuple[Answers, ...] = ()
+    places: Places | None = None
+    links: tuple[tuple[str, str], ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def share(self) -> int:
+        """The answers of people in percent of those that are asked."""
+        return 100 * self.places.answered // self.places.asked if self.places else 0
+
+    @property
+    def words(self) -> str:
+        return STATES[self.state]
+
+
+@dataclass
+class Link:
+    """A batch of the chain with the campaigns over it."""
+
+    batch: Card
+    campaigns: list[Card] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A study's links in order. `steps` are those of all cards, the first to do first."""
+
+    name: str
+    links: tuple[Link, ...]
+
+    @property
+    def cards(self) -> list[Card]:
+        return [card for link in self.links for card in (link.batch, *link.campaigns)]
+
+    @property
+    def steps(self) -> list[Step]:
+        return [step for card in self.cards for step in card.steps]
+
+    @property
+    def done(self) -> int:
+        return sum(card.state == "done" for card in self.cards)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the chain as the API gives it, without addresses of pages."""
+        return {
+            "name": self.name,
+            "next": [{"who": step.who, "what": step.what} for step in self.steps],
+            "links": [
+                {
+                    "batch": _card_json(link.batch),
+                    "campaigns": list(map(_card_json, link.campaigns)),
+                }
+                for link in self.links
+            ],
+        }
+
+
+def _card_json(card: Card) -> dict[str, Any]:
+    return {
+        "name": card.name,
+        "state": card.state,
+        "how": card.how,
+        "has": {each.noun: each.number for each in card.has},
+        "flows": [
+            {
+                "what": flow.noun,
+                "in": flow.came_in.number if flow.came_in else None,
+                "out": flow.came_out.number,
+                "left_out": {each.noun: each.number for each in flow.left_out},
+            }
+            for flow in card.flows
+        ],
+        "asked": card.places.asked if card.places else None,
+        "answered": card.places.answered if card.places else None,
+    }
+
+
+def chain_of_study(study: Study, user: User) -> Chain:
+    """Return the chain of a study that the account may read."""
+    records = list(study.parts.select_related("batch", "campaign__batch").order_by("position"))
+    campaigns = [part.campaign for part in records if part.campaign is not None]
+    batches = {part.batch.pk: part.batch for part in records if part.batch is not None}
+    for campaign in campaigns:
+        if campaign.batch_id not in batches:
+            batches = {campaign.batch_id: campaign.batch, **batches}
+    there = {Key(part.kind, part.name) for part in records}
+    chain = _Cards(user, list(batches.values()), campaigns)
+    return chain.build(study.name, _to_come(study, there), there)
+
+
+def chain_by_hand(root: Batch, user: User) -> Chain:
+    """Return all that stands on a batch, as far as the account may read it."""
+    visible, found, level = visible_batches(user), [root], [root]
+    while level:
+        level = list(visible.filter(lineage__source__in=level).order_by("pk"))
+        found += level
+    campaigns = readable(user).select_related("batch").filter(batch__in=found).order_by("pk")
+    return _Cards(user, found, list(campaigns)).build(root.name, [], set())
+
+
+def _to_come(study: Study, there: set[Key]) -> list[Part]:
+    """Return the batches and campaigns of the stored file that have not been created yet."""
+    try:
+        parts = parse_study(study.text).parts
+    except InputError:
+        # Stored by a version whose file said more or less than ours may say.
+        return []
+    return [part for part in parts if part.key not in there and part.key.kind != "judge"]
+
+
+class _Cards:
+    """The cards of some batches and campaigns, for one account."""
+
+    def __init__(self, user: User, batches: list[Batch], campaigns: list[Campaign]) -> None:
+        self.user, self.batches, self.campaigns = user, batches, campaigns
+        rows = Lineage.objects.select_related("source").filter(batch__in=batches)
+        self.lineages = {each.batch_id: each for each in rows}
+        keys = [campaign.pk for campaign in campaigns]
+        self.answering = set(open_campaigns(user).filter(pk__in=keys).values_list("pk", flat=True))
+        self.managed = set(manageable(user).filter(pk__in=keys).values_list("pk", flat=True))
+        runs = JudgeRun.objects.filter(campaign__in=campaigns).order_by("pk")
+        self.runs = {
+            (run.campaign_id, run.judge.rater_id): run for run in runs.select_related("judge")
+        }
+        self.counts = {campaign.pk: answers_by_rater(campaign) for campaign in campaigns}
+        raters = {pk for counts in self.counts.values() for pk in counts}
+        kinds = (Rater.Kind.HUMAN, Rater.Kind.JUDGE)
+        rows_of = Rater.objects.filter(pk__in=raters, kind__in=kinds).order_by("kind", "name")
+        self.raters = {rater.pk: rater for rater in rows_of}
+        judges = [each.name for each in self.raters.values() if each.kind == Rater.Kind.JUDGE]
+        self.fakes = set(scripted_among(judges))
+
+    def build(self, name: str, to_come: list[Part], there: set[Key]) -> Chain:
+        links = {batch.name: Link(self.batch(batch)) for batch in self.batches}
+        finished = set[str]()
+        for campaign in self.campaigns:
+            card = self.campaign(campaign)
+            links[campaign.batch.name].campaigns.append(card)
+            if card.state == "done":
+                finished.add(campaign.name)
+        for part in to_come:
+            card = _card_to_come(part, there, finished)
+            if part.key.kind == "batch":
+                links[part.name] = Link(card)
+            elif part.options["batch"] in links:
+                links[part.options["batch"]].campaigns.append(card)
+        return Chain(name, tuple(links.values()))
+
+    def batch(self, batch: Batch) -> Card:
+        lineage = self.lineages.get(batch.pk)
+        page = reverse("batch", args=[batch.pk])
+        if lineage is None:
+            files = f" {len(batch.files)} files of" if len(batch.files) > 1 else ""
+            how = f"loaded from{files} {batch.format}"
+            return Card("batch", batch.name, "done", page, how, has=_contents(batch.counts, page))
+        behind = units_behind(lineage)
+        reasons, note = self._reasons(lineage)
+        return Card(
+            "batch",
+            batch.name,
+            "behind" if behind else "done",
+            page,
+            _how(lineage),
+            tuple(_flows(lineage, batch, reasons)),
+            _contents(_unchanged(lineage, batch), page),
+            note,
+            steps=(self._derive_again(batch, lineage, behind),) if behind else (),
+        )
+
+    def _reasons(self, lineage: Lineage) -> tuple[dict[str, dict[str, int]], str]:
+        """Return what fell out by reason, or why this account does not see it now."""
+        dropped: dict[str, dict[str, int]] = lineage.counts.get("dropped", {})
+        if not dropped:
+            return {}, ""
+        names = [each["name"] for each in lineage.campaigns]
+        decided = list(Campaign.objects.filter(name__in=names))
+        for campaign in decided:
+            if is_blind(self.user, campaign):
+                return {}, BLIND.format(campaign.name)
+        kept = lineage.counts.get("kept", {})
+        number = sum(kept.get(what, 0) + sum(dropped[what].values()) for what in dropped)
+        for campaign in decided:
+            saw_figures("derived", campaign, number, until=lineage.created_at)
+        return dropped, ""
+
+    def _derive_again(self, batch: Batch, lineage: Lineage, behind: int) -> Step:
+        address = again_address(lineage) if manages(self.user, lineage.source) else ""
+        what = f"Batch {batch.name} is {behind_words(behind)}."
+        return Step("researcher", what, "Derive again" if address else "", address)
+
+    def campaign(self, campaign: Campaign) -> Card:
+        page, progress = _pages(campaign, "campaign", "campaign-progress")
+        places = cached(f"places-{campaign.pk}", lambda: _sized(places_of(campaign)))
+        raters = tuple(self._raters(campaign))
+        steps = tuple(self._steps(campaign, places, raters, progress))
+        return Card(
+            "campaign",
+            campaign.name,
+            "waiting" if places.open else "open" if steps else "done",
+            page,
+            declared(campaign).title,
+            tuple(_sampled(campaign, page)),
+            (Number(places.items, "items", progress),),
+            "" if campaign.is_open else "closed",
+            raters,
+            places,
+            tuple(self._links(campaign)),
+            steps,
+        )
+
+    def _raters(self, campaign: Campaign) -> Iterator[Answers]:
+        counts = self.counts[campaign.pk]
+        for pk, rater in self.raters.items():
+            if pk not in counts:
+                continue
+            done, reserved, failed = (_count(counts[pk], status) for status in STATUSES)
+            if rater.kind == Rater.Kind.JUDGE:
+                run = self.runs.get((campaign.pk, pk))
+                address = reverse("judge-run", args=[run.pk]) if run else ""
+                of = done + reserved + failed
+                fake = rater.name in self.fakes
+                yield Answers(rater.name, True, done, of, 0, failed, address, fake)
+            elif done or reserved:
+                address = reverse("campaign-rater", args=[campaign.pk, pk])
+                yield Answers(rater.name, False, done, None, reserved, 0, address)
+
+    def _steps(
+        self, campaign: Campaign, places: Places, raters: Iterable[Answers], progress: str
+    ) -> Iterator[Step]:
+        if places.open:
+            begun = [f"{r.name} {r.reserved}" for r in raters if r.reserved]
+            more = f" and {len(begun) - MOST_NAMED} more" if len(begun) > MOST_NAMED else ""
+            reserved = f" Reserved now: {', '.join(begun[:MOST_NAMED])}{more}." if begun else ""
+            action, address = "Progress", progress
+            if campaign.pk in self.answering:
+                action, address = "My work", reverse("work")
+            elif campaign.pk in self.managed and not begun:
+                action, address = "Invite people", reverse("campaign-people", args=[campaign.pk])
+            yield Step("people", waiting(campaign, places) + reserved, action, address)
+        for rater in raters:
+            if rater.of is not None and rater.done < rater.of:
+                failed = f", and failed on {rater.failed}" if rater.failed else ""
+                what = (
+                    f"Judge {rater.name} has answered {rater.done} of {rater.of} requests{failed} "
+                    f"in campaign {campaign.name}."
+                )
+                yield Step("researcher", what, "Run" if rater.address else "", rater.address)
+
+    def _links(self, campaign: Campaign) -> Iterator[tuple[str, str]]:
+        names = {"Report": "report", "Measures": "measures", "Disagreements": "disagreements"}
+        for label, name in names.items():
+            yield label, reverse(name, args=[campaign.pk])
+        if any(campaign.protocol in rule.protocols for rule in RULES.values()):
+            address = reverse("batch-derive", args=[campaign.batch_id])
+            if manages(self.user, campaign.batch):
+                yield "Derive a batch", f"{address}?{urlencode({'from': campaign.name})}"
+
+
+STATUSES = ("done", "open", "failed")
+
+
+def _count(of: Mapping[str, int], status: str) -> int:
+    at = (f"answers/study/{status}/{place}" for place in ("placed", "no-place"))
+    return sum(of.get(name, 0) for name in at)
+
+
+def _sized(places: Places) -> tuple[Places, int]:
+    return places, places.asked
+
+
+def _pages(campaign: Campaign, *names: str) -> list[str]:
+    return [reverse(name, args=[campaign.pk]) for name in names]
+
+
+def _contents(counts: Mapping[str, int], page: str) -> tuple[Number, ...]:
+    found = ((name.replace("_", " "), count) for name, count in counts.items() if count)
+    return tuple(Number(count, name, page) for name, count in found)
+
+
+def _flows(
+    lineage: Lineage, batch: Batch, dropped: Mapping[str, Mapping[str, int]]
+) -> Iterator[Flow]:
+    """Yield what fell out, then the kinds of which there are more or fewer, then what is new."""
+    pages = [reverse("batch", args=[each]) for each in (lineage.source_id, batch.pk)]
+    kept, known = lineage.counts.get("kept", {}), set[str]()
+    out = reverse("batch-left-out", args=[batch.pk])
+    for what, reasons in dropped.items():
+        many = kept.get(what, 0)
+        known.add(what)
+        reached = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
+        yield Flow(
+            what,
+            Number(many + sum(reasons.values()), what, pages[0]),
+            Number(many, what, pages[1]),
+            tuple(Number(n, why, f"{out}?{urlencode({'reason': why})}") for why, n in reached),
+        )
+    for name, now in batch.counts.items():
+        before, what = lineage.source.counts.get(name, 0), name.replace("_", " ")
+        if what not in known and before != now:
+            yield Flow(what, Number(before, what, pages[0]), Number(now, what, pages[1]))
+        known |= {what, f"new {what}"}
+    for what, number in kept.items():
+        if what not in known:
+            yield Flow(what, None, Number(number, what, pages[1]))
+
+
+def _unchanged(lineage: Lineage, batch: Batch) -> dict[str, int]:
+    """Return the numbers of parts that a batch has as its source has them."""
+    fell = {what.replace(" ", "_") for what in lineage.counts.get("dropped", {})}
+    return {
+        name: now
+        for name, now in batch.counts.items()
+        if name not in fell and now == lineage.source.counts.get(name, 0)
+    }
+
+
+def _sampled(campaign: Campaign, page: str) -> Iterator[Flow]:
+    """Yield how many queries people are asked about, if they are not asked about all."""
+    counts = numbers(campaign).items()
+    asked, left = (
+        sum(n for name, n in counts if name.startswith("queries/") and name.endswith(end))
+        for end in ("/drawn", "/left")
+    )
+    if left:
+        source, sample = reverse("batch", args=[campaign.batch_id]), f"{page}#sample-head"
+        why = Number(left, "not sampled for people", sample)
+        whole, some = Number(asked + left, "queries", source), Number(asked, "queries", sample)
+        yield Flow("queries", whole, some, (why,))
+
+
+def _how(lineage: Lineage) -> str:
+    """Say in a line how a batch was derived."""
+    if lineage.kind != RULE:
+        return f"{lineage.rule} from {lineage.source.name}"
+    title = RULES[lineage.rule].title if lineage.rule in RULES else lineage.rule
+    sources = " and ".join(each["name"] for each in lineage.campaigns) or lineage.source.name
+    by = DECIDED.get(lineage.decided_by, lineage.decided_by)
+    decided = f", decided by {by}" if by else ""
+    return f"{title} from {sources}{decided}"
+
+
+def _card_to_come(part: Part, there: set[Key], finished: set[str]) -> Card:
+    """Return the card of a part that is in the file only."""
+    absent = [key for key in part.needs if key not in there and key.kind != "judge"]
+    unfinished = [key for key in part.awaits if key in there and key.name not in finished]
+    after = list(dict.fromkeys((*absent, *unfinished)))
+    words = first_step(part)
+    if after:
+        how = f"after {' and '.join(map(str, after))}: {words}"
+        return Card(part.key.kind, part.name, "blocked", how=how)
+    step = Step(
+        "researcher",
+        f"Apply the study’s file again: it will {words} ({part.key}).",
+        command="tandem study apply",
+    )
+    return Card(part.key.kind, part.name, "missing", how=words, steps=(step,))
