@@ -48,12 +48,12 @@ class StudySerializer(serializers.ModelSerializer[Study]):
         fields = ("id", "name", "preset", "changed_at")
 
 
-class StepSerializer(serializers.Serializer[Any]):
+class NextStepSerializer(serializers.Serializer[Any]):
     who = serializers.CharField(help_text="people or researcher")
     what = serializers.CharField()
 
 
-class LinkSerializer(serializers.Serializer[Any]):
+class ChainLinkSerializer(serializers.Serializer[Any]):
     batch = serializers.DictField(
         help_text="its name and state, how it was created, and for each kind of part how many went "
         "in, came out, and fell out by reason"
@@ -65,8 +65,8 @@ class ChainSerializer(serializers.Serializer[Any]):
     """A chain in order: each batch with the campaigns over it."""
 
     name = serializers.CharField()
-    next = StepSerializer(many=True)
-    links = LinkSerializer(many=True)
+    next = NextStepSerializer(many=True)
+    links = ChainLinkSerializer(many=True)
 
 
 class Studies(List):
