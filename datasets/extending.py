@@ -32,16 +32,23 @@ def extend_batch(
     format: str | None = None,
     progress: Callable[[int], None] = lambda done: None,
     by: int | None = None,
+    names: Sequence[str] = (),
+    dry_run: bool = False,
+    look: Callable[[Query], None] = lambda line: None,
 ) -> Derived:
     """Create a batch from another one and files that add to its queries, all or nothing.
 
-    Raises InputError with the line that contradicts the batch or adds nothing to it.
+    `names` are those of the files, if their paths have others. A dry run stores nothing. `look` is
+    called with each line of the files. Raises InputError with the line that contradicts the batch
+    or adds nothing to it.
     """
     texts = dict(source.queries.values_list("key", "text"))
     notes = ReadNotes()
-    additions = _read(paths, format or _recognise(paths), source, texts, notes)
-    tally = Tally()
-    origin = Origin(EXTENDED, "extended", "1", source, files=file_facts(paths), by=by)
+    additions = _read(paths, format or recognised(paths), source, texts, notes)
+    for located in additions.values():
+        look(located.query)
+    tally, facts = Tally(), file_facts(paths, names)
+    origin = Origin(EXTENDED, "extended", "1", source, files=facts, by=by)
     places = {key: located.place for key, located in additions.items()}
 
     def made() -> Iterator[Query]:
@@ -57,10 +64,12 @@ def extend_batch(
             raise InputError(Place(str(paths[0])), wrong, "add reports, rankings or passages")
 
     digests = UnitDigests()
-    return derive_batch(name, origin, made(), tally, digests, finish=finish, places=places)
+    return derive_batch(
+        name, origin, made(), tally, digests, None, dry_run, finish=finish, places=places
+    )
 
 
-def _recognise(paths: Sequence[Path]) -> str:
+def recognised(paths: Sequence[Path]) -> str:
     """Return the format. A line with an id and nothing but additions is native, too."""
     first = next(
         ((record, path) for path in paths if path.is_file() for _, record in records(path)), None

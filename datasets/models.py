@@ -368,7 +368,8 @@ class Upload(models.Model):
 
     The files are in the quarantine (`datasets.uploads.quarantine`) until the upload ends. `found`
     is the result of the inspection, and `digest` identifies the content that a person saw when
-    keeping it. `team` is to own the batch. `turn` identifies the process that works on the upload;
+    keeping it. `team` is to own the batch, and with `extends` the files add to the queries of that
+    batch. `turn` identifies the process that works on the upload;
     a process that finds another turn stops.
     """
 
@@ -383,6 +384,7 @@ class Upload(models.Model):
     key = models.CharField(max_length=32, unique=True, default=random_key)
     team = models.ForeignKey(Team, models.SET_NULL, null=True, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    extends = models.ForeignKey(Batch, models.CASCADE, null=True, related_name="+")
     name = models.CharField(max_length=200)
     format = models.CharField(max_length=40, blank=True)
     files = models.JSONField(default=list)

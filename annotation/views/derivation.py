@@ -69,7 +69,9 @@ class DeriveForm(forms.Form):
         for option in rule.declared:
             field = form_fields([option])[option.name]
             field.initial = option.default
-            field.help_text = f"{option.help[:1].upper()}{option.help[1:]}."
+            # Marks of code are for the terminal and the reference.
+            told = option.help.replace("`", "")
+            field.help_text = f"{told[:1].upper()}{told[1:]}."
             self.fields[f"set_{option.name}"] = field
 
     def wanted(self, request: HttpRequest, batch: Batch) -> Wanted:
@@ -112,7 +114,8 @@ def derive_batch(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"batch": batch, "rules": rules, "chosen": chosen}
     if chosen is None:
         others = [rule for rule in RULES.values() if rule.name not in {r.name for r, _ in rules}]
-        return render(request, "batches/derive.html", {**context, "others": others})
+        named = request.GET.getlist("from")
+        return render(request, "batches/derive.html", {**context, "others": others, "named": named})
     rule, of = chosen
     posted = request.method == "POST"
     form = DeriveForm(

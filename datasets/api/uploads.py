@@ -36,6 +36,7 @@ from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch, Upload
 from datasets.readers import READERS as FORMATS
 from datasets.rows import InputError
+from datasets.teams import check_managed, visible_batches
 from datasets.uploads import decisions, quarantine
 from datasets.uploads.decisions import twins
 from datasets.uploads.receiving import (
@@ -65,6 +66,7 @@ AN_UPLOAD = {
     "state": "ready",
     "files": [{"name": "pilot.jsonl", "bytes": 51234}],
     "queries_read": None,
+    "extends": None,
     "error": "",
     "preview": A_PREVIEW,
     "batch": None,
@@ -90,6 +92,11 @@ class NewUpload(Strict):
     team = serializers.CharField(
         required=False,
         help_text="the team that the batch is for; needed only if you manage several",
+    )
+    extends = serializers.IntegerField(
+        required=False,
+        help_text="the id of a batch to whose queries the files add reports, rankings or passages; "
+        "the result is a new batch",
     )
 
 
@@ -139,6 +146,9 @@ class UploadSerializer(serializers.Serializer[Upload]):
     files = FileSerializer(many=True)
     queries_read = serializers.SerializerMethodField(
         help_text="the number of queries read so far; null unless files are being read or loaded"
+    )
+    extends = serializers.IntegerField(
+        source="extends_id", allow_null=True, help_text="the batch to whose queries the files add"
     )
     error = serializers.CharField(help_text="why it was refused, in the words of the command")
     preview = serializers.SerializerMethodField()
@@ -219,12 +229,23 @@ def _receive(request: Request, data: dict[str, Any]) -> Response:
             data.get("name", ""),
             data.get("format", ""),
             data.get("team", ""),
+            _extended(request, data.get("extends")),
         )
     except TooOftenError as error:
         raise TooManyRequestsError(str(error), error.seconds) from error
     except InputError as error:
         raise RefusedBodyError(str(error)) from error
     return Response(UploadSerializer(upload).data, status=202)
+
+
+def _extended(request: Request, pk: int | None) -> Batch | None:
+    if pk is None:
+        return None
+    batch = visible_batches(request.user).filter(pk=pk).first()
+    if batch is None:
+        raise RefusedBodyError(f"there is no batch {pk}; name one by its id")
+    check_managed(request.user, batch)
+    return batch
 
 
 class OneUpload(Resource):

@@ -65,17 +65,25 @@ def uploads_of(user: Any) -> QuerySet[Upload]:
 
 
 def receive(
-    user: Any, files: Sequence[UploadedFile], name: str, format: str, team: str = ""
+    user: Any,
+    files: Sequence[UploadedFile],
+    name: str,
+    format: str,
+    team: str = "",
+    extends: Batch | None = None,
 ) -> Upload:
     """Store files as a new upload, and start a process that inspects them.
 
     The batch is to belong to the team of this name, or to the only one that the account manages.
+    With `extends`, which the account has to manage, the files add to that batch's queries, and the
+    new batch belongs to its team.
     Raises TooOftenError, and InputError for errors that show at once; then nothing is stored.
     """
     tasks.clean()
     upload = Upload(user=user, name=name.strip(), format=format)
     upload.name = upload.name or _name_of(files)
-    upload.team = _team(user, team)
+    upload.extends = extends
+    upload.team = _team(user, team) if extends is None else extends.team
     try:
         with transaction.atomic():
             # The lock makes concurrent uploads of an account count towards the limit.

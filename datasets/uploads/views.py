@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
@@ -15,9 +15,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from datasets import readers
 from datasets.access import READERS, role_required, takes_files, wants_data
-from datasets.models import Upload
+from datasets.models import Batch, Upload
 from datasets.rows import InputError
-from datasets.teams import team_choice
+from datasets.teams import check_managed, team_choice, visible_batch
 from datasets.uploads import decisions
 from datasets.uploads.decisions import upload_context
 from datasets.uploads.receiving import (
@@ -29,6 +29,9 @@ from datasets.uploads.receiving import (
     receive,
     uploads_of,
 )
+
+LONGEST_NUMBER = 18
+"""Digits of a primary key that the database can compare."""
 
 
 class _Reject(FileUploadHandler):
@@ -81,9 +84,8 @@ def _guarded(request: HttpRequest) -> HttpResponse:
         if request.method != "POST":
             return _form(request)
         files, data = request.FILES.getlist("files"), request.POST
-        created = receive(
-            request.user, files, data.get("name", ""), data.get("format", ""), data.get("team", "")
-        )
+        texts = [data.get(name, "") for name in ("name", "format", "team")]
+        created = receive(request.user, files, *texts, extends=_extended(request))
     except TooOftenError as error:
         status = 429 if request.method == "POST" else 200
         response = _refused(request, str(error), status)
@@ -95,6 +97,18 @@ def _guarded(request: HttpRequest) -> HttpResponse:
     if wants_data(request):
         return JsonResponse({"address": address}, status=201)
     return redirect(address)
+
+
+def _extended(request: HttpRequest) -> Batch | None:
+    """Return the batch that the files add to, if they do. Raises Http404 and NotManagedError."""
+    given = (request.POST if request.method == "POST" else request.GET).get("extends", "")
+    if not given:
+        return None
+    if not given.isdecimal() or len(given) > LONGEST_NUMBER:
+        raise Http404
+    batch = visible_batch(request.user, int(given))
+    check_managed(request.user, batch)
+    return batch
 
 
 def _refused(request: HttpRequest, reason: str, status: int) -> HttpResponse:
@@ -112,6 +126,7 @@ def _form(request: HttpRequest, error: str = "", status: int = 200) -> HttpRespo
         "format": data.get("format", ""),
         "formats": {name: reader.SUMMARY for name, reader in readers.READERS.items()},
         "most_mb": settings.TANDEM_MAX_UPLOAD_MB,
+        "extends": _extended(request),
         **team_choice(request.user, data.get("team", "")),
     }
     return render(request, "batches/upload.html", context, status=status)

@@ -18,7 +18,9 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from datasets.loading import LoadReport, check_content, checked, load_batch
+from datasets.extending import extend_batch, recognised
+from datasets.lineage import DerivationError
+from datasets.loading import check_content, checked, load_batch
 from datasets.material import Digest, as_line
 from datasets.models import Batch, Upload
 from datasets.readers import read, recognise
@@ -68,6 +70,28 @@ def inspect(
     counts["passages"] = len(passages)
     found.digest, found.counts = digest.hexdigest(), dict(counts)
     found.warnings, found.skipped = notes.warnings, notes.skipped
+    return found
+
+
+def inspect_extension(
+    paths: Sequence[Path],
+    format: str | None,
+    source: Batch,
+    name: str,
+    progress: Callable[[int], None],
+) -> Inspection:
+    """Check files that add to a batch, and count what they add. Raises InputError."""
+    found = Inspection(format or recognised(paths))
+
+    def look(line: Query) -> None:
+        if len(found.first) < SHOWN_QUERIES:
+            found.first.append(_shorten_query(line))
+
+    try:
+        made = extend_batch(paths, name, source, found.format, progress, dry_run=True, look=look)
+    except DerivationError as error:
+        raise InputError(Place(str(paths[0])), str(error), "correct it") from error
+    found.digest, found.counts = made.digest, dict(made.tally.kept)
     return found
 
 
@@ -190,7 +214,11 @@ def _beating(upload: Upload) -> Iterator[Count]:
 
 
 def _inspect(upload: Upload, count: Count) -> None:
-    found = asdict(inspect(quarantine.paths(upload), upload.format or None, count))
+    paths, format = quarantine.paths(upload), upload.format or None
+    if upload.extends is None:
+        found = asdict(inspect(paths, format, count))
+    else:
+        found = asdict(inspect_extension(paths, format, upload.extends, upload.name, count))
     digest, warnings = found.pop("digest"), found["warnings"]
     shown = [quarantine.with_original_names(upload, each) for each in warnings[:WARNINGS_KEPT]]
     found |= {"warnings": shown, "warning_count": len(warnings)}
@@ -202,22 +230,41 @@ def _load(upload: Upload, count: Count) -> None:
     with transaction.atomic():
         try:
             with transaction.atomic():
-                report = _load_batch(upload, count)
+                unchanged = _load_batch(upload, count)
         except IntegrityError:
             # A batch of that name was loaded meanwhile; the second try compares its content.
-            report = _load_batch(upload, count)
+            unchanged = _load_batch(upload, count)
         batch = Batch.objects.get(name=upload.name)
-        found = {**upload.found, "unchanged": report.unchanged}
+        found = {**upload.found, "unchanged": unchanged}
         _end(upload, state=State.KEPT, batch=batch, found=found)
     quarantine.remove(upload.key)
 
 
-def _load_batch(upload: Upload, count: Count) -> LoadReport:
+def _load_batch(upload: Upload, count: Count) -> bool:
+    """Create the batch; return whether it was there already. Raises InputError."""
     paths, format = quarantine.paths(upload), str(upload.found["format"])
     names = [each["name"] for each in upload.files]
+    if upload.extends is not None:
+        return _extend(upload, upload.extends, paths, names, count)
     team, by = upload.team, upload.user
     report = load_batch(paths, upload.name, format, count, upload.digest, names, team, by)
     if not report.unchanged:
         warnings = [quarantine.with_original_names(upload, each) for each in report.warnings]
         Batch.objects.filter(name=upload.name).update(warnings=warnings)
-    return report
+    return report.unchanged
+
+
+def _extend(
+    upload: Upload, source: Batch, paths: Sequence[Path], names: Sequence[str], count: Count
+) -> bool:
+    format, by = str(upload.found["format"]), upload.user_id
+    try:
+        made = extend_batch(paths, upload.name, source, format, count, by, names)
+    except DerivationError as error:
+        wrong, _, mend = str(error).rpartition("; ")
+        raise InputError(Place(str(paths[0])), wrong or mend, mend) from error
+    if made.digest != upload.digest:
+        raise InputError(
+            Place(str(paths[0])), "has other content than its preview", "send it again"
+        )
+    return made.unchanged

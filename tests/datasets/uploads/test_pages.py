@@ -16,7 +16,8 @@ from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.uploads import launching, quarantine
 from datasets.uploads.receiving import MAX_PER_HOUR
-from tests.cast import SECOND
+from tests.api.cast import script_of
+from tests.cast import SECOND, load
 from tests.datasets.upload_cast import as_file, posted, read, sent, worked
 from tests.page_cast import _user, client_of
 
@@ -284,3 +285,33 @@ def test_the_page_of_a_query_has_all_that_belongs_to_it(client: Client, batch: P
         assert words in told
     assert f"/batches/{pk}/queries/1/" in told
     assert client.get(f"/batches/{pk}/queries/3/").status_code == 404
+
+
+def test_files_add_a_system_to_a_batch_after_a_preview(
+    client: Client, rita: User, tmp_path: Path
+) -> None:
+    load(tmp_path)
+    source = Batch.objects.get(name="b")
+    assert "Add to <bdi>b</bdi>" in text(client.get(NEW, {"extends": source.pk}))
+    new = {"id": "t9", "text": "It is near the sea.", "system": "three"}
+    line = as_file([{"id": "q3", "reports": [new]}])
+    client.post(NEW, {"files": [posted(line)], "name": "joined", "extends": source.pk})
+    upload = worked(Upload.objects.get())
+    assert "<dt>New reports</dt><dd>1</dd>" in page_of(client, upload)
+    order(client, upload, "keep", seen=upload.digest, name="joined")
+    assert worked(upload).batch == Batch.objects.get(lineage__source=source)
+    joined = Batch.objects.get(name="joined")
+    assert joined.counts["reports"] == source.counts["reports"] + 1
+    assert (joined.lineage.by, joined.lineage.files[0]["name"]) == (rita, "study.jsonl")
+    wrong = as_file([{"id": "q4", "reports": [new]}])
+    path = "/api/v1/uploads/"
+    script = script_of(rita)
+    answer = script.client.post(
+        path,
+        {"files": [posted(wrong)], "extends": source.pk},
+        headers={"Authorization": f"Token {script.token}"},
+    )
+    assert (answer.status_code, answer.json()["extends"]) == (202, source.pk)
+    refused = worked(Upload.objects.get(key=answer.json()["key"]))
+    assert refused.error.startswith("study.jsonl, line 1: there is no query")
+    assert client.get(NEW, {"extends": "99999"}).status_code == 404
