@@ -42,7 +42,7 @@ CHAIN = {
 A_STUDY = {"id": 1, "name": "pilot", "preset": "crux", "changed_at": "2026-11-20T09:40:00Z"}
 
 
-class StudySerializer(serializers.ModelSerializer[Study]):
+class AppliedStudySerializer(serializers.ModelSerializer[Study]):
     class Meta:
         model = Study
         fields = ("id", "name", "preset", "changed_at")
@@ -76,7 +76,7 @@ class Studies(List):
     @described(
         "List studies",
         "The studies that were applied from files, and that you may read whole, by name.",
-        {200: page_serializer(StudySerializer)},
+        {200: page_serializer(AppliedStudySerializer)},
         tag="studies",
         example=page_example(A_STUDY),
         parameters=[PageParameters],
@@ -84,7 +84,7 @@ class Studies(List):
     )
     def get(self, request: Request) -> Response:
         found = readable_studies(get_account(request))
-        return self.page(found, partial(rendered, StudySerializer))
+        return self.page(found, partial(rendered, AppliedStudySerializer))
 
 
 class OneStudy(Resource):

@@ -84,8 +84,8 @@ def _guarded(request: HttpRequest) -> HttpResponse:
         if request.method != "POST":
             return _form(request)
         files, data = request.FILES.getlist("files"), request.POST
-        texts = [data.get(name, "") for name in ("name", "format", "team")]
-        created = receive(request.user, files, *texts, extends=_extended(request))
+        name, format, team = (data.get(each, "") for each in ("name", "format", "team"))
+        created = receive(request.user, files, name, format, team, _extended(request))
     except TooOftenError as error:
         status = 429 if request.method == "POST" else 200
         response = _refused(request, str(error), status)

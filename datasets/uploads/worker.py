@@ -18,8 +18,8 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from datasets.derivation import DerivationError
 from datasets.extending import extend_batch, recognised
-from datasets.lineage import DerivationError
 from datasets.loading import check_content, checked, load_batch
 from datasets.material import Digest, as_line
 from datasets.models import Batch, Upload
