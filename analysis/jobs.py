@@ -6,8 +6,20 @@ from analysis.bench.jobs import BENCH_KIND
 from analysis.campaigns.jobs import REPORTS
 from analysis.evaluation.jobs import MEASURES_KIND, TREC_KIND
 from analysis.frozen.jobs import SNAPSHOT_KIND
+from analysis.monitoring.jobs import QUALITY_KIND
+from analysis.papers.jobs import TABLES_KIND
 from analysis.robustness.jobs import ROBUSTNESS_KIND
 from datasets.jobs import register
 
-for kind in (REPORTS, MEASURES_KIND, TREC_KIND, BENCH_KIND, ROBUSTNESS_KIND, SNAPSHOT_KIND):
+KINDS = (
+    REPORTS,
+    MEASURES_KIND,
+    TREC_KIND,
+    BENCH_KIND,
+    ROBUSTNESS_KIND,
+    SNAPSHOT_KIND,
+    TABLES_KIND,
+    QUALITY_KIND,
+)
+for kind in KINDS:
     register(kind)

@@ -46,7 +46,6 @@ urlpatterns = [
     path("studies/<int:pk>/", studies.study, name="study"),
     path("batches/<int:pk>/chain/", studies.batch_chain, name="batch-chain"),
     path("studies/<int:pk>/tables/<slug:paper>/", papers.tables, name="study-paper"),
-    path("studies/<int:pk>/tables/<slug:paper>/body/", papers.body, name="study-paper-body"),
     path(
         "studies/<int:pk>/tables/<slug:paper>.<slug:suffix>",
         papers.download,

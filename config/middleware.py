@@ -35,6 +35,7 @@ from structlog.contextvars import bound_contextvars
 from annotation.exposure import ledger
 from audit.recording import Actor, address_class, current_actor, on_behalf
 from datasets.access import client_address, wants_data
+from datasets.jobs.guard import answering
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 MEGABYTE = 1024 * 1024
@@ -374,6 +375,16 @@ def audit_actor(handle: Handler) -> Handler:
     def handled(request: HttpRequest) -> HttpResponseBase:
         address = address_class(client_address(request))
         with on_behalf(Actor(partial(_account, request), getattr(request, "id", ""), address)):
+            return handle(request)
+
+    return handled
+
+
+def guard_of_long_work(handle: Handler) -> Handler:
+    """Notice a view that computes what a worker should."""
+
+    def handled(request: HttpRequest) -> HttpResponseBase:
+        with answering():
             return handle(request)
 
     return handled

@@ -68,6 +68,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "annotation.people.second_factor.Required",
     "config.middleware.audit_actor",
+    "config.middleware.guard_of_long_work",
     "annotation.people.devices.devices",
     "config.middleware.ledger_of_looks",
     "config.middleware.DatabaseAway",
@@ -289,6 +290,8 @@ TANDEM_JOB_MEMORY_MB = environment.whole_number("TANDEM_JOB_MEMORY_MB")
 TANDEM_JOB_RESULTS_MB = environment.whole_number("TANDEM_JOB_RESULTS_MB")
 # Tests of what is not the queue carry out jobs where they are asked for.
 JOBS_EAGER = False
+# A request that does a worker's work is logged; in tests it fails.
+JOBS_STRICT = False
 # How many threads of a web server process may wait for a job, so that others answer.
 JOB_WAITS = max(1, environment.whole_number("WEB_OTHER_THREADS") // 3)
 TANDEM_PROLIFIC_KEYS = environment.address("TANDEM_PROLIFIC_KEYS")

@@ -21,6 +21,7 @@ from tests.patience import wait_long
 
 # Only tests of the queue have workers; they switch this off.
 JOBS_EAGER = True
+JOBS_STRICT = True
 
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.MD5PasswordHasher",

@@ -8,17 +8,20 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.papers.reading import computed_tables, paper_called, readable_study
+from analysis.papers.jobs import TABLES, question
+from analysis.papers.reading import paper_called, readable_study
 from annotation.access import get_account
 from annotation.api.access import check_blind
 from audit.recording import record_export
 from datasets.access import READERS
-from datasets.api.base import Resource, Strict, described
+from datasets.api.base import Resource, described
+from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
+from datasets.jobs import results
 
 
-class PaperParameters(Strict):
+class PaperParameters(JobKey):
     published = serializers.BooleanField(
         required=False, default=False, help_text="add the paper's printed figures"
     )
@@ -54,8 +57,9 @@ class StudyPaper(Resource):
         "Read a paper's tables of a study",
         "The tables of `crux`, `long2rag`, `garage` or `clapnq`, filled from all campaigns of the "
         "study: the same object as `paper PAPER --study NAME --format json`. A cell is an "
-        "estimate, a text or a count; one that cannot be filled has a null `value` and a `reason`.",
-        {200: PaperTablesSerializer},
+        "estimate, a text or a count; one that cannot be filled has a null `value` and a `reason`. "
+        "202 with a job if filling them takes more than 20 seconds, as for the report.",
+        {200: PaperTablesSerializer, 202: JobSerializer},
         tag="studies",
         example={
             "paper": "crux",
@@ -81,7 +85,10 @@ class StudyPaper(Resource):
         chosen = paper_called(paper)
         for campaign in campaigns:
             check_blind(user, campaign)
-        report = computed_tables(chosen, study, campaigns, self.parameters["published"])
+        wanted = question(chosen, study, self.parameters["published"])
+        job = current_job(request, TABLES, wanted, self.parameters.get("job"))
+        if job is None:
+            return accepted(request)
         for campaign in campaigns:
             record_export(request, campaign.pk, "paper", "json")
-        return Response(report)
+        return Response(results.value(job))

@@ -9,7 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.monitoring.agreement import KAPPA, PERCENT, WithOthers
-from analysis.monitoring.flags import Quality, quality
+from analysis.monitoring.flags import Quality
+from analysis.monitoring.jobs import QUALITY, quality_in, question
 from analysis.monitoring.views import labels_address
 from annotation.access import get_account, readable_campaign
 from annotation.api.access import check_blind
@@ -20,6 +21,7 @@ from datasets.api.base import (
     Resource,
     described,
 )
+from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.throttling import PerReport
 
 AN_ESTIMATE: dict[str, Any] = {
@@ -77,6 +79,7 @@ class QualitySerializer(serializers.Serializer[Any]):
 
 class CampaignQuality(Resource):
     roles = {"GET": READERS}
+    takes = JobKey
 
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
@@ -85,16 +88,21 @@ class CampaignQuality(Resource):
         "Read the quality flags on people's work",
         "How each person agrees with the others, by variable, and flags with their evidence, which "
         "are not verdicts. Estimates are `{value, low, high, n, method}`, or a null `value` with a "
-        "`reason`. Of very many labels only the newest are examined.",
-        {200: QualitySerializer},
+        "`reason`. Of very many labels only the newest are examined. 202 with a job if it takes "
+        "more than 20 seconds, as for the report.",
+        {200: QualitySerializer, 202: JobSerializer},
         tag="studies",
         example={"labels": 522, "is_part": False, "people": [A_RATER]},
+        parameters=[JobKey],
         operation_id="quality_read",
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = readable_campaign(request, pk)
         check_blind(get_account(request), campaign)
-        found = quality(campaign)
+        job = current_job(request, QUALITY, question(campaign), self.parameters.get("job"))
+        if job is None:
+            return accepted(request)
+        found = quality_in(job)
         people = [_person(request, campaign, found, rater) for rater in found.names]
         return Response({"labels": found.labels, "is_part": found.is_part, "people": people})
 

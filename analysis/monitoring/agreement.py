@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -132,6 +132,11 @@ class WithOthers:
     percent: Estimate
     kappa: Estimate
     others: Estimate
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> WithOthers:
+        estimates = {name: Estimate(**found[name]) for name in ("percent", "kappa", "others")}
+        return cls(found["rater"], found["units"], **estimates)
 
 
 def with_others(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,10 @@ from analysis.statistics import Ints
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.presentation import schema
-from annotation.progress.counts import cached
 from annotation.progress.flags import Flag, find_flags
 from annotation.progress.status import CampaignStatus, get_status
 from annotation.protocols.base import Variable
+from datasets.jobs.guard import for_workers
 
 FEWEST = 20
 """With fewer units of a person, or labels of others on them, there is no flag."""
@@ -214,18 +215,31 @@ class Quality:
             if each.rater == rater
         }
 
+    def as_json(self) -> dict[str, object]:
+        return {**asdict(self), "few": sorted(self.few)}
 
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Quality:
+        agreement = {
+            variable: tuple(map(WithOthers.from_json, rows))
+            for variable, rows in found["agreement"].items()
+        }
+        # The keys of JSON are texts.
+        keyed = {
+            name: {int(rater): text for rater, text in found[name].items()}
+            for name in ("names", "excluded")
+        }
+        hints = tuple(Flag(**each) for each in found["hints"])
+        made = {"agreement": agreement, "hints": hints, "few": frozenset(found["few"])}
+        return cls(**{**found, **keyed, **made})
+
+
+@for_workers
 def quality(campaign: Campaign) -> Quality:
-    """Return the current quality; with many labels, that of up to a minute ago."""
-    people = get_status(campaign)
-    out = ",".join(str(each.rater) for each in people.people if each.excluded)
-    found = cached(f"quality-{campaign.pk}-{out}", lambda: _sized(_quality(campaign, people)))
+    """Compute the current quality."""
+    found = _quality(campaign, get_status(campaign))
     saw_figures("quality", campaign, found.units, units=found.few)
     return found
-
-
-def _sized(found: Quality) -> tuple[Quality, int]:
-    return found, found.labels
 
 
 def _quality(campaign: Campaign, people: CampaignStatus) -> Quality:

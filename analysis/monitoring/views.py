@@ -1,4 +1,4 @@
-"""Live agreement and quality flags, as parts of the progress pages.
+"""Live agreement and quality flags, as parts of the progress pages; a job computes them.
 
 Without scripts each part is a page of its own.
 """
@@ -13,12 +13,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from analysis.monitoring.flags import Quality, quality
+from analysis.monitoring.flags import Quality
+from analysis.monitoring.jobs import QUALITY, quality_in, question
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
 from annotation.progress.status import find_person
 from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
+from datasets.jobs.pages import Shown
 
 
 @require_safe
@@ -27,9 +30,14 @@ def campaign_quality(request: HttpRequest, pk: int) -> HttpResponse:
     found = readable_campaign(request, pk)
     if is_blind(get_account(request), found):
         return render(request, "progress/_quality.html", {"campaign": found, "blind": True})
-    made = quality(found)
+    shown = _shown(request, found)
+    if isinstance(shown, HttpResponse):
+        return shown
+    if shown.value is None:
+        return render(request, "progress/_quality.html", {"campaign": found, "shown": shown})
+    made: Quality = shown.value
     context = {
-        **_shared(found, made),
+        **_shared(found, shown),
         "flags": _with_addresses(found, made.hints),
         "tables": [
             (variable, [(each, made.names.get(each.rater, "")) for each in rows])
@@ -47,10 +55,15 @@ def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
         raise Http404
     if is_blind(get_account(request), found):
         return render(request, "progress/_quality.html", {"campaign": found, "blind": True})
-    made = quality(found)
+    shown = _shown(request, found)
+    if isinstance(shown, HttpResponse):
+        return shown
+    if shown.value is None:
+        return render(request, "progress/_quality.html", {"campaign": found, "shown": shown})
+    made: Quality = shown.value
     own = [each for each in made.hints if each.rater == rater]
     context = {
-        **_shared(found, made),
+        **_shared(found, shown),
         "flags": _with_addresses(found, own),
         "own": made.agreement_of(rater).items(),
         "one": True,
@@ -58,8 +71,15 @@ def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     return render(request, "progress/_quality.html", context)
 
 
-def _shared(campaign: Campaign, made: Quality) -> dict[str, Any]:
-    return {"campaign": campaign, "quality": made, "excluded": made.excluded}
+def _shown(request: HttpRequest, campaign: Campaign) -> Shown | HttpResponse:
+    """Return the last figures with the status of newer ones, or an answer that needs no page."""
+    wanted, page = question(campaign), request.path
+    return jobs.shown(request, QUALITY, wanted, page, page, "#quality", quality_in)
+
+
+def _shared(campaign: Campaign, shown: Shown) -> dict[str, Any]:
+    made: Quality = shown.value
+    return {"campaign": campaign, "quality": made, "excluded": made.excluded, "shown": shown}
 
 
 def _with_addresses(campaign: Campaign, hints: Any) -> list[dict[str, Any]]:

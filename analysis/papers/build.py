@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +13,7 @@ from analysis.models import Study
 from analysis.papers.base import Grid, Paper, PaperTable, Printed
 from analysis.papers.material import Material
 from analysis.types import JSON
+from datasets.jobs.guard import for_workers
 
 NOT_VALIDATED = (
     "The LLM ratings of {paper} were not released, so {tables} were tested on made-up studies only."
@@ -20,13 +21,24 @@ NOT_VALIDATED = (
 FAKE = "Fakes, whose answers come from a file: {judges}. Their figures describe no real model."
 
 
+@for_workers
 def paper_tables(
-    paper: Paper, study: Study, published: bool = False, options: ReportOptions | None = None
+    paper: Paper,
+    study: Study,
+    published: bool = False,
+    options: ReportOptions | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> JSON:
-    """Fill a paper's tables from a study; `published` adds the paper's printed figures."""
+    """Fill a paper's tables from a study; `published` adds the paper's printed figures.
+
+    `progress` is told how many tables are done, and of how many.
+    """
     options = options or ReportOptions()
     material = Material(study, paper.name, options)
-    tables = [_table(table, material, published) for table in paper.tables]
+    tables = []
+    for done, table in enumerate(paper.tables):
+        progress(done, len(paper.tables))
+        tables.append(_table(table, material, published))
     return {
         "paper": paper.name,
         "title": paper.title,

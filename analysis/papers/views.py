@@ -1,28 +1,38 @@
-"""Pages of a study's tables: the frame at once, the tables when they are computed, and files."""
+"""Pages of a study's tables, which show the last ones at once, and files; a job fills new ones."""
 
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.pages import attached
 from analysis.papers import PAPERS
-from analysis.papers.reading import computed_tables, paper_called, readable_study
+from analysis.papers.jobs import TABLES, question
+from analysis.papers.reading import paper_called, readable_study
 from analysis.papers.rendering import FORMATS, document
 from annotation.access import get_account
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
+from datasets.jobs import results
 from judging.access import blind_page
 
 
 @require_safe
 @role_required(*READERS)
 def tables(request: HttpRequest, pk: int, paper: str) -> HttpResponse:
-    """Render the frame of the page."""
+    """Render the tables with their job's status; htmx gets this part of the page alone."""
     study, campaigns = readable_study(get_account(request), pk)
     chosen = paper_called(paper)
+    if blind := _blind(request, campaigns):
+        return blind
+    wanted, page = question(chosen, study, _published(request)), request.path
+    shown = jobs.shown(request, TABLES, wanted, page, page)
+    if isinstance(shown, HttpResponse):
+        return shown
     context = {
         "study": study,
         "campaigns": campaigns,
@@ -30,19 +40,11 @@ def tables(request: HttpRequest, pk: int, paper: str) -> HttpResponse:
         "papers": PAPERS.values(),
         "formats": FORMATS.values(),
         "published": _published(request),
+        "shown": shown,
+        "document": document(shown.value) if shown.value else None,
     }
-    return render(request, "papers/tables.html", context)
-
-
-@require_safe
-@role_required(*READERS)
-def body(request: HttpRequest, pk: int, paper: str) -> HttpResponse:
-    """Render the tables, as a part of the page."""
-    study, campaigns = readable_study(get_account(request), pk)
-    if blind := _blind(request, campaigns):
-        return blind
-    report = computed_tables(paper_called(paper), study, campaigns, _published(request))
-    return render(request, "papers/body.html", {"document": document(report)})
+    name = "papers/body.html" if request.htmx else "papers/tables.html"  # type: ignore[attr-defined]
+    return render(request, name, context)
 
 
 @require_safe
@@ -55,7 +57,15 @@ def download(request: HttpRequest, pk: int, paper: str, suffix: str) -> HttpResp
         raise Http404
     if blind := _blind(request, campaigns):
         return blind
-    report = computed_tables(paper_called(paper), study, campaigns, _published(request))
+    wanted = question(paper_called(paper), study, _published(request))
+    asked = jobs.follow(request, TABLES, wanted)
+    if not asked.is_current:
+        page = jobs.address_of(request, reverse("study-paper", args=[pk, paper]))
+        return jobs.waiting(request, asked.job, page)
+    try:
+        report = results.value(asked.job)
+    except results.GoneError:
+        return redirect(request.get_full_path())
     for campaign in campaigns:
         record_export(request, campaign.pk, "paper", suffix)
     return attached(form.render(report), form.media_type, f"{paper}-{study.pk}.{suffix}")

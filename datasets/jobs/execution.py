@@ -13,6 +13,7 @@ from django.db import DatabaseError, connection
 from audit.recording import Actor, on_behalf
 from audit.shown import collected
 from datasets.jobs import queue, results
+from datasets.jobs.guard import apart
 from datasets.jobs.kinds import JobError, Kind, Progress, kind_named
 from datasets.models import Job
 
@@ -38,7 +39,7 @@ def carry_out(job: Job, progress: Progress, strict: bool = False) -> None:
     try:
         if not any(kind.may_see(user, job.options) for user in _askers(job)):
             raise JobError(NO_ACCESS)
-        with on_behalf(_actor(job)):
+        with on_behalf(_actor(job)), apart():
             description = _computed(kind, job, progress)
     except JobError as error:
         queue.fail(job, str(error))

@@ -44,7 +44,9 @@ class Kind:
     `state` returns everything but the options that the result depends on, such as the number of
     the newest label: while it and the options stay the same, the last result holds. `carry_out`
     computes the result in a process of its own; it may raise JobError. `may_see` says whether a
-    person may still see results for these options. `title` names the result in a sentence.
+    person may still see results for these options. `title` names the result in a sentence. A kind
+    that is not `listed` is a part that pages ask for by themselves: the list of a person's reports
+    and exports leaves it out.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Kind:
     state: Callable[[Options], Any]
     carry_out: Callable[[Options, Progress], Result]
     may_see: Callable[[Any, Options], bool]
+    listed: bool = True
 
 
 _kinds: dict[str, Kind] = {}

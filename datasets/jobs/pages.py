@@ -7,7 +7,7 @@ names the job that the page follows, so that it does not ask again and again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -168,6 +168,20 @@ def sent(request: HttpRequest, job: Job) -> HttpResponseBase:
     return FileResponse(file, as_attachment=True, filename=name, content_type=media_type)
 
 
+def file(
+    request: HttpRequest, kind: str, options: Options, back: str, told: Callable[[], object]
+) -> HttpResponseBase:
+    """Send the file that answers a question, or the page that waits for it and leads back.
+
+    `told` is called when the file is sent, to record that.
+    """
+    asked = follow(request, kind, options)
+    if not asked.is_current:
+        return waiting(request, asked.job, back)
+    told()
+    return sent(request, asked.job)
+
+
 def _code(job: Job) -> int:
     if job.state in queue.ACTIVE:
         return 202
@@ -215,19 +229,26 @@ class Shown:
 
 
 def shown(
-    request: HttpRequest, kind: str, options: Options, poll: str, page: str
+    request: HttpRequest,
+    kind: str,
+    options: Options,
+    poll: str,
+    page: str,
+    target: str = "#report",
+    load: Callable[[Job], Any] = results.value,
 ) -> Shown | HttpResponse:
     """Return what a page shows of a question, or the answer to htmx while there is nothing new.
 
-    `poll` and `page` are the paths of the part that htmx asks for, and of the page.
+    `poll` and `page` are the paths of the part that htmx asks for, which replaces `target`, and of
+    the page. `load` reads the result of a finished job.
     """
     asked = follow(request, kind, options, address_of(request, page))
     poll, page = address_of(request, poll), address_of(request, page)
-    status = None if asked.is_current else status_of(asked.job, poll, "#report", page)
+    status = None if asked.is_current else status_of(asked.job, poll, target, page)
     if status is not None and (part := progress(request, asked, status)):
         return part
     try:
-        value = results.value(asked.last) if asked.last else None
+        value = load(asked.last) if asked.last else None
     except results.GoneError:
         value = None
     return Shown(value, asked.last if value is not None else None, status)

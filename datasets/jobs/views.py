@@ -34,10 +34,15 @@ def jobs(request: HttpRequest) -> HttpResponse:
             "position": queue.position(each.job) if each.job.state == State.WAITING else 0,
         }
         for each in asked[:MOST_SHOWN]
-        if kind_named(each.job.kind).may_see(request.user, each.job.options)
+        if _is_listed(each.job, request.user)
     ]
     active = any(row["job"].state in queue.ACTIVE for row in rows)
     return render(request, "jobs/list.html", {"rows": rows, "active": active})
+
+
+def _is_listed(job: Job, user: Any) -> bool:
+    kind = kind_named(job.kind)
+    return kind.listed and kind.may_see(user, job.options)
 
 
 @require_safe

@@ -203,7 +203,6 @@ RULES: dict[str, Rule] = {
     "study": reads(READERS),
     "batch-chain": reads(READERS),
     "study-paper": reads(READERS),
-    "study-paper-body": reads(READERS),
     "study-paper-file": reads(READERS),
     "api-root": reads(ACCOUNTS),
     "api-schema": reads(ACCOUNTS),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.urls import reverse
+from pytest_django.fixtures import Settings
 
 from analysis.models import Study
 from annotation.models import Campaign, User
 from tests.api.cast import script_of
 from tests.page_cast import client_of
+from tests.queue_cast import set_up, worked
 
 pytestmark = [pytest.mark.django_db]
 
@@ -25,12 +28,14 @@ def place(crux_study: str) -> list[Any]:
     return [Study.objects.get(name=crux_study).pk, "crux"]
 
 
-def test_the_page_comes_at_once_and_its_tables_follow(root: User, place: list[Any]) -> None:
-    client = client_of(root)
-    frame = client.get(reverse("study-paper", args=place)).content.decode()
-    assert reverse("study-paper-body", args=place) in frame
-    assert "<noscript>" in frame
-    body = client.get(reverse("study-paper-body", args=place), {"published": "1"}).content.decode()
+def test_the_page_waits_for_no_table(
+    root: User, place: list[Any], settings: Settings, tmp_path: Path, monkeypatch: Any
+) -> None:
+    set_up(settings, tmp_path, monkeypatch)
+    client, address = client_of(root), reverse("study-paper", args=place)
+    assert "Tables: waiting" in client.get(address, {"published": "1"}).content.decode()
+    assert worked() == 1
+    body = client.get(address, {"published": "1"}).content.decode()
     assert "Table 1" in body
     assert "Cov(y), printed" in body
     assert "Labels cannot fill" in body

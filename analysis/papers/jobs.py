@@ -1,0 +1,44 @@
+"""The job of a study's tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.campaigns.cache import state_of
+from analysis.models import Study
+from analysis.papers import PAPERS, Paper
+from analysis.papers.build import paper_tables
+from analysis.papers.reading import campaigns_of
+from annotation.access import may_read
+from annotation.exposure.ledger import saw_answers
+from annotation.models import User
+from datasets.jobs import Kind, Options, Progress, Result
+
+TABLES = "paper"
+
+
+def question(paper: Paper, study: Study, published: bool) -> dict[str, Any]:
+    """Return the question of a paper's tables, for `datasets.jobs.ask`."""
+    return {"study": study.pk, "paper": paper.name, "published": published}
+
+
+def _state(options: Options) -> Any:
+    study = Study.objects.get(pk=options["study"])
+    return [study.sha256, [state_of(campaign) for campaign in campaigns_of(study)]]
+
+
+def _carry_out(options: Options, progress: Progress) -> Result:
+    study = Study.objects.get(pk=options["study"])
+    for campaign in campaigns_of(study):
+        saw_answers("measures", campaign)
+    found = paper_tables(PAPERS[options["paper"]], study, options["published"], progress=progress)
+    return Result.of(found)
+
+
+def _may_see(user: User, options: Options) -> bool:
+    study = Study.objects.filter(pk=options["study"]).first()
+    found = campaigns_of(study) if study else []
+    return bool(found) and all(may_read(user, campaign.pk) for campaign in found)
+
+
+TABLES_KIND = Kind(TABLES, "Tables", _state, _carry_out, _may_see)

@@ -1,0 +1,66 @@
+"""What takes long is for workers and commands: a request that calls it by mistake is noticed.
+
+`for_workers` marks a function that reads or computes in proportion to the labels of a campaign or
+the texts of a batch. A request is answered within `answering`; a job, in tests within the request
+that asked for it, is `apart` from it. The tests, whose crawler opens every page, fail at such a
+call. A site logs it and goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from django.conf import settings
+
+logger = logging.getLogger("tandem.jobs")
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+_answering: ContextVar[bool] = ContextVar("a_request_is_being_answered", default=False)
+
+
+class InRequestError(AssertionError):
+    """A request computes what workers are for."""
+
+
+def for_workers(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
+    """Mark a function that no request may call. Raises InRequestError in tests if one does."""
+
+    @wraps(function)
+    def called(*args: Given.args, **kwargs: Given.kwargs) -> Returned:
+        if _answering.get():
+            _tell(f"{function.__module__}.{function.__qualname__}")
+        return function(*args, **kwargs)
+
+    return called
+
+
+def _tell(name: str) -> None:
+    told = f"{name} takes long, and a request called it; make it a job (datasets.jobs)"
+    if settings.JOBS_STRICT:
+        raise InRequestError(told)
+    logger.warning(told)
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Note that a request is being answered."""
+    token = _answering.set(True)
+    try:
+        yield
+    finally:
+        _answering.reset(token)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Note that what follows is a job's, although this thread may be answering a request."""
+    token = _answering.set(False)
+    try:
+        yield
+    finally:
+        _answering.reset(token)
