@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from analysis.bench.jobs import BENCH_KIND
-from analysis.campaigns.jobs import REPORTS
+from analysis.campaigns.jobs import FIGURE_FILES, REPORTS
+from analysis.disagreements.jobs import VOTES_KIND
 from analysis.evaluation.jobs import MEASURES_KIND, TREC_KIND
 from analysis.frozen.jobs import SNAPSHOT_KIND
 from analysis.monitoring.jobs import QUALITY_KIND
@@ -13,6 +14,7 @@ from datasets.jobs import register
 
 KINDS = (
     REPORTS,
+    FIGURE_FILES,
     MEASURES_KIND,
     TREC_KIND,
     BENCH_KIND,
@@ -20,6 +22,7 @@ KINDS = (
     SNAPSHOT_KIND,
     TABLES_KIND,
     QUALITY_KIND,
+    VOTES_KIND,
 )
 for kind in KINDS:
     register(kind)

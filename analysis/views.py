@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.text import slugify
@@ -13,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.frames import available_options, campaign_strata
-from analysis.campaigns.jobs import REPORT, question
+from analysis.campaigns.jobs import FIGURE, REPORT, figure_question, question
 from analysis.figures import FIGURES, Figure, Subject, subjects
 from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
@@ -137,15 +139,21 @@ def _current(
     request: HttpRequest, campaign: Campaign, form: ReportForm
 ) -> dict[str, Any] | HttpResponse:
     """Return the current report, or the page that waits for it."""
-    asked = jobs.follow(request, REPORT, question(campaign, form.options))
-    back = report_address(campaign, options_query(request))
-    if not asked.is_current:
-        return jobs.waiting(request, asked.job, back)
+    job = _current_job(request, campaign, form)
+    if isinstance(job, HttpResponse):
+        return job
     try:
-        report: dict[str, Any] = results.value(asked.job)["report"]
+        report: dict[str, Any] = results.value(job)["report"]
     except results.GoneError:
         return redirect(request.get_full_path())
     return report
+
+
+def _current_job(request: HttpRequest, campaign: Campaign, form: ReportForm) -> Job | HttpResponse:
+    """Return the finished job of the current report, or the page that waits for it."""
+    asked = jobs.follow(request, REPORT, question(campaign, form.options))
+    back = report_address(campaign, options_query(request))
+    return asked.job if asked.is_current else jobs.waiting(request, asked.job, back)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -188,7 +196,7 @@ def _stored(request: HttpRequest, campaign: Campaign, job: Job) -> HttpResponse:
 
 @require_safe
 @role_required(*READERS)
-def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpResponse:
+def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpResponseBase:
     """Return a figure as a file; `of` in the address names the variable or score that it shows.
 
     Without `of` it is the first one that the figure suits.
@@ -202,11 +210,20 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
     form = _form(request, campaign, "of")
     if not form.is_valid():
         return _refused(form)
-    report = _current(request, campaign, form)
-    if isinstance(report, HttpResponse):
-        return report
+    job = _current_job(request, campaign, form)
+    if isinstance(job, HttpResponse):
+        return job
+    try:
+        report = results.value(job)["report"]
+    except results.GoneError:
+        return redirect(request.get_full_path())
     drawn, subject = FIGURES[name], request.GET.get("of", "")
     found = _subject(drawn, report, subject)
+    if chosen.slow:
+        wanted = figure_question(job, name, suffix, found.name)
+        back = report_address(campaign, options_query(request))
+        told = partial(record_export, request, pk, f"figure-{drawn.name}", suffix)
+        return jobs.file(request, FIGURE, wanted, back, told)
     content = chosen.render(drawn, found)
     record_export(request, pk, f"figure-{drawn.name}", suffix)
     file_name = f"{drawn.name}-{slugify(found.name) or 'figure'}-{pk}.{suffix}"

@@ -1,4 +1,7 @@
-"""Pages of disagreements: the list, a unit opened in place, its tag, and the list as a file."""
+"""Pages of disagreements: the list, a unit opened in place, its tag, and the list as a file.
+
+A job collects the labels by unit. The list chooses from those of the last one.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from analysis.disagreements.choose import SHOWS, SORTS, Choice, cells, chosen
 from analysis.disagreements.detail import detail_of
+from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.tags import set_tag, tag_counts, tagged_units, tags_of
-from analysis.disagreements.votes import Votes, votes_of
+from analysis.disagreements.votes import Votes
 from analysis.models import UnitTag
 from annotation.access import get_account, readable_campaign
 from annotation.adjudication import adjudicable
@@ -26,6 +30,8 @@ from annotation.protocols.base import name_units
 from annotation.spreadsheet import write_rows
 from audit.recording import record_export
 from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
+from datasets.jobs import results
 from judging.access import blind_page
 
 PAGE = 50
@@ -37,13 +43,12 @@ NAMES = ("show", "variable", "judge", "system", "query", "people", "said", "tag"
 class Listed:
     """The units that an address asks for, and what the page needs to show its filters."""
 
-    def __init__(self, request: HttpRequest, campaign: Campaign) -> None:
-        given = {name: request.GET.get(name, "").strip() for name in NAMES}
-        self.campaign, self.given = campaign, given
-        variables = [each.name for each in schema(campaign).variables]
-        self.variables = variables
-        self.variable = given["variable"] if given["variable"] in variables else variables[0]
-        self.votes = votes_of(campaign, self.variable)
+    def __init__(
+        self, request: HttpRequest, campaign: Campaign, variable: str, votes: Sequence[Votes]
+    ) -> None:
+        self.campaign, self.variable, self.votes = campaign, variable, votes
+        given = self.given = {name: request.GET.get(name, "").strip() for name in NAMES}
+        self.variables = [each.name for each in schema(campaign).variables]
         self.judges = sorted({name for each in self.votes for name in each.judges})
         self.systems = sorted({each.system for each in self.votes if each.system})
         self.choice = self._choice()
@@ -112,11 +117,24 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    listed = Listed(request, campaign)
+    variable, place = _variable(request, campaign), request.path
+    wanted = question(campaign, variable)
+    shown = jobs.shown(request, VOTES, wanted, place, place, "#disagreements", votes_in)
+    if isinstance(shown, HttpResponse):
+        return shown
+    context = {"campaign": campaign, "shown": shown}
+    if shown.value is not None:
+        context |= _list(request, campaign, Listed(request, campaign, variable, shown.value))
+    part = request.htmx and not request.htmx.boosted  # type: ignore[attr-defined]
+    name = "disagreements/_list.html" if part else "disagreements/list.html"
+    return render(request, name, context)
+
+
+def _list(request: HttpRequest, campaign: Campaign, listed: Listed) -> dict[str, Any]:
+    """Return what the page shows of the chosen units."""
     page = Paginator(listed.found, PAGE).get_page(request.GET.get("page"))
     counts = tag_counts(campaign, listed.variable)
-    context = {
-        "campaign": campaign,
+    return {
         "listed": listed,
         "page": page,
         "rows": list(_rows(campaign, list(page.object_list), listed)),
@@ -127,9 +145,6 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
         "query": listed.query(),
         "adjudicable": adjudicable(get_account(request)).filter(pk=campaign.pk).exists(),
     }
-    part = request.htmx and not request.htmx.boosted  # type: ignore[attr-defined]
-    name = "disagreements/_list.html" if part else "disagreements/list.html"
-    return render(request, name, context)
 
 
 def _rows(campaign: Campaign, shown: Sequence[Votes], listed: Listed) -> Iterator[dict[str, Any]]:
@@ -218,7 +233,16 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | StreamingHttpRespo
     campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    listed = Listed(request, campaign)
+    variable = _variable(request, campaign)
+    asked = jobs.follow(request, VOTES, question(campaign, variable))
+    if not asked.is_current:
+        page = jobs.address_of(request, reverse("disagreements", args=[pk]))
+        return jobs.waiting(request, asked.job, page)
+    try:
+        votes = votes_in(asked.job)
+    except results.GoneError:
+        return redirect(request.get_full_path())
+    listed = Listed(request, campaign, variable, votes)
     record_export(request, pk, "disagreements", "csv")
     saw_answers(LOOK, campaign, units=[each.unit for each in listed.found])
     raters = sorted({name for each in listed.found for name in (*each.people, *each.judges)})

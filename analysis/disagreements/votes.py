@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from threading import Lock
+from typing import Any
 
-from cachetools import LRUCache
-
-from analysis.campaigns.cache import state_of
 from annotation.adjudication.disputes import counted
 from annotation.models import Campaign, Rater
 from annotation.presentation import schema
-
-_CACHED: LRUCache[str, list[Votes]] = LRUCache(8)
-_LOCK = Lock()
+from datasets.jobs.guard import for_workers
 
 
 @dataclass(slots=True)
@@ -50,24 +45,22 @@ class Votes:
         most = Counter(self.people.values()).most_common(1)[0][1]
         return 1 - most / len(self.people)
 
+    def as_json(self) -> list[Any]:
+        values = (self.unit, self.position, self.query, self.system)
+        return [*values, self.people, self.judges, self.scores]
 
+    @classmethod
+    def from_json(cls, values: list[Any], escapes: frozenset[str]) -> Votes:
+        unit, position, query, system, people, judges, scores = values
+        return cls(unit, tuple(position), query, system, escapes, people, judges, scores)
+
+
+@for_workers
 def votes_of(campaign: Campaign, variable: str) -> list[Votes]:
     """Return the units of a variable that anybody labelled, in the campaign's order.
 
-    Excluded raters, replicates and labels given with a judge's in view are left out. The list is
-    kept in memory while the campaign's labels stay the same.
+    Excluded raters, replicates and labels given with a judge's in view are left out.
     """
-    _, key = state_of(campaign, "disagreements", variable)
-    with _LOCK:
-        if key in _CACHED:
-            return _CACHED[key]
-    found = _read(campaign, variable)
-    with _LOCK:
-        _CACHED[key] = found
-    return found
-
-
-def _read(campaign: Campaign, variable: str) -> list[Votes]:
     rows = (
         counted(campaign)
         .filter(variable=variable)
@@ -83,8 +76,7 @@ def _read(campaign: Campaign, variable: str) -> list[Votes]:
             "score",
         )
     )
-    asked = schema(campaign).variables
-    escapes = frozenset(code for v in asked if v.name == variable for code in v.escapes)
+    escapes = escapes_of(campaign, variable)
     units: dict[int, Votes] = {}
     for unit, item, place, query, system, name, kind, value, score in rows.iterator(5000):
         votes = units.get(unit)
@@ -97,3 +89,9 @@ def _read(campaign: Campaign, variable: str) -> list[Votes]:
         if score is not None:
             votes.scores[name] = score
     return sorted(units.values(), key=lambda each: each.position)
+
+
+def escapes_of(campaign: Campaign, variable: str) -> frozenset[str]:
+    """Return the answers of a variable that are no category."""
+    asked = schema(campaign).variables
+    return frozenset(code for v in asked if v.name == variable for code in v.escapes)

@@ -34,12 +34,16 @@ def as_pdf(svg: str, title: str) -> bytes:
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file for figures: its label, its suffix, its media type."""
+    """A kind of file for figures: its label, its suffix, its media type.
+
+    One that another program draws is `slow`: on a site a job writes it.
+    """
 
     label: str
     suffix: str
     media_type: str
     render: Callable[[Figure, Subject], bytes]
+    slow: bool = False
 
 
 def svg_file(figure: Figure, subject: Subject) -> bytes:
@@ -79,7 +83,7 @@ FILES: dict[str, FileKind] = {
     each.suffix: each
     for each in (
         FileKind("SVG", "svg", "image/svg+xml", svg_file),
-        FileKind("PDF", "pdf", "application/pdf", pdf_file),
+        FileKind("PDF", "pdf", "application/pdf", pdf_file, slow=True),
         FileKind("CSV", "csv", "text/csv; charset=utf-8", csv_file),
     )
 }

@@ -79,7 +79,7 @@ def _links(context: Context) -> html.Links:
             '\n<p class="figure-files"><span class="sr">Download {} of {}:</span>{}</p>',
             figure.title,
             section.title,
-            format_html_join("", ' <a href="{}{}" download>{}</a>', parts),
+            format_html_join("", ' <a href="{}{}">{}</a>', parts),
         )
 
     return links
