@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from annotation.access import may_read
 from annotation.campaign_setup import jobs as previews
+from annotation.derivation import jobs as derivations
 from annotation.exports import jobs as exports
 from annotation.exports.bundles import tells_answers
 from annotation.models import User
 from annotation.people.membership import manageable
 from datasets.access import READERS
 from datasets.jobs import Kind, Options, register
+from datasets.teams import manages, visible_batches
 
 
 def _sees_export(user: User, options: Options) -> bool:
@@ -22,5 +24,22 @@ def _sees_preview(user: User, options: Options) -> bool:
     return user.pk == options["user"] and user.role in READERS
 
 
+def _sees_derivation(user: User, options: Options) -> bool:
+    """Whether a person may derive from the batch, and now read the campaigns that decide."""
+    batch = visible_batches(user).filter(pk=options["batch"]).first()
+    may_derive = batch is not None and manages(user, batch)
+    readable = all(may_read(user, each.pk) for each in derivations.campaigns_of(options))
+    return user.pk == options["user"] and may_derive and readable
+
+
 register(Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _sees_preview))
+register(
+    Kind(
+        derivations.DERIVATION,
+        "Derived batch",
+        derivations.state,
+        derivations.carry_out,
+        _sees_derivation,
+    )
+)
 register(Kind(exports.EXPORT, "Export", exports.state, exports.carry_out, _sees_export))

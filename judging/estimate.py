@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
+from datasets.jobs.guard import for_workers
 from judging.answers import cache
 from judging.answers.results import ANSWERED
 from judging.backends.base import Request
@@ -90,6 +91,7 @@ class Learned:
     calls: int = 0
 
 
+@for_workers
 def estimate(
     judge: Judge,
     campaign: Campaign,

@@ -31,6 +31,7 @@ from django.db.models import Count
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.registry import declared
+from datasets.jobs.guard import for_workers
 from judging.answer_files import DIGEST, SCRIPTED
 from judging.answers.calls import storable
 from judging.backends.base import Backend, Findings
@@ -88,6 +89,7 @@ def end(
     _keep(run, _outcome(run, manifest))
 
 
+@for_workers
 def manifest_of(run: JudgeRun) -> JSON:
     """Return the sealed manifest with the current results of the judge's trials.
 

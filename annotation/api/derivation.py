@@ -12,8 +12,9 @@ from rest_framework.response import Response
 from annotation.access import get_account
 from annotation.api.access import check_blind
 from annotation.derivation.deciding import ADJUDICATED, TIES
+from annotation.derivation.jobs import DERIVATION, question
 from annotation.derivation.rules import RULES
-from annotation.derivation.service import MOST_QUERIES, Wanted, derive, left_out_of
+from annotation.derivation.service import Wanted, check_campaigns, left_out_of
 from annotation.people.membership import readable
 from datasets.access import READERS
 from datasets.api.base import (
@@ -28,18 +29,19 @@ from datasets.api.base import (
     rendered,
 )
 from datasets.api.batches import A_BATCH, BatchSerializer, visible_batch, visible_batches
-from datasets.api.concurrency import once
+from datasets.api.concurrency import keyed, run_once, was_answered
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
+from datasets.api.jobs import JobSerializer, accepted, current_job
 from datasets.api.permissions import MANAGE, READ
-from datasets.derivation import DerivationError, NotDecidedError
+from datasets.derivation import DerivationError
+from datasets.jobs import results
+from datasets.jobs.queue import was_asked
 from datasets.lineage import as_tree
 from datasets.models import LeftOut
-from datasets.rows import InputError
 from datasets.teams import check_managed
 
 NOT_DERIVED = "no batch was created"
 TAKEN = "a batch has this name already; choose another"
-TOO_MANY = f"this batch has more than {MOST_QUERIES} queries; derive it with derive_batch"
 NEW = {
     "name": "points",
     "rule": "verified-key-points",
@@ -127,10 +129,11 @@ class DerivedBatches(Resource):
     @described(
         "Derive a batch",
         "Creates a new batch from this one by a rule, all or nothing; this batch does not change. "
-        f"For at most {MOST_QUERIES:,} queries. 409 if labels are missing or tied, with the units "
-        "and the option that would decide. A dry run stores nothing (200). 403 while you have an "
-        "open item in one of the campaigns.",
-        {201: DerivedSerializer, 200: DerivedSerializer},
+        "409 if labels are missing or tied, with the units and the option that would decide. A dry "
+        "run stores nothing (200). 202 with a job if it takes more than 20 seconds: repeat the "
+        "request, which joins the same job. 403 while you have an open item in one of the "
+        "campaigns.",
+        {201: DerivedSerializer, 200: DerivedSerializer, 202: JobSerializer},
         tag="batches",
         request=NewDerivedSerializer,
         sent=NEW,
@@ -139,34 +142,47 @@ class DerivedBatches(Resource):
         refuses=(409, 422),
         operation_id="batches_derive",
     )
-    @once
+    @keyed
     def post(self, request: Request, pk: int) -> Response:
+        if was_answered(request):
+            return run_once(request, lambda: Response())
         user, batch = get_account(request), visible_batch(request.user, pk)
         check_managed(user, batch)
         given = checked(NewDerivedSerializer, request.data)
         for campaign in readable(user).filter(name__in=given["campaigns"]):
             check_blind(user, campaign)
-        if not given["dry_run"] and visible_batches(user).filter(name=given["name"]).exists():
-            raise RefusedBodyError(NOT_DERIVED, [problem(TAKEN, "name")])
-        if batch.counts.get("queries", 0) > MOST_QUERIES:
-            raise RefusedBodyError(TOO_MANY)
         names = ("name", "rule", "campaigns", "decided_by", "ties", "options")
         wanted = Wanted(batch=batch, by=user, reader=user, **{name: given[name] for name in names})
+        asked = question(wanted, given["dry_run"])
+        taken = not given["dry_run"] and visible_batches(user).filter(name=wanted.name).exists()
+        if taken and not was_asked(DERIVATION, asked, user):
+            raise RefusedBodyError(NOT_DERIVED, [problem(TAKEN, "name")])
         try:
-            derived = derive(wanted, dry_run=given["dry_run"])
-        except NotDecidedError as error:
-            raise StateConflictError(str(error)) from error
+            check_campaigns(wanted)
         except DerivationError as error:
-            field = {"from": "campaigns", "set": "options"}.get(error.field, error.field)
-            raise RefusedBodyError(NOT_DERIVED, [problem(str(error), field)]) from error
-        except InputError as error:
-            raise RefusedBodyError(
-                NOT_DERIVED, [problem(f"{error.wrong}; {error.mend}")]
-            ) from error
-        counts = derived.tally.as_counts()
-        facts = {"batch": derived.batch, "queries": derived.queries, **counts}
-        found = DerivedSerializer({**facts, "facts": derived.tally.facts}).data
-        return Response(found, status=200 if derived.batch is None else 201)
+            raise _refusal(str(error), error.field) from error
+        # Outside the transaction of `run_once`, in which no worker would see the job.
+        job = current_job(request, DERIVATION, asked, address="")
+        if job is None:
+            return accepted(request, address="")
+        found = results.value(job)
+        return run_once(request, lambda: _told(request, found))
+
+
+def _refusal(why: str, field: str) -> RefusedBodyError:
+    named = {"from": "campaigns", "set": "options"}.get(field, field)
+    return RefusedBodyError(NOT_DERIVED, [problem(why, named)])
+
+
+def _told(request: Request, found: dict[str, Any]) -> Response:
+    """Return what a job derived. Raises StateConflictError or RefusedBodyError."""
+    if "refused" in found:
+        if found["undecided"]:
+            raise StateConflictError(found["refused"])
+        raise _refusal(found["refused"], found["field"])
+    batch = visible_batches(request.user).filter(pk=found["batch"]).first()
+    told = DerivedSerializer({**found, "batch": batch}).data
+    return Response(told, status=200 if batch is None else 201)
 
 
 class BatchLineage(Resource):

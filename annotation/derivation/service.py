@@ -36,13 +36,12 @@ from datasets.derivation import (
     UnitDigests,
     derive_batch,
 )
+from datasets.jobs.guard import for_workers
 from datasets.material import as_rows
 from datasets.models import Batch, LeftOut, Lineage
 
 QUERIES_AT_ONCE = 200
 MOST_NAMED = 5
-MOST_QUERIES = 2000
-"""Larger batches take too long for a request. The command has no such limit."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,12 @@ class Wanted:
     reader: User | None = None
 
 
+def check_campaigns(wanted: Wanted) -> None:
+    """Raise DerivationError unless the rule can read the campaigns named, and this account may."""
+    _campaigns(rule_called(wanted.rule), wanted)
+
+
+@for_workers
 def derive(
     wanted: Wanted,
     output: Path | None = None,
@@ -249,7 +254,7 @@ def read_again(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
     """Return the state of the labels that a batch stands on, and how to read them again."""
     names = [each["name"] for each in lineage.campaigns]
     campaigns = {each.name: each for each in Campaign.objects.filter(name__in=names)}
-    state = [_state(campaign) for campaign in campaigns.values()]
+    state = [state_of_labels(campaign) for campaign in campaigns.values()]
 
     def read() -> UnitDigests:
         rule = RULES[lineage.rule]
@@ -265,7 +270,7 @@ def read_again(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
     return sha256(repr(state).encode()).hexdigest()[:32], read
 
 
-def _state(campaign: Campaign) -> object:
+def state_of_labels(campaign: Campaign) -> object:
     """Return what changes whenever a label does: responses never change, and are never deleted."""
     current = Response.objects.filter(current=True, assignment__item__campaign=campaign)
     exclusions = Exclusion.objects.filter(campaign=campaign, undone_at=None)

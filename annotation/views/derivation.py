@@ -1,4 +1,7 @@
-"""Pages of derived batches: choose a rule, see a dry run, derive; and what a batch left out."""
+"""Pages of derived batches: choose a rule, see a dry run, derive; and what a batch left out.
+
+A job derives. The page that follows it has in its address what was entered.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Any
 
 from django import forms
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
@@ -14,15 +17,17 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.access import get_account, is_blind
 from annotation.derivation.base import Rule
 from annotation.derivation.deciding import MODES, TIES
+from annotation.derivation.jobs import DERIVATION, question
 from annotation.derivation.rules import RULES
-from annotation.derivation.service import MOST_QUERIES, Wanted, derive, fitting_rules, left_out_of
+from annotation.derivation.service import Wanted, check_campaigns, fitting_rules, left_out_of
 from annotation.models import Campaign, Rater
 from annotation.people.membership import readable
 from datasets.access import READERS, role_required
-from datasets.derivation import DerivationError, Derived
+from datasets.derivation import DerivationError
+from datasets.jobs import pages as jobs
+from datasets.jobs import results
 from datasets.models import Batch, Lineage
 from datasets.option_fields import form_fields
-from datasets.rows import InputError
 from datasets.teams import check_managed, visible_batch
 
 PAGE = 100
@@ -35,10 +40,6 @@ MODE_WORDS = {
 TIE_WORDS = {"refuse": "Refuse and name them", "drop": "Drop", "keep": "Keep"}
 TAKEN = "A batch has this name already; choose another."
 BLIND = "You have an open item in {}; answer it before you read others’ decisions."
-TOO_MANY = (
-    f"This batch has more than {MOST_QUERIES:,} queries, which takes too long for a page; derive "
-    "it with tandem batch derive."
-)
 
 
 class DeriveForm(forms.Form):
@@ -118,14 +119,15 @@ def derive_batch(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "batches/derive.html", {**context, "others": others, "named": named})
     rule, of = chosen
     posted = request.method == "POST"
+    followed = "job" in request.GET
     form = DeriveForm(
-        request.POST if posted else None,
+        data if posted or followed else None,
         rule=rule,
         campaigns=of,
         initial=_initial(request, batch, rule, of),
     )
     context["form"] = form
-    if not posted or not form.is_valid():
+    if not (posted or followed) or not form.is_valid():
         return render(request, "batches/derive.html", context, status=422 if posted else 200)
     return _derived(request, batch, form, context)
 
@@ -141,36 +143,56 @@ def _initial(
 def _derived(
     request: HttpRequest, batch: Batch, form: DeriveForm, context: dict[str, Any]
 ) -> HttpResponse:
-    is_preview = PREVIEW in request.POST
+    """Ask for the job that derives, or show what became of it."""
+    is_preview = PREVIEW in _data(request)
+    wanted = form.wanted(request, batch)
+    for campaign in Campaign.objects.filter(name__in=wanted.campaigns):
+        if is_blind(get_account(request), campaign):
+            return _refused(request, form, context, BLIND.format(campaign.name)[:-1])
+    asked_now = request.method == "POST" and not is_preview
+    if asked_now and Batch.objects.filter(name=wanted.name).exists():
+        return _refused(request, form, context, TAKEN[:-1], "name")
     try:
-        if batch.counts.get("queries", 0) > MOST_QUERIES:
-            raise DerivationError(TOO_MANY[:-1])
-        wanted = form.wanted(request, batch)
-        for campaign in Campaign.objects.filter(name__in=wanted.campaigns):
-            if is_blind(get_account(request), campaign):
-                raise DerivationError(BLIND.format(campaign.name)[:-1])
-        if not is_preview and Batch.objects.filter(name=wanted.name).exists():
-            raise DerivationError(TAKEN[:-1], "name")
-        derived = derive(wanted, dry_run=is_preview)
-    except (DerivationError, InputError) as error:
-        field = getattr(error, "field", "")
-        message = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        form.add_error(field if field in form.fields else None, message)
-        return render(request, "batches/derive.html", context, status=409)
-    if derived.batch is None:
-        return render(request, "batches/derive.html", {**context, "preview": _shown(derived)})
-    return redirect("batch", derived.batch.pk)
+        check_campaigns(wanted)
+    except DerivationError as error:
+        return _refused(request, form, context, str(error), error.field)
+    page = _address(request)
+    asked = jobs.follow(request, DERIVATION, question(wanted, is_preview), page)
+    if not asked.is_current:
+        return jobs.waiting(request, asked.job, page, page=page)
+    try:
+        found = results.value(asked.job)
+    except results.GoneError:
+        return redirect(page)
+    if "refused" in found:
+        return _refused(request, form, context, found["refused"], found["field"])
+    if found["batch"] is None:
+        return render(request, "batches/derive.html", {**context, "preview": _shown(found)})
+    return redirect("batch", found["batch"])
 
 
-def _shown(derived: Derived) -> dict[str, Any]:
-    counts = derived.tally.as_counts()
-    return {
-        "queries": derived.queries,
-        **counts,
-        "facts": derived.tally.facts,
-        "first": derived.tally.first_left_out,
-        "total": sum(sum(reasons.values()) for reasons in counts["dropped"].values()),
-    }
+def _data(request: HttpRequest) -> QueryDict:
+    return request.POST if request.method == "POST" else request.GET
+
+
+def _address(request: HttpRequest) -> str:
+    """Return the address of the page with everything that was entered."""
+    given = _data(request).copy()
+    for name in ("csrfmiddlewaretoken", *jobs.OWN):
+        given.pop(name, None)
+    return f"{request.path}?{given.urlencode()}"
+
+
+def _refused(
+    request: HttpRequest, form: DeriveForm, context: dict[str, Any], why: str, field: str = ""
+) -> HttpResponse:
+    form.add_error(field if field in form.fields else None, f"{why[:1].upper()}{why[1:]}.")
+    return render(request, "batches/derive.html", context, status=409)
+
+
+def _shown(found: dict[str, Any]) -> dict[str, Any]:
+    total = sum(sum(reasons.values()) for reasons in found["dropped"].values())
+    return {**found, "total": total}
 
 
 @require_safe

@@ -72,11 +72,16 @@ class JobKey(Strict):
 
 
 def current_job(
-    request: Request, kind: str, options: Options, key: str | None = None
+    request: Request,
+    kind: str,
+    options: Options,
+    key: str | None = None,
+    address: str | None = None,
 ) -> Job | None:
     """Return the finished job of a question, after waiting a moment; None while it is unfinished.
 
-    `key` names a job that the client followed. Then `accepted` is the answer. Raises
+    `key` names a job that the client followed. `address` is where its result can be read, by
+    default the request's. Then `accepted` is the answer. Raises
     RefusedBodyError if the job failed, and TooManyRequestsError for too many waiting ones.
     """
     if key:
@@ -86,9 +91,10 @@ def current_job(
             raise Http404
     else:
         try:
-            asked = ask(kind, options, request.user, request.get_full_path())
+            where = request.get_full_path() if address is None else address
+            asked = ask(kind, options, request.user, where)
             if asked.job.state in (State.FAILED, State.CANCELLED):
-                asked = ask(kind, options, request.user, request.get_full_path(), again=True)
+                asked = ask(kind, options, request.user, where, again=True)
         except TooManyError as error:
             raise TooManyRequestsError(str(error), wait=60) from error
         job = asked.job
@@ -99,10 +105,11 @@ def current_job(
     return job if job.state == State.DONE else None
 
 
-def accepted(request: Request) -> Response:
+def accepted(request: Request, address: str | None = None) -> Response:
     """Answer 202 with the job that `current_job` found unfinished."""
     job = request.job  # type: ignore[attr-defined]
-    told = JobSerializer(job_as_json(request, job, request.get_full_path())).data
+    where = request.get_full_path() if address is None else address
+    told = JobSerializer(job_as_json(request, job, where)).data
     headers = {"Location": told["address"], "Retry-After": RETRY_AFTER}
     return Response(told, status=202, headers=headers)
 

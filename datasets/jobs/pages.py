@@ -140,13 +140,18 @@ def progress(request: HttpRequest, asked: Asked, status: Status) -> HttpResponse
 
 
 def waiting(
-    request: HttpRequest, job: Job, back: str, more: Mapping[str, Any] | None = None
+    request: HttpRequest,
+    job: Job,
+    back: str,
+    more: Mapping[str, Any] | None = None,
+    page: str = "",
 ) -> HttpResponse:
     """Answer where a file or another page is the result: a page that waits, and leads there.
 
-    `back` is the address of the page that the person came from. A script gets the job as JSON.
+    `back` is the address of the page that the person came from, and `page` that of the result, by
+    default the request's. A script gets the job as JSON.
     """
-    page = address_of(request)
+    page = page or address_of(request)
     if wants_data(request) and not request.htmx:  # type: ignore[attr-defined]
         answer: HttpResponse = JsonResponse(described(job, page), status=_code(job))
     else:
@@ -244,6 +249,18 @@ def shown(
     """
     asked = follow(request, kind, options, address_of(request, page))
     poll, page = address_of(request, poll), address_of(request, page)
+    return shown_of(request, asked, poll, page, target, load)
+
+
+def shown_of(
+    request: HttpRequest,
+    asked: Asked,
+    poll: str,
+    page: str,
+    target: str,
+    load: Callable[[Job], Any],
+) -> Shown | HttpResponse:
+    """Return what a page shows of what was asked; `poll` and `page` are whole addresses."""
     status = None if asked.is_current else status_of(asked.job, poll, target, page)
     if status is not None and (part := progress(request, asked, status)):
         return part

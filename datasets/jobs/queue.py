@@ -138,6 +138,12 @@ def last_finished(question: str) -> Job | None:
     return next((job for job in done[:3] if results.is_there(job)), None)
 
 
+def was_asked(kind: str, options: Options, user: Any) -> bool:
+    """Return whether a person asked this question, and its job waits, runs, or has a result."""
+    there = jobs_of(user).filter(question=question_of(kind, options))
+    return there.filter(state__in=(*ACTIVE, State.DONE)).exists()
+
+
 def jobs_of(user: Any) -> QuerySet[Job]:
     """Return the jobs that a person asked for."""
     return Job.objects.filter(askers__user=user)

@@ -29,6 +29,7 @@ from datasets.api.base import (
 )
 from datasets.api.concurrency import once
 from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError, problem
+from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
 from judging import library
@@ -45,8 +46,8 @@ from judging.api.serializers import (
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.wire import parse_base_url
-from judging.estimate import estimate
 from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
+from judging.jobs import ESTIMATE, estimate_in, estimate_question
 from judging.judge_file.document import JudgeFile, read_file
 from judging.judges import JudgeError, define, param_text
 from judging.models import Judge, JudgeRun
@@ -187,7 +188,7 @@ def _problems(form: JudgeForm) -> Iterator[Problem]:
 BUSY = "too many people are trying judges at the moment; try again soon"
 
 
-class EstimateParameters(Strict):
+class EstimateParameters(JobKey):
     campaign = serializers.IntegerField(
         required=False,
         min_value=1,
@@ -274,8 +275,9 @@ class RunEstimate(Resource):
     @described(
         "Estimate a run",
         "The requests, cost and time that a run of the judge over a campaign would take. No "
-        "request is sent.",
-        {200: EstimateSerializer},
+        "request is sent. 202 with a job if estimating takes more than 20 seconds, as for the "
+        "report.",
+        {200: EstimateSerializer, 202: JobSerializer},
         tag="judges",
         example=examples.AN_ESTIMATE,
         refuses=(422,),
@@ -287,10 +289,11 @@ class RunEstimate(Resource):
         if "campaign" not in options:
             raise serializers.ValidationError({"campaign": "is missing; name one"})
         campaign = campaign_named(get_account(request), options.pop("campaign"), NOT_SENT)
-        try:
-            found = estimate(judge, campaign, **options)
-        except (SetupError, PromptError) as error:
-            raise RefusedBodyError(str(error)) from error
+        key, given = options.pop("job", None), {k: v for k, v in options.items() if v}
+        job = current_job(request, ESTIMATE, estimate_question(judge, campaign, given), key)
+        if job is None:
+            return accepted(request)
+        found = estimate_in(job)
         cost = None if found.cost is None else str(found.cost)
         shown = {**asdict(found), "cost": cost, "sentence": found.sentence}
         return Response(EstimateSerializer(shown).data)

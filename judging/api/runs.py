@@ -25,7 +25,9 @@ from datasets.api.base import (
 )
 from datasets.api.concurrency import once
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
+from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import JUDGE, READ
+from datasets.jobs import results
 from datasets.teams import check_managed
 from judging.access import (
     managed_run,
@@ -48,11 +50,16 @@ from judging.api.serializers import (
 )
 from judging.backends.base import SetupError
 from judging.display import progress_of
-from judging.manifest import manifest_of
+from judging.jobs import (
+    COMPARISON,
+    MANIFEST,
+    compared_in,
+    comparison_question,
+    manifest_question,
+)
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import lifecycle
-from judging.runs.comparison import compare_judges
 from judging.tasks import NothingOpenError, begin, resume
 
 ENDED = "the run has ended; start another one"
@@ -164,21 +171,27 @@ class RunControl(Resource):
 class Manifest(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, JUDGE)}
+    takes = JobKey
 
     @described(
         "Read a run's manifest",
         "Everything that defines the run, its results in numbers, and a digest: the same "
-        "object as `judge_manifest` prints.",
-        {200: ManifestSerializer},
+        "object as `judge_manifest` prints. 202 with a job if it takes more than 20 seconds, as "
+        "for the report.",
+        {200: ManifestSerializer, 202: JobSerializer},
         tag="judges",
         example={"form": 2, "run": 1, "judge": {"name": "small-judge"}, "sha256": "9f2c…"},
+        parameters=[JobKey],
         operation_id="runs_manifest",
     )
     def get(self, request: Request, pk: int) -> Response:
         run = visible_run(request, pk)
         check_blind(get_account(request), run.campaign)
+        job = current_job(request, MANIFEST, manifest_question(run), self.parameters.get("job"))
+        if job is None:
+            return accepted(request)
         record_export(request, run.campaign_id, "manifest", "json", run)
-        return Response(manifest_of(run))
+        return Response(results.value(job))
 
 
 def _judge_named(request: Request, pk: int) -> Judge:
@@ -310,16 +323,23 @@ class ComparedListSerializer(serializers.Serializer[Any]):
 class Comparison(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, JUDGE)}
+    takes = JobKey
 
     @described(
         "Compare the judges of a campaign",
         "One entry for each judge and trial with a run over the campaign. Their agreement with "
-        "people is in the report.",
-        {200: ComparedListSerializer},
+        "people is in the report. 202 with a job if it takes more than 20 seconds, as for the "
+        "report.",
+        {200: ComparedListSerializer, 202: JobSerializer},
         tag="judges",
         example={"results": [A_ROW]},
+        parameters=[JobKey],
         operation_id="campaign_judges_compare",
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = readable_campaign(request, pk)
-        return Response(ComparedListSerializer({"results": compare_judges(campaign)}).data)
+        wanted = comparison_question(campaign)
+        job = current_job(request, COMPARISON, wanted, self.parameters.get("job"))
+        if job is None:
+            return accepted(request)
+        return Response(ComparedListSerializer({"results": compared_in(job)}).data)

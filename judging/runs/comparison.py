@@ -8,10 +8,12 @@ from typing import Any
 from django.db.models import Count, Max, OuterRef, Q, Sum
 
 from annotation.models import Assignment, Campaign
+from datasets.jobs.guard import for_workers
 from judging.costs import known_cost, last_cost
 from judging.models import Judge, JudgeRun
 
 
+@for_workers
 def compare_judges(campaign: Campaign) -> list[dict[str, Any]]:
     """Return a row for each judge that ran over a campaign: requests by state, and their cost."""
     runs = JudgeRun.objects.filter(campaign=campaign).order_by()

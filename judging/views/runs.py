@@ -1,14 +1,21 @@
-"""Pages of runs: start after an estimate, watch, control; every call; judges compared."""
+"""Pages of runs: start after an estimate, watch, control; every call; judges compared.
+
+Jobs compute estimates, manifests and comparisons.
+"""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import check_managed_campaign, get_account, is_blind, readable_campaign
@@ -16,6 +23,7 @@ from annotation.models import Campaign, Label
 from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
 from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
 from judging.access import (
     BLIND,
     blind_page,
@@ -29,17 +37,24 @@ from judging.access import (
 from judging.answers.results import answer_of
 from judging.backends.base import SetupError
 from judging.display import file_of, is_cut, logprob_facts, progress_of, seconds_in_words, shown
-from judging.estimate import estimate
 from judging.forms import CampaignForm, ConcurrencyForm, StartForm
+from judging.jobs import (
+    COMPARISON,
+    ESTIMATE,
+    MANIFEST,
+    compared_in,
+    comparison_question,
+    estimate_in,
+    estimate_question,
+    manifest_question,
+)
 from judging.lanes import build_backend
-from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable
 from judging.prompts.request import Preparer
 from judging.prompts.template import PromptError
 from judging.robustness.effects import mass_warning
 from judging.runs import lifecycle as runs
-from judging.runs.comparison import compare_judges
 from judging.runs.lifecycle import checked_prompt
 from judging.tasks import NothingOpenError, begin, resume
 
@@ -60,9 +75,9 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = chosen.cleaned_data["campaign"]
     if posted:
         check_managed_campaign(get_account(request), campaign)
-    form = StartForm(request.POST if posted else None, initial={"reuse": JudgeRun.Reuse.NEVER})
     if not posted:
-        return _start_page(request, judge, campaign, form)
+        return _start_page(request, judge, campaign, _proposed(request))
+    form = StartForm(request.POST)
     if not form.is_valid():
         return _start_page(request, judge, campaign, form, 422)
     if "estimate" in request.POST:
@@ -82,19 +97,43 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("judge-run", run.pk)
 
 
+LIMITS = ("reuse", "limit", "concurrency")
+"""The limits that an estimate depends on."""
+
+
+def _proposed(request: HttpRequest) -> StartForm:
+    """Return the form with the limits in the address, where the page follows their estimate."""
+    named = {name: request.GET[name] for name in LIMITS if request.GET.get(name)}
+    if named and (form := StartForm({"reuse": JudgeRun.Reuse.NEVER, **named})).is_valid():
+        return form
+    return StartForm(initial={"reuse": JudgeRun.Reuse.NEVER})
+
+
 def _start_page(
     request: HttpRequest, judge: Judge, campaign: Campaign, form: StartForm, status: int = 200
 ) -> HttpResponse:
-    context: dict[str, Any] = {"judge": judge, "campaign": campaign, "form": form}
-    context["active"] = active = runs.active(campaign, judge).first()
-    context["out"] = file_of(active) if active else None
+    """Render the page, or for htmx the part with the estimate, which a job computes."""
     bound = form.cleaned_data if form.is_bound and form.is_valid() else {}
-    try:
-        given = {name: bound.get(name) for name in ("reuse", "limit", "concurrency")}
-        context["estimate"] = estimate(judge, campaign, **{k: v for k, v in given.items() if v})
-    except (SetupError, PromptError) as error:
-        context["wrong"] = f"{str(error)[:1].upper()}{str(error)[1:]}."
-    return render(request, "judges/start.html", context, status=status)
+    given = {name: bound[name] for name in LIMITS if bound.get(name)}
+    address = f"{request.path}?{urlencode({'campaign': campaign.pk, **given})}"
+    wanted = estimate_question(judge, campaign, given)
+    asked = jobs.follow(request, ESTIMATE, wanted, address)
+    shown = jobs.shown_of(request, asked, address, address, "#estimated", estimate_in)
+    if isinstance(shown, HttpResponse):
+        return shown
+    active = runs.active(campaign, judge).first()
+    context = {
+        "judge": judge,
+        "campaign": campaign,
+        "form": form,
+        "shown": shown,
+        "estimate": shown.value,
+        "active": active,
+        "out": file_of(active) if active else None,
+    }
+    part = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
+    name = "judges/_estimate.html" if part else "judges/start.html"
+    return render(request, name, context, status=status)
 
 
 @require_safe
@@ -155,16 +194,14 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 @role_required(*READERS)
-def manifest(request: HttpRequest, pk: int) -> HttpResponse:
+def manifest(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Download the run's manifest."""
     found = visible_run(request, pk)
     if blind := blind_page(request, found.campaign):
         return blind
-    text = json.dumps(manifest_of(found), ensure_ascii=False, indent=2, sort_keys=True)
-    record_export(request, found.campaign_id, "manifest", "json", found)
-    response = HttpResponse(text + "\n", content_type="application/json")
-    response["Content-Disposition"] = f'attachment; filename="run-{pk}.manifest.json"'
-    return response
+    told = partial(record_export, request, found.campaign_id, "manifest", "json", found)
+    back = reverse("judge-run", args=[pk])
+    return jobs.file(request, MANIFEST, manifest_question(found), back, told)
 
 
 PAGE = 50
@@ -287,10 +324,16 @@ def _labels(call: JudgeCall) -> list[dict[str, Any]]:
 @role_required(*READERS)
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = readable_campaign(request, pk)
-    rows = compare_judges(campaign)
+    wanted, page = comparison_question(campaign), request.path
+    shown = jobs.shown(request, COMPARISON, wanted, page, page, "#compared", compared_in)
+    if isinstance(shown, HttpResponse):
+        return shown
+    rows = shown.value or []
     context = {
         "campaign": campaign,
+        "shown": shown,
         "rows": [row for row in rows if row["judge"].base_id is None],
         "trials": [row for row in rows if row["judge"].base_id],
     }
-    return render(request, "judges/compare.html", context)
+    name = "judges/_comparison.html" if request.htmx else "judges/compare.html"  # type: ignore[attr-defined]
+    return render(request, name, context)

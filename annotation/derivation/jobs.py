@@ -1,0 +1,69 @@
+"""The job that derives a batch by a rule, or counts what a rule would make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annotation.derivation.service import Wanted, derive, state_of_labels
+from annotation.models import Campaign, User
+from datasets.derivation import DerivationError, NotDecidedError
+from datasets.jobs import Options, Progress, Result
+from datasets.models import Batch
+from datasets.rows import InputError
+
+DERIVATION = "derivation"
+
+
+def question(wanted: Wanted, dry_run: bool) -> dict[str, Any]:
+    """Return the question of a derivation, for `datasets.jobs.ask`. It is one person's own."""
+    assert wanted.by is not None
+    return {
+        "batch": wanted.batch.pk,
+        "name": wanted.name,
+        "rule": wanted.rule,
+        "campaigns": list(wanted.campaigns),
+        "decided_by": wanted.decided_by,
+        "ties": wanted.ties,
+        "options": dict(wanted.options),
+        "user": wanted.by.pk,
+        "dry_run": dry_run,
+    }
+
+
+def campaigns_of(options: Options) -> list[Campaign]:
+    """Return the campaigns that decide, by name."""
+    return list(Campaign.objects.filter(name__in=options["campaigns"]).order_by("name"))
+
+
+def state(options: Options) -> Any:
+    return list(map(state_of_labels, campaigns_of(options)))
+
+
+def carry_out(options: Options, progress: Progress) -> Result:
+    """Return the counts and the key of the new batch, or why there is none with its field."""
+    given = {name: options[name] for name in ("name", "rule", "campaigns", "decided_by", "ties")}
+    batch, user = Batch.objects.get(pk=options["batch"]), User.objects.get(pk=options["user"])
+    wanted = Wanted(batch=batch, options=options["options"], by=user, reader=user, **given)
+    queries = batch.counts.get("queries", 0)
+    try:
+        derived = derive(
+            wanted, dry_run=options["dry_run"], progress=lambda done: progress(done, queries)
+        )
+    except InputError as error:
+        # The place of the error is in no file of the user.
+        return _refused(f"{error.wrong}; {error.mend}")
+    except DerivationError as error:
+        return _refused(str(error), error.field, isinstance(error, NotDecidedError))
+    return Result.of(
+        {
+            "batch": derived.batch.pk if derived.batch else None,
+            "queries": derived.queries,
+            **derived.tally.as_counts(),
+            "facts": derived.tally.facts,
+            "first": derived.tally.first_left_out,
+        }
+    )
+
+
+def _refused(why: str, field: str = "", undecided: bool = False) -> Result:
+    return Result.of({"refused": why, "field": field, "undecided": undecided})

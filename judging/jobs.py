@@ -1,0 +1,131 @@
+"""The jobs of judges: the estimate of a run, a run's manifest, and the comparison of judges."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Max
+from django.utils import timezone
+
+from annotation.access import may_read
+from annotation.counters import answers_by_rater
+from annotation.models import Campaign, User
+from annotation.people.membership import readable
+from datasets.jobs import JobError, Kind, Options, Progress, Result, register, results
+from datasets.models import Job
+from judging.access import visible_judges
+from judging.backends.base import SetupError
+from judging.estimate import Estimate, estimate
+from judging.manifest import manifest_of
+from judging.models import Judge, JudgeCall, JudgeRun, Price
+from judging.prompts.template import PromptError
+from judging.runs.comparison import compare_judges
+
+ESTIMATE, MANIFEST, COMPARISON = "estimate", "manifest", "judges"
+COUNTED = (
+    "pk", "judge", "state", "done", "failures", "calls", "reused", "prompt_tokens",
+    "cached_tokens", "completion_tokens", "thinking_tokens", "cost", "ended_at",
+)  # fmt: skip
+
+
+def estimate_question(judge: Judge, campaign: Campaign, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the question of an estimate. `given` are the limits of the run that are not empty."""
+    return {"judge": judge.pk, "campaign": campaign.pk, "given": dict(given)}
+
+
+def manifest_question(run: JudgeRun) -> dict[str, Any]:
+    return {"run": run.pk, "campaign": run.campaign_id}
+
+
+def comparison_question(campaign: Campaign) -> dict[str, Any]:
+    return {"campaign": campaign.pk}
+
+
+def estimate_in(job: Job) -> Estimate:
+    """Return what a finished job estimated. Raises GoneError."""
+    found = results.value(job)
+    cost = None if found["cost"] is None else Decimal(found["cost"])
+    return Estimate(**{**found, "cost": cost, "notes": tuple(found["notes"])})
+
+
+def compared_in(job: Job) -> list[dict[str, Any]]:
+    """Return the rows that a finished job compared, as `compare_judges` does. Raises GoneError."""
+    rows = results.value(job)
+    judges = Judge.objects.select_related("rater").in_bulk([row["judge"] for row in rows])
+    return [
+        {
+            **row,
+            "judge": judges[row["judge"]],
+            "cost": None if row["cost"] is None else Decimal(row["cost"]),
+        }
+        for row in rows
+        if row["judge"] in judges
+    ]
+
+
+def _counts(campaign: int) -> list[Any]:
+    """Return what changes with every answer that a judge gives in a campaign."""
+    runs = JudgeRun.objects.filter(campaign=campaign).order_by("pk").values_list(*COUNTED)
+    found = Campaign.objects.get(pk=campaign)
+    return [list(runs), sorted(answers_by_rater(found).items())]
+
+
+def _state(options: Options) -> Any:
+    return _counts(options["campaign"])
+
+
+def _state_of_estimate(options: Options) -> Any:
+    prices = Price.objects.aggregate(number=Count("pk"), newest=Max("pk"))
+    calls = JudgeCall.objects.aggregate(newest=Max("pk"))
+    return [_counts(options["campaign"]), prices, calls, timezone.now().date()]
+
+
+def _estimate(options: Options, progress: Progress) -> Result:
+    judge = Judge.objects.select_related("rater", "base").get(pk=options["judge"])
+    campaign = Campaign.objects.select_related("batch").get(pk=options["campaign"])
+    try:
+        found = estimate(judge, campaign, **options["given"])
+    except (SetupError, PromptError) as error:
+        raise JobError(str(error)) from error
+    return Result.of({**asdict(found), "cost": None if found.cost is None else str(found.cost)})
+
+
+def _manifest(options: Options, progress: Progress) -> Result:
+    run = JudgeRun.objects.select_related("campaign__batch", "judge__rater").get(pk=options["run"])
+    text = json.dumps(manifest_of(run), ensure_ascii=False, indent=2, sort_keys=True)
+    return Result([f"{text}\n".encode()], f"run-{run.pk}.manifest.json")
+
+
+def _comparison(options: Options, progress: Progress) -> Result:
+    rows = compare_judges(Campaign.objects.get(pk=options["campaign"]))
+    return Result.of([{**_plain(row), "spent": _plain(row["spent"])} for row in rows])
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {Decimal: str, Judge: lambda judge: judge.pk}
+    return {name: plain.get(type(value), lambda same: same)(value) for name, value in row.items()}
+
+
+def _sees_estimate(user: User, options: Options) -> bool:
+    there = visible_judges(user).filter(pk=options["judge"]).exists()
+    return there and _sees_campaign(user, options)
+
+
+def _sees_campaign(user: User, options: Options) -> bool:
+    return readable(user).filter(pk=options["campaign"]).exists()
+
+
+def _sees_manifest(user: User, options: Options) -> bool:
+    return may_read(user, options["campaign"])
+
+
+for kind in (
+    Kind(ESTIMATE, "Estimate", _state_of_estimate, _estimate, _sees_estimate, listed=False),
+    Kind(MANIFEST, "Manifest", _state, _manifest, _sees_manifest),
+    Kind(COMPARISON, "Comparison of judges", _state, _comparison, _sees_campaign, listed=False),
+):
+    register(kind)
