@@ -17,11 +17,13 @@ from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from datasets.jobs import JobError, Kind, Options, Progress, Result, register, results
 from datasets.models import Job
+from datasets.teams import manages, visible_batches
 from judging.access import visible_judges
 from judging.backends.base import SetupError
 from judging.estimate import Estimate, estimate
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun, Price
+from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
 from judging.runs.comparison import compare_judges
 
@@ -106,8 +108,13 @@ def _comparison(options: Options, progress: Progress) -> Result:
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {Decimal: str, Judge: lambda judge: judge.pk}
-    return {name: plain.get(type(value), lambda same: same)(value) for name, value in row.items()}
+    return {name: _value(value) for name, value in row.items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Judge):
+        return value.pk
+    return str(value) if isinstance(value, Decimal) else value
 
 
 def _sees_estimate(user: User, options: Options) -> bool:
@@ -123,7 +130,16 @@ def _sees_manifest(user: User, options: Options) -> bool:
     return may_read(user, options["campaign"])
 
 
+def _sees_build(user: User, options: Options) -> bool:
+    """Whether a person may build from the batch, and now read what was written for it."""
+    batch = visible_batches(user).filter(pk=options["batch"]).first()
+    may_build = batch is not None and manages(user, batch)
+    may_see = options["campaign"] is None or may_read(user, options["campaign"])
+    return user.pk == options["user"] and may_build and may_see
+
+
 for kind in (
+    Kind(builds.BUILD, "Built batch", builds.state, builds.carry_out, _sees_build),
     Kind(ESTIMATE, "Estimate", _state_of_estimate, _estimate, _sees_estimate, listed=False),
     Kind(MANIFEST, "Manifest", _state, _manifest, _sees_manifest),
     Kind(COMPARISON, "Comparison of judges", _state, _comparison, _sees_campaign, listed=False),

@@ -30,12 +30,13 @@ from datasets.api.base import (
     rendered,
 )
 from datasets.api.batches import visible_batch, visible_batches
-from datasets.api.concurrency import check_etag, etag_of, once
+from datasets.api.concurrency import check_etag, etag_of, keyed, once, run_once, was_answered
 from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, problem
+from datasets.api.jobs import JobSerializer, accepted, current_job
 from datasets.api.permissions import MANAGE, READ
-from datasets.derivation import DerivationError
+from datasets.jobs import results
+from datasets.jobs.queue import was_asked
 from datasets.models import Batch
-from datasets.rows import InputError
 from datasets.teams import check_managed
 from judging.access import (
     authored_responses,
@@ -67,14 +68,10 @@ from judging.api.preparation_serializers import (
 )
 from judging.models import Review
 from judging.preparation.build import (
-    MOST_QUERIES,
-    NothingLeftError,
-    UnreviewedError,
-    accepted_results,
-    build,
     is_taken,
     read_thresholds,
 )
+from judging.preparation.jobs import BUILD, question
 from judging.preparation.review import (
     AuthoredAnswer,
     InvalidReviewError,
@@ -89,7 +86,6 @@ STEP = OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(STEPS))
 HIDDEN = "this step is another researcher's work; ask one of its people, or an administrator"
 NOT_BUILT = "no batch was created"
 TAKEN = "a batch has this name already; choose another"
-TOO_MANY = f"this batch has more than {MOST_QUERIES} queries; build it with build_batch"
 
 
 class HiddenError(ApiError):
@@ -200,9 +196,9 @@ class BuildBatch(Resource):
     @described(
         "Build a batch from a step",
         "Creates a new batch from an author's accepted answers; the step's own batch does not "
-        f"change. For at most {MOST_QUERIES:,} queries. 409 if answers or reviews are missing, "
-        "unless a partial batch is wanted.",
-        {201: BuiltSerializer},
+        "change. 409 if answers or reviews are missing, unless a partial batch is wanted. 202 with "
+        "a job if it takes more than 20 seconds: repeat the request, which joins the same job.",
+        {201: BuiltSerializer, 202: JobSerializer},
         tag="batches",
         request=NewBatchSerializer,
         sent=NEW_BATCH,
@@ -212,19 +208,32 @@ class BuildBatch(Resource):
         parameters=[STEP],
         operation_id="preparation_build",
     )
-    @once
+    @keyed
     def post(self, request: Request, pk: int, step: str) -> Response:
-        batch, chosen = visible_batch(request.user, pk), step_called(step)
+        if was_answered(request):
+            return run_once(request, lambda: Response())
+        user, batch = get_account(request), visible_batch(request.user, pk)
+        chosen = step_called(step)
         campaign = step_campaign(request, batch, chosen) if chosen.protocol else None
-        check_managed(request.user, batch)
+        check_managed(user, batch)
         if campaign is not None:
-            check_blind(get_account(request), campaign)
-        wanted = checked(NewBatchSerializer, request.data)
-        if is_taken(wanted["name"]):
+            check_blind(user, campaign)
+        given = checked(NewBatchSerializer, request.data)
+        author = _batch_author(campaign, given.get("author"))
+        try:
+            numbers = read_thresholds(chosen, given.get("thresholds", {}))
+        except ValueError as error:
+            raise RefusedBodyError(NOT_BUILT, [problem(str(error), "thresholds")]) from error
+        name, partial = given["name"], given["partial"]
+        wanted = question(chosen, batch, campaign, author, numbers, name, partial, user)
+        if is_taken(name) and not was_asked(BUILD, wanted, user):
             raise RefusedBodyError(NOT_BUILT, [problem(TAKEN, "name")])
-        if batch.counts.get("queries", 0) > MOST_QUERIES:
-            raise RefusedBodyError(TOO_MANY)
-        return _build(request, batch, chosen, campaign, wanted)
+        # Outside the transaction of `run_once`, in which no worker would see the job.
+        job = current_job(request, BUILD, wanted, address="")
+        if job is None:
+            return accepted(request, address="")
+        found = results.value(job)
+        return run_once(request, lambda: _built(request, found))
 
 
 def _step_response(request: Request, batch: Batch, step: Step, status: int = 200) -> Response:
@@ -241,34 +250,14 @@ def _author(campaign: Campaign, name: str) -> Rater:
     return found[0]
 
 
-def _build(
-    request: Request, batch: Batch, step: Step, campaign: Campaign | None, wanted: dict[str, Any]
-) -> Response:
-    """Build the new batch and return it with its counts. Raises ApiError."""
-    author = _batch_author(campaign, wanted.get("author"))
-    try:
-        numbers = read_thresholds(step, wanted.get("thresholds", {}))
-    except ValueError as error:
-        raise RefusedBodyError(NOT_BUILT, [problem(str(error), "thresholds")]) from error
-    try:
-        results = (
-            accepted_results(step, campaign, author, wanted["partial"])
-            if campaign and author
-            else {}
-        )
-        written = (campaign, author) if campaign and author else None
-        by = get_account(request)
-        built, _ = build(step, batch, results, numbers, wanted["name"], written=written, by=by)
-    except UnreviewedError as error:
-        raise StateConflictError(str(error)) from error
-    except (NothingLeftError, DerivationError) as error:
-        raise RefusedBodyError(str(error)) from error
-    except InputError as error:
-        # The place of the error is in no file of the user.
-        raise RefusedBodyError(NOT_BUILT, [problem(f"{error.wrong}; {error.mend}")]) from error
-    new = visible_batches(request.user).get(name=wanted["name"])
-    facts = {"batch": new, "queries": built.queries, "left_out": built.left_out}
-    return Response(BuiltSerializer(facts).data, status=201)
+def _built(request: Request, found: dict[str, Any]) -> Response:
+    """Return what a job built. Raises StateConflictError or RefusedBodyError."""
+    if "refused" in found:
+        if found["open"]:
+            raise StateConflictError(found["refused"])
+        raise RefusedBodyError(found["refused"])
+    new = visible_batches(request.user).get(pk=found["batch"])
+    return Response(BuiltSerializer({**found, "batch": new}).data, status=201)
 
 
 def _batch_author(campaign: Campaign | None, name: str | None) -> Rater | None:

@@ -17,6 +17,7 @@ from django.db.models import Count, Max
 from annotation.models import Campaign, Rater, Response, User
 from annotation.preparation.base import Result, Step, keep_highest_numbers
 from datasets.derivation import STEP, Origin, Tally, UnitDigests, derive_batch
+from datasets.jobs.guard import for_workers
 from datasets.material import as_line, batch_rows
 from datasets.models import Batch, Lineage
 from datasets.readers.fields import Fields
@@ -81,6 +82,7 @@ def is_taken(name: str) -> bool:
     return Batch.objects.filter(name=name).exists()
 
 
+@for_workers
 def build(
     step: Step,
     batch: Batch,
@@ -174,7 +176,3 @@ def new_queries(
             # Authors wrote these texts, so they are checked like those of a file.
             line = as_line(keep_highest_numbers(query, prepared))
             yield query_of(Fields(line, Place(f"query {query.id!r}"), known=QUERY))
-
-
-MOST_QUERIES = 2000
-"""Larger batches take too long for a page. The command has no such limit."""

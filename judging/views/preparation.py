@@ -15,13 +15,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import get_account
 from annotation.campaigns.design import DesignError
-from annotation.models import Campaign, Rater, User, rater_of
+from annotation.models import Campaign, Rater, rater_of
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
 from annotation.presentation import schema
 from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
+from datasets.jobs import results
 from datasets.models import Batch
-from datasets.rows import InputError
 from datasets.teams import check_managed, visible_batch
 from datasets.text import number_in
 from judging.access import (
@@ -33,7 +34,8 @@ from judging.access import (
     visible_judges,
 )
 from judging.models import Review
-from judging.preparation.build import MOST_QUERIES, accepted_results, build, is_taken
+from judging.preparation.build import is_taken
+from judging.preparation.jobs import BUILD, question
 from judging.preparation.review import (
     LONGEST_NOTE,
     AuthoredAnswer,
@@ -217,7 +219,10 @@ TAKEN = "A batch has this name already; choose another."
 
 
 class BuildForm(forms.Form):
-    """The name of the new batch, whose answers it is made of, and the step's thresholds."""
+    """The name of the new batch, whose answers it is made of, and the step's thresholds.
+
+    Only a form that `is_new` asks for a batch; another one follows the job that creates it.
+    """
 
     name = forms.CharField(max_length=200, label="Name of the new batch")
     author = forms.ModelChoiceField(Rater.objects.none(), label="Author", empty_label=None)
@@ -227,9 +232,16 @@ class BuildForm(forms.Form):
         help_text="Even if answers are missing or not reviewed yet.",
     )
 
-    def __init__(self, *args: Any, step: Step, authors: list[AuthorStatus], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        step: Step,
+        authors: list[AuthorStatus],
+        is_new: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.step = step
+        self.step, self.is_new = step, is_new
         if step.protocol:
             field = self.fields["author"]
             assert isinstance(field, forms.ModelChoiceField)
@@ -241,7 +253,7 @@ class BuildForm(forms.Form):
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        if is_taken(name):
+        if self.is_new and is_taken(name):
             raise forms.ValidationError(TAKEN)
         return name
 
@@ -260,30 +272,53 @@ def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     authors = author_statuses(campaign) if campaign else []
     posted = request.method == "POST"
     initial = {"name": f"{batch.name}, {chosen.name}"[:200]}
+    followed = "job" in request.GET
     form = BuildForm(
-        request.POST if posted else None, step=chosen, authors=authors, initial=initial
+        request.POST if posted else request.GET if followed else None,
+        step=chosen,
+        authors=authors,
+        initial=initial,
+        is_new=posted,
     )
-    if not posted or not form.is_valid():
+    if not (posted or followed) or not form.is_valid():
         return _build_page(request, batch, form, authors, 422 if posted else 200)
-    if batch.counts.get("queries", 0) > MOST_QUERIES:
-        told = f"This batch has more than {MOST_QUERIES} queries; build it with build_batch."
-        return _refused(request, batch, form, authors, told)
+    data = form.cleaned_data
+    wanted = question(
+        chosen,
+        batch,
+        campaign,
+        data.get("author"),
+        form.numbers(),
+        data["name"],
+        data.get("partial", False),
+        get_account(request),
+    )
+    return _built(request, batch, form, authors, wanted)
+
+
+def _built(
+    request: HttpRequest,
+    batch: Batch,
+    form: BuildForm,
+    authors: list[AuthorStatus],
+    wanted: dict[str, Any],
+) -> HttpResponse:
+    """Ask for the job that builds, or show what became of it."""
+    given = (request.POST if request.method == "POST" else request.GET).copy()
+    for name in ("csrfmiddlewaretoken", *jobs.OWN):
+        given.pop(name, None)
+    page = f"{request.path}?{given.urlencode()}"
+    asked = jobs.follow(request, BUILD, wanted, page)
+    if not asked.is_current:
+        return jobs.waiting(request, asked.job, page, page=page)
     try:
-        made = _made(batch, campaign, form, get_account(request))
-    except (InputError, ValueError) as error:
-        return _refused(request, batch, form, authors, f"{str(error)[:1].upper()}{str(error)[1:]}.")
-    return redirect("batch", made.pk)
-
-
-def _made(batch: Batch, campaign: Campaign | None, form: BuildForm, by: User) -> Batch:
-    results, written = {}, None
-    if campaign is not None:
-        told = form.cleaned_data
-        written = campaign, told["author"]
-        results = accepted_results(form.step, *written, told["partial"])
-    name = form.cleaned_data["name"]
-    build(form.step, batch, results, form.numbers(), name, written=written, by=by)
-    return Batch.objects.get(name=form.cleaned_data["name"])
+        found = results.value(asked.job)
+    except results.GoneError:
+        return redirect(page)
+    if "refused" in found:
+        told = f"{found['refused'][:1].upper()}{found['refused'][1:]}."
+        return _refused(request, batch, form, authors, told)
+    return redirect("batch", found["batch"])
 
 
 def _refused(

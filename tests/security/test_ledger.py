@@ -20,7 +20,6 @@ from django.urls import reverse
 
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
-from analysis.disagreements import votes
 from analysis.formats.html import as_json
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
@@ -108,7 +107,6 @@ def addresses(world: World, route: Route) -> Iterator[tuple[str, str]]:  # noqa:
 def asked(world: World, route: Route, role: str, address: str) -> Shown:  # noqa: F811
     for each in caches.all():
         each.clear()
-    votes._CACHED.clear()
     Job.objects.all().delete()  # a result is given again while nothing has changed
     Look.objects.all().delete()  # the same look is recorded once
     response = _get(world, route, role, address)
