@@ -220,6 +220,7 @@ COLUMNS = {
         "hold_minutes",
         "items_per_person",
         "deadline",
+        "text_view",
         "guideline",
         "gold_every",
         "practice_of_id",
@@ -229,7 +230,7 @@ COLUMNS = {
         "background",
         "created_at",
     ),
-    "item__query": ("id", "key", "text", "asked_at", "references", "meta"),
+    "item__query": ("id", "key", "text", "history", "asked_at", "references", "meta"),
     "rater": ("id", "name"),
 }
 _one = PreparedModels(

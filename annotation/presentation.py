@@ -229,7 +229,7 @@ def _spec_in(query: rows.Query, item: Item) -> ItemSpec:
     campaign = item.campaign
     for spec in items_of(campaign, query, item.shown_passages, item.passage_uses):
         if spec.key == item.key:
-            return spec
+            return replace(spec, earlier=query.history) if query.history else spec
     raise ForgottenItemError(f"item {item.key!r} of campaign {campaign.name!r}")
 
 
@@ -256,7 +256,8 @@ def _size(spec: ItemSpec) -> int:
     """Count the characters of an item, but at least so many that `MAX_ITEMS` fill the cache."""
     texts = sum(len(text.text) + sum(map(len, text.suggested)) for text in spec.texts)
     units = sum(len(unit.text) for unit in spec.units)
-    return max(texts + units, MAX_CHARACTERS // MAX_ITEMS)
+    turns = sum(len(turn.text) for turn in spec.earlier)
+    return max(texts + units + turns, MAX_CHARACTERS // MAX_ITEMS)
 
 
 def _size_of_names(units: Mapping[str, int]) -> int:

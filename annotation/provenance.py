@@ -75,7 +75,10 @@ class Bases:
     def _texts(self, spec: ItemSpec, beside: str) -> Digest:
         """Return the digest of the list of texts, to be continued with the units' texts."""
         if self._begun is None or self._begun[0] is not spec or self._begun[1] != beside:
-            shown = sorted(text.text for text in spec.texts) + ([beside] if beside else [])
+            shown: list[Any] = sorted(text.text for text in spec.texts)
+            shown += [beside] if beside else []
+            # Items without a conversation keep the basis that they have always had.
+            shown += [[[turn.role, turn.text] for turn in spec.earlier]] if spec.earlier else []
             digest = hashlib.sha256(b"[" + _canonical(shown) + b", ")
             self._begun = spec, beside, digest
         return self._begun[2]

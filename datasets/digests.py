@@ -63,6 +63,8 @@ def line_digest(position: int, query: rows.Query) -> str:
 def text_digests(query: rows.Query) -> dict[str, str]:
     """Return the digests of a query's texts: its own under `query`, others under kind and id."""
     found = {"query": _digest(query.text)}
+    for number, turn in enumerate(query.history, 1):
+        found[f"turn {number}"] = _digest(turn.text)
     for field, kind in _PARTS.items():
         for part in getattr(query, field):
             found[f"{kind} {part.id}"] = _digest(part.text)
@@ -164,6 +166,8 @@ def _of_text(batch: Batch, query: Query, name: str, exists: bool, loaded: bool) 
 
 
 def _describe(kind: str, key: str) -> str:
+    if kind == "turn":
+        return f"turn {key} of the conversation"
     return f"{kind.replace('-', ' ')} {key!r}" if key else "the query itself"
 
 

@@ -26,7 +26,7 @@ CHUNK = 2000
 Stored = tuple[int, rows.Query]
 """A query's primary key and its row."""
 
-_QUERY = ("id", "batch_id", "key", "position", "text", "asked_at", "references", "meta")
+_QUERY = ("id", "batch_id", "key", "position", "text", "history", "asked_at", "references", "meta")
 _DIGEST = ("query_id", "line", "texts")
 _PASSAGE = ("id", "batch_id", "key", "text")
 _PART = ("batch_id", "query_id", "key", "position", "text", "meta")
@@ -132,6 +132,7 @@ class Writer:
             query.id,
             position,
             query.text,
+            [part_of_line(turn) for turn in query.history],
             query.asked_at,
             references,
             query.meta,

@@ -66,6 +66,7 @@ def _row(query: models.Query, parts: dict[str, Parts]) -> rows.Query:
     return rows.Query(
         id=query.key,
         text=query.text,
+        history=tuple(rows.Turn(turn["role"], turn["text"]) for turn in query.history),
         asked_at=query.asked_at,
         **{need: tuple(found.get(query.pk, ())) for need, found in parts.items()},
         references=tuple(map(_reference, query.references)),
@@ -216,6 +217,7 @@ _PARTS: dict[str, Callable[..., Parts]] = {
 
 _ROWS = (
     rows.Query,
+    rows.Turn,
     rows.Question,
     rows.Passage,
     rows.KeyPoint,

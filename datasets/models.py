@@ -217,12 +217,17 @@ class LeftOut(models.Model):
 
 
 class Query(models.Model):
-    """An open-ended query. `asked_at` is kept as it was written; `references` have no ids."""
+    """An open-ended query.
+
+    `history` has the earlier turns of the conversation, each `{role, text}`. `asked_at` is kept as
+    it was written; `references` have no ids.
+    """
 
     batch = models.ForeignKey(Batch, models.CASCADE, related_name="queries")
     key = models.CharField(max_length=MAX_ID)
     position = models.PositiveIntegerField()
     text = models.TextField()
+    history = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     asked_at = models.CharField(max_length=40, null=True)  # noqa: DJ001 - absent is not empty
     references = models.JSONField(default=list)
     meta = models.JSONField(null=True)

@@ -20,6 +20,7 @@ from datasets.search import Piece, marked
 # are cut.
 ROOM = {
     "text": 50_000,
+    "turns": 50_000,
     "questions": 80_000,
     "key_points": 60_000,
     "reports": 240_000,
@@ -97,6 +98,10 @@ def query_context(query: Query, asked: Mapping[str, str], words: Sequence[str]) 
     room = {name: Room(size) for name, size in ROOM.items()}
     return {
         "text": room["text"].marked(query.text, words),
+        "turns": [
+            {"role": turn["role"], "text": room["turns"].cut(turn["text"])}
+            for turn in query.history
+        ],
         "questions": [(each, room["questions"].cut(each.text)) for each in pages["questions"]],
         "key_points": [(each, room["key_points"].cut(each.text)) for each in pages["key_points"]],
         "reports": [_report(each, words, room["reports"]) for each in pages["reports"]],

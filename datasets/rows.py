@@ -16,6 +16,18 @@ USES = ("answer-the-question", "related-information", "outdated", "unknown")
 """The uses of a passage (Sorodoc and others 2025): the codes of `use`."""
 
 
+ROLES = ("user", "assistant")
+"""Who said a turn of a conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An earlier turn of the conversation that a query is part of."""
+
+    role: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A sub-question that a text may answer."""
@@ -110,10 +122,14 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query with all its parts: one line of the native format."""
+    """One query with all its parts: one line of the native format.
+
+    `history` has the earlier turns of the conversation, in order.
+    """
 
     id: str
     text: str
+    history: tuple[Turn, ...] = ()
     asked_at: str | None = None
     questions: tuple[Question, ...] = ()
     passages: tuple[Passage, ...] = ()

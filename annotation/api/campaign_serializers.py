@@ -79,6 +79,9 @@ class CampaignSerializer(serializers.Serializer[Any]):
         help_text="whether it is open and its deadline is not past"
     )
     language = serializers.CharField(allow_blank=True, help_text="language of its texts, if known")
+    text_view = serializers.ChoiceField(
+        choices=("source", "rendered"), help_text="how texts in Markdown are shown at first"
+    )
     work = WorkSerializer(allow_null=True, help_text="null for accounts that do not annotate")
     study = StudySerializer(allow_null=True, help_text="null for annotators")
 
@@ -122,6 +125,11 @@ class SettingsSerializer(Strict):
     )
     language = serializers.CharField(
         required=False, max_length=35, help_text="language of its texts, such as en or pt-BR"
+    )
+    text_view = serializers.ChoiceField(
+        choices=("source", "rendered"),
+        required=False,
+        help_text="how texts in Markdown are shown at first: as written, or rendered",
     )
     guideline = serializers.CharField(
         required=False,
@@ -269,6 +277,7 @@ def settings_from(wanted: dict[str, Any]) -> CampaignSettings:
     """Read the settings of a body. Raises DesignError if the deadline is not a time."""
     names = (
         "language",
+        "text_view",
         "guideline",
         "gold_every",
         "practice_of",

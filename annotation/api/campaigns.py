@@ -62,6 +62,7 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
             "deadline": campaign.deadline,
             "takes_answers": campaign.takes_answers,
             "language": campaign.language,
+            "text_view": campaign.text_view,
             "work": mine.get(campaign.pk),
             "study": campaign if reads else None,
         }
@@ -77,6 +78,7 @@ def settings_tag(campaign: Campaign) -> str:
         campaign.pk,
         campaign.deadline,
         campaign.language,
+        campaign.text_view,
         guideline,
         campaign.gold_every,
         campaign.practice_of_id,

@@ -68,7 +68,11 @@ def find_continued(name: str, campaign: Campaign, by: User | None) -> Campaign |
     return old
 
 
-def unit_digests(query: tuple[str, str | None], spec: ItemSpec, bases: Bases) -> dict[str, str]:
+AskedQuery = tuple[str, str | None, list[dict[str, str]]]
+"""A query's text, when it was asked, and the earlier turns of its conversation."""
+
+
+def unit_digests(query: AskedQuery, spec: ItemSpec, bases: Bases) -> dict[str, str]:
     """Return the digest of what each unit presents, by its name in answers."""
     named = name_units(spec.units)
     own = {name: _own_fields(unit, spec) for name, unit in named.items()}
@@ -92,7 +96,7 @@ def _own_fields(unit: UnitSpec, spec: ItemSpec) -> set[str]:
 
 
 def _digest(
-    query: tuple[str, str | None], spec: ItemSpec, unit: UnitSpec, others: set[str], bases: Bases
+    query: AskedQuery, spec: ItemSpec, unit: UnitSpec, others: set[str], bases: Bases
 ) -> str:
     texts = sorted(_shown(text) for text in spec.texts if text.field not in others)
     asked = bases.of(replace(spec, texts=()), [unit]).questions
@@ -146,7 +150,8 @@ class _Carrier:
     def _side(self, campaign: Campaign, items: list[ShownItem], bases: Bases) -> _Side:
         specs = {item.key: spec for item, spec in presented(campaign, items)} if items else {}
         queries = Query.objects.filter(pk__in={item.query_id for item in items})
-        told = {pk: (text, at) for pk, text, at in queries.values_list("pk", "text", "asked_at")}
+        columns = queries.values_list("pk", "text", "asked_at", "history")
+        told = {pk: (text, at, history) for pk, text, at, history in columns}
         digests = {
             item.key: unit_digests(told[item.query_id], specs[item.key], bases) for item in items
         }

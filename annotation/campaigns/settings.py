@@ -32,6 +32,7 @@ LONGEST_GUIDELINE = 100_000
 _NAMES = (
     "deadline",
     "language",
+    "text_view",
     "guideline",
     "gold_every",
     "practice_of_id",
@@ -55,6 +56,7 @@ class CampaignSettings:
 
     deadline: datetime | None = None
     language: str | None = None
+    text_view: str | None = None
     guideline: str | None = None
     gold_every: int | None = None
     practice_of: str | None = None
@@ -96,6 +98,10 @@ def check_settings(campaign: Campaign, settings: CampaignSettings) -> None:
         raise DesignError(
             f"language {settings.language!r} is not a tag such as en or pt-BR; correct it",
             "language",
+        )
+    if settings.text_view is not None and settings.text_view not in Campaign.TextView:
+        raise DesignError(
+            f"text view {settings.text_view!r} is unknown; write source or rendered", "text_view"
         )
     if settings.guideline is not None and len(settings.guideline) > LONGEST_GUIDELINE:
         raise DesignError(
@@ -151,7 +157,7 @@ def apply_settings(
     """Write checked settings to a stored campaign, in a transaction."""
     changed: dict[str, Any] = {
         name: value
-        for name in ("deadline", "language", "gold_every", "qualify", "revoked")
+        for name in ("deadline", "language", "text_view", "gold_every", "qualify", "revoked")
         if (value := getattr(settings, name)) is not None
     }
     changed |= {"deadline": None} if settings.no_deadline else {}
@@ -185,6 +191,7 @@ def settings_differ(campaign: Campaign, settings: CampaignSettings) -> bool:
     pairs: tuple[tuple[Any, Any], ...] = (
         (settings.deadline, campaign.deadline),
         (settings.language, campaign.language),
+        (settings.text_view, campaign.text_view),
         (_lines(settings.guideline), campaign.guideline),
         (settings.gold_every, campaign.gold_every),
         (settings.practice_of, practice),

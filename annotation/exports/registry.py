@@ -44,6 +44,7 @@ _SPANS = (
 _BATCH = (
     "id",
     "text",
+    "history",
     "asked_at",
     "questions",
     "passages",

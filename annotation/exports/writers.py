@@ -147,7 +147,9 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         _schema(_strings("query subtopic passage") | {"grade": pa.int64()}),
     ),
     "batch": _schema(
-        _strings("id text asked_at")
+        _strings("id text")
+        | {"history": _rows(_strings("role text"))}
+        | _strings("asked_at")
         | {
             "questions": _rows(_strings("id text") | {"weight": pa.float64(), "meta": _JSON}),
             "passages": _rows(

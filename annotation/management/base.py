@@ -142,6 +142,11 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
         "--language", metavar="TAG", help="the language of the texts, such as en or pt-BR"
     )
     parser.add_argument(
+        "--text-view",
+        choices=("source", "rendered"),
+        help="how texts in Markdown are shown at first: as written (source), or rendered",
+    )
+    parser.add_argument(
         "--guideline",
         type=Path,
         metavar="F",
@@ -191,6 +196,7 @@ def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
     return CampaignSettings(
         deadline=read_deadline(deadline) if deadline else None,
         language=options.get("language"),
+        text_view=options.get("text_view"),
         guideline=_text(options.get("guideline")),
         gold_every=options.get("gold_every"),
         practice_of=options.get("practice_of"),

@@ -27,9 +27,9 @@ class Campaign(Owned):
     """One protocol over one batch, with its design and its settings.
 
     `options` are those of `create_campaign`. The settings may change while the campaign runs:
-    `deadline`, `language`, `guideline` (empty: the protocol's), `gold_every` (a gold item comes
-    after this many items; 0: never), `practice_of` (the campaign whose practice people take first)
-    and `qualify` (its pass mark).
+    `deadline`, `language`, `text_view` (how texts in Markdown are shown at first), `guideline`
+    (empty: the protocol's), `gold_every` (a gold item comes after this many items; 0: never),
+    `practice_of` (the campaign whose practice people take first) and `qualify` (its pass mark).
 
     A campaign that `continues` another one carried its answers over, as far as texts and questions
     are the same.
@@ -51,6 +51,10 @@ class Campaign(Owned):
         KEEP = "keep"
         DELETE = "delete"
 
+    class TextView(models.TextChoices):
+        SOURCE = "source"
+        RENDERED = "rendered"
+
     name = models.CharField(max_length=200, unique=True)
     protocol = models.CharField(max_length=60)
     protocol_version = models.CharField(max_length=20)
@@ -63,6 +67,9 @@ class Campaign(Owned):
     is_open = models.BooleanField(default=True)
     deadline = models.DateTimeField(null=True, blank=True)
     language = models.CharField(max_length=35, default="", db_default="", blank=True)
+    text_view = models.CharField(
+        max_length=8, choices=TextView, default=TextView.SOURCE, db_default=TextView.SOURCE.value
+    )
     guideline = models.TextField(default="", db_default="", blank=True)
     gold_every = models.PositiveSmallIntegerField(default=0, db_default=0)
     practice_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")

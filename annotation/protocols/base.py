@@ -139,7 +139,10 @@ class Text:
 
 @dataclass(frozen=True)
 class ItemSpec:
-    """One item. `report`, `passage` and `key_point` are the ids of the parts that it is about."""
+    """One item. `report`, `passage` and `key_point` are the ids of the parts that it is about.
+
+    `earlier` are the turns of the conversation before the query, which whoever sees the query sees.
+    """
 
     key: str
     units: tuple[UnitSpec, ...]
@@ -149,6 +152,7 @@ class ItemSpec:
     key_point: str | None = None
     system: str | None = None
     setting: str | None = None
+    earlier: tuple[material.Turn, ...] = ()
 
 
 Needs = Literal["questions", "passages", "key_points", "reports"]

@@ -79,6 +79,15 @@ class Reference(Shape):
     def deflected(self) -> bool | None: ...
 
 
+class Turn(Shape):
+    """An earlier turn of a conversation: `role` is user or assistant."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
 class Query(Shape):
     """One query. The `sentences` of its reports are filled in before a protocol reads it."""
 

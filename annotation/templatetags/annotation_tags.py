@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 from django import template
 from django.template import Context
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation.campaigns.markdown import escaped, is_markdown, render
 from annotation.campaigns.rendering import format_date
 from annotation.item_context import Row
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress.status import format_change, format_seconds
 from annotation.registry import declared
+
+if TYPE_CHECKING:
+    from annotation.views.protocol_pages.answer_rating import Answer, Piece
 
 register = template.Library()
 UNIT_NOUNS = {
@@ -80,12 +84,8 @@ def share(number: float | None) -> str:
 
 @register.filter
 def verbatim(text: str) -> SafeString:
-    """Escape a text so that a browser reads it back unchanged.
-
-    HTML parsers turn a bare carriage return into a line feed, which would move offsets, so it
-    becomes a character reference.
-    """
-    return mark_safe(str(escape(text)).replace("\r", "&#13;"))
+    """Escape a text so that a browser reads it back unchanged."""
+    return mark_safe(escaped(text))
 
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
@@ -94,15 +94,46 @@ _WORDS = re.compile(r"(?s).{1000,2999} ")
 
 
 @register.filter
-def laid_out(text: str) -> SafeString:
+def laid_out(text: str, campaign: Campaign | None = None) -> SafeString:
     """Escape a text like `verbatim`, and split a long one into blocks that are laid out in turn.
 
-    `static/js/blocks.js` uses the blocks and says why. Joined, they are the text.
+    `static/js/blocks.js` uses the blocks and says why. Joined, they are the text. With its
+    campaign, a text in Markdown can be shown rendered, too (`annotation.campaigns.markdown`).
     """
+    if campaign is not None and is_markdown(text):
+        return in_view(render(text), campaign)
     if len(text) <= LONG_TEXT:
         return verbatim(text)
     blocks = (f'<span class="block">{verbatim(block)}</span>' for block in split_blocks(text))
     return mark_safe("".join(blocks))
+
+
+def in_view(rendered: SafeString, campaign: Campaign) -> SafeString:
+    """Return a rendered text as the campaign shows it at first; the page can change that."""
+    shown = "" if campaign.text_view == Campaign.TextView.RENDERED else " as-source"
+    return mark_safe(f'<div class="markdown{shown}">{rendered}</div>')
+
+
+@register.filter
+def answer_in_view(answer: Answer, campaign: Campaign) -> SafeString:
+    """Return an answer that is rated, its sentences marked, like `laid_out`."""
+    text = "".join(piece.text for piece in answer.pieces)
+    if is_markdown(text):
+        ends = list(accumulate(len(piece.text) for piece in answer.pieces))
+        parts = tuple(
+            (end - len(piece.text), end, piece.number)
+            for piece, end in zip(answer.pieces, ends, strict=True)
+            if piece.number is not None
+        )
+        return in_view(render(text, parts), campaign)
+    return mark_safe("".join(map(_piece, answer.pieces)))
+
+
+def _piece(piece: Piece) -> str:
+    if piece.number is None:
+        return escaped(piece.text)
+    sentence = f'class="sentence" data-sentence="{piece.number}"'
+    return f"<span {sentence}>{escaped(piece.text)}</span>"
 
 
 def split_blocks(text: str) -> list[str]:

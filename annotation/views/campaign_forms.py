@@ -71,6 +71,12 @@ class SettingsForm(forms.Form):
         max_length=35,
         help_text="Language tag of the texts, such as en or pt-BR, for hyphens and screen readers.",
     )
+    text_view = forms.ChoiceField(
+        label="Texts in Markdown",
+        required=False,
+        choices=(("", "As they were written"), ("rendered", "Rendered")),
+        help_text="What annotators see at first; each can switch. Highlights count the same.",
+    )
     gold_every = forms.IntegerField(
         label="Gold item every N items",
         required=False,
@@ -161,6 +167,7 @@ class SettingsForm(forms.Form):
         return CampaignSettings(
             deadline=deadline,
             language=data["language"],
+            text_view=data["text_view"] or "source",
             guideline=data["guideline"],
             gold_every=data["gold_every"] or 0,
             practice_of=None if own and not practice else practice,
@@ -200,6 +207,7 @@ def initial_settings(campaign: Campaign) -> dict[str, Any]:
     return {
         "deadline": timezone.localtime(deadline).strftime("%Y-%m-%dT%H:%M") if deadline else "",
         "language": campaign.language,
+        "text_view": "" if campaign.text_view == "source" else campaign.text_view,
         "gold_every": campaign.gold_every or None,
         "practice_of": other.name if other else "",
         "qualify": campaign.qualify,

@@ -121,6 +121,7 @@ class QueryLineSerializer(serializers.Serializer[Any]):
 
     id = serializers.CharField()
     text = serializers.CharField()
+    history = serializers.ListField(child=serializers.DictField(), required=False)
     asked_at = serializers.CharField(required=False)
     questions = serializers.ListField(child=serializers.DictField(), required=False)
     passages = serializers.ListField(child=serializers.DictField(), required=False)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from datasets.readers.fields import Fields, Tally, repeated
 from datasets.readers.jsonl import records, shown
 from datasets.rows import (
+    ROLES,
     USES,
     AnswerPoint,
     InputError,
@@ -23,6 +24,7 @@ from datasets.rows import (
     ReadNotes,
     Reference,
     Report,
+    Turn,
 )
 
 SUMMARY = "the native format: JSON Lines, one query with all that belongs to it per line"
@@ -30,6 +32,7 @@ SUMMARY = "the native format: JSON Lines, one query with all that belongs to it 
 QUERY = (
     "id",
     "text",
+    "history",
     "asked_at",
     "questions",
     "passages",
@@ -39,6 +42,7 @@ QUERY = (
     "references",
     "meta",
 )
+TURN = ("role", "text")
 QUESTION = ("id", "text", "weight", "meta")
 PASSAGE = (
     "id",
@@ -95,6 +99,7 @@ def query_of(fields: Fields) -> Query:
     query = Query(
         id=fields.id(),
         text=fields.filled("text"),
+        history=tuple(_turn(f) for f in fields.objects("history", "turn", TURN)),
         asked_at=fields.date("asked_at"),
         questions=tuple(_question(f) for f in fields.objects("questions", "question", QUESTION)),
         passages=tuple(_passage(f) for f in fields.objects("passages", "passage", PASSAGE)),
@@ -110,6 +115,11 @@ def query_of(fields: Fields) -> Query:
     )
     _refuse_repeats(query, fields.place)
     return query
+
+
+def _turn(fields: Fields) -> Turn:
+    fields.string("role")
+    return Turn(role=fields.one_of("role", ROLES) or "", text=fields.filled("text"))
 
 
 def _question(fields: Fields) -> Question:

@@ -117,6 +117,8 @@ def _shorten(part: Any) -> Any:
             "title",
             "system",
             "source",
+            "role",
+            "history",
             "asked_at",
             "passages",
             "references",

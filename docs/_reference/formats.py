@@ -24,6 +24,7 @@ from docs._reference.words import code, codes, meaning, page, plain, table
 
 PARTS = (
     batch.Query,
+    batch.Turn,
     batch.Question,
     batch.Passage,
     batch.KeyPoint,

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.protocols.base import Protocol, Text
+from annotation.protocols.material import Turn
 from annotation.protocols.schema import Schema
 from judging.backends.base import JSON, AskedUnit
 from judging.judge_file.template import MAX_STEPS, Steps
 
 PASSAGE = frozenset({"number", "text", "title", "source", "published_at", "age", "use"})
 PLAIN = frozenset({"number", "text"})
+TURN = frozenset({"number", "role", "text"})
 VARIABLE = frozenset({"name", "question", "codes", "level"})
 FIELDS: Mapping[str, frozenset[str]] = {
     "query": frozenset({"text", "asked_at"}),
+    "history": TURN,
     "question": PLAIN,
     "questions": PLAIN,
     "passage": PASSAGE,
@@ -43,7 +46,17 @@ FIELDS: Mapping[str, frozenset[str]] = {
     ),
 }
 """The names of a template, each with its fields, or those of its elements."""
-ALWAYS = ("query", "unit", "units", "guideline", "instructions", "variables", "schema", "examples")
+ALWAYS = (
+    "query",
+    "history",
+    "unit",
+    "units",
+    "guideline",
+    "instructions",
+    "variables",
+    "schema",
+    "examples",
+)
 NEEDED = {
     "passages": ("passage", "passages"),
     "reports": ("report", "reports", "reference", "references"),
@@ -71,7 +84,10 @@ def fields_for(protocol: Protocol) -> dict[str, frozenset[str]]:
 
 @dataclass(frozen=True)
 class Shown:
-    """An item as a request shows it, with the JSON schema of the answer, if it has one."""
+    """An item as a request shows it, with the JSON schema of the answer, if it has one.
+
+    `history` are the turns of the conversation before the query.
+    """
 
     query: str
     asked_at: str | None
@@ -81,6 +97,7 @@ class Shown:
     schema: Schema
     form: JSON
     examples: Sequence[Mapping[str, Any]] = ()
+    history: Sequence[Turn] = ()
 
 
 def context(shown: Shown) -> dict[str, Any]:
@@ -142,8 +159,13 @@ def _common(shown: Shown, left: list[int]) -> dict[str, Any]:
         for v in shown.schema.variables
         if v.kind in kinds
     ]
+    history = [
+        {"number": number, "role": turn.role, "text": turn.text}
+        for number, turn in enumerate(shown.history, start=1)
+    ]
     return {
         "query": {"text": shown.query, "asked_at": shown.asked_at or ""},
+        "history": Steps.of(history, left),
         "guideline": shown.guideline,
         "instructions": shown.guideline,
         "variables": Steps.of(variables, left),

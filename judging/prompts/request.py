@@ -232,7 +232,7 @@ class Preparer:
             words={
                 "guideline": self.guideline,
                 "texts": describe_texts(shown.texts, self.without_texts),
-                "query": describe_query(item.query.text, item.query.asked_at),
+                "query": describe_query(item.query.text, item.query.asked_at, shown.earlier),
             },
             places={text.field: n for n, text in reversed(list(enumerate(shown.texts)))},
         )
@@ -289,7 +289,10 @@ class Preparer:
         self, shown_item: _PresentedItem, asked: tuple[AskedUnit, ...], item: Item, form: JSON
     ) -> Shown:
         texts, query = shown_item.shown.texts, item.query
-        return Shown(query.text, query.asked_at, texts, asked, self.guideline, self.schema, form)
+        told = self.guideline, self.schema, form
+        return Shown(
+            query.text, query.asked_at, texts, asked, *told, history=shown_item.shown.earlier
+        )
 
     def _examples(self, item: Item) -> list[Mapping[str, Any]]:
         """Return what the messages may name of the examples beside an item."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from annotation.protocols.base import Conditions, PointList, Text
+from annotation.protocols.material import Turn
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from judging.backends.base import AskedUnit, Message
 
@@ -117,8 +118,13 @@ def _describe_text(number: int, text: Text) -> str:
     return "\n".join(lines)
 
 
-def describe_query(query: str, asked_at: str | None) -> str:
-    return fenced(query) + (f"\nIt was asked on {_quote(asked_at)}." if asked_at else "")
+def describe_query(query: str, asked_at: str | None, earlier: Sequence[Turn] = ()) -> str:
+    """Write the query, after the turns of its conversation if it is part of one."""
+    asked = fenced(query) + (f"\nIt was asked on {_quote(asked_at)}." if asked_at else "")
+    if not earlier:
+        return asked
+    turns = "\n".join(f"{turn.role.capitalize()}:\n{fenced(turn.text)}" for turn in earlier)
+    return f"Earlier turns of the conversation:\n{turns}\nThe query, the turn after them:\n{asked}"
 
 
 def describe_units(units: Iterable[AskedUnit]) -> str:

@@ -32,6 +32,8 @@ export function canvasOf(container, text) {
  * @param {string} text
  */
 function blocksOf(container, text) {
+  const runs = [...container.querySelectorAll(".markdown .run")];
+  if (runs.length) return adopted(runs);
   if (text.length <= LONG) return [block(container, 0, text.length)];
   const children = [...container.children];
   if (children.length && children.every((each) => each.matches(".block"))) return adopted(children);
@@ -44,7 +46,7 @@ function blocksOf(container, text) {
  * @param {number} end
  * @returns {Block}
  */
-const block = (element, start, end) => ({ element, start, end, look: "", cuts: "" });
+const block = (element, start, end) => ({ element, start, end, look: "", cuts: "", sign: element.matches(".sign") });
 
 /** @param {Element[]} elements */
 function adopted(elements) {
@@ -87,6 +89,31 @@ export function cut(text) {
     }
   }
   return open ? [...found, open] : found;
+}
+
+/**
+ * Return a range without the signs of Markdown at its ends that are hidden now; where nothing would be
+ * left, the range itself.
+ * @param {Canvas} canvas
+ * @param {TextRange} range
+ * @returns {TextRange}
+ */
+export function visible({ container, blocks }, range) {
+  if (!container.querySelector(".markdown:not(.as-source)")) return range;
+  const shown = blocks.filter(({ sign, start, end }) => !sign && start < range.end && range.start < end);
+  if (!shown.length) return range;
+  const [first, last] = [shown[0], shown[shown.length - 1]];
+  return { ...range, start: Math.max(range.start, first.start), end: Math.min(range.end, last.end) };
+}
+
+/**
+ * Return the ranges of a text that are hidden now.
+ * @param {Element} container
+ * @returns {TextRange[]}
+ */
+export function hiddenIn(container) {
+  if (!container.querySelector(".markdown:not(.as-source)")) return [];
+  return canvasOf(container).blocks.filter(({ sign }) => sign);
 }
 
 /**

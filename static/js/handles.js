@@ -1,5 +1,6 @@
 // The highlight that is taken up: a handle at each of its ends to drag, and a button to remove it.
 // They lie beside the text, never in it. For the keyboard there is the list under the question.
+import { canvasOf, visible } from "./blocks.js";
 import { placeAt, rangeOf, select } from "./highlighter.js";
 import { wholePairs } from "./offsets.js";
 import { piece } from "./pieces.js";
@@ -44,8 +45,9 @@ export class Handles {
     place.classList.add("has-tools");
     if (this.remove.parentElement !== place) container.after(...all);
     this.what.textContent = `highlight for question ${taken.unit + 1} `;
-    const end = this.put("end", container, text, { start: taken.end - 1, end: taken.end });
-    this.put("start", container, text, { start: taken.start, end: taken.start + 1 });
+    const seen = visible(canvasOf(container), taken);
+    const end = this.put("end", container, text, { start: seen.end - 1, end: seen.end });
+    this.put("start", container, text, { start: seen.start, end: seen.start + 1 });
     // Below the last line, and not over the edge.
     this.remove.style.top = `${end.bottom + 8}px`;
     this.remove.style.left = `${Math.max(0, Math.min(end.left, place.clientWidth - this.remove.offsetWidth - 4))}px`;

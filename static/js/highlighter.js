@@ -8,7 +8,7 @@
 // Overlaps cannot nest in a tree, so the text is cut at every end of a highlight, and each piece knows how
 // many highlights cover it. CSS draws the numbers and what screen readers hear. A paint touches only the
 // blocks (blocks.js) in which something changed; of many it draws the visible ones first.
-import { canvasOf, offsetOf, point } from "./blocks.js";
+import { canvasOf, offsetOf, point, visible } from "./blocks.js";
 
 /**
  * @typedef {object} Highlight
@@ -46,7 +46,8 @@ export function paint(container, text, highlights, { suggested = [] } = {}) {
   const canvas = canvasOf(container, text);
   clearTimeout(canvas.later);
   /** @type {Cover[]} */
-  const all = [...suggested.map((each) => ({ ...each, kind: /** @type {const} */ ("suggested") })), ...highlights];
+  const covers = [...suggested.map((each) => ({ ...each, kind: /** @type {const} */ ("suggested") })), ...highlights];
+  const all = covers.map((each) => ({ ...each, ...visible(canvas, each) }));
   const changed = canvas.blocks.filter((block) => {
     block.plan = plan(block, all);
     return block.plan.look !== block.look;

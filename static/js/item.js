@@ -12,6 +12,7 @@ import { setUpSnap } from "./snap.js";
 import { Status } from "./status.js";
 import { outbox, setAside } from "./store.js";
 import { Timer } from "./timer.js";
+import { setUpView } from "./view.js";
 
 const byId = (id) => document.getElementById(id);
 const form = byId("sheet");
@@ -130,6 +131,7 @@ const does = {
   undo: () => !saver.closed && board.undo(),
   redo: () => !saver.closed && board.redo(),
   snap: setUpSnap(byId("snap"), say),
+  view: setUpView(byId("view"), texts, { changed: () => board.refresh(), say }),
   list: () => board.spans.quotes.enter(),
   inQuote: (event, line) => board.spans.quotes.key(event, line),
   guideline: () => drawer.toggle(),

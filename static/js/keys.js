@@ -8,6 +8,7 @@ const LETTERS = {
   h: (does) => does.highlight(),
   l: (does) => does.list(),
   s: (does) => does.snap(),
+  v: (does) => does.view(),
   z: (does, shift) => (shift ? does.redo() : does.undo()),
   g: (does) => does.guideline(),
   c: (does) => does.comment(),

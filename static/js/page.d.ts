@@ -151,6 +151,7 @@ interface Block {
   end: number;
   look: string;
   cuts: string;
+  sign: boolean;
   plan?: Plan;
 }
 

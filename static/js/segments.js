@@ -17,6 +17,34 @@ const REMEMBERED = 16; // texts
 /** @type {Map<string, Segments>} */
 const latest = new Map();
 
+/**
+ * The signs of Markdown that are hidden in a text: the cursor passes over them, and no highlight starts
+ * or ends with one.
+ * @type {Map<string, TextRange[]>}
+ */
+const signs = new Map();
+
+/**
+ * @param {string} text
+ * @param {TextRange[]} ranges
+ */
+export function hideSigns(text, ranges) {
+  signs.set(text, ranges);
+}
+
+/**
+ * @param {string} text
+ * @param {TextRange} range
+ * @returns {TextRange}
+ */
+export function withoutSigns(text, { start, end }) {
+  for (const sign of signs.get(text) ?? [])
+    if (sign.start <= start && start < sign.end) start = Math.min(end, sign.end);
+  for (const sign of [...(signs.get(text) ?? [])].reverse())
+    if (sign.start < end && end <= sign.end) end = Math.max(start, sign.start);
+  return { start, end };
+}
+
 /** @param {string} text */
 export function segmentsOf(text) {
   const known = latest.get(text);
@@ -48,8 +76,9 @@ class Segments {
     const found = this.segmented[kind].containing(offset);
     if (!found) return null;
     const { segment, index: start, isWordLike } = found;
-    const solid = kind === "word" ? Boolean(isWordLike) : segment.trim() !== "";
     const after = start + segment.length;
+    const hidden = (signs.get(this.text) ?? []).some((sign) => sign.start <= start && after <= sign.end);
+    const solid = !hidden && (kind === "word" ? Boolean(isWordLike) : segment.trim() !== "");
     return { start, end: start + (solid ? segment.trimEnd() : segment).length, after, solid };
   }
 

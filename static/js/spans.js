@@ -1,10 +1,10 @@
 // The highlights of the sheet, as they are drawn in the texts, and the one of them that is taken up,
 // whose ends can be moved.
-import { canvasOf, offsetOf } from "./blocks.js";
+import { canvasOf, offsetOf, visible } from "./blocks.js";
 import { paint, rangeOf } from "./highlighter.js";
 import { trimmed } from "./offsets.js";
 import { few, Quotes } from "./quotes.js";
-import { segmentsOf } from "./segments.js";
+import { segmentsOf, withoutSigns } from "./segments.js";
 import { snap } from "./snap.js";
 
 export class Spans {
@@ -138,7 +138,7 @@ export class Spans {
   intoView(unit, range, always = false) {
     const { container } = this.board.texts.get(unit.fieldOf(range));
     const scroller = container.closest(".texts");
-    const box = rangeOf(container, range).getBoundingClientRect();
+    const box = rangeOf(container, visible(canvasOf(container), range)).getBoundingClientRect();
     const frame = scroller.getBoundingClientRect();
     if (!always && box.top > frame.top + 20 && box.bottom < frame.bottom - 20) return;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -148,7 +148,7 @@ export class Spans {
   // The range as the page's setting makes it: as selected, or whole words or sentences.
   fitted(text, range) {
     const whole = snap.kind === "exact" ? range : segmentsOf(text).snapped(range, snap.kind);
-    return trimmed(text, whole);
+    return trimmed(text, withoutSigns(text, whole));
   }
 
   showTools() {

@@ -22,6 +22,7 @@ Row = dict[str, Any]
 EXAMPLE = FORMAT_FILES["example"].path
 KEYS = {
     "Query": native.QUERY,
+    "Turn": native.TURN,
     "Question": native.QUESTION,
     "Passage": native.PASSAGE,
     "KeyPoint": native.KEY_POINT,
@@ -89,7 +90,8 @@ def test_the_example_loads_and_keeps_to_the_schema(tmp_path: Path) -> None:
 
 
 def test_the_example_uses_every_key() -> None:
-    names = {"Question": "questions", "Passage": "passages", "KeyPoint": "key_points"}
+    names = {"Turn": "history"}
+    names |= {"Question": "questions", "Passage": "passages", "KeyPoint": "key_points"}
     names |= {"Report": "reports", "Ranking": "rankings", "Reference": "references"}
     lines = [json.loads(line) for line in EXAMPLE.read_text("utf-8").splitlines()]
     used = {"Query": {key for line in lines for key in line}}

@@ -1,7 +1,7 @@
 import { element, pass } from "./page.js";
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { canvasOf, cut, offsetOf, point } from "../../static/js/blocks.js";
+import { canvasOf, cut, hiddenIn, offsetOf, point, visible } from "../../static/js/blocks.js";
 import { paint, rangeOf, select, selectedRange } from "../../static/js/highlighter.js";
 
 const TEXT = "Zoë 🛶 crossed the café\u0301.\r\n\r\nשלום עולם, the 👩‍👩‍👧 crew slept.";
@@ -177,5 +177,43 @@ describe("a long text", () => {
     );
     assert.equal(reading.textContent, LONG);
     assert.equal(rangeOf(reading, { start: 0, end: LONG.length }).toString(), LONG);
+  });
+});
+
+describe("a rendered text", () => {
+  const run = (words) => `<span class="run">${words}</span>`;
+  const sign = (words) => `<span class="run sign" dir="ltr">${words}</span>`;
+  const BOLD = "# Zoë\r\n\r\nThe **🛶 café\u0301** שלום.";
+  let reading;
+  beforeEach(() => {
+    reading = container("");
+    const strong = `<strong>${sign("**")}${run("🛶 café\u0301")}</strong>${sign("**")}`;
+    const body = `${sign("&#13;\n&#13;\n")}${run("The ")}${strong}${run(" שלום.")}`;
+    reading.innerHTML = `<div class="markdown"><div class="head">${sign("# ")}${run("Zoë")}</div><p>${body}</p></div>`;
+  });
+
+  test("has each character of its source at its offset", () => {
+    assert.equal(reading.textContent, BOLD);
+    const canvas = canvasOf(reading, BOLD);
+    for (let at = 0; at <= BOLD.length; at += 1) {
+      for (const later of [false, true]) assert.equal(offsetOf(canvas, ...point(canvas, at, later)), at);
+    }
+    assert.equal(hiddenIn(reading).length, 4);
+  });
+
+  test("is marked across its elements, which stay, and its number stands at the last word in sight", () => {
+    const [start, end] = [BOLD.indexOf("Zoë"), BOLD.indexOf("** ש") + 2];
+    assert.deepEqual(visible(canvasOf(reading, BOLD), { start, end }), { start, end: end - 2 });
+    paint(reading, BOLD, [{ start, end, unit: 0 }]);
+    const seen = marks(reading).filter((mark) => !mark.closest(".sign"));
+    assert.deepEqual(
+      seen.map((mark) => mark.textContent),
+      ["Zoë", "The ", "🛶 café\u0301"],
+    );
+    assert.equal(seen.at(-1).dataset.ends, "1");
+    assert.ok(seen.at(-1).closest("strong"));
+    assert.equal(reading.textContent, BOLD);
+    reading.firstElementChild.classList.add("as-source");
+    assert.deepEqual(visible(canvasOf(reading, BOLD), { start, end }), { start, end });
   });
 });

@@ -1,7 +1,15 @@
 import "./page.js";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { beginning, ending, movedByCharacter, movedByWord, segmentsOf } from "../../static/js/segments.js";
+import {
+  beginning,
+  ending,
+  hideSigns,
+  movedByCharacter,
+  movedByWord,
+  segmentsOf,
+  withoutSigns,
+} from "../../static/js/segments.js";
 
 const TEXT = "Zoë 🛶 crossed the café\u0301.  Then\r\nshe slept. שלום עולם!";
 const words = (text, range) => range && text.slice(range.start, range.end);
@@ -140,5 +148,23 @@ describe("a text that is shortened", () => {
     assert.equal(ending("🛶abc", 4), "abc");
     assert.equal(ending("e\u0301xy", 3), "xy");
     assert.equal(ending("👩‍👩‍👧ab", 6), "ab");
+  });
+});
+
+describe("signs of Markdown that are hidden", () => {
+  const text = "See **the pier** [here](http://a.b).";
+  const signs = ["**", "[", "](http://a.b)"].map((sign) => rangeOf(text, sign));
+
+  test("are passed over by the cursor", () => {
+    hideSigns(text, signs);
+    assert.equal(words(text, segmentsOf(text).next("word", text.indexOf("here") + 4)), null);
+    hideSigns(text, []);
+    assert.equal(words(text, segmentsOf(text).next("word", text.indexOf("here") + 4)), "http");
+  });
+
+  test("neither begin nor end a highlight", () => {
+    hideSigns(text, signs);
+    assert.equal(words(text, withoutSigns(text, rangeOf(text, "**the"))), "the");
+    assert.equal(words(text, withoutSigns(text, rangeOf(text, "here](http://a.b)"))), "here");
   });
 });

@@ -12,7 +12,15 @@ const parts = ["left", "right"].map((name) => {
   const element = sides.querySelector(`[data-side=${name}]`);
   const reading = element.querySelector(".reading");
   const tab = document.querySelector(`[data-show=${name}]`);
-  return { name, element, reading, tab, scroller: element.querySelector(".side-scroll"), text: reading.textContent };
+  return {
+    name,
+    element,
+    reading,
+    tab,
+    scroller: element.querySelector(".side-scroll"),
+    text: reading.textContent,
+    whole: [...reading.childNodes],
+  };
 });
 const [left, right] = parts;
 const together = byId("together");
@@ -86,7 +94,7 @@ function draw() {
       ? pieces()
           .filter((piece) => [side, "both"].includes(piece.side))
           .map(drawn)
-      : [part.text];
+      : part.whole;
     part.reading.replaceChildren(...shown);
   }
   byId("pair-count").textContent = marked ? summary() : "";

@@ -11,9 +11,13 @@ const passages = byId("passages");
 const closed = `The ${gate?.dataset.closed ?? "passages"}`; // what waits for the grade
 const rounds = [...document.querySelectorAll("[data-round]")];
 const articles = [...document.querySelectorAll("[data-shown]")];
-const sentences = new Map(
-  [...document.querySelectorAll("[data-sentence]")].map((span) => [Number(span.dataset.sentence), span]),
-);
+// A sentence of a rendered text is in several pieces. Its sign stands behind the last one in sight.
+const sentences = new Map();
+for (const span of document.querySelectorAll("[data-sentence]")) {
+  const number = Number(span.dataset.sentence);
+  sentences.set(number, [...(sentences.get(number) ?? []), span]);
+}
+for (const spans of sentences.values()) spans.at(-1).classList.add("last");
 const heads = document.querySelectorAll("[data-head]");
 const cards = new Cards({ board, sheet, saver, say });
 const early = new Set(); // answers whose passages were opened before all was said without them
@@ -109,16 +113,16 @@ function showRound(round, here) {
 }
 
 function colour(unit) {
-  const span = sentences.get(unit.number);
-  if (!span) return;
   const [group] = unit.groups;
   const code = unit.value(group) ?? "";
-  if (span.dataset.state !== code) {
-    span.dataset.state = code;
-    span.title = code ? unit.word(group, code) : "";
+  for (const span of sentences.get(unit.number) ?? []) {
+    if (span.dataset.state !== code) {
+      span.dataset.state = code;
+      span.title = code ? unit.word(group, code) : "";
+    }
+    span.classList.toggle("now", unit === board.current);
+    span.classList.toggle("live", due(unit) && answerOf(unit) > 0);
   }
-  span.classList.toggle("now", unit === board.current);
-  span.classList.toggle("live", due(unit) && answerOf(unit) > 0);
 }
 
 const refresh = board.refresh.bind(board);
@@ -136,7 +140,7 @@ board.go = (unit, focus = false) => {
   const elsewhere = answerOf(unit ?? board.current) !== answerOf(board.current);
   go(unit, focus);
   if (elsewhere) board.list.scrollTop = byId("texts").scrollTop = 0;
-  const place = sentences.get(board.current.number) ?? document.querySelector(".card.now");
+  const place = sentences.get(board.current.number)?.[0] ?? document.querySelector(".card.now");
   place?.scrollIntoView({ block: "nearest" });
 };
 

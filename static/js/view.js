@@ -1,0 +1,49 @@
+// Texts in Markdown: rendered, or as they were written. Every character of a text is in the page either
+// way (annotation/campaigns/markdown.py), so a change of the view moves no offset and no highlight.
+import { hiddenIn } from "./blocks.js";
+import { hideSigns } from "./segments.js";
+
+/**
+ * Set up the switch; return the function that turns it.
+ * @param {PageElement} button
+ * @param {Map<string, {container: HTMLElement, text: string}>} texts
+ * @param {{changed: () => void, say: (words: string) => void}} page
+ */
+export function setUpView(button, texts, { changed, say }) {
+  const rendered = [...document.querySelectorAll(".markdown")];
+  const setting = `tandem.view.${button.dataset.campaign}`;
+  const isSource = () => rendered[0]?.classList.contains("as-source") ?? true;
+
+  /** @param {boolean} source */
+  function show(source) {
+    for (const element of rendered) element.classList.toggle("as-source", source);
+    for (const { container, text } of texts.values()) hideSigns(text, hiddenIn(container));
+    button.setAttribute("aria-pressed", String(!source));
+  }
+
+  function turn() {
+    if (!rendered.length) return false;
+    show(!isSource());
+    try {
+      localStorage.setItem(setting, isSource() ? "source" : "rendered");
+    } catch {
+      /* the view lasts for this page */
+    }
+    changed();
+    dispatchEvent(new Event("resize"));
+    say(isSource() ? "Texts as they were written" : "Texts rendered");
+    return true;
+  }
+
+  button.hidden = !rendered.length;
+  if (!rendered.length) return turn;
+  let chosen = null;
+  try {
+    chosen = localStorage.getItem(setting);
+  } catch {
+    /* storage is switched off: the campaign's view holds */
+  }
+  show(chosen ? chosen === "source" : isSource());
+  button.addEventListener("click", turn);
+  return turn;
+}

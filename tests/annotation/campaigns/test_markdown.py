@@ -1,0 +1,101 @@
+"""Texts in Markdown: rendered, with every character of the source in its place."""
+
+from __future__ import annotations
+
+import html
+import random
+import re
+
+import pytest
+
+from annotation.campaigns.markdown import is_markdown, render
+
+TEXT = """# The *bridge*
+
+It **opened in 1901** [so](https://example.org/a "t") and `EN 1176` &amp; \\*more\\* 😀 e\u0301.
+
+1. two
+   - nested [x](b)b
+
+> quoted
+> on two lines
+
+| Year | What | Cost |
+|------|:----:|-----:|
+| 1901 | a \\| b | 3 | too many |
+
+```python
+x = 1
+
+y = "<b>"
+```
+
+الجسر **مغلق** الآن.
+"""
+PIECES = [
+    *("*", "**", "_", "`", "``", "[", "](", ")", "http://a.b", "\n", "\r\n", "\r", "\n\n", " ", "> "),
+    *("- ", "1. ", "# ", "|", "|---|---|\n", "\\", "&amp;", "&#123;", "<b>", "a", "b c", "é", "😀"),
+    *("e\u0301", "שלום", "```", "~~", "    ", "\t", "!", "\0", "<http://x.y>", "===\n", "\u2028"),
+]
+
+
+def text_of(page: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", page))
+
+
+def hidden_in(page: str) -> str:
+    return "".join(re.findall(r'<span class="run sign" dir="ltr">(.*?)</span>', page, re.DOTALL))
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n"), TEXT.replace("\n", "\r")])
+def test_every_character_stays_in_its_place(text: str) -> None:
+    assert text_of(render(text)) == text
+
+
+def test_no_text_whatever_loses_or_moves_a_character() -> None:
+    chance = random.Random(5)  # noqa: S311 - a fixed sample of texts
+    for _ in range(400):
+        text = "".join(chance.choices(PIECES, k=chance.randint(1, 40)))
+        assert text_of(render(text)) == text
+
+
+def test_signs_are_hidden_and_words_are_not() -> None:
+    page = render(TEXT)
+    for shown in ("<strong>", "<em>", '<ol start="1">', "<table>", "<blockquote", 'class="right"'):
+        assert shown in page
+    # Only the address of a link, an entity and the language of a block may vanish.
+    left = html.unescape(hidden_in(page))
+    left = re.sub(r'https://example.org/a|"t"|&amp;|python|\(b\)', "", left)
+    assert not re.search(r"[^\W\d_]", left)
+    assert "too many" in page and "too many" not in hidden_in(page)
+
+
+def test_nothing_of_a_text_is_run_loaded_or_told_elsewhere() -> None:
+    page = render(
+        "<script>x</script> ![pic](https://i.org/p.png) [go](https://e.org/q) [bad](javascript:x) "
+        "<img src=x onerror=y> [data](data:text/html,x) [1]: note"
+    )
+    assert "<script" not in page and "<img" not in page
+    assert 'href="https://e.org/q"' in page and page.count("href=") == 1
+    assert 'rel="noreferrer noopener nofollow"' in page
+    assert "note" not in hidden_in(page)
+
+
+def test_parts_are_marked_in_all_their_pieces() -> None:
+    text = "It **opened** now. Then it closed."
+    page = render(text, ((0, 18, 4), (19, 34, 5)))
+    assert text_of(page) == text
+    marked = re.findall(r'data-sentence="4">(.*?)<', page)
+    assert "".join(marked) == "It opened now."
+    assert 'data-sentence="5">Then it closed.<' in page
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Plain words, well-known. 3 * 4 = 12.", False), ("**b**", True), ("- a\n- b", True),
+     ("a|b\n-|-\nc|d", True), ("See [x](y).", True), ("*" * 300_000, False)],
+)  # fmt: skip
+def test_only_texts_with_signs_and_of_a_bearable_length_are_rendered(
+    text: str, expected: bool
+) -> None:
+    assert is_markdown(text) is expected
