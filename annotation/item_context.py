@@ -99,6 +99,14 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A part of a text: a sentence with its row's number, or what is between sentences."""
+
+    text: str
+    number: int | None = None
+
+
+@dataclass(frozen=True)
 class Sheet:
     """Everything that is asked on one page."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import template
 from django.template import Context
@@ -13,14 +14,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.campaigns.markdown import escaped, is_markdown, render
 from annotation.campaigns.rendering import format_date
-from annotation.item_context import Row
+from annotation.item_context import Piece, Row
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress.status import format_change, format_seconds
 from annotation.registry import declared
-
-if TYPE_CHECKING:
-    from annotation.views.protocol_pages.answer_rating import Answer, Piece
 
 register = template.Library()
 UNIT_NOUNS = {
@@ -115,18 +113,18 @@ def in_view(rendered: SafeString, campaign: Campaign) -> SafeString:
 
 
 @register.filter
-def answer_in_view(answer: Answer, campaign: Campaign) -> SafeString:
-    """Return an answer that is rated, its sentences marked, like `laid_out`."""
-    text = "".join(piece.text for piece in answer.pieces)
+def laid_out_in_pieces(pieces: Sequence[Piece], campaign: Campaign) -> SafeString:
+    """Return the text of all pieces like `laid_out`, with its sentences marked."""
+    text = "".join(piece.text for piece in pieces)
     if is_markdown(text):
-        ends = list(accumulate(len(piece.text) for piece in answer.pieces))
+        ends = list(accumulate(len(piece.text) for piece in pieces))
         parts = tuple(
             (end - len(piece.text), end, piece.number)
-            for piece, end in zip(answer.pieces, ends, strict=True)
+            for piece, end in zip(pieces, ends, strict=True)
             if piece.number is not None
         )
         return in_view(render(text, parts), campaign)
-    return mark_safe("".join(map(_piece, answer.pieces)))
+    return mark_safe("".join(map(_piece, pieces)))
 
 
 def _piece(piece: Piece) -> str:

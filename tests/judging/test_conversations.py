@@ -20,7 +20,7 @@ from judging.backends.scripted import Scripted
 from judging.judge_file.template import MessageTemplate
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
-from judging.runs import ledger
+from judging.runs import ledger, planning
 from tests.cast import run
 from tests.datasets.helpers import jsonl
 from tests.judging.cast import judge
@@ -87,7 +87,7 @@ def test_people_see_them_above_the_question(tmp_path: Path) -> None:
 
 def test_judges_see_them_before_the_query(tmp_path: Path) -> None:
     made, rater = study(tmp_path).campaign, judge()
-    ledger.plan(made, rater)
+    planning.plan(made, rater)
     preparer = Preparer(made, rater, read_prompt(schema(made).protocol.prompt), Scripted({}))
     (row,) = ledger.assignments_of(made, rater).select_related("item__campaign", "item__query")
     said = "\n".join(message.content for message in preparer.prepare(row).request.messages)

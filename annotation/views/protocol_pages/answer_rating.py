@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from annotation.item_context import Asked, Row, Sheet
+from annotation.item_context import Asked, Piece, Row, Sheet
 from annotation.models import Assignment
 from annotation.presentation import asked_units
 from annotation.protocols.answer_rating import NEEDS_PASSAGES, NEEDS_REFERENCES
@@ -21,14 +21,6 @@ from annotation.views.protocol_pages.base import Page
 GRADE = "appropriate"
 OF_PASSAGES = ("passage", "report-passage")
 NEAR = 5000  # characters
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of an answer: a sentence with its row's number, or the text between sentences."""
-
-    text: str
-    number: int | None = None
 
 
 @dataclass(frozen=True)

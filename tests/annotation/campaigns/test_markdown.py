@@ -33,7 +33,23 @@ y = "<b>"
 الجسر **مغلق** الآن.
 """
 PIECES = [
-    *("*", "**", "_", "`", "``", "[", "](", ")", "http://a.b", "\n", "\r\n", "\r", "\n\n", " ", "> "),
+    *(
+        "*",
+        "**",
+        "_",
+        "`",
+        "``",
+        "[",
+        "](",
+        ")",
+        "http://a.b",
+        "\n",
+        "\r\n",
+        "\r",
+        "\n\n",
+        " ",
+        "> ",
+    ),
     *("- ", "1. ", "# ", "|", "|---|---|\n", "\\", "&amp;", "&#123;", "<b>", "a", "b c", "é", "😀"),
     *("e\u0301", "שלום", "```", "~~", "    ", "\t", "!", "\0", "<http://x.y>", "===\n", "\u2028"),
 ]
@@ -53,7 +69,7 @@ def test_every_character_stays_in_its_place(text: str) -> None:
 
 
 def test_no_text_whatever_loses_or_moves_a_character() -> None:
-    chance = random.Random(5)  # noqa: S311 - a fixed sample of texts
+    chance = random.Random(5)
     for _ in range(400):
         text = "".join(chance.choices(PIECES, k=chance.randint(1, 40)))
         assert text_of(render(text)) == text
@@ -67,7 +83,8 @@ def test_signs_are_hidden_and_words_are_not() -> None:
     left = html.unescape(hidden_in(page))
     left = re.sub(r'https://example.org/a|"t"|&amp;|python|\(b\)', "", left)
     assert not re.search(r"[^\W\d_]", left)
-    assert "too many" in page and "too many" not in hidden_in(page)
+    assert "too many" in page
+    assert "too many" not in hidden_in(page)
 
 
 def test_nothing_of_a_text_is_run_loaded_or_told_elsewhere() -> None:
@@ -75,8 +92,8 @@ def test_nothing_of_a_text_is_run_loaded_or_told_elsewhere() -> None:
         "<script>x</script> ![pic](https://i.org/p.png) [go](https://e.org/q) [bad](javascript:x) "
         "<img src=x onerror=y> [data](data:text/html,x) [1]: note"
     )
-    assert "<script" not in page and "<img" not in page
-    assert 'href="https://e.org/q"' in page and page.count("href=") == 1
+    assert not re.search("<script|<img", page)
+    assert re.findall('href="(.*?)"', page) == ["https://e.org/q"]
     assert 'rel="noreferrer noopener nofollow"' in page
     assert "note" not in hidden_in(page)
 
