@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('datasets', '0012_requests_for_jobs'),
+        ('datasets', '0013_uploads_that_extend'),
     ]
 
     operations = [
