@@ -33,10 +33,13 @@ COLUMNS = (
     "meta",
 )
 
-BESIDE = ("carried", "exposed")
+BESIDE = ("carried", "exposed", "grade")
 """Columns that a table has only if a campaign needs them."""
 KNOWN = (*COLUMNS, *BESIDE)
 """All columns that a file may have."""
+GRADE = "grade"
+"""The member of a stored label's meta that is a column of its own in files: what a judge answered
+on its own scale, before its file mapped it to a code."""
 
 Reason = Literal[
     "unreadable",
@@ -92,7 +95,13 @@ class LabelRow:
     setting: str | None = None
     meta: Mapping[str, Any] | None = None
     exposed: bool | None = None
+    grade: str | None = None
     place: Place = field(default=Place(""), compare=False)
+
+    @property
+    def stored_meta(self) -> Mapping[str, Any] | None:
+        """The meta as a label stores it, with the grade."""
+        return self.meta if self.grade is None else {**(self.meta or {}), GRADE: self.grade}
 
 
 @dataclass(frozen=True, slots=True)

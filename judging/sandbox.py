@@ -63,12 +63,18 @@ class NothingToTryError(LookupError):
 
 @dataclass(frozen=True)
 class Entry:
-    """An answer's labels for one unit, and the number of its quotes."""
+    """An answer's labels for one unit, the number of its quotes, and grades before mapping."""
 
     unit: str
     text: str
     values: dict[str, str]
     quotes: int
+    grades: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> list[tuple[str, str, str]]:
+        """Each variable with its value, and its grade, empty if it has none."""
+        return [(name, value, self.grades.get(name, "")) for name, value in self.values.items()]
 
 
 @dataclass(frozen=True)
@@ -204,8 +210,18 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
             known |= {"problems": tuple(error.problems), "fault": "unreadable"}
         else:
             found, spans, _ = ready.checked
+            grades: dict[str, dict[str, str]] = {}
+            for (name, variable), grade in reading.grades.items():
+                grades.setdefault(prepared.names.get(name, name), {})[variable] = grade
             known["entries"] = [
-                Entry(e.name, e.unit.text, dict(e.values), _quotes(spans, e.name)) for e in found
+                Entry(
+                    e.name,
+                    e.unit.text,
+                    dict(e.values),
+                    _quotes(spans, e.name),
+                    grades.get(e.name, {}),
+                )
+                for e in found
             ]
     return Trial(**{**trial.__dict__, **known})
 

@@ -20,6 +20,7 @@ from analysis.data.frame import (
     selected_frame,
     without_garbage_collection,
 )
+from analysis.data.grades import given_grade, with_grades
 from analysis.data.labels import FloorCodes, LabelFact, LabelKey, scale_of
 from analysis.data.metadata import OF_META, in_order, length_strata, telling, text_of
 from analysis.data.probabilities import given_probabilities, with_probabilities
@@ -131,6 +132,7 @@ def campaign_frame(
     shares = {place: p for place, meta in metas if (p := given_probabilities(meta))}
     frame = with_probabilities(frame, shares)
     frame = with_readings(frame, {place: s for place, meta in metas if (s := given_steps(meta))})
+    frame = with_grades(frame, {place: g for place, meta in metas if (g := given_grade(meta))})
     saw_frame(kind, campaign, frame)
     return replace(frame, evidence=campaign_evidence(campaign))
 

@@ -63,6 +63,7 @@ class VariableFrame:
     `scores` (U, R) are judges' probabilities of yes or expected ratings, NaN without one.
     `probabilities` (U, K) has, by column, those that a judge gave to each category, and `readings`
     (U,) the steps by which its answers were read, empty where they were read as they stood.
+    `grades` (U,) are its labels on its own scale, before its file mapped them to codes.
     """
 
     name: str
@@ -75,6 +76,7 @@ class VariableFrame:
     floor: FloorCodes = field(default_factory=FloorCodes)
     probabilities: Mapping[int, Floats] = field(default_factory=dict)
     readings: Mapping[int, Texts] = field(default_factory=dict)
+    grades: Mapping[int, Texts] = field(default_factory=dict)
 
     @property
     def escapes(self) -> dict[str, int]:
@@ -116,6 +118,7 @@ class VariableFrame:
             self.floor.only(units),
             {column: shares[units] for column, shares in self.probabilities.items()},
             {column: steps[units] for column, steps in self.readings.items()},
+            {column: grades[units] for column, grades in self.grades.items()},
         )
 
 

@@ -26,18 +26,18 @@ def with_readings(frame: Frame, given: Given) -> Frame:
     """Add the steps by which judges' labels were read to the variables of a frame."""
     if not given:
         return frame
-    made = {name: replace(of, readings=_columns(of, given)) for name, of in frame.variables.items()}
+    made = {name: replace(of, readings=texts_of(of, given)) for name, of in frame.variables.items()}
     return replace(frame, variables=made)
 
 
-def _columns(frame: VariableFrame, given: Given) -> dict[int, Texts]:
-    """Return the steps of each unit (U,) by column, empty texts where none was needed."""
+def texts_of(frame: VariableFrame, given: Given) -> dict[int, Texts]:
+    """Return the texts of judges' labels for each unit (U,) by column, empty where none is."""
     units = {place: n for n, place in enumerate(frame.units.names)}
     columns = {frame.raters[n].name: n for n in frame.columns("judge")}
     found: dict[int, Texts] = {}
-    for place, steps in given.items():
+    for place, text in given.items():
         column = columns.get(place.rater)
         unit = units.get((place.item, place.kind, place.unit))
         if place.variable == frame.name and column is not None and unit is not None:
-            found.setdefault(column, np.full(len(frame.codes), "", dtype=object))[unit] = steps
+            found.setdefault(column, np.full(len(frame.codes), "", dtype=object))[unit] = text
     return found

@@ -7,6 +7,7 @@ from ..report.alt_test import describe_verdict
 from ..types import JSON
 from .between_judges import between_judges_blocks
 from .calibration_tables import calibration_tables
+from .graded_tables import graded_tables
 from .people_sections import (
     counted_rows,
     distribution_tables,
@@ -166,6 +167,8 @@ def _judge_block(name: str, block: JSON, ordered: bool) -> Block:
         tables += calibration_tables(block["calibration"], block["reference"])
     if "reading" in block:
         tables += reading_tables(block["reading"], block["reference"])
+    if "graded" in block:
+        tables += graded_tables(block["graded"], block["reference"])
     if "adjudicated" in block:
         tables.append(_adjudicated(block["adjudicated"], block["reference"]))
     tables += _own_family(block)

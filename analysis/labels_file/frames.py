@@ -15,6 +15,7 @@ from datasets.readers.jsonl import shown
 from datasets.rows import InputError
 
 from ..data.frame import Frame, selected_frame, without_garbage_collection
+from ..data.grades import given_grade, with_grades
 from ..data.labels import Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
 from ..data.metadata import OF_META, meta_strata
 from ..data.probabilities import given_probabilities, with_probabilities
@@ -150,15 +151,16 @@ def file_evidence(rows: Iterable[LabelRow]) -> Evidence:
 def _with_metas(
     frame: Frame, rows: Iterable[LabelRow], plain: Mapping[LabelKey, str] | None = None
 ) -> Frame:
-    """Add what judges' first labels have in their meta: probabilities, and how they were read.
+    """Add what judges' first labels have in their meta: probabilities, how they were read, grades.
 
     `plain` has the steps of labels that are not among the rows.
     """
-    judged = (row for row in rows if row.rater_kind == "judge" and not row.replicate and row.meta)
-    metas = [(_place(row), row.meta) for row in judged]
+    judged = [row for row in rows if row.rater_kind == "judge" and not row.replicate]
+    metas = [(_place(row), meta) for row in judged if (meta := row.stored_meta)]
     shares = {place: p for place, meta in metas if (p := given_probabilities(meta))}
     steps = {place: s for place, meta in metas if (s := given_steps(meta))} | dict(plain or {})
-    return with_readings(with_probabilities(frame, shares), steps)
+    frame = with_readings(with_probabilities(frame, shares), steps)
+    return with_grades(frame, {place: g for place, meta in metas if (g := given_grade(meta))})
 
 
 def _place(row: LabelRow) -> LabelKey:

@@ -18,12 +18,14 @@ from typing import Any
 from analysis.release.headline import differences
 from analysis.release.layout import (
     FACTS,
+    GRADE,
     LABELS,
     REPORT,
     RESPONSES,
     SUMS,
     WIDE,
     WIDE_FACTS,
+    graded,
     wide_column,
 )
 from annotation.spreadsheet import armed
@@ -32,7 +34,7 @@ from datasets.rows import InputError, Place
 MANIFEST = "manifest.json"
 MOST_NAMED = 5
 Cell = tuple[str, str, str, str, str, int]
-"""Item, unit, kind, variable, rater and replicate of a label."""
+"""Item, unit, kind, variable, rater and replicate of a label, or of a grade under its own name."""
 
 
 @dataclass
@@ -115,7 +117,8 @@ def _check_campaign(folder: Path, name: str, found: Verified) -> None:
     report = _read_json(folder / REPORT)
     if labels:
         found.wrong += [f"campaign {name}: {line}" for line in differences(folder / LABELS, report)]
-    found.checked.append(f"{len(labels)} labels of campaign {name} and their numbers")
+    number = sum(not cell[3].endswith(GRADE) for cell in labels)
+    found.checked.append(f"{number} labels of campaign {name} and their numbers")
 
 
 def _contradictions(
@@ -133,8 +136,13 @@ def _contradictions(
 def _labels(path: Path) -> Iterator[tuple[Cell, str | None]]:
     for line in _lines(path):
         if line.get("value") is not None:
-            names = ("item", "unit", "kind", "variable", "rater")
-            yield (*(line[name] for name in names), line.get("replicate", 0)), line["value"]
+            item, unit, kind, variable, rater = (
+                line[name] for name in ("item", "unit", "kind", "variable", "rater")
+            )
+            replicate = line.get("replicate", 0)
+            yield (item, unit, kind, variable, rater, replicate), line["value"]
+            if (grade := line.get("grade")) is not None:
+                yield (item, unit, kind, graded(variable), rater, replicate), grade
 
 
 def _wide(path: Path, labels: Mapping[Cell, str | None]) -> Iterator[tuple[Cell, str | None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from analysis.release.layout import WIDE_FACTS, wide_column
+from analysis.release.layout import WIDE_FACTS, graded, wide_column
 from annotation.exports.rows import label_rows
 from annotation.label_rows import LabelRow
 from annotation.models import Campaign
@@ -21,13 +21,14 @@ def wide_pieces(campaign: Campaign) -> Iterator[bytes]:
 
 
 def _columns(campaign: Campaign) -> list[str]:
-    """Return the columns of raters, by variable, rater and replicate."""
-    found = {
-        (row.variable, row.rater, row.replicate)
-        for row in label_rows(campaign)
-        if row.value is not None
-    }
-    return [wide_column(*each) for each in sorted(found)]
+    """Return the columns of raters, by variable, rater and replicate; those of grades come last."""
+    labels, grades = set[tuple[str, str, int]](), set[tuple[str, str, int]]()
+    for row in label_rows(campaign):
+        if row.value is not None:
+            labels.add((row.variable, row.rater, row.replicate))
+        if row.grade is not None:
+            grades.add((graded(row.variable), row.rater, row.replicate))
+    return [wide_column(*each) for each in (*sorted(labels), *sorted(grades))]
 
 
 def _item(row: LabelRow) -> str:
@@ -43,4 +44,7 @@ def _rows(of_item: list[LabelRow]) -> Iterator[dict[str, str | None]]:
             (label.kind, label.unit), {name: getattr(label, name) for name in WIDE_FACTS}
         )
         row[wide_column(label.variable, label.rater, label.replicate)] = label.value
+        if label.grade is not None:
+            column = wide_column(graded(label.variable), label.rater, label.replicate)
+            row[column] = label.grade
     yield from rows.values()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from ..statistics import (
     Estimate,
     Floats,
     Ints,
-    ThresholdSweep,
-    Value,
     accuracy,
     agreement_estimates,
     alignment_estimates,
@@ -29,29 +26,25 @@ from ..statistics import (
     confusion,
     correlation_estimates,
     crowd_ceiling_estimates,
-    majority,
     mean_by_cluster,
-    precision,
-    recall,
-    table_estimates,
-    threshold_sweep,
     undefined,
 )
 from ..statistics.alternative import EPSILONS
 from ..statistics.ceiling import METHODS as CEILINGS
 from ..statistics.ceiling import ceiling_pairs
-from ..statistics.coefficients import OVERALL, Measure
+from ..statistics.coefficients import OVERALL
 from ..statistics.correlation import FUNCTIONS
 from ..statistics.pairwise import LEAST_SHARED
 from ..types import JSON
 from .agreement import NO_ORDER, numbers, pair
 from .alt_test import alternative
-from .calibration import ANSWERS, calibration
+from .calibration import calibration
 from .crowd import is_crowd, judged_distribution
+from .cuts import curves, thresholds
 from .floor import Floor, compare_with_floor, floor, gap_of, with_people
+from .grades import grades
 from .readings import readings
 
-BELOW, REACHED = 0, 1
 OF_TWO = ("krippendorff_alpha", "gwet_ac")
 ERROR = "mean absolute error, mean human rating"
 ERROR_WITH = ERROR.replace("mean human rating", "adjudicated rating")
@@ -92,122 +85,6 @@ def _others(reference: Ints) -> Ints:
     counts = np.bincount(reference[reference >= 0], minlength=2)
     first, second = np.argsort(-counts, kind="stable")[:2]
     return np.where(reference == first, second, first).astype(np.int64)
-
-
-def _right(table: Floats, side: int) -> Value:
-    return precision(table)[..., side]
-
-
-def _found(table: Floats, side: int) -> Value:
-    return recall(table)[..., side]
-
-
-MEASURES: dict[str, Measure] = {
-    "cohen_kappa": (cohen_kappa, "Cohen's kappa of reaching it", "all labels are on one side"),
-    "precision": (
-        partial(_right, side=REACHED),
-        "precision of reaching it",
-        "the judge never reaches it",
-    ),
-    "recall": (partial(_found, side=REACHED), "recall of reaching it", "people never reach it"),
-    "precision_below": (
-        partial(_right, side=BELOW),
-        "precision of staying below it",
-        "the judge never stays below it",
-    ),
-    "recall_below": (
-        partial(_found, side=BELOW),
-        "recall of staying below it",
-        "people never stay below it",
-    ),
-}
-
-
-def thresholds(sample: Sample, codes: Ints) -> list[JSON]:
-    """Return one row for each category but the lowest; none for nominal or too many categories.
-
-    A rating reaches a threshold if its category ranks at or above it. People reach it by majority,
-    without ties, or by their mean at the interval level. Precision and recall are given for
-    reaching the threshold and for staying below it, as CRUX prints them for answerable and
-    unanswerable (Ju and others 2025).
-    """
-    return [_row(sample, codes, rank) for rank in cuts(sample)]
-
-
-def cuts(sample: Sample) -> range:
-    """Return the ranks at which a scale is cut."""
-    return range(1, sample.k) if sample.is_ordered and not sample.is_continuous else range(0)
-
-
-def threshold_at(sample: Sample, rank: int) -> float:
-    """Return the number of the category of a rank, as an integer if it is whole."""
-    value = float(sample.frame.scale.values()[rank])
-    return int(value) if value.is_integer() else value
-
-
-def people_reach(sample: Sample, rank: int) -> Ints:
-    """Return whether people together put a unit at or above a rank: 1, 0, or -1 if undecided."""
-    if sample.frame.scale.level != "interval":
-        return majority(_cut(sample.frame.codes_of("human"), rank))[0]
-    means, cut = mean_rating(sample.frame), sample.frame.scale.values()[rank]
-    return np.where(np.isnan(means), -1, means >= cut).astype(np.int64)
-
-
-def _row(sample: Sample, codes: Ints, rank: int) -> JSON:
-    people, judge = people_reach(sample, rank), _cut(codes, rank)
-    made = table_estimates(
-        people, judge, sample.clusters, 2, MEASURES, **sample.resampling_arguments
-    )
-    of_cut = {name: estimate.as_json() for name, estimate in made.items()}
-    return {"threshold": threshold_at(sample, rank), **of_cut}
-
-
-def _cut(codes: Ints, rank: int) -> Ints:
-    return np.where(codes < 0, -1, np.where(codes >= rank, REACHED, BELOW)).astype(np.int64)
-
-
-def curves(sample: Sample, column: int, reference: Ints) -> list[JSON]:
-    """Return a curve for yes, or for reaching each threshold of a rating, if there are scores.
-
-    A score at or above its own threshold counts as yes, or as reaching the rating.
-    """
-    scores = sample.frame.scores[:, column]
-    if not np.isfinite(scores).any():
-        return []
-    return [
-        {**of, **_curve(sample, scores, people)} for of, people in _curve_targets(sample, reference)
-    ]
-
-
-def _curve_targets(sample: Sample, reference: Ints) -> Iterator[tuple[JSON, Ints]]:
-    """Yield the subject of each curve, and whether people affirm it: 1, 0 or -1."""
-    scale = sample.frame.scale
-    if {c for c in scale.categories if c not in scale.foreign} == ANSWERS:
-        says = reference == scale.categories.index("yes")
-        yield {"category": "yes"}, np.where(reference < 0, -1, says).astype(np.int64)
-    for rank in cuts(sample):
-        yield {"threshold": threshold_at(sample, rank)}, people_reach(sample, rank)
-
-
-def _curve(sample: Sample, scores: Floats, people: Ints) -> JSON:
-    found = threshold_sweep(
-        scores, people, sample.clusters, bands=False, **sample.resampling_arguments
-    )
-    return {
-        "roc_auc": found.roc_auc.as_json(),
-        "average_precision": found.average_precision.as_json(),
-        "points": list(_points(found)),
-    }
-
-
-def _points(found: ThresholdSweep) -> Iterator[JSON]:
-    for n, score in enumerate(found.thresholds):
-        lists: dict[str, list[Estimate]] = {
-            "recall": found.recall,
-            "false_positive_rate": found.false_positive_rate,
-            "precision": found.precision,
-        }
-        yield {"score": float(score), **{name: of[n].value for name, of in lists.items()}}
 
 
 def judges(sample: Sample, epsilon: float, with_curves: bool = True) -> JSON:
@@ -251,6 +128,7 @@ def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...
         "alt_test": alternative(sample, codes, epsilons, beside.tests),
         **calibration(sample, column, people.codes),
         **readings(sample, column, people.codes),
+        **grades(sample, column, with_curves=len(epsilons) > 1),
     }
 
 

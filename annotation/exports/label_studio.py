@@ -103,7 +103,7 @@ def _own_keys(rows: Sequence[LabelRow]) -> Line:
     found: Line = {name: getattr(first, name) for name in _OF_RATER}
     found["seconds"] = first.seconds
     found["missing"] = {row.variable: row.missing for row in rows if row.missing}
-    found["meta"] = {row.variable: row.meta for row in rows if row.meta}
+    found["meta"] = {row.variable: row.stored_meta for row in rows if row.stored_meta}
     found["unanchored"] = {
         row.variable: lost
         for row in rows

@@ -82,6 +82,7 @@ class Export:
         needs = {
             "carried": campaign.continues_id is not None,
             "exposed": "exposed" in self.beside and has_exposed(campaign),
+            "grade": "grade" in self.beside and rows.has_grades(campaign),
         }
         return (*self.columns, *(name for name in self.beside if needs[name]))
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from annotation.campaigns.relevance import Uses
 from annotation.exposure.ledger import saw_answers
 from annotation.exposure.marks import exposed_labels, exposed_units
-from annotation.label_rows import LabelRow, SpanRow, as_line
+from annotation.label_rows import GRADE, LabelRow, SpanRow, as_line
 from annotation.missing_reasons import Reasons, reasons
 from annotation.models import (
     Assignment,
@@ -112,6 +112,16 @@ def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
             yield from loaded.rows(campaign, batch, asked, assignment)
 
 
+def has_grades(campaign: Campaign) -> bool:
+    """Tell whether a label of the campaign has a grade beside its code."""
+    judged = Label.objects.filter(
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+        response__assignment__rater__kind=Rater.Kind.JUDGE,
+    )
+    return judged.filter(meta__has_key=GRADE).exists()
+
+
 def chunks(values: Iterator[T], size: int) -> Iterator[list[T]]:
     while chunk := list(islice(values, size)):
         yield chunk
@@ -164,7 +174,7 @@ class _Chunk:
             "revision": label.revision,
             "score": label.score,
             "spans": tuple(self.spans.get(label.pk, ())) or None,
-            "meta": label.meta,
+            **_meta(label),
             "exposed": label.exposed,
         }
 
@@ -189,6 +199,14 @@ def _row(
         setting=assignment.setting,
         **facts,
     )
+
+
+def _meta(label: _Label) -> dict[str, Any]:
+    """Return the columns of what is known of a label besides its code and score."""
+    if not label.meta or GRADE not in label.meta:
+        return {"meta": label.meta}
+    meta = dict(label.meta)
+    return {"grade": str(meta.pop(GRADE)), "meta": meta or None}
 
 
 def _missing(assignment: _Answered, asked: Schema, units: Sequence[UnitFacts]) -> Reasons:

@@ -113,7 +113,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             "spans": pa.list_(_SPAN),
         }
         | _strings("assisted_by batch query system setting")
-        | {"meta": _JSON, "carried": pa.string(), "exposed": pa.bool_()}
+        | {"meta": _JSON, "carried": pa.string(), "exposed": pa.bool_(), "grade": pa.string()}
     ),
     "responses": _schema(
         _strings("campaign protocol item rater rater_kind")

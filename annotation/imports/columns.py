@@ -2,8 +2,8 @@
 
 pyarrow reads a block only if each line is certainly valid: an object of known keys, each with the
 type of the format and a value that `read_labels` would accept unchanged. `read_labels` reads all
-other blocks line by line, and all lines with spans or meta. So errors in a file are always reported
-by the same reader, with the same line.
+other blocks line by line, and all lines with spans, meta or a grade. So errors in a file are always
+reported by the same reader, with the same line.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ TEXTS = (
 WHOLE = {"replicate": 0, "revision": 1}
 """The columns with whole numbers, and the minimum of each."""
 MEASURED = ("seconds", "score")
-RICH = ("spans", "meta")
+RICH = ("spans", "meta", "grade")
 LARGEST = 1e15
 """Larger numbers are left to the line reader, which counts digits."""
 
@@ -60,7 +60,7 @@ DEEPEST = 32
 """Deeper objects are left to the line reader, which counts levels."""
 
 _WORDS = (pa.string(), pa.int64(), pa.bool_())
-_STRINGS = {name: pa.string() for name in TEXTS} | {"exposed": pa.bool_()}
+_STRINGS = {name: pa.string() for name in TEXTS} | {"exposed": pa.bool_(), "grade": pa.string()}
 _NUMBERS = {name: pa.int64() for name in WHOLE} | {name: pa.float64() for name in MEASURED}
 _MARK = b"\xef\xbb\xbf"
 _REFUSED = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
@@ -264,8 +264,8 @@ class LabelColumns:
 
     `codes` (N,) are indices in `values`, by the name of a text column, with -1 for no value.
     `replicate` and `revision` (N,) are 0 if absent, and `score` (N,) is NaN. `rows` are the lines
-    with spans, or with meta that is not plain, by their index. `metas` are the requested members of
-    meta on all other lines.
+    with spans, with a grade, or with meta that is not plain, by their index. `metas` are the
+    requested members of meta on all other lines.
     """
 
     values: dict[str, list[str]]
@@ -317,7 +317,7 @@ class _Columns:
             table = block.parse(block.lines)
             parts = {**self._texts(table), **_numbers(table)}
             metas = metas_of(table, list(self.metas))
-            rich = _rich(table, RICH if metas is None else ("spans",))
+            rich = _rich(table, RICH if metas is None else ("spans", "grade"))
         except DoubtError:
             self.add_rows(block.rows())
             return
@@ -346,7 +346,7 @@ class _Columns:
             numbers["replicate"].append(row.replicate)
             numbers["revision"].append(row.revision or 0)
             numbers["score"].append(math.nan if row.score is None else row.score)
-            if row.spans is not None or row.meta is not None:
+            if row.spans is not None or row.stored_meta is not None:
                 self.rows[self.lines + count - 1] = row
         texts = {name: self._numbered(name, of, range(count)) for name, of in found.items()}
         whole = {name: np.array(numbers[name], np.int64) for name in WHOLE}

@@ -89,8 +89,8 @@ class Group:
             if row.spans:
                 quotes = [_quote(span, row.variable) for span in row.spans]
                 answer.setdefault(EVIDENCE_KEY, []).extend(quotes)
-            if row.score is not None or row.meta is not None:
-                detail = {"score": row.score, "meta": row.meta}
+            if row.score is not None or row.stored_meta is not None:
+                detail = {"score": row.score, "meta": row.stored_meta}
                 details.setdefault(checked.name, {})[row.variable] = detail
         for name, written in self.written.items():
             units.setdefault(name, {}).update(written)

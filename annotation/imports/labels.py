@@ -192,6 +192,7 @@ def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
         setting=setting,
         meta=fields.object("meta"),
         exposed=truth(fields, "exposed"),
+        grade=_grade(fields),
         place=place,
     )
 
@@ -210,6 +211,18 @@ def _value(fields: Fields) -> str | None:
     if not code:
         raise InputError(fields.place, "value is not a code", "write it as text or a number")
     return code
+
+
+def _grade(fields: Fields) -> str | None:
+    given = fields.raw.get("grade")
+    grade = coerce(given)
+    if grade is None and given is not None:
+        wrong = f"grade is {shown(given)}"
+        raise InputError(fields.place, wrong, "write it as text or a whole number")
+    if grade and len(grade) > MAX_FIELD:
+        wrong = f"grade has {len(grade)} characters"
+        raise InputError(fields.place, wrong, f"use at most {MAX_FIELD}")
+    return grade or None
 
 
 def _kind(fields: Fields) -> str:

@@ -20,7 +20,7 @@ from annotation.answers.submission import (
     submit_many,
 )
 from annotation.answers.types import Detail
-from annotation.label_rows import Reason
+from annotation.label_rows import GRADE, Reason
 from annotation.models import Assignment
 from annotation.presentation import SWAPPED_CODES
 from annotation.protocols.base import Payload
@@ -161,7 +161,7 @@ def _prepare_closing(
             circumstances = Circumstances(
                 lease=lease,
                 seconds=result.seconds,
-                details=_with_steps(prepared, reading, _details(prepared, answer, reading)),
+                details=_with_notes(prepared, reading, _details(prepared, answer, reading)),
                 missing=_missing(prepared, reading),
             )
             return _Closing(prepared.assignment, (ready, circumstances))
@@ -202,20 +202,23 @@ def _details(prepared: Prepared, answer: Answer, reading: Reading) -> dict[tuple
     }
 
 
-def _with_steps(
+def _with_notes(
     prepared: Prepared, reading: Reading, details: dict[tuple[str, str], Detail]
 ) -> dict[tuple[str, str], Detail]:
-    """Note on each label by which steps its answer was read, if it was not read as it stood."""
-    if reading.steps == AS_IS:
-        return details
-    steps = "+".join(reading.steps)
+    """Note on each label the judge's grade, and the steps by which its answer was read.
+
+    An answer that was read as it stood has no note of that.
+    """
+    steps = "" if reading.steps == AS_IS else "+".join(reading.steps)
     for unit in prepared.request.facts.units:
         name, entry = prepared.names.get(unit.name, unit.name), reading.units.get(unit.name)
         for variable in unit.variables:
-            if isinstance(entry, Mapping) and variable.name in entry:
+            if not isinstance(entry, Mapping) or variable.name not in entry:
+                continue
+            grade = reading.grades.get((unit.name, variable.name), "")
+            if noted := {key: word for key, word in (("reading", steps), (GRADE, grade)) if word}:
                 known = details.get((name, variable.name), Detail())
-                meta = {**(known.meta or {}), "reading": steps}
-                details[name, variable.name] = Detail(known.score, meta)
+                details[name, variable.name] = Detail(known.score, {**(known.meta or {}), **noted})
     return details
 
 

@@ -386,7 +386,13 @@ def _describe(trial: Trial) -> dict[str, Any]:
     error, answer = trial.error, trial.answer
     messages = trial.prepared.request.messages
     readable = [
-        {"unit": each.unit, "values": each.values, "quotes": each.quotes} for each in trial.entries
+        {
+            "unit": each.unit,
+            "values": each.values,
+            "grades": each.grades,
+            "quotes": each.quotes,
+        }
+        for each in trial.entries
     ]
     return {
         "item": trial.item.key,

@@ -56,7 +56,8 @@ class Reading:
     `units` has an entry for each unit, by name. `steps` are the steps of the ladder that were
     needed. `text` is the completion with its mends in place, each as long as what it replaces, and
     the object that was read begins at `start`. `scores` and `missing` are given by parsers that
-    read probabilities: a variable in `missing` has a reason instead of a code.
+    read probabilities: a variable in `missing` has a reason instead of a code. `grades` are the
+    verdicts as the judge gave them, where its file maps several of them to one code.
     """
 
     units: Mapping[str, Any]
@@ -65,6 +66,7 @@ class Reading:
     start: int = 0
     scores: Mapping[Place, Score] = field(default_factory=dict)
     missing: Mapping[Place, Fault] = field(default_factory=dict)
+    grades: Mapping[Place, str] = field(default_factory=dict)
 
 
 class Parser(Protocol):

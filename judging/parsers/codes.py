@@ -2,6 +2,8 @@
 
 A verdict is read as its author maps it, or as the code that it is. A word that is neither is no
 verdict, and two verdicts that differ are ambiguous, unless the author takes the first or the last.
+Where a map leads from several words to one code, such as a cut through a scale, the word is kept
+beside the label, as its *grade*.
 """
 
 from __future__ import annotations
@@ -13,10 +15,18 @@ from typing import Any
 import re2
 
 from judging.backends.base import AskedUnit, AskedVariable
-from judging.parsers.base import Fault, UnreadError
+from judging.parsers.base import Fault, Place, Reading, Step, UnreadError
 from judging.parsers.ladder import Take
 
 CodeMap = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A code, and the word of the author's scale that led to it, empty if it says no more."""
+
+    code: str
+    grade: str = ""
 
 
 @dataclass(frozen=True)
@@ -27,31 +37,44 @@ class Verdicts:
     take: Take = ""
     refusal: tuple[str, ...] = ()
 
-    def label(self, variable: AskedVariable, captured: Sequence[str]) -> str:
-        """Return the code of the verdicts on one variable. Raises UnreadError."""
+    def verdict(self, variable: AskedVariable, captured: Sequence[str]) -> Verdict:
+        """Return what the captured words say of one variable. Raises UnreadError.
+
+        Different words that lead to one code have no grade together.
+        """
         chosen = captured[:1] if self.take == "first" else captured
         chosen = captured[-1:] if self.take == "last" else chosen
         if not chosen:
             raise UnreadError(f"the completion has no verdict on {variable.name}")
-        codes = {self.code(variable, each) for each in chosen}
+        words = {self._word(variable, each) for each in chosen}
+        table = self.table(variable)
+        codes = {table[word] for word in words}
         if len(codes) > 1:
             raise UnreadError(
                 f"the completion has different verdicts on {variable.name}: "
                 f"{', '.join(sorted(codes))}",
                 "ambiguous",
             )
-        return codes.pop()
+        return Verdict(codes.pop(), self.grade(variable, words.pop()) if len(words) == 1 else "")
 
-    def code(self, variable: AskedVariable, captured: str) -> str:
-        """Return the code of one verdict, whatever its case. Raises UnreadError."""
-        words = captured.strip()
-        table = self.maps.get(variable.name) or {code: code for code in variable.codes}
-        if words in table:
-            return table[words]
-        folded = {code for key, code in table.items() if key.casefold() == words.casefold()}
-        if len(folded) == 1:
-            return folded.pop()
-        raise UnreadError(f"{words[:80]!r} is no verdict on {variable.name}")
+    def table(self, variable: AskedVariable) -> CodeMap:
+        """Return the words of a variable with their codes: its map, or else its codes."""
+        return self.maps.get(variable.name) or {code: code for code in variable.codes}
+
+    def grade(self, variable: AskedVariable, word: str) -> str:
+        """Return a word of the table if the table is coarser than its words, else nothing."""
+        codes = {key.casefold(): code for key, code in self.table(variable).items()}
+        return word if len(set(codes.values())) < len(codes) else ""
+
+    def _word(self, variable: AskedVariable, captured: str) -> str:
+        """Return the word of the table that was captured, whatever its case. Raises UnreadError."""
+        said, table = captured.strip(), self.table(variable)
+        if said in table:
+            return said
+        folded = [key for key in table if key.casefold() == said.casefold()]
+        if len({table[key] for key in folded}) == 1:
+            return folded[0]
+        raise UnreadError(f"{said[:80]!r} is no verdict on {variable.name}")
 
     def check_refusal(self, text: str, has_verdict: bool) -> None:
         """Raise UnreadError if the text is a refusal, or a refusal and a verdict at once."""
@@ -69,6 +92,20 @@ def variables_of(unit: AskedUnit, names: Iterable[str]) -> list[AskedVariable]:
     """Return the variables of a unit that a parser reads, in the unit's order."""
     wanted = set(names)
     return [variable for variable in unit.variables if variable.name in wanted]
+
+
+def reading_of(
+    found: Iterable[tuple[AskedUnit, Mapping[str, Verdict]]], steps: tuple[Step, ...]
+) -> Reading:
+    """Return the reading of verdicts by unit and variable."""
+    units: dict[str, dict[str, Any]] = {}
+    grades: dict[Place, str] = {}
+    for unit, verdicts in found:
+        entry = entry_of(unit, {name: verdict.code for name, verdict in verdicts.items()})
+        given = {name: verdict.grade for name, verdict in verdicts.items() if name in entry}
+        grades |= {(unit.name, name): grade for name, grade in given.items() if grade}
+        units[unit.name] = entry
+    return Reading(units, steps or ("as-is",), grades=grades)
 
 
 def entry_of(unit: AskedUnit, labels: Mapping[str, str]) -> dict[str, Any]:

@@ -9,13 +9,13 @@ et al. 2023, G-Eval), for which `expected` is the other name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judging.backends.base import Answer
 from judging.backends.decision_questions import MASS_FLOOR, Decision, NoLabelError, label_of
 from judging.backends.logprobs import Likelihoods, NoLikelihoodError, likelihoods_at, locate_tokens
 from judging.parsers.base import Owed, Reading, UnreadError
-from judging.parsers.codes import Verdicts, entry_of, variables_of
+from judging.parsers.codes import Verdict, Verdicts, reading_of, variables_of
 from judging.parsers.decisions import score_from
 from judging.parsers.ladder import Part, body_of
 
@@ -42,7 +42,7 @@ class FirstTokenParser:
         body = body_of(answer.text)
         (unit,) = owed.units
         (variable,) = variables_of(unit, (self.variable,))
-        table = self.verdicts.maps.get(variable.name) or {code: code for code in variable.codes}
+        table = self.verdicts.table(variable)
         span = _option(body, table)
         self.verdicts.check_refusal(body.inside, span is not None)
         if span is None:
@@ -57,11 +57,12 @@ class FirstTokenParser:
             label = label_of(decision, self.floor)
         except NoLabelError as error:
             raise UnreadError(str(error), error.fault) from error
-        return Reading(
-            {unit.name: entry_of(unit, {variable.name: label})},
-            body.steps or ("as-is",),
-            scores={(unit.name, variable.name): score_from(variable, decision)},
-        )
+        option = answer.text[slice(*span)]
+        # The most probable code may be that of several options which were not sampled.
+        grade = self.verdicts.grade(variable, option) if table[option] == label else ""
+        read = reading_of([(unit, {variable.name: Verdict(label, grade)})], body.steps)
+        score = score_from(variable, decision)
+        return replace(read, scores={(unit.name, variable.name): score})
 
 
 def _option(body: Part, table: Mapping[str, str]) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from judging.backends.base import Answer, AskedUnit
 from judging.parsers.base import Owed, Reading, UnreadError
-from judging.parsers.codes import PLAIN, Verdicts, entry_of, variables_of
+from judging.parsers.codes import PLAIN, Verdict, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import find_json
 
 Path = tuple[str | int | None, ...]
@@ -80,10 +80,10 @@ class JsonParser:
             raise
         self.verdicts.check_refusal(answer.text, has_verdict=True)
         parts = self._parts(found.value, len(owed.units))
-        units = {
-            unit.name: self._entry(unit, part) for unit, part in zip(owed.units, parts, strict=True)
-        }
-        return Reading(units, found.part.steps)
+        read = (
+            (unit, self._verdicts(unit, part)) for unit, part in zip(owed.units, parts, strict=True)
+        )
+        return reading_of(read, found.part.steps)
 
     def _fits(self, value: Any) -> bool:
         """Whether a value has what the paths lead to. A text in braces may be no answer at all."""
@@ -99,15 +99,15 @@ class JsonParser:
             raise UnreadError(f"the answer has {len(parts)} elements for {count} units")
         return parts
 
-    def _entry(self, unit: AskedUnit, part: Any) -> dict[str, Any]:
-        labels = {}
+    def _verdicts(self, unit: AskedUnit, part: Any) -> dict[str, Verdict]:
+        verdicts = {}
         for variable in variables_of(unit, self.paths):
             values = list(values_at(part, self.paths[variable.name]))
             captured = [text for value in values if (text := as_text(value)) is not None]
             if not captured and variable.asked_if:
                 continue
-            labels[variable.name] = self.verdicts.label(variable, captured)
-        return entry_of(unit, labels)
+            verdicts[variable.name] = self.verdicts.verdict(variable, captured)
+        return verdicts
 
 
 def as_text(value: Any) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judging.backends.base import Answer, AskedVariable
 from judging.parsers.base import Owed, Reading, UnreadError
-from judging.parsers.codes import Verdicts, entry_of, variables_of
+from judging.parsers.codes import Verdicts, reading_of, variables_of
 from judging.parsers.ladder import body_of
 
 _LEAD = re.compile(
@@ -39,12 +39,12 @@ class LetterParser:
         self.verdicts.check_refusal(body.inside, option is not None)
         if option is None:
             raise UnreadError("the completion is none of the options")
-        code = self.verdicts.label(variable, [option])
-        return Reading({unit.name: entry_of(unit, {variable.name: code})}, body.steps or ("as-is",))
+        verdict = self.verdicts.verdict(variable, [option])
+        return reading_of([(unit, {variable.name: verdict})], body.steps)
 
     def _option(self, text: str, variable: AskedVariable) -> str | None:
         """Return the option that a text names, or None if it names none."""
-        table = self.verdicts.maps.get(variable.name) or dict.fromkeys(variable.codes)
+        table = self.verdicts.table(variable)
         options = {option.strip(_MARKS).casefold(): option for option in table}
         bare = _LEAD.sub("", text.strip(_MARKS), count=1).strip(_MARKS)
         if bare.casefold() in options:

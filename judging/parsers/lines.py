@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judging.backends.base import Answer
 from judging.parsers.base import Owed, Reading, UnreadError
-from judging.parsers.codes import PLAIN, Verdicts, entry_of, variables_of
+from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import body_of
 
 _LINE = re.compile(r"^[ \t>*_#-]*\(?(\d{1,4})[.):\]]+[ \t]*(\S.*)$", re.MULTILINE)
@@ -38,14 +38,13 @@ class LinesParser:
         self.verdicts.check_refusal(body.inside, bool(said))
         if strange := sorted(said.keys() - set(range(1, len(owed.units) + 1))):
             raise UnreadError(f"line {strange[0]} has a verdict on nothing that was asked")
-        units = {}
+        found = []
         for number, unit in enumerate(owed.units, start=1):
             if number not in said:
                 raise UnreadError(f"line {number} is missing")
             (variable,) = variables_of(unit, (self.variable,))
-            code = self.verdicts.label(variable, said[number])
-            units[unit.name] = entry_of(unit, {variable.name: code})
-        return Reading(units, body.steps or ("as-is",))
+            found.append((unit, {variable.name: self.verdicts.verdict(variable, said[number])}))
+        return reading_of(found, body.steps)
 
     def _verdict(self, words: str) -> str:
         verdict = words.partition(self.separator)[0] if self.separator else words

@@ -13,7 +13,7 @@ import re2
 
 from judging.backends.base import Answer
 from judging.parsers.base import Owed, Reading
-from judging.parsers.codes import PLAIN, Verdicts, entry_of, variables_of
+from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import Part, body_of
 
 
@@ -46,11 +46,11 @@ class RegexParser:
         captured = self._captured(body)
         self.verdicts.check_refusal(body.inside, any(captured.values()))
         (unit,) = owed.units
-        labels = {
-            variable.name: self.verdicts.label(variable, captured[variable.name])
+        verdicts = {
+            variable.name: self.verdicts.verdict(variable, captured[variable.name])
             for variable in variables_of(unit, captured)
         }
-        return Reading({unit.name: entry_of(unit, labels)}, body.steps or ("as-is",))
+        return reading_of([(unit, verdicts)], body.steps)
 
     def _captured(self, body: Part) -> Mapping[str, Sequence[str]]:
         pattern = compile_pattern(self.pattern)

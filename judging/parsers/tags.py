@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from judging.backends.base import Answer
 from judging.parsers.base import Owed, Reading
-from judging.parsers.codes import PLAIN, Verdicts, entry_of, variables_of
+from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import body_of
 
 MAX_VERDICT = 200
@@ -31,11 +31,11 @@ class TagsParser:
         captured = {name: _between(body.inside, *marks) for name, marks in self.marks.items()}
         self.verdicts.check_refusal(body.inside, any(captured.values()))
         (unit,) = owed.units
-        labels = {
-            variable.name: self.verdicts.label(variable, captured[variable.name])
+        verdicts = {
+            variable.name: self.verdicts.verdict(variable, captured[variable.name])
             for variable in variables_of(unit, captured)
         }
-        return Reading({unit.name: entry_of(unit, labels)}, body.steps or ("as-is",))
+        return reading_of([(unit, verdicts)], body.steps)
 
 
 def _between(text: str, opening: str, closing: str) -> list[str]:

@@ -19,6 +19,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import check_managed_campaign, get_account, is_blind, readable_campaign
+from annotation.label_rows import GRADE
 from annotation.models import Campaign, Label
 from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
@@ -314,6 +315,7 @@ def _labels(call: JudgeCall) -> list[dict[str, Any]]:
             "variable": each.variable,
             "value": each.value,
             "score": each.score,
+            "grade": (each.meta or {}).get(GRADE, ""),
             "quotes": each.quotes,
         }
         for each in labels[:LABELS]
