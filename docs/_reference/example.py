@@ -114,7 +114,9 @@ def _labels() -> Iterator[dict[str, Any]]:
             yes = (query + question + (turn == n % 7)) % 2
             score = {"score": (1 + n % 8) / 9} if rater == JUDGE else {}
             lost = rater == JUDGE and n == QUERIES
-            said = {"missing": "unreadable"} if lost else score | {"value": ("no", "yes")[yes]}
+            grade = {"grade": str(2 * yes + n % 2)} if rater == JUDGE else {}
+            answer = score | grade | {"value": ("no", "yes")[yes]}
+            said = {"missing": "unreadable"} if lost else answer
             read = {"meta": {"reading": "fence"}} if rater == JUDGE and n % 5 == 0 else {}
             yield place | who | said | read | _marked(turn + n) | {"variable": "answerable"}
             rating = (n + turn // 3) % 6

@@ -42,6 +42,34 @@ def fault(parser: Parser, text: str, *units: AskedUnit) -> str:
     return raised.value.fault
 
 
+@pytest.mark.parametrize(
+    ("parser", "text"),
+    [
+        (RegexParser(SCORE, ("relevant",), Verdicts(GRADES)), "Final score: 2"),
+        (TagsParser({"relevant": ("[[", "]]")}, Verdicts(GRADES)), "[[2]]"),
+        (
+            JsonParser({"relevant": read_path("$.s")}, verdicts=Verdicts(GRADES)),
+            '{"s": 2.0}',
+        ),
+        (LetterParser("relevant", Verdicts(GRADES)), "Answer: 2"),
+        (LinesParser("relevant", verdicts=Verdicts(GRADES)), "1. 2"),
+    ],
+)
+def test_where_several_verdicts_lead_to_a_code_the_verdict_stays_its_grade(
+    parser: Parser, text: str
+) -> None:
+    found = read(parser, text)
+    assert found.units["passage 1"]["relevant"] == "yes"
+    assert found.grades == {("passage 1", "relevant"): "2"}
+
+
+def test_a_map_that_loses_nothing_has_no_grades_nor_have_verdicts_that_differ() -> None:
+    plain = Verdicts({"relevant": {"A": "yes", "a": "yes", "B": "no"}})
+    assert read(LetterParser("relevant", plain), "A").grades == {}
+    twice = RegexParser(SCORE, ("relevant",), Verdicts(GRADES))
+    assert read(twice, "Final score: 2, or final score: 3").grades == {}
+
+
 class TestRegex:
     GRADE = RegexParser(SCORE, ("relevant",), Verdicts(GRADES))
 
