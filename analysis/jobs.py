@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analysis.attention.checks import CHECKS_KIND
 from analysis.bench.jobs import BENCH_KIND
 from analysis.campaigns.jobs import FIGURE_FILES, REPORTS
 from analysis.disagreements.jobs import VOTES_KIND
@@ -15,6 +16,7 @@ from datasets.jobs import register
 KINDS = (
     REPORTS,
     FIGURE_FILES,
+    CHECKS_KIND,
     MEASURES_KIND,
     TREC_KIND,
     BENCH_KIND,

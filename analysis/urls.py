@@ -9,6 +9,7 @@ from django.urls import path
 
 from analysis import views
 from analysis.bench import views as benching
+from analysis.cockpit import views as cockpit
 from analysis.disagreements import views as disagreements
 from analysis.evaluation import views as measuring
 from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
@@ -20,6 +21,9 @@ from analysis.papers import views as papers
 from analysis.study import views as studies
 
 urlpatterns = [
+    path("campaigns/<int:pk>/", cockpit.campaign, name="campaign"),
+    path("campaigns/<int:pk>/data/", cockpit.data, name="campaign-data"),
+    path("campaigns/<int:pk>/data/<int:position>/", cockpit.item, name="campaign-item"),
     path("campaigns/<int:pk>/report/", views.report, name="report"),
     path("campaigns/<int:pk>/report/body/", views.body, name="report-body"),
     path("campaigns/<int:pk>/report/live/", views.live, name="report-live"),

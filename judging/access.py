@@ -22,7 +22,7 @@ from annotation.presentation import stored_units
 from annotation.registry import STEPS
 from datasets.access import READERS
 from datasets.models import Batch
-from datasets.teams import check_managed, in_a_team_of
+from datasets.teams import check_managed, in_a_team_of, managed_by
 from judging.display import with_clock
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.review import AuthoredAnswer, with_related
@@ -47,6 +47,11 @@ def visible_judges(user: User) -> QuerySet[Judge]:
 def visible_judge(request: HttpRequest | Request, pk: int) -> Judge:
     """Return a judge that the account may read. Raises Http404 for any other."""
     return get_object_or_404(visible_judges(get_account(request)), pk=pk)
+
+
+def manageable_judges(user: User) -> QuerySet[Judge]:
+    """Return the judges that an account may ask, by name, without trials."""
+    return managed_by(user, visible_judges(user).filter(base=None))
 
 
 def managed_judge(request: HttpRequest | Request, pk: int) -> Judge:

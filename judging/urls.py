@@ -39,5 +39,6 @@ urlpatterns = [
         name="preparation-build",
     ),
     path("preparation/<uuid:uid>/", preparation.review, name="review"),
+    path("campaigns/<int:pk>/judges/start/", runs.start_here, name="campaign-judge-start"),
     path("campaigns/<int:pk>/judges/", runs.compare, name="judges-compared"),
 ]

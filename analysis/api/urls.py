@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from django.urls import path
 
-from analysis.api import bench, measures, papers, quality, reports, studies
+from analysis.api import attention, bench, measures, papers, quality, reports, studies
 
 urlpatterns = [
     path("campaigns/<int:pk>/report/", reports.CampaignReport.as_view(), name="api-report"),
     path("campaigns/<int:pk>/measures/", measures.CampaignMeasures.as_view(), name="api-measures"),
     path("campaigns/<int:pk>/bench/", bench.CampaignBench.as_view(), name="api-bench"),
+    path(
+        "campaigns/<int:pk>/attention/",
+        attention.CampaignAttention.as_view(),
+        name="api-attention",
+    ),
     path("campaigns/<int:pk>/quality/", quality.CampaignQuality.as_view(), name="api-quality"),
     path("studies/", studies.Studies.as_view(), name="api-studies"),
     path("studies/<int:pk>/", studies.OneStudy.as_view(), name="api-study"),

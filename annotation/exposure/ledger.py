@@ -44,6 +44,8 @@ KINDS: dict[str, str] = {
     "export": "an export",
     "report": "the report",
     "snapshot": "a snapshot of the report",
+    "overview": "the campaign's first page",
+    "items": "the items with their answers",
     "measures": "the measures",
     "robustness": "the robustness sheet",
     "quality": "agreement and flags during the work",

@@ -14,11 +14,12 @@ from typing import NamedTuple, TypeVar
 
 from django.core.cache import caches
 from django.db.models import Count, F, Max, Min, Q, QuerySet
-from django.db.models.functions import TruncDate
+from django.db.models.functions import Substr, TruncDate
 from django.utils import timezone
 
 from annotation.counters import answers, answers_by_rater, count_raters, numbers, sum_counts
 from annotation.models import Assignment, Campaign, Item, Rater, Response
+from annotation.provenance import LENGTH
 
 DONE = Q(status=Assignment.Status.DONE)
 STUDY = Q(item__use=Item.Use.STUDY)
@@ -119,6 +120,18 @@ def by_day(campaign: Campaign, today: date, days: int, raters: Collection[int]) 
         .annotate(number=Count("pk"))
     )
     return [counted.get(since + timedelta(days=n), 0) for n in range(days)]
+
+
+def answers_by_guideline(campaign: Campaign) -> dict[str, int]:
+    """Count the items that people answered under each guideline, by its digest."""
+    answered = Response.objects.filter(
+        assignment__item__campaign=campaign,
+        assignment__rater__kind=Rater.Kind.HUMAN,
+        basis__isnull=False,
+    )
+    digest = Substr("basis", 2 * (LENGTH + 1) + 1)
+    rows = answered.order_by().values_list(digest).annotate(n=Count("assignment", distinct=True))
+    return {key: n for key, n in rows if key}
 
 
 def cached(key: str, make: Callable[[], tuple[T, int]]) -> T:

@@ -7,8 +7,6 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Count
-from django.db.models.functions import Substr
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -30,12 +28,12 @@ from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.exposure.marks import marks_of
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
-from annotation.models import Campaign, CarriedAnswer, Item, Rater, Response, User
+from annotation.models import Campaign, CarriedAnswer, Item, Rater, User
 from annotation.people.membership import manageable, readable
 from annotation.presentation import design
 from annotation.progress import cached, with_counts
+from annotation.progress.counts import answers_by_guideline
 from annotation.protocols import PROTOCOLS
-from annotation.provenance import LENGTH
 from annotation.registry import declared
 from annotation.spreadsheet import write_rows
 from annotation.views.campaign_forms import (
@@ -290,24 +288,16 @@ def guideline_versions(campaign: Campaign) -> list[dict[str, Any]]:
 
 
 def _count_answers(campaign: Campaign) -> tuple[dict[str, int], int]:
-    """Count the items that people answered under each guideline, by its digest, and in total."""
-    answers = Response.objects.filter(
-        assignment__item__campaign=campaign,
-        assignment__rater__kind=Rater.Kind.HUMAN,
-        basis__isnull=False,
-    )
-    digest = Substr("basis", 2 * (LENGTH + 1) + 1)
-    rows = answers.order_by().values_list(digest).annotate(n=Count("assignment", distinct=True))
-    counts = {key: n for key, n in rows if key}
+    counts = answers_by_guideline(campaign)
     return counts, sum(counts.values())
 
 
 @require_safe
 @role_required(*READERS)
-def campaign(request: HttpRequest, pk: int) -> HttpResponse:
+def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
     found = readable_campaign(request, pk)
     return render(
-        request, "campaigns/campaign.html", _campaign_context(found, get_account(request))
+        request, "campaigns/settings.html", _campaign_context(found, get_account(request))
     )
 
 
@@ -323,15 +313,15 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
         if seen is not None and seen != settings_digest(found):
             current = "; ".join(describe_differences(form, found)) or "the same as below"
             context = _campaign_context(found, user, form) | {"wrong": CHANGED.format(current)}
-            return render(request, "campaigns/campaign.html", context, status=409)
+            return render(request, "campaigns/settings.html", context, status=409)
         if form.is_valid():
             try:
                 change(found, form.settings(found), user=user)
-                return redirect("campaign", pk)
+                return redirect("campaign-settings", pk)
             except DesignError as error:
                 add_design_error(form, error)
     context = _campaign_context(found, user, form)
-    return render(request, "campaigns/campaign.html", context, status=422)
+    return render(request, "campaigns/settings.html", context, status=422)
 
 
 @require_POST
@@ -345,8 +335,8 @@ def open_or_close(request: HttpRequest, pk: int) -> HttpResponse:
             change(found, CampaignSettings(), to == "open", user)
     except DesignError as error:
         context = _campaign_context(found, user) | {"wrong": f"Campaign not opened: {error}."}
-        return render(request, "campaigns/campaign.html", context, status=422)
-    return redirect("campaign", pk)
+        return render(request, "campaigns/settings.html", context, status=422)
+    return redirect("campaign-settings", pk)
 
 
 @require_POST
@@ -356,17 +346,17 @@ def set_gold(request: HttpRequest, pk: int) -> HttpResponse:
     if is_blind(user, found):
         # A refused or unchanged answer would reveal the gold items and their answers.
         context = _campaign_context(found, user) | {"wrong": BLIND_GOLD}
-        return render(request, "campaigns/campaign.html", context, status=403)
+        return render(request, "campaigns/settings.html", context, status=403)
     form = GoldForm(request.POST, request.FILES)
     if form.is_valid():
         data = form.cleaned_data
         try:
             store_gold_file(found, data["file"], data["use"])
-            return redirect("campaign", pk)
+            return redirect("campaign-settings", pk)
         except InputError as error:
             form.add_error("file", describe_file_error(error))
     context = _campaign_context(found, user, gold_form=form)
-    return render(request, "campaigns/campaign.html", context, status=422)
+    return render(request, "campaigns/settings.html", context, status=422)
 
 
 @require_POST
@@ -376,10 +366,10 @@ def admit_person(request: HttpRequest, pk: int) -> HttpResponse:
     form = AdmitForm(request.POST)
     if not form.is_valid():
         context = _campaign_context(found, user) | {"wrong": "Give a reason to admit a person."}
-        return render(request, "campaigns/campaign.html", context, status=422)
+        return render(request, "campaigns/settings.html", context, status=422)
     rater = get_object_or_404(admissible(found), pk=form.cleaned_data["rater"])
     admit(found, rater, form.cleaned_data["reason"], user)
-    return redirect("campaign", pk)
+    return redirect("campaign-settings", pk)
 
 
 @require_safe
@@ -390,7 +380,7 @@ def download_sample(request: HttpRequest, pk: int) -> HttpResponseBase:
     if is_blind(user, found):
         # A stratum reveals the label that others, or a judge, gave a unit.
         context = _campaign_context(found, user) | {"wrong": BLIND_SAMPLE}
-        return render(request, "campaigns/campaign.html", context, status=403)
+        return render(request, "campaigns/settings.html", context, status=403)
     saw_sample(found)
     record_export(request, found.pk, "draws", "csv")
     lines = StreamingHttpResponse(write_rows(COLUMNS, sample_lines(found)), content_type="text/csv")

@@ -6,12 +6,13 @@ Jobs compute estimates, manifests and comparisons.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -28,6 +29,7 @@ from datasets.jobs import pages as jobs
 from judging.access import (
     BLIND,
     blind_page,
+    manageable_judges,
     managed_judge,
     managed_run,
     saw_call,
@@ -110,13 +112,47 @@ def _proposed(request: HttpRequest) -> StartForm:
     return StartForm(initial={"reuse": JudgeRun.Reuse.NEVER})
 
 
+@require_safe
+@role_required(*READERS)
+def start_here(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the estimate of a run over this campaign, with a choice of the judges there are.
+
+    `judge` in the address chooses one; without it, it is the one that ran here last, or the first.
+    """
+    campaign, user = readable_campaign(request, pk), get_account(request)
+    judges = manageable_judges(user)
+    ran = runs_of(campaign).values_list("judge", flat=True)
+    wanted = request.GET.get("judge", "")
+    judge = judges.filter(pk=wanted).first() if wanted.isascii() and wanted.isdigit() else None
+    judge = judge or judges.filter(pk__in=ran[:1]).first() or judges.first()
+    if judge is None:
+        return render(request, "judges/start_here.html", {"campaign": campaign})
+    return _start_page(
+        request, judge, campaign, _proposed(request), judges=judges[:MOST_JUDGES]
+    )
+
+
+def runs_of(campaign: Campaign) -> QuerySet[JudgeRun]:
+    """Return the runs of judges over a campaign, without those of trials, the newest first."""
+    return JudgeRun.objects.filter(campaign=campaign, judge__base=None).order_by("-pk")
+
+
 def _start_page(
-    request: HttpRequest, judge: Judge, campaign: Campaign, form: StartForm, status: int = 200
+    request: HttpRequest,
+    judge: Judge,
+    campaign: Campaign,
+    form: StartForm,
+    status: int = 200,
+    judges: Sequence[Judge] | QuerySet[Judge] = (),
 ) -> HttpResponse:
-    """Render the page, or for htmx the part with the estimate, which a job computes."""
+    """Render the page, or for htmx the part with the estimate, which a job computes.
+
+    Of several `judges`, another one can be chosen.
+    """
     bound = form.cleaned_data if form.is_bound and form.is_valid() else {}
     given = {name: bound[name] for name in LIMITS if bound.get(name)}
-    address = f"{request.path}?{urlencode({'campaign': campaign.pk, **given})}"
+    chosen = {"judge": judge.pk} if judges else {"campaign": campaign.pk}
+    address = f"{request.path}?{urlencode({**chosen, **given})}"
     wanted = estimate_question(judge, campaign, given)
     asked = jobs.follow(request, ESTIMATE, wanted, address)
     shown = jobs.shown_of(request, asked, address, address, "#estimated", estimate_in)
@@ -127,6 +163,7 @@ def _start_page(
         "judge": judge,
         "campaign": campaign,
         "form": form,
+        "judges": judges,
         "shown": shown,
         "estimate": shown.value,
         "active": active,
@@ -206,6 +243,7 @@ def manifest(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 PAGE = 50
+MOST_JUDGES = 200
 LABELS = 500
 LOST = (SetupError, PromptError, ForgottenItemError, KeyError)
 

@@ -77,6 +77,7 @@ TREE = (
     _verb("batch lineage", "batch_lineage", "show how a batch was made, back to the files"),
     _verb("batch build", "build_batch", "create a batch from what was accepted", "--batch"),
     _verb("campaign create", "create_campaign", "start a campaign"),
+    _verb("campaign show", "show_campaign", "answers, agreement, and what needs attention"),
     _verb("campaign set", "set_campaign", "deadline, guideline, practice; close and open"),
     _verb("campaign people", "campaign_people", "who answers, and who counts"),
     _verb("campaign draws", "draws", "show the sample, or replay it from the seed", "--campaign"),

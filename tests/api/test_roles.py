@@ -44,6 +44,7 @@ MAY = {
     ("GET", "campaigns/{campaign}/measures/"): READERS,
     ("GET", "campaigns/{campaign}/progress/"): READERS,
     ("GET", "campaigns/{campaign}/quality/"): READERS,
+    ("GET", "campaigns/{campaign}/attention/"): READERS,
     ("GET", "batches/"): READERS,
     ("GET", "batches/{batch}/"): READERS,
     ("GET", "batches/{batch}/queries/"): READERS,

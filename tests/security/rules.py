@@ -126,6 +126,10 @@ RULES: dict[str, Rule] = {
     "rater-quality": reads(READERS),
     "campaign-new": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "campaign": reads(READERS),
+    "campaign-data": reads(READERS),
+    "campaign-item": reads(READERS),
+    "campaign-settings": reads(READERS),
+    "campaign-judge-start": reads(READERS),
     "campaign-terms": takes(READERS, 302),
     "campaign-turn": takes(READERS, 302),
     # An empty body holds no file, and no reason.
@@ -239,6 +243,7 @@ RULES: dict[str, Rule] = {
     "api-progress": reads(READERS),
     "api-rater-progress": reads(READERS),
     "api-quality": reads(READERS),
+    "api-attention": reads(READERS),
     "api-items": reads(READERS),
     "api-item": reads(READERS),
     "api-campaign-assignments": reads(READERS),

@@ -1,0 +1,13 @@
+"""What needs somebody's attention in a campaign: one registry, which all pages share.
+
+`facts` reads what the rules look at, for many campaigns in a few queries. What is expensive comes
+from the last finished jobs: the report, and the `checks` of disputes and people's work. A rule of
+`rules` turns facts into findings, and `registry` lists the rules, with who may see what they find.
+Cockpit, progress, results, the list of campaigns, the API and `tandem campaign show` ask `matters`.
+"""
+
+from analysis.attention.base import Action, Matter
+from analysis.attention.facts import Facts, facts_of
+from analysis.attention.registry import RULES, matters, matters_for
+
+__all__ = ["RULES", "Action", "Facts", "Matter", "facts_of", "matters", "matters_for"]

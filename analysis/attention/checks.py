@@ -1,0 +1,92 @@
+"""The job of a campaign's checks: disputes, flags on people's work, answers by guideline.
+
+They read all labels, so a worker computes them, and pages show the last ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.campaigns.cache import state_of
+from analysis.campaigns.jobs import campaign_of, may_see
+from analysis.monitoring.flags import quality
+from analysis.types import JSON
+from annotation.adjudication.disputes import counted, decided_units, disputes
+from annotation.models import Campaign, Decision
+from annotation.progress.counts import answers_by_guideline
+from annotation.progress.places import places_of
+from audit.shown import collected
+from datasets.jobs import Kind, Options, Progress, Result, queue, results
+from datasets.models import Job
+
+CHECKS = "checks"
+
+
+def question(campaign: Campaign | int) -> dict[str, Any]:
+    """Return the question of a campaign's checks, for `datasets.jobs.ask`."""
+    return {"campaign": campaign.pk if isinstance(campaign, Campaign) else campaign}
+
+
+def checked(campaign: Campaign) -> JSON:
+    """Check a campaign.
+
+    `units` are those that people labelled. `disputes` counts open and decided units. `flags` are
+    quality flags by person, without anybody's labels. `guidelines` counts people's answers by
+    version, for the versions that have any. `places` are the answers that the design asks people
+    for, imported ones included.
+    """
+    done, found = decided_units(campaign), disputes(counted(campaign))
+    decided, people = sum(each.unit in done for each in found), quality(campaign)
+    return {
+        "units": people.units,
+        "disputes": {"open": len(found) - decided, "decided": decided},
+        "flags": [
+            {"code": flag.code, "rater": flag.rater, "name": flag.name, "variable": flag.variable}
+            for flag in people.hints
+        ],
+        "guidelines": _guidelines(campaign),
+        "places": places_of(campaign)._asdict(),
+    }
+
+
+def _guidelines(campaign: Campaign) -> list[JSON]:
+    versions = list(campaign.guidelines.order_by("version"))
+    if len(versions) < 2:
+        return []
+    answers = answers_by_guideline(campaign)
+    rows = [{"version": each.version, "answers": answers.get(each.digest, 0)} for each in versions]
+    return [row for row in rows if row["answers"]]
+
+
+def _state(options: Options) -> Any:
+    campaign = campaign_of(options)
+    decisions = Decision.objects.filter(unit__item__campaign=campaign, response__current=True)
+    versions = campaign.guidelines.order_by("-version").values_list("version", flat=True)
+    newest = decisions.order_by("-pk").values_list("pk", flat=True)
+    return [state_of(campaign), decisions.count(), newest.first(), versions.first()]
+
+
+def _carry_out(options: Options, progress: Progress) -> Result:
+    return Result.of(checked(campaign_of(options)))
+
+
+CHECKS_KIND = Kind(CHECKS, "Checks", _state, _carry_out, may_see, listed=False)
+
+
+def last_checks(campaign: Campaign) -> JSON | None:
+    """Return a campaign's last finished checks, without a look: whoever shows them notes one."""
+    job = queue.last_finished(queue.question_of(CHECKS, question(campaign)))
+    return quiet_value(job) if job else None
+
+
+def quiet_value(job: Job) -> JSON | None:
+    """Return a job's result without its looks, None if its file is gone.
+
+    Who shows a part of a result notes that part alone.
+    """
+    with collected():
+        try:
+            found: JSON = results.value(job)
+        except results.GoneError:
+            return None
+    return found

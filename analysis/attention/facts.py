@@ -1,0 +1,193 @@
+"""What the rules look at: a campaign, its judges' newest runs, and the last finished jobs.
+
+The facts of many campaigns take as many queries as those of one, so that a list can show what each
+needs. Of a report only the brief is kept, in the cache, since its file never changes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.core.cache import caches
+from django.db.models import Count, Q, Sum
+from django.utils import timezone
+
+from analysis.attention.checks import CHECKS, quiet_value
+from analysis.attention.checks import question as checks_question
+from analysis.campaigns.jobs import REPORT
+from analysis.campaigns.jobs import question as report_question
+from analysis.data.selection import ReportOptions
+from analysis.report.brief import BRIEF_VERSION, brief_of
+from analysis.types import JSON
+from annotation.counters import answers, sum_counts
+from annotation.models import Assignment, Campaign, Item, Membership, Rater, Tally
+from annotation.progress import with_counts
+from annotation.progress.places import Places, places_of
+from datasets.jobs import queue, results
+from datasets.models import Job
+from judging.models import JudgeRun
+
+WEEK = timedelta(days=7)
+FEW_ITEMS = 1000
+"""Up to so many items are counted on the spot; those of a larger campaign by the last checks."""
+FAILED = answers(Item.Use.STUDY.value, "failed", False)
+RUN_FIELDS = ("campaign", "judge__rater", "lane__paused", "state", "queued", "lease", "failures",
+              "most_cost", "cost", "most_tokens", "prompt_tokens", "completion_tokens", "error",
+              "started_at", "ended_at")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of a campaign at one moment.
+
+    `campaign` has the counts of `with_counts`, with `gold_items`. `runs` has the newest run of each
+    judge, and `failed` the number of its missing answers by the judge's name. `report` is the brief
+    of the last finished report, from `report_at`, and `checks` the last finished checks; both are
+    None before the first. `rater_keys` are the primary keys of the report's raters by name.
+    `members` counts the annotators of a named pool, and `idle` the slots that were reserved a week
+    ago. `is_stuck` says that a job waits although no worker is there.
+    """
+
+    campaign: Campaign
+    now: datetime
+    runs: Sequence[JudgeRun] = ()
+    failed: Mapping[str, int] = field(default_factory=dict)
+    report: JSON | None = None
+    report_at: datetime | None = None
+    report_job: Job | None = None
+    checks: JSON | None = None
+    checks_job: Job | None = None
+    rater_keys: Mapping[str, int] = field(default_factory=dict)
+    members: int = 0
+    idle: int = 0
+    is_stuck: bool = False
+
+    @property
+    def places(self) -> Places:
+        """The answers asked of people and those that are there, imported ones included."""
+        if self.campaign.items_total <= FEW_ITEMS:  # type: ignore[attr-defined]
+            return places_of(self.campaign)
+        if self.checks is not None:
+            return Places(**self.checks["places"])
+        given = min(self.campaign.people_done, self.campaign.places)  # type: ignore[attr-defined]
+        return Places(self.campaign.items_total, self.campaign.places, given)  # type: ignore[attr-defined]
+
+
+def report_of(campaign: Campaign) -> str:
+    """Return the question of a campaign's report under the usual options, as jobs name it."""
+    return queue.question_of(REPORT, report_question(campaign, ReportOptions()))
+
+
+def checks_of(campaign: Campaign) -> str:
+    return queue.question_of(CHECKS, checks_question(campaign))
+
+
+def facts_of(campaigns: Sequence[int]) -> list[Facts]:
+    """Return the facts of campaigns by primary key, in the order in which they are given."""
+    rows = with_counts(Campaign.objects.filter(pk__in=campaigns)).select_related("team")
+    found = {row.pk: row for row in rows.annotate(gold_items=sum_counts("items/gold"))}
+    asked = [found[pk] for pk in campaigns if pk in found]
+    now = timezone.now()
+    runs, failed = _runs(campaigns), _failed(campaigns)
+    members, idle = _members(campaigns), _idle(campaigns, now)
+    jobs, stuck = _jobs(asked)
+    briefs = {each.pk: _brief(jobs.get(report_of(each))) for each in asked}
+    keys = _rater_keys(briefs.values())
+    made = []
+    for each in asked:
+        report_job, checks_job = jobs.get(report_of(each)), jobs.get(checks_of(each))
+        brief = briefs[each.pk]
+        made.append(
+            Facts(
+                each,
+                now,
+                runs[each.pk],
+                failed[each.pk],
+                brief,
+                report_job.ended_at if report_job and brief else None,
+                report_job,
+                quiet_value(checks_job) if checks_job else None,
+                checks_job,
+                keys,
+                members.get(each.pk, 0),
+                idle.get(each.pk, 0),
+                report_of(each) in stuck or checks_of(each) in stuck,
+            )
+        )
+    return made
+
+
+def _runs(campaigns: Sequence[int]) -> Mapping[int, list[JudgeRun]]:
+    """Return the newest run of each judge, by campaign; trials are left out."""
+    rows = JudgeRun.objects.filter(campaign__in=campaigns, judge__base=None).order_by("-pk")
+    found: Mapping[int, list[JudgeRun]] = defaultdict(list)
+    there = set()
+    for run in rows.select_related("judge__rater", "lane").only(*RUN_FIELDS):
+        if (run.campaign_id, run.judge_id) not in there:
+            there.add((run.campaign_id, run.judge_id))
+            found[run.campaign_id].append(run)
+    return found
+
+
+def _failed(campaigns: Sequence[int]) -> Mapping[int, dict[str, int]]:
+    rows = Tally.objects.filter(
+        campaign__in=campaigns, what=FAILED, rater__kind=Rater.Kind.JUDGE
+    ).order_by()
+    found: Mapping[int, dict[str, int]] = defaultdict(dict)
+    counted = rows.values_list("campaign", "rater__name").annotate(n=Sum("number"))
+    for campaign, name, number in counted:
+        if number:
+            found[campaign][name] = number
+    return found
+
+
+def _members(campaigns: Sequence[int]) -> dict[int, int]:
+    rows = Membership.objects.filter(
+        campaign__in=campaigns, ended_at=None, role=Membership.Role.ANNOTATOR
+    )
+    return dict(rows.order_by().values_list("campaign").annotate(n=Count("pk")))
+
+
+def _idle(campaigns: Sequence[int], now: datetime) -> dict[int, int]:
+    """Count the slots that were reserved a week ago, without an end, and are still open."""
+    rows = Assignment.objects.filter(
+        item__campaign__in=campaigns,
+        status=Assignment.Status.OPEN,
+        slot__isnull=False,
+        held_until=None,
+        created_at__lt=now - WEEK,
+    )
+    return dict(rows.order_by().values_list("item__campaign").annotate(n=Count("pk")))
+
+
+def _jobs(campaigns: Sequence[Campaign]) -> tuple[dict[str, Job], set[str]]:
+    """Return the last finished job of each question, and the questions that wait for no worker."""
+    questions = [of(each) for each in campaigns for of in (report_of, checks_of)]
+    rows = Job.objects.filter(question__in=questions)
+    last: dict[str, Job] = {}
+    for job in rows.filter(state=Job.State.DONE).order_by("pk"):
+        if results.is_there(job):
+            last[job.question] = job
+    old = rows.filter(state=Job.State.WAITING, created_at__lt=timezone.now() - queue.PATIENCE)
+    waiting = set(old.values_list("question", flat=True))
+    return last, waiting if waiting and not queue.has_worker() else set()
+
+
+def _brief(job: Job | None) -> JSON | None:
+    if job is None:
+        return None
+    cache, key = caches["reports"], f"brief-{BRIEF_VERSION}-{job.key}"
+    found: JSON | None = cache.get(key)
+    if found is None and (value := quiet_value(job)) is not None:
+        found = {**brief_of(value["report"]), "newest": value["newest"]}
+        cache.set(key, found)
+    return found
+
+
+def _rater_keys(briefs: object) -> dict[str, int]:
+    names = {name for brief in briefs if brief for name in brief["people"]}  # type: ignore[attr-defined]
+    people = Q(kind=Rater.Kind.HUMAN)
+    return dict(Rater.objects.filter(people, name__in=names).values_list("name", "pk"))

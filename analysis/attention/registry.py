@@ -1,0 +1,58 @@
+"""The registry of rules, and the matters that they find in a campaign for an account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.attention.base import SEVERITIES, Matter, Rule
+from analysis.attention.facts import Facts, facts_of
+from analysis.attention.rules import judges, labels, people, schedule
+from annotation.access import is_blind
+from annotation.models import Campaign, User
+from annotation.people.membership import manageable
+
+RULES: tuple[Rule, ...] = (
+    Rule("no-worker", "judges", judges.waiting),
+    Rule("paused", "judges", judges.paused),
+    Rule("interrupted", "judges", judges.interrupted),
+    Rule("deadline", "design", schedule.deadline),
+    Rule("nobody", "people", people.nobody),
+    Rule("odd-rater", "people", people.odd, tells_answers=True),
+    Rule("failed-answers", "judges", judges.failed),
+    Rule("budget", "judges", judges.budget),
+    Rule("low-agreement", "labels", labels.low_agreement, tells_answers=True),
+    Rule("below-baseline", "judges", judges.below_baseline, tells_answers=True),
+    Rule("disputes", "labels", labels.disputes, tells_answers=True),
+    Rule("guideline-changed", "design", labels.guideline_changed),
+    Rule("batch-behind", "design", labels.batch_behind),
+    Rule("gold-missing", "design", schedule.gold_missing),
+    Rule("idle-slots", "people", people.idle),
+    Rule("thin-rater", "people", people.thin),
+    Rule("complete", "design", schedule.complete),
+)
+
+
+def matters(facts: Facts, manages: bool = True, blind: bool = False) -> list[Matter]:
+    """Return what needs attention, most urgent first.
+
+    Who does not manage the campaign gets no actions that change it; who is `blind` is not told how
+    others answered.
+    """
+    found = _found(facts, manages, blind)
+    return sorted(found, key=lambda matter: SEVERITIES.index(matter.severity))
+
+
+def _found(facts: Facts, manages: bool, blind: bool) -> Iterator[Matter]:
+    for rule in RULES:
+        if blind and rule.tells_answers:
+            continue
+        for each in rule.find(facts):
+            actions = tuple(action for action in each.actions if manages or not action.changes)
+            yield Matter(rule.code, rule.topic, each.severity, each.text, actions)
+
+
+def matters_for(user: User, campaign: Campaign) -> list[Matter]:
+    """Return what needs attention in one campaign, as an account that may read it sees it."""
+    (facts,) = facts_of([campaign.pk])
+    manages = manageable(user).filter(pk=campaign.pk).exists()
+    return matters(facts, manages, is_blind(user, campaign))

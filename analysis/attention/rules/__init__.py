@@ -1,0 +1,1 @@
+"""The rules, in modules by what they look at. Each yields findings from a campaign's facts."""

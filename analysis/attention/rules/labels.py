@@ -1,0 +1,59 @@
+"""Rules about labels and what they are about: agreement, disputes, guideline and batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.attention.base import Action, Finding, count, in_list
+from analysis.attention.facts import Facts
+from annotation.exposure.ledger import FEWEST_UNITS
+
+BEHIND = "batch_behind"
+
+
+def low_agreement(facts: Facts) -> Iterator[Finding]:
+    """Find variables on which people agree too little."""
+    campaign, variables = facts.campaign, (facts.report or {}).get("variables", ())
+    for variable in variables:
+        if variable["tone"] != "poor" or variable["units"] < FEWEST_UNITS:
+            continue
+        of = f" on {variable['name']}" if len(variables) > 1 else ""
+        words = variable["answer"][:1].lower() + variable["answer"][1:]
+        value = variable["value"]["value"]
+        text = f"People agree {words}{of} ({variable['sign']} {value:.2f})."
+        query = {"show": "people", "variable": variable["name"]}
+        units = Action("Disagreements", "disagreements", (campaign.pk,), query=query)
+        guideline = Action("Guideline", "campaign-settings", (campaign.pk,), anchor="terms-head")
+        yield Finding("warning", text, (units, guideline))
+
+
+def disputes(facts: Facts) -> Iterator[Finding]:
+    """Find units in dispute that nobody has decided."""
+    found = (facts.checks or {}).get("disputes", {"open": 0, "decided": 0})
+    if not found["open"]:
+        return
+    pk = facts.campaign.pk
+    decided = f"{found['decided']:,} decided" if found["decided"] else "none decided"
+    number = found["open"] + found["decided"]
+    text = f"{count(number, 'unit')} {'is' if number == 1 else 'are'} in dispute, {decided}."
+    ask = Action("Ask an adjudicator", "campaign-people", (pk,), anchor="add-head", changes=True)
+    look = Action("Look", "disagreements", (pk,))
+    yield Finding("hint" if facts.places.open else "warning", text, (look, ask))
+
+
+def guideline_changed(facts: Facts) -> Iterator[Finding]:
+    """Find a guideline that changed while people answered."""
+    versions = (facts.checks or {}).get("guidelines", ())
+    if len(versions) > 1:
+        told = in_list([f"{count(v['answers'], 'answer')} under version {v['version']}"
+                       for v in versions])  # fmt: skip
+        look = Action("Versions", "campaign-settings", (facts.campaign.pk,), anchor="versions-head")
+        yield Finding("hint", f"The guideline changed midway: {told}.", (look,))
+
+
+def batch_behind(facts: Facts) -> Iterator[Finding]:
+    """Find batches of the lineage that are behind people's labels."""
+    for warning in (facts.report or {}).get("warnings", ()):
+        if warning["code"] == BEHIND:
+            batch = Action("Batch", "batch", (facts.campaign.batch_id,))
+            yield Finding("warning", warning["text"].partition(" Figures are")[0], (batch,))

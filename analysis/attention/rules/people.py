@@ -1,0 +1,93 @@
+"""Rules about people: nobody there, odd or thin labels, slots that nobody works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.attention.base import Action, Finding, count, in_list
+from analysis.attention.facts import Facts
+from analysis.report.verdict import THIN
+from annotation.models import Campaign
+from annotation.progress.flags import TITLES
+
+FAR_OFF = "rater_far_off"
+
+
+def nobody(facts: Facts) -> Iterator[Finding]:
+    """Find an open campaign that only members may answer, and that has no member."""
+    campaign = facts.campaign
+    closed_pool = campaign.pool == Campaign.Pool.NAMED
+    if campaign.takes_answers and closed_pool and not facts.members and facts.places.open:
+        invite = Action(
+            "Invite", "campaign-people", (campaign.pk,), anchor="invite-head", changes=True
+        )
+        text = "Only members may answer, and nobody is a member."
+        yield Finding("warning", text, (invite,))
+
+
+def odd(facts: Facts) -> Iterator[Finding]:
+    """Find people whose labels differ from the others', or whose work has quality flags."""
+    for name, reasons in _reasons(facts).items():
+        labels = (facts.report or {}).get("people", {}).get(name)
+        key = facts.rater_keys.get(name)
+        told = in_list(reasons)
+        text = f"{name} ({count(labels, 'label')}): {told}." if labels else f"{name}: {told}."
+        yield Finding("warning", text, _look(facts.campaign, key))
+
+
+def _reasons(facts: Facts) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for warning in (facts.report or {}).get("warnings", ()):
+        name = warning["rater"]
+        if warning["code"] == FAR_OFF and name in (facts.report or {})["people"]:
+            told = "agrees less with the others than they do with each other"
+            found.setdefault(name, []).append(told)
+    for flag in (facts.checks or {}).get("flags", ()):
+        # The report says it already, over all labels.
+        if flag["code"] == "apart" and flag["name"] in found:
+            continue
+        title = TITLES[flag["code"]]
+        title = title[:1].lower() + title[1:]
+        reasons = found.setdefault(flag["name"], [])
+        if title not in reasons:
+            reasons.append(title)
+    return found
+
+
+def _look(campaign: Campaign, rater: int | None) -> tuple[Action, ...]:
+    if rater is None:
+        return (Action("Look", "campaign-progress", (campaign.pk,), anchor="quality-head"),)
+    of = (campaign.pk, rater)
+    return (
+        Action("Look", "campaign-rater", of),
+        Action("Exclude", "campaign-rater", of, anchor="out-head", changes=True),
+    )
+
+
+def thin(facts: Facts) -> Iterator[Finding]:
+    """Find people who share too few units with anybody to say how they agree."""
+    odd_ones = _reasons(facts)
+    names = sorted(
+        {
+            name
+            for variable in (facts.report or {}).get("variables", ())
+            for name in variable["thin"]
+            if name not in odd_ones
+        }
+    )
+    if names:
+        who = names[0] if len(names) == 1 else f"{len(names)} people"
+        verb = "shares" if len(names) == 1 else "share"
+        text = f"{who} {verb} fewer than {THIN} units with anybody, too few to say how they agree."
+        look = Action("Look", "campaign-progress", (facts.campaign.pk,), anchor="people-head")
+        yield Finding("hint", text, (look,))
+
+
+def idle(facts: Facts) -> Iterator[Finding]:
+    """Find slots that have been reserved for a week."""
+    if facts.idle and facts.campaign.takes_answers:
+        text = f"{count(facts.idle, 'slot')} {'has' if facts.idle == 1 else 'have'} been reserved"
+        release = Action(
+            "Release", "campaign-people", (facts.campaign.pk,), anchor="answering", changes=True
+        )
+        yield Finding("hint", f"{text} for a week or longer, without an answer.", (release,))

@@ -1,0 +1,59 @@
+"""Rules about the course of a campaign: its deadline, its end, and gold that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django.utils import timezone
+from django.utils.formats import date_format
+
+from analysis.attention.base import Action, Finding, count
+from analysis.attention.facts import Facts
+
+NEAR = timedelta(days=3)
+
+
+def deadline(facts: Facts) -> Iterator[Finding]:
+    """Find a deadline that is near or past while answers are missing."""
+    campaign = facts.campaign
+    at = campaign.deadline
+    if at is None or not campaign.is_open or at - facts.now > NEAR or not facts.places.open:
+        return
+    change = Action(
+        "Deadline", "campaign-settings", (campaign.pk,), anchor="terms-head", changes=True
+    )
+    missing = f"{facts.places.open:,} of {count(facts.places.asked, 'answer')}"
+    if at <= facts.now:
+        text = f"The deadline has passed, and {missing} are missing."
+        yield Finding("urgent", text, (change,))
+        return
+    hours = int((at - facts.now).total_seconds() // 3600)
+    left = f"{count(hours, 'hour')}" if hours < 48 else f"{hours // 24} days"
+    when = date_format(timezone.localtime(at), "j M, H:i")
+    progress = Action("Progress", "campaign-progress", (campaign.pk,))
+    text = f"Answers count until {when}, {left} from now, and {missing} are missing."
+    yield Finding("warning", text, (progress, change))
+
+
+def gold_missing(facts: Facts) -> Iterator[Finding]:
+    """Find a campaign that should mix gold items in, and has none."""
+    campaign = facts.campaign
+    if campaign.is_open and campaign.gold_every and not campaign.gold_items:  # type: ignore[attr-defined]
+        text = (
+            f"A gold item should come every {count(campaign.gold_every, 'item')}, but none is set."
+        )
+        gold = Action(
+            "Gold", "campaign-settings", (campaign.pk,), anchor="known-head", changes=True
+        )
+        yield Finding("warning", text, (gold,))
+
+
+def complete(facts: Facts) -> Iterator[Finding]:
+    """Find an open campaign that has all of its answers."""
+    places = facts.places
+    if facts.campaign.is_open and places.asked and not places.open:
+        pk = facts.campaign.pk
+        close = Action("Close", "campaign-settings", (pk,), anchor="turn-head", changes=True)
+        text = f"All {count(places.asked, 'answer')} from people are in."
+        yield Finding("hint", text, (Action("Results", "report", (pk,)), close))

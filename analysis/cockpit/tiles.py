@@ -1,0 +1,129 @@
+"""The tiles of a campaign's first page: what each shows, or what is missing.
+
+Figures over fewer than `FEWEST_UNITS` units are not shown here. They say little, and whoever read
+them would be marked as having seen others' answers: the first page must be free to open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.attention import Facts
+from analysis.types import JSON
+from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
+from annotation.progress.places import Places
+
+MOST_JUDGES, MOST_SYSTEMS = 3, 6
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The answers of people that are there; `complete` says whether each item has all of its own.
+
+    `given` counts every answer of people, `imported` those from files, which take no slot.
+    """
+
+    places: Places
+    given: int
+    imported: int
+    per_item: int
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.places.answered // self.places.asked if self.places.asked else 0
+
+    @property
+    def is_complete(self) -> bool:
+        return self.places.asked > 0 and not self.places.open
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """What the tiles show. A part that is None or empty has a reason in `missing` under its name.
+
+    `people` and `judges` are of the first `variable`, and `others` counts the rest. `score` has the
+    systems. `hidden` says that the reader has an open item, and so is shown no figure.
+    """
+
+    labels: Labels
+    people: JSON | None
+    judges: Sequence[JSON]
+    more_judges: int
+    score: JSON | None
+    variable: str
+    others: int
+    missing: Mapping[str, str]
+    hidden: bool
+    is_new: bool
+
+
+def tiles_of(facts: Facts, blind: bool) -> Tiles:
+    """Return the tiles of a campaign, and note in the ledger which figures they show."""
+    campaign: Any = facts.campaign
+    places, report = facts.places, None if blind else facts.report
+    labels = Labels(places, campaign.people_done, campaign.imported, campaign.raters_per_item)
+    variables = (report or {}).get("variables", ())
+    first = variables[0] if variables else {}
+    people = first if first.get("units", 0) >= FEWEST_UNITS else None
+    judged = [each for each in first.get("judges", ()) if each["units"] >= FEWEST_UNITS]
+    score = _score((report or {}).get("scores", ()), first)
+    shown = [people["units"]] if people else []
+    shown += [each["units"] for each in judged]
+    if shown:
+        saw_figures("overview", facts.campaign, min(shown))
+    return Tiles(
+        labels,
+        people,
+        judged[:MOST_JUDGES],
+        max(0, len(judged) - MOST_JUDGES),
+        score,
+        first.get("name", ""),
+        max(0, len(variables) - 1),
+        _missing(facts, first, report),
+        blind,
+        not campaign.people_done and not campaign.judges and not campaign.imported,
+    )
+
+
+def _score(scores: Sequence[JSON], variable: JSON) -> JSON | None:
+    """Return the first score whose systems rest on enough units each, by the mean of an item."""
+    for score in scores:
+        items = sum(each["items"] for each in score["systems"])
+        per_item = variable.get("units", 0) / items if items else 0
+        if all(each["items"] * per_item >= FEWEST_UNITS for each in score["systems"]):
+            return {**score, "systems": score["systems"][:MOST_SYSTEMS],
+                    "more": max(0, len(score["systems"]) - MOST_SYSTEMS)}  # fmt: skip
+    return None
+
+
+def _missing(facts: Facts, variable: JSON, report: JSON | None) -> dict[str, str]:
+    campaign: Any = facts.campaign
+    computed = report is not None
+    return {"people": _no_people(campaign, variable, computed),
+            "judge": _no_judge(campaign, variable, computed)}  # fmt: skip
+
+
+def _no_people(campaign: Any, variable: JSON, computed: bool) -> str:
+    if not campaign.people_done:
+        return "Nobody has answered yet."
+    if campaign.people < 2:
+        return "One person has answered. Agreement needs two on the same items."
+    if not computed:
+        return "Not computed yet."
+    units = variable.get("units", 0)
+    if not units:
+        return "No unit has labels from two people yet."
+    noun = "shared unit" if units == 1 else "shared units"
+    return f"{units} {noun} so far. From {FEWEST_UNITS} on, the figure is here."
+
+
+def _no_judge(campaign: Any, variable: JSON, computed: bool) -> str:
+    if not campaign.judges:
+        return "No judge has run."
+    if not campaign.people_done:
+        return "A judge has answered. Whether it agrees with people shows once people have."
+    if not computed:
+        return "Not computed yet."
+    return f"Fewer than {FEWEST_UNITS} units have labels from both people and a judge."

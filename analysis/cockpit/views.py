@@ -1,0 +1,160 @@
+"""The campaign's first page, with the last figures at once, and its items with their answers."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.paginator import Paginator
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from analysis.attention import facts_of, matters
+from analysis.attention.checks import CHECKS
+from analysis.attention.checks import question as checks_question
+from analysis.campaigns.cache import labels_since
+from analysis.campaigns.jobs import REPORT
+from analysis.campaigns.jobs import question as report_question
+from analysis.cockpit.data import answers_of, rows_of
+from analysis.cockpit.tiles import tiles_of
+from analysis.data.selection import ReportOptions
+from annotation.access import get_account, is_blind, readable_campaign
+from annotation.models import Campaign, Item, Rater, User
+from annotation.people.membership import manageable
+from annotation.presentation import schema
+from datasets.access import READERS, role_required
+from datasets.jobs import TooManyError, ask, queue
+from datasets.models import Job
+from judging.access import blind_page
+
+REST = 10
+"""A new report is asked for here once the last one is as many times its own computing time old."""
+State = Job.State
+PAGE = 50
+SHOWS = {"": "All items", "open": "Answers missing", "done": "Answers complete"}
+
+
+@require_safe
+@role_required(*READERS)
+def campaign(request: HttpRequest, pk: int) -> HttpResponse:
+    """Render the page with the last figures; for htmx its changing part, and ask for newer ones.
+
+    Without scripts, `now` in the address asks for newer ones.
+    """
+    found, user = readable_campaign(request, pk), get_account(request)
+    in_place = bool(request.htmx)  # type: ignore[attr-defined]
+    blind = is_blind(user, found)
+    jobs: list[Job] = []
+    if (in_place or "now" in request.GET) and not blind:
+        jobs = _followed(request, found, user)
+    seen = ".".join(f"{job.key}-{job.state}" for job in jobs)
+    if in_place and seen and request.GET.get("seen") == seen:
+        return HttpResponse(status=204)
+    context = {**_context(found, user, blind), "jobs": jobs, "seen": seen}
+    context["under_way"] = [job for job in jobs if job.state in queue.ACTIVE]
+    context["failed"] = next((job for job in jobs if job.state == State.FAILED), None)
+    return render(request, "cockpit/_now.html" if in_place else "cockpit/campaign.html", context)
+
+
+def _context(found: Campaign, user: User, blind: bool) -> dict[str, Any]:
+    (facts,) = facts_of([found.pk])
+    manages = manageable(user).filter(pk=found.pk).exists()
+    newest = (facts.report or {}).get("newest", 0)
+    return {
+        "campaign": found,
+        "facts": facts,
+        "tiles": tiles_of(facts, blind),
+        "matters": matters(facts, manages, blind),
+        "manages": manages,
+        "newer": labels_since(found, newest) if facts.report else 0,
+    }
+
+
+def _followed(request: HttpRequest, campaign: Campaign, user: User) -> list[Job]:
+    """Return the jobs of the page's figures: those that the address names, or those asked for."""
+    page = reverse("campaign", args=[campaign.pk])
+    asked = {REPORT: report_question(campaign, ReportOptions()), CHECKS: checks_question(campaign)}
+    found = []
+    for kind, options in asked.items():
+        question = queue.question_of(kind, options)
+        job = Job.objects.filter(key=request.GET.get(kind, ""), question=question).first()
+        if job is None and _is_due(queue.last_finished(question), timezone.now()):
+            try:
+                job = ask(kind, options, user, page).job
+            except TooManyError:
+                continue
+        if job is not None:
+            found.append(job)
+    return found
+
+
+def _is_due(last: Job | None, now: datetime) -> bool:
+    """Whether the first page should ask again: less often for what took long to compute."""
+    if last is None or last.started_at is None or last.ended_at is None:
+        return True
+    took = max(last.ended_at - last.started_at, timedelta(0))
+    return now - last.ended_at >= REST * took
+
+
+@require_safe
+@role_required(*READERS)
+def data(request: HttpRequest, pk: int) -> HttpResponse:
+    """List the campaign's items with their answers, a page at a time."""
+    found = readable_campaign(request, pk)
+    if blind := blind_page(request, found):
+        return blind
+    names = list(dict.fromkeys(each.name for each in schema(found).variables))
+    given = {name: request.GET.get(name, "").strip() for name in ("variable", "show", "find")}
+    variable = given["variable"] if given["variable"] in names else names[0]
+    items = _items(found, given["show"], given["find"])
+    page = Paginator(items, PAGE).get_page(request.GET.get("page"))
+    context = {
+        "campaign": found,
+        "page": page,
+        "rows": rows_of(found, list(page), variable),
+        "variables": names,
+        "variable": variable,
+        "shows": SHOWS,
+        "given": given,
+        "query": urlencode({name: text for name, text in given.items() if text}),
+    }
+    return render(request, "cockpit/data.html", context)
+
+
+def _items(campaign: Campaign, show: str, find: str) -> QuerySet[Item]:
+    items = campaign.items.filter(use=Item.Use.STUDY).select_related("query", "report")
+    if find:
+        words = Q(key__icontains=find) | Q(query__text__icontains=find)
+        items = items.filter(words | Q(report__system__icontains=find))
+    if show in ("open", "done"):
+        missing = Exists(items_with_missing(campaign))
+        items = items.filter(missing if show == "open" else ~missing)
+    return items.order_by("position")
+
+
+def items_with_missing(campaign: Campaign) -> QuerySet[Item]:
+    """Return, for a query over items, the same item if answers of people are missing on it."""
+    done = Q(assignments__status="done", assignments__rater__kind=Rater.Kind.HUMAN)
+    people = Count("assignments__rater", filter=done, distinct=True)
+    return Item.objects.filter(pk=OuterRef("pk")).annotate(n=people).filter(n__lt=F("quota"))
+
+
+@require_safe
+@role_required(*READERS)
+def item(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """Show one item with everybody's answers."""
+    found = readable_campaign(request, pk)
+    if blind := blind_page(request, found):
+        return blind
+    rows = found.items.select_related("query", "report")
+    chosen = get_object_or_404(rows, position=position)
+    context = {"campaign": found, "answers": answers_of(found, chosen), "item": chosen}
+    around = found.items.filter(use=Item.Use.STUDY)
+    context["before"] = around.filter(position__lt=position).order_by("-position").first()
+    context["after"] = around.filter(position__gt=position).order_by("position").first()
+    return render(request, "cockpit/item.html", context)

@@ -1,0 +1,102 @@
+"""Template tags for the head of a campaign's pages, and for the figures of its first page."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django import template
+from django.template import Context
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from analysis.attention.checks import last_checks
+from analysis.types import JSON
+from annotation.access import is_blind
+from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
+from annotation.models import Campaign
+from annotation.people.membership import manageable
+from annotation.progress import with_counts
+
+register = template.Library()
+WIDTH, HEIGHT, MARGIN = 200, 14, 6
+
+
+@register.simple_tag(takes_context=True)
+def campaign_head(context: Context) -> dict[str, Any]:
+    """Return the numbers of a campaign's tabs: people, judges, and units in dispute.
+
+    The last is None where it may not be shown, or covers too few units to be shown everywhere.
+    """
+    campaign, user = context["campaign"], context["request"].user
+    row = with_counts(Campaign.objects.filter(pk=campaign.pk)).get()
+    return {
+        "people": row.people,
+        "judges": row.judges,
+        "disputes": None if is_blind(user, campaign) else _disputes(campaign),
+        "manages": manageable(user).filter(pk=campaign.pk).exists(),
+    }
+
+
+def _disputes(campaign: Campaign) -> int | None:
+    checks = last_checks(campaign)
+    if checks is None or checks["units"] < FEWEST_UNITS:
+        return None
+    saw_figures("overview", campaign, checks["units"])
+    return int(checks["disputes"]["open"])
+
+
+@register.simple_tag
+def axis(found: JSON, tick: float | None = None, kind: str = "people") -> SafeString:
+    """Draw a value from 0 to 1 with its interval, and a tick at another value; empty without."""
+    if found["value"] is None:
+        return SafeString("")
+    low, high = (
+        found[name] if found[name] is not None else found["value"] for name in ("low", "high")
+    )
+    extra = (
+        ""
+        if tick is None
+        else format_html('<line class="tick" x1="{0}" x2="{0}" y1="0" y2="{1}"/>', _x(tick), HEIGHT)
+    )
+    middle = HEIGHT / 2
+    return format_html(
+        '<svg class="axis {}" viewBox="0 0 {} {}" aria-hidden="true">'
+        '<line class="base" x1="{}" x2="{}" y1="{}" y2="{}"/>{}'
+        '<line class="range" x1="{}" x2="{}" y1="{}" y2="{}"/>'
+        '<circle cx="{}" cy="{}" r="4"/></svg>',
+        kind, WIDTH, HEIGHT, MARGIN, WIDTH - MARGIN, middle, middle, extra,
+        _x(low), _x(high), middle, middle, _x(found["value"]), middle,
+    )  # fmt: skip
+
+
+def _x(value: float) -> str:
+    return f"{MARGIN + (WIDTH - 2 * MARGIN) * min(1.0, max(0.0, value)):.1f}"
+
+
+@register.filter
+def two(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+@register.filter
+def signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.2f}".replace("-", "−")
+
+
+@register.filter
+def interval(found: JSON) -> str:
+    """Return the 95 % interval in square brackets, empty without one."""
+    if found["low"] is None:
+        return ""
+    return f"[{found['low']:.2f}, {found['high']:.2f}]".replace("-", "−")
+
+
+@register.simple_tag
+def confused(campaign: Campaign, variable: str, judge: JSON) -> str:
+    """Return the address of the units of a judge's most frequent error."""
+    error = judge["error"]
+    query = {"show": "judge", "variable": variable, "judge": judge["name"],
+             "people": error["people"], "said": error["judge"]}  # fmt: skip
+    return f"{reverse('disagreements', args=[campaign.pk])}?{urlencode(query)}"

@@ -1,0 +1,177 @@
+"""What needs attention: each rule finds what it is for, and stays silent otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from analysis.attention import RULES, Facts, facts_of, matters, matters_for
+from annotation.models import Assignment, Campaign, GuidelineVersion, Rater, User
+from judging.models import Judge, JudgeRun, Lane
+from tests.page_cast import Study, make_study, plant
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+def facts(study: Study, **known: Any) -> Facts:
+    (found,) = facts_of([study.campaign.pk])
+    return replace(found, **known)
+
+
+def codes(found: Facts, **who: bool) -> set[str]:
+    return {each.code for each in matters(found, **who)}
+
+
+def text_of(found: Facts, code: str) -> str:
+    return next(each.text for each in matters(found) if each.code == code)
+
+
+def run_of(study: Study, **values: Any) -> JudgeRun:
+    rater, _ = Rater.objects.get_or_create(name="j", kind="judge")
+    judge, _ = Judge.objects.get_or_create(rater=rater, defaults={"backend": "lexical"})
+    made = JudgeRun.objects.create(
+        campaign=study.campaign, judge=judge, prompt_sha256="0" * 64, **values
+    )
+    JudgeRun.objects.filter(pk=made.pk).update(started_at=timezone.now() - timedelta(hours=1))
+    return made
+
+
+def report(**values: Any) -> dict[str, Any]:
+    variable = {"name": "answerable", "units": 90, "sign": "κ", "tone": "good", "thin": {},
+                "answer": "Only fairly", "value": {"value": 0.31}}  # fmt: skip
+    return {"people": {"ada": 15}, "variables": [{**variable, **values}], "warnings": []}
+
+
+def test_a_new_campaign_needs_nothing(study: Study) -> None:
+    assert codes(facts(study)) == set()
+
+
+def test_every_rule_has_a_code_of_its_own_and_finds_something_here(study: Study) -> None:
+    assert len({rule.code for rule in RULES}) == len(RULES)
+    found = set()
+    lane = Lane.objects.create(endpoint="http://x", paused="the key was refused")
+    run_of(study, state="queued", lane=lane, failures={"unreadable": 2})
+    queued = facts(study, failed={"j": 2}, idle=3)
+    found |= codes(queued)
+    JudgeRun.objects.update(state="interrupted", error="it was stopped")
+    found |= codes(facts(study))
+    JudgeRun.objects.update(state="stopped", error="", most_cost=10, cost=9)
+    Campaign.objects.update(
+        deadline=timezone.now() + timedelta(hours=5), pool="named", gold_every=5
+    )
+    far = {"code": "rater_far_off", "rater": "ada", "text": ""}
+    below = {"code": "below_floor", "rater": "j", "variable": "answerable", "text": ""}
+    behind = {"code": "batch_behind", "rater": None, "text": "Batch b is behind: 3 units differ."}
+    poor = {**report(tone="poor", thin={"ben": 9}), "warnings": [far, below, behind]}
+    checks = {
+        "disputes": {"open": 2, "decided": 1},
+        "flags": [{"code": "fast", "name": "ben", "rater": 1, "variable": None}],
+        "guidelines": [{"version": 1, "answers": 4}, {"version": 2, "answers": 1}],
+    }
+    found |= codes(facts(study, report=poor, checks=checks))
+    found |= codes(facts(study, report=report(thin={"ben": 9})))
+    Assignment.objects.all().delete()
+    study.campaign.items.update(quota=0)
+    plain = facts(study)
+    complete = replace(plain, checks={"places": {"items": 1, "asked": 1, "answered": 1}})
+    plain.campaign.items_total = 10**6  # type: ignore[attr-defined]
+    found |= codes(replace(complete, campaign=plain.campaign))
+    assert found == {rule.code for rule in RULES}
+
+
+def test_sentences_name_what_is_the_matter_and_count_it(study: Study) -> None:
+    run_of(study, failures={"unreadable": 9, "refused": 3})
+    assert text_of(facts(study, failed={"j": 12}), "failed-answers") == (
+        "12 answers of j are missing (9 unreadable and 3 refused)."
+    )
+    checks = {"disputes": {"open": 228, "decided": 0}}
+    assert text_of(facts(study, checks=checks), "disputes") == (
+        "228 units are in dispute, none decided."
+    )
+    told = text_of(facts(study, report=report(tone="poor")), "low-agreement")
+    assert told == "People agree only fairly (κ 0.31)."
+
+
+def test_figures_over_few_units_are_no_matter(study: Study) -> None:
+    assert codes(facts(study, report=report(tone="poor", units=29))) == set()
+
+
+def test_whoever_has_an_open_item_is_not_told_how_others_answered(study: Study) -> None:
+    checks = {"disputes": {"open": 2, "decided": 0}}
+    told = facts(study, checks=checks, report=report(tone="poor"), idle=1)
+    assert codes(told) == {"disputes", "low-agreement", "idle-slots"}
+    assert codes(told, blind=True) == {"idle-slots"}
+
+
+def test_what_changes_the_campaign_is_offered_to_those_who_may(study: Study) -> None:
+    told = facts(study, checks={"disputes": {"open": 2, "decided": 0}})
+    (all_of_it,), (read,) = matters(told), matters(told, manages=False)
+    assert [each.label for each in all_of_it.actions] == ["Look", "Ask an adjudicator"]
+    assert [each.label for each in read.actions] == ["Look"]
+
+
+def test_urgent_matters_come_first(study: Study) -> None:
+    run_of(study, state="queued")
+    found = matters(facts(study, idle=2, checks={"disputes": {"open": 1, "decided": 0}}))
+    order = ["urgent", "warning", "hint"]
+    assert [order.index(each.severity) for each in found] == sorted(
+        order.index(each.severity) for each in found
+    )
+    assert found[0].code == "no-worker"
+
+
+def test_imported_answers_count_towards_the_deadline(study: Study) -> None:
+    Campaign.objects.update(deadline=timezone.now() + timedelta(hours=5))
+    assert "4 of 4 answers" in text_of(facts(study), "deadline")
+    item = study.campaign.items.first()
+    assert item is not None
+    rater = Rater.objects.create(name="from a file")
+    Assignment.objects.create(item=item, rater=rater, asked=[], status="done")
+    assert "3 of 4 answers" in text_of(facts(study), "deadline")
+
+
+def test_the_facts_of_many_campaigns_take_no_more_queries(
+    study: Study, django_assert_max_num_queries: Any
+) -> None:
+    from annotation.campaign_setup.creation import create_campaign
+    from annotation.campaigns.design import Design
+
+    others = [
+        create_campaign(f"c{n}", "report-coverage", study.campaign.batch, Design()).campaign.pk
+        for n in range(3)
+    ]
+    with django_assert_max_num_queries(9):
+        assert len(facts_of([study.campaign.pk, *others])) == 4
+
+
+def test_the_checks_count_disputes_flags_and_answers_by_guideline(study: Study) -> None:
+    from analysis.attention.checks import checked
+
+    plant(study)
+    GuidelineVersion.objects.create(campaign=study.campaign, version=1, text="", digest="")
+    found = checked(study.campaign)
+    assert found["disputes"] == {"open": 0, "decided": 0}
+    assert (found["flags"], found["guidelines"]) == ([], [])
+    assert found["places"] == {"items": 2, "asked": 4, "answered": 1}
+
+
+def test_the_api_and_the_command_tell_the_same(study: Study) -> None:
+    from tests.api.cast import script_of
+    from tests.cast import run
+
+    Campaign.objects.update(pool="named")
+    rita = script_of(User.objects.get(username="rita"))
+    told = rita.get(f"/api/v1/campaigns/{study.campaign.pk}/attention/").json()
+    (matter,) = told["matters"]
+    assert (matter["code"], matter["severity"]) == ("nobody", "warning")
+    assert [each.text for each in matters_for(study.rita, study.campaign)] == [matter["text"]]
+    assert f"warning: {matter['text']}" in run("show_campaign", study.campaign.name)

@@ -1,0 +1,110 @@
+"""A campaign's first page: four steps, then tiles; what it shows exposes nobody."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.answers.submission import submit
+from annotation.models import Campaign, Look, User
+from datasets.models import Job
+from tests.page_cast import Study, client_of, make_study, payload, plant
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
+
+
+def page(campaign: Campaign, user: User | None = None, **headers: str) -> str:
+    user = user or User.objects.get_or_create(username="reader", role="researcher")[0]
+    answer = client_of(user).get(f"/campaigns/{campaign.pk}/", headers=headers)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+class TestSmall:
+    @pytest.fixture
+    def study(self) -> Study:
+        return make_study()
+
+    def test_a_new_campaign_shows_four_steps(self, study: Study) -> None:
+        shown = page(study.campaign)
+        for step in ("Data", "People", "Judge", "Results"):
+            assert f"<h2>{step}</h2>" in shown
+        assert "4 answers are asked for" in shown
+        assert "Not computed yet" not in shown
+
+    def test_the_page_itself_computes_nothing_and_htmx_asks(self, study: Study) -> None:
+        plant(study)
+        page(study.campaign)
+        assert not Job.objects.exists()
+        assert "1 of 4" in page(study.campaign, **HTMX)
+        assert set(Job.objects.values_list("kind", "state")) == {
+            ("report", "done"),
+            ("checks", "done"),
+        }
+
+    def test_figures_over_few_units_are_kept_back_so_that_a_look_exposes_nobody(
+        self, study: Study
+    ) -> None:
+        plant(study)
+        submit(study.assignment(study.ada), payload("no"), "page")
+        shown = page(study.campaign, study.rita, **HTMX)
+        assert "3 shared units so far" in shown
+        assert "κ" not in shown
+        assert not Look.objects.exists()
+
+    def test_whoever_has_an_open_item_sees_no_figure(self, study: Study) -> None:
+        plant(study)
+        study.assignment(study.rita)
+        shown = page(study.campaign, study.rita, **HTMX)
+        assert "Hidden until your open item is answered" in shown
+        assert not Job.objects.exists()
+
+    def test_all_tabs_are_there_from_the_beginning(self, study: Study) -> None:
+        shown = page(study.campaign)
+        for tab in ("Overview", "Results", "Disagreements", "Data", "People", "Judges", "Settings"):
+            assert f">{tab}</a>" in shown or f">{tab} <" in shown
+
+    def test_data_lists_items_and_an_item_shows_everybodys_labels(self, study: Study) -> None:
+        plant(study)
+        rita = client_of(study.rita)
+        listed = rita.get(f"/campaigns/{study.campaign.pk}/data/").content.decode()
+        assert "1 of 2" in listed
+        assert "3 of 3" in listed, "the judge is like the only person on all three units"
+        missing = rita.get(f"/campaigns/{study.campaign.pk}/data/?show=done").content.decode()
+        assert "No item matches" in missing
+        item = rita.get(f"/campaigns/{study.campaign.pk}/data/0/").content.decode()
+        assert "planted-judge" in item
+        assert item.count('<td data-label="planted-judge">no</td>') == 3
+        assert {look.kind for look in Look.objects.all()} == {"items"}
+        study.assignment(study.rita)
+        assert rita.get(f"/campaigns/{study.campaign.pk}/data/").status_code == 403
+
+    def test_a_judge_is_chosen_and_started_from_the_campaign(self, study: Study) -> None:
+        rita = client_of(study.rita)
+        address = f"/campaigns/{study.campaign.pk}/judges/start/"
+        assert "No judge yet" in rita.get(address).content.decode()
+        from tests.cast import run
+
+        run("create_judge", "words", "--backend", "lexical")
+        shown = rita.get(address).content.decode()
+        assert "<option" in shown
+        assert "Start the run" in shown
+
+
+class TestFigures:
+    def test_tiles_say_what_the_report_says(self, crux: Campaign, db: None) -> None:
+        campaign = Campaign.objects.get(pk=crux.pk)
+        shown = page(campaign, **HTMX)
+        assert "90 of 90" in shown
+        assert "90 of them imported" in shown
+        assert "κ 0.52" in shown
+        assert "Moderately" in shown
+        assert "oracle" in shown
+        assert Look.objects.filter(kind="overview", exposing=False).count() == 1
+        assert not Look.objects.filter(exposing=True).exists()
+        with CaptureQueriesContext(connection) as captured:
+            again = page(campaign)
+        assert "κ 0.52" in again
+        assert len(captured) < 60, len(captured)
