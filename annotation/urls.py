@@ -72,7 +72,6 @@ urlpatterns = [
     path("teams/", teams.teams, name="teams"),
     path("teams/<int:pk>/", teams.team, name="team"),
     path("teams/<int:pk>/change/", teams.change_team, name="team-change"),
-    path("campaigns/", campaigns.campaigns, name="campaigns"),
     path("campaigns/new/", campaigns.new_campaign, name="campaign-new"),
     path("campaigns/<int:pk>/settings/", campaigns.campaign_settings, name="campaign-settings"),
     path("campaigns/<int:pk>/terms/", campaigns.change_settings, name="campaign-terms"),

@@ -8,6 +8,6 @@ Cockpit, progress, results, the list of campaigns, the API and `tandem campaign 
 
 from analysis.attention.base import Action, Matter
 from analysis.attention.facts import Facts, facts_of
-from analysis.attention.registry import RULES, matters, matters_for
+from analysis.attention.registry import RULES, matters, matters_for, note_look
 
-__all__ = ["RULES", "Action", "Facts", "Matter", "facts_of", "matters", "matters_for"]
+__all__ = ["RULES", "Action", "Facts", "Matter", "facts_of", "matters", "matters_for", "note_look"]

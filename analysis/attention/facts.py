@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
 
 from django.core.cache import caches
 from django.db.models import Count, Q, Sum
@@ -32,7 +34,7 @@ from judging.models import JudgeRun
 
 WEEK = timedelta(days=7)
 FEW_ITEMS = 1000
-"""Up to so many items are counted on the spot; those of a larger campaign by the last checks."""
+"""Up to so many items with imported answers are counted on the spot, more by the last checks."""
 FAILED = answers(Item.Use.STUDY.value, "failed", False)
 RUN_FIELDS = ("campaign", "judge__rater", "lane__paused", "state", "queued", "lease", "failures",
               "most_cost", "cost", "most_tokens", "prompt_tokens", "completion_tokens", "error",
@@ -65,15 +67,19 @@ class Facts:
     idle: int = 0
     is_stuck: bool = False
 
-    @property
+    @cached_property
     def places(self) -> Places:
         """The answers asked of people and those that are there, imported ones included."""
-        if self.campaign.items_total <= FEW_ITEMS:  # type: ignore[attr-defined]
+        campaign: Any = self.campaign
+        if not campaign.imported:
+            # Each slot is another person's, so their number is exact.
+            return Places(campaign.items_total, campaign.places, campaign.places_done)
+        if campaign.items_total <= FEW_ITEMS:
             return places_of(self.campaign)
         if self.checks is not None:
             return Places(**self.checks["places"])
-        given = min(self.campaign.people_done, self.campaign.places)  # type: ignore[attr-defined]
-        return Places(self.campaign.items_total, self.campaign.places, given)  # type: ignore[attr-defined]
+        given = min(campaign.people_done, campaign.places)
+        return Places(campaign.items_total, campaign.places, given)
 
 
 def report_of(campaign: Campaign) -> str:

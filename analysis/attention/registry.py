@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from analysis.attention.base import SEVERITIES, Matter, Rule
 from analysis.attention.facts import Facts, facts_of
 from analysis.attention.rules import judges, labels, people, schedule
 from annotation.access import is_blind
+from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign, User
 from annotation.people.membership import manageable
 
@@ -51,8 +52,24 @@ def _found(facts: Facts, manages: bool, blind: bool) -> Iterator[Matter]:
             yield Matter(rule.code, rule.topic, each.severity, each.text, actions)
 
 
-def matters_for(user: User, campaign: Campaign) -> list[Matter]:
-    """Return what needs attention in one campaign, as an account that may read it sees it."""
+def matters_for(user: User, campaign: Campaign, *topics: str) -> list[Matter]:
+    """Return what needs attention in a campaign that an account may read, and note the look.
+
+    `topics` restricts it to some.
+    """
     (facts,) = facts_of([campaign.pk])
     manages = manageable(user).filter(pk=campaign.pk).exists()
-    return matters(facts, manages, is_blind(user, campaign))
+    found = matters(facts, manages, is_blind(user, campaign))
+    shown = [each for each in found if not topics or each.topic in topics]
+    note_look(facts, shown)
+    return shown
+
+
+def note_look(facts: Facts, shown: Sequence[Matter]) -> None:
+    """Note in the ledger the figures over people's answers that these matters name."""
+    telling = {rule.code for rule in RULES if rule.tells_answers}
+    units = [each["units"] for each in (facts.report or {}).get("variables", ())]
+    units.append((facts.checks or {}).get("units", 0))
+    enough = [number for number in units if number >= FEWEST_UNITS]
+    if enough and any(each.code in telling for each in shown):
+        saw_figures("overview", facts.campaign, min(enough))

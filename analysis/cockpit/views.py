@@ -14,13 +14,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from analysis.attention import facts_of, matters
+from analysis.attention import facts_of, matters, note_look
 from analysis.attention.checks import CHECKS
 from analysis.attention.checks import question as checks_question
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
 from analysis.cockpit.data import answers_of, rows_of
+from analysis.cockpit.home import MOST_CHECKED, STATES, counts_of, found_campaigns, note_looks
+from analysis.cockpit.home import rows_of as rows_of_home
 from analysis.cockpit.tiles import tiles_of
 from analysis.data.selection import ReportOptions
 from annotation.access import get_account, is_blind, readable_campaign
@@ -37,6 +39,38 @@ REST = 10
 State = Job.State
 PAGE = 50
 SHOWS = {"": "All items", "open": "Answers missing", "done": "Answers complete"}
+
+
+@require_safe
+@role_required(*READERS)
+def campaigns(request: HttpRequest) -> HttpResponse:
+    """List the campaigns that the account may read, those first that need somebody."""
+    user = get_account(request)
+    given = {name: request.GET.get(name, "").strip() for name in ("state", "find")}
+    state = given["state"] if given["state"] in STATES else "open"
+    found = found_campaigns(user, state, given["find"]).order_by("-pk")
+    keys = list(found.values_list("pk", flat=True))
+    # Beyond what is checked, campaigns keep the order of their age.
+    rows = rows_of_home(user, keys[:MOST_CHECKED]) if state == "open" else []
+    page = Paginator([row.campaign.pk for row in rows] + keys[len(rows) :], PAGE).get_page(
+        request.GET.get("page")
+    )
+    known = {row.campaign.pk: row for row in rows}
+    others = rows_of_home(user, [pk for pk in page if pk not in known])
+    known |= {row.campaign.pk: row for row in others}
+    shown = [known[pk] for pk in page]
+    note_looks(shown)
+    counts = counts_of(user)
+    context = {
+        "rows": shown,
+        "page": page,
+        "states": [(name, label, counts[name]) for name, label in STATES.items()],
+        "state": state,
+        "find": given["find"],
+        "query": urlencode({name: text for name, text in given.items() if text}),
+        "any": sum(counts.values()) > 0,
+    }
+    return render(request, "campaigns/list.html", context)
 
 
 @require_safe
@@ -64,12 +98,14 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
 def _context(found: Campaign, user: User, blind: bool) -> dict[str, Any]:
     (facts,) = facts_of([found.pk])
     manages = manageable(user).filter(pk=found.pk).exists()
+    found_matters = matters(facts, manages, blind)
+    note_look(facts, found_matters)
     newest = (facts.report or {}).get("newest", 0)
     return {
         "campaign": found,
         "facts": facts,
         "tiles": tiles_of(facts, blind),
-        "matters": matters(facts, manages, blind),
+        "matters": found_matters,
         "manages": manages,
         "newer": labels_since(found, newest) if facts.report else 0,
     }

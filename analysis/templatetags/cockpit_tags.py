@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from analysis.attention import matters_for
 from analysis.attention.checks import last_checks
 from analysis.types import JSON
 from annotation.access import is_blind
@@ -45,6 +46,13 @@ def _disputes(campaign: Campaign) -> int | None:
         return None
     saw_figures("overview", campaign, checks["units"])
     return int(checks["disputes"]["open"])
+
+
+@register.inclusion_tag("attention/_matters.html", takes_context=True)
+def attention(context: Context, *topics: str) -> dict[str, Any]:
+    """List what needs attention in the page's campaign, of these topics or of all; or nothing."""
+    found = matters_for(context["request"].user, context["campaign"], *topics)
+    return {"matters": found, "quiet": True}
 
 
 @register.simple_tag

@@ -31,6 +31,7 @@ from annotation.progress.counts import (
     times,
     total,
 )
+from annotation.progress.places import Places, places_now
 
 WEEK = 7
 DAYS = 14
@@ -243,11 +244,17 @@ class CampaignStatus:
     total: Total
     people: tuple[Person, ...]
     days: tuple[int, ...]
+    places: Places
 
     @property
     def done(self) -> int:
         """The answers that take a slot; imported ones do not."""
         return sum(person.counted.placed for person in self.people)
+
+    @property
+    def answered(self) -> int:
+        """The answers that the design asks for and that are there, imported ones included."""
+        return self.places.answered
 
     @property
     def imported(self) -> int:
@@ -272,7 +279,7 @@ def get_status(campaign: Campaign) -> CampaignStatus:
     pace = cached(f"pace-{campaign.pk}", lambda: (_pace(campaign, raters), answers))
     out = excluded(campaign.name)
     people = tuple(_person(each, pace, out) for each in counted)
-    return CampaignStatus(pace.at, total(campaign), people, pace.days)
+    return CampaignStatus(pace.at, total(campaign), people, pace.days, places_now(campaign))
 
 
 def find_person(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]] | None:
@@ -287,7 +294,7 @@ def find_person(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]
 def forecast_end(campaign: Campaign, found: CampaignStatus) -> Forecast:
     """Forecast when the campaign's slots will be filled."""
     began = [p.first_at for p in found.people if p.first_at and p.counted.placed]
-    missing = max(0, found.total.places - found.done)
+    missing = max(0, found.total.places - found.answered)
     first_at = min(began, default=None)
     return forecast(missing, found.seconds, found.days, first_at, found.at, campaign.deadline)
 

@@ -1,11 +1,10 @@
-"""Pages of campaigns: the list, a new one with its dry run, and one with its settings."""
+"""Pages of campaigns: a new one with its dry run, and the settings of one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import (
     HttpRequest,
@@ -29,9 +28,9 @@ from annotation.campaigns.settings import CampaignSettings, change
 from annotation.exposure.marks import marks_of
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, CarriedAnswer, Item, Rater, User
-from annotation.people.membership import manageable, readable
+from annotation.people.membership import manageable
 from annotation.presentation import design
-from annotation.progress import cached, with_counts
+from annotation.progress import cached
 from annotation.progress.counts import answers_by_guideline
 from annotation.protocols import PROTOCOLS
 from annotation.registry import declared
@@ -60,7 +59,7 @@ from datasets.rows import InputError
 from datasets.teams import TeamError, team_for
 from datasets.text import as_sentence
 
-MAX_SHARES, MAX_PEOPLE, MAX_ROWS = 30, 200, 100
+MAX_SHARES, MAX_PEOPLE = 30, 200
 ORDER_NAMES = dict(ITEM_ORDERS)
 TOO_MANY = "Too many previews within the hour. Try again later."
 BLIND_GOLD = "You have an open item in this campaign; answer it before you set gold answers."
@@ -69,16 +68,6 @@ CHANGED = (
     "Another person changed the settings since you opened this page, and nothing of yours is saved "
     "yet. Current settings: {}. Save again to replace them with yours."
 )
-
-
-@require_safe
-@role_required(*READERS)
-def campaigns(request: HttpRequest) -> HttpResponse:
-    found = with_counts(readable(get_account(request))).order_by("-is_open", "name")
-    found = found.select_related("batch", "team", "made_by")
-    page = Paginator(found, MAX_ROWS).get_page(request.GET.get("page"))
-    rows = [{"campaign": campaign, "title": declared(campaign).title} for campaign in page]
-    return render(request, "campaigns/list.html", {"rows": rows, "page": page})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -29,9 +29,10 @@ def low_agreement(facts: Facts) -> Iterator[Finding]:
 
 def disputes(facts: Facts) -> Iterator[Finding]:
     """Find units in dispute that nobody has decided."""
-    found = (facts.checks or {}).get("disputes", {"open": 0, "decided": 0})
-    if not found["open"]:
+    checks = facts.checks
+    if checks is None or checks["units"] < FEWEST_UNITS or not checks["disputes"]["open"]:
         return
+    found = checks["disputes"]
     pk = facts.campaign.pk
     decided = f"{found['decided']:,} decided" if found["decided"] else "none decided"
     number = found["open"] + found["decided"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.attention.base import Action, Finding, count, in_list
+from analysis.attention.base import Action, Finding, count
 from analysis.attention.facts import Facts
 from analysis.report.verdict import THIN
 from annotation.models import Campaign
@@ -30,7 +30,7 @@ def odd(facts: Facts) -> Iterator[Finding]:
     for name, reasons in _reasons(facts).items():
         labels = (facts.report or {}).get("people", {}).get(name)
         key = facts.rater_keys.get(name)
-        told = in_list(reasons)
+        told = "; ".join(reasons)
         text = f"{name} ({count(labels, 'label')}): {told}." if labels else f"{name}: {told}."
         yield Finding("warning", text, _look(facts.campaign, key))
 

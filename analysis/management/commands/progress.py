@@ -45,9 +45,9 @@ class Command(BaseCommand):
 
 
 def _head(campaign: Campaign, found: CampaignStatus, left: Forecast) -> str:
-    parts = [f"{campaign.name}: {found.done} of {found.total.places} answers"]
+    parts = [f"{campaign.name}: {found.answered} of {found.total.places} answers"]
     if found.imported:
-        parts.append(f"{found.imported} more from files")
+        parts.append(f"{found.imported} from files")
     if left.answers:
         work = format_seconds(left.hours * 3600) if left.hours is not None else left.hours_reason
         parts.append(f"work left: {work}")

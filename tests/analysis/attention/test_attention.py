@@ -51,6 +51,10 @@ def report(**values: Any) -> dict[str, Any]:
     return {"people": {"ada": 15}, "variables": [{**variable, **values}], "warnings": []}
 
 
+def disputes(number: int, units: int = 90) -> dict[str, Any]:
+    return {"units": units, "disputes": {"open": number, "decided": 0}}
+
+
 def test_a_new_campaign_needs_nothing(study: Study) -> None:
     assert codes(facts(study)) == set()
 
@@ -73,18 +77,16 @@ def test_every_rule_has_a_code_of_its_own_and_finds_something_here(study: Study)
     behind = {"code": "batch_behind", "rater": None, "text": "Batch b is behind: 3 units differ."}
     poor = {**report(tone="poor", thin={"ben": 9}), "warnings": [far, below, behind]}
     checks = {
+        "units": 90,
         "disputes": {"open": 2, "decided": 1},
         "flags": [{"code": "fast", "name": "ben", "rater": 1, "variable": None}],
         "guidelines": [{"version": 1, "answers": 4}, {"version": 2, "answers": 1}],
     }
     found |= codes(facts(study, report=poor, checks=checks))
     found |= codes(facts(study, report=report(thin={"ben": 9})))
-    Assignment.objects.all().delete()
-    study.campaign.items.update(quota=0)
     plain = facts(study)
-    complete = replace(plain, checks={"places": {"items": 1, "asked": 1, "answered": 1}})
-    plain.campaign.items_total = 10**6  # type: ignore[attr-defined]
-    found |= codes(replace(complete, campaign=plain.campaign))
+    plain.campaign.places = plain.campaign.places_done = 1  # type: ignore[attr-defined]
+    found |= codes(plain)
     assert found == {rule.code for rule in RULES}
 
 
@@ -93,7 +95,7 @@ def test_sentences_name_what_is_the_matter_and_count_it(study: Study) -> None:
     assert text_of(facts(study, failed={"j": 12}), "failed-answers") == (
         "12 answers of j are missing (9 unreadable and 3 refused)."
     )
-    checks = {"disputes": {"open": 228, "decided": 0}}
+    checks = disputes(228)
     assert text_of(facts(study, checks=checks), "disputes") == (
         "228 units are in dispute, none decided."
     )
@@ -102,18 +104,19 @@ def test_sentences_name_what_is_the_matter_and_count_it(study: Study) -> None:
 
 
 def test_figures_over_few_units_are_no_matter(study: Study) -> None:
-    assert codes(facts(study, report=report(tone="poor", units=29))) == set()
+    few = facts(study, report=report(tone="poor", units=29), checks=disputes(9, units=29))
+    assert codes(few) == set()
 
 
 def test_whoever_has_an_open_item_is_not_told_how_others_answered(study: Study) -> None:
-    checks = {"disputes": {"open": 2, "decided": 0}}
+    checks = disputes(2)
     told = facts(study, checks=checks, report=report(tone="poor"), idle=1)
     assert codes(told) == {"disputes", "low-agreement", "idle-slots"}
     assert codes(told, blind=True) == {"idle-slots"}
 
 
 def test_what_changes_the_campaign_is_offered_to_those_who_may(study: Study) -> None:
-    told = facts(study, checks={"disputes": {"open": 2, "decided": 0}})
+    told = facts(study, checks=disputes(2))
     (all_of_it,), (read,) = matters(told), matters(told, manages=False)
     assert [each.label for each in all_of_it.actions] == ["Look", "Ask an adjudicator"]
     assert [each.label for each in read.actions] == ["Look"]
@@ -121,7 +124,7 @@ def test_what_changes_the_campaign_is_offered_to_those_who_may(study: Study) -> 
 
 def test_urgent_matters_come_first(study: Study) -> None:
     run_of(study, state="queued")
-    found = matters(facts(study, idle=2, checks={"disputes": {"open": 1, "decided": 0}}))
+    found = matters(facts(study, idle=2, checks=disputes(1)))
     order = ["urgent", "warning", "hint"]
     assert [order.index(each.severity) for each in found] == sorted(
         order.index(each.severity) for each in found

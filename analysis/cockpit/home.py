@@ -1,0 +1,100 @@
+"""The first page of a researcher: campaigns, with those first that need somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from analysis.attention import Facts, Matter, facts_of, matters, note_look
+from analysis.models import StudyPart
+from annotation.access import my_assignments
+from annotation.models import Assignment, Campaign, User
+from annotation.people.membership import manageable, readable
+from annotation.registry import declared
+
+MOST_CHECKED = 200
+"""Of more open campaigns than this, only the newest are checked for what they need."""
+STATES = {"open": "Open", "closed": "Closed"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A campaign of the list: its facts, what it needs, and the study that it belongs to."""
+
+    campaign: Campaign
+    title: str
+    facts: Facts
+    needs: Sequence[Matter]
+    study: str
+    manages: bool
+
+    @property
+    def urgency(self) -> int:
+        """How much it needs somebody: urgent matters weigh most, hints nothing."""
+        weights = {"urgent": 100, "warning": 1, "hint": 0}
+        return sum(weights[each.severity] for each in self.needs)
+
+
+def found_campaigns(user: User, state: str, find: str) -> QuerySet[Campaign]:
+    """Return the campaigns that an account may read, of a state and with words in their names.
+
+    The words are looked for in the names of the campaign, its batch, its task and its study.
+    """
+    rows = readable(user).filter(is_open=state != "closed")
+    for word in find.split():
+        studies = StudyPart.objects.filter(study__name__icontains=word, campaign__isnull=False)
+        rows = rows.filter(
+            Q(name__icontains=word)
+            | Q(batch__name__icontains=word)
+            | Q(protocol__icontains=word)
+            | Q(pk__in=studies.values("campaign"))
+        )
+    return rows
+
+
+def counts_of(user: User) -> dict[str, int]:
+    """Count an account's campaigns by state."""
+    rows = readable(user)
+    opened = rows.filter(is_open=True).count()
+    return {"open": opened, "closed": rows.count() - opened}
+
+
+def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:
+    """Return rows of campaigns by primary key, those that need somebody first, then by name."""
+    studies, blind = _studies(campaigns), _blind(user, campaigns)
+    managed = set(manageable(user).filter(pk__in=campaigns).values_list("pk", flat=True))
+    rows = [
+        Row(
+            facts.campaign,
+            declared(facts.campaign).title,
+            facts,
+            matters(facts, facts.campaign.pk in managed, facts.campaign.pk in blind),
+            studies.get(facts.campaign.pk, ""),
+            facts.campaign.pk in managed,
+        )
+        for facts in facts_of(campaigns)
+    ]
+    return sorted(rows, key=lambda row: (-row.urgency, row.campaign.name))
+
+
+def note_looks(rows: Sequence[Row]) -> None:
+    """Note in the ledger what the rows that are shown tell of people's answers."""
+    for row in rows:
+        note_look(row.facts, row.needs)
+
+
+def _studies(campaigns: Sequence[int]) -> Mapping[int, str]:
+    parts = StudyPart.objects.filter(campaign__in=campaigns).order_by("study__name")
+    return dict(parts.values_list("campaign", "study__name"))
+
+
+def _blind(user: User, campaigns: Sequence[int]) -> set[int]:
+    """Return the campaigns in which the account has an open item, as `is_blind` says of one."""
+    begun = my_assignments(user).filter(
+        status=Assignment.Status.OPEN,
+        item__campaign__in=campaigns,
+        item__campaign__is_open=True,
+    )
+    return set(begun.order_by().values_list("item__campaign", flat=True))
