@@ -21,13 +21,13 @@ A_MATTER: dict[str, Any] = {
     "severity": "warning",
     "text": "228 units are in dispute, none decided.",
     "actions": [
-        {"label": "Look", "address": "https://tandem.example/campaigns/1/disagreements/"},
+        {"name": "Look", "address": "https://tandem.example/campaigns/1/disagreements/"},
     ],
 }
 
 
 class ActionSerializer(serializers.Serializer[Any]):
-    label = serializers.CharField()
+    name = serializers.CharField()
     address = serializers.URLField(help_text="the page where it is done")
 
 

@@ -80,7 +80,7 @@ class Matter:
             "severity": self.severity,
             "text": self.text,
             "actions": [
-                {"label": each.label, "address": site(each.address)} for each in self.actions
+                {"name": each.label, "address": site(each.address)} for each in self.actions
             ],
         }
 

@@ -31,7 +31,7 @@ def campaign_head(context: Context) -> dict[str, Any]:
     The last is None where it may not be shown, or covers too few units to be shown everywhere.
     """
     campaign, user = context["campaign"], context["request"].user
-    row = with_counts(Campaign.objects.filter(pk=campaign.pk)).get()
+    row: Any = with_counts(Campaign.objects.filter(pk=campaign.pk)).get()
     return {
         "people": row.people,
         "judges": row.judges,

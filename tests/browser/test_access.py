@@ -142,12 +142,12 @@ def test_a_campaign_with_all_that_can_be_on_its_pages(page: Page, study: Study) 
     Campaign.objects.update(deadline=timezone.now(), gold_every=4)
     come_in(page, "rita")
     found = []
-    for name in ("campaigns", "campaign", "campaign-people"):
+    for name in ("campaigns", "campaign", "campaign-data", "campaign-settings", "campaign-people"):
         page.goto(reverse(name, args=[campaign.pk] if name != "campaigns" else []))
         found += violations(page, f"{name}, with everything", rare=name == "campaigns")
     page.get_by_text("Exclude …").first.click()
     found += violations(page, "about to leave somebody out")
-    page.goto(reverse("campaign", args=[campaign.pk]))
+    page.goto(reverse("campaign-settings", args=[campaign.pk]))
     page.get_by_label("Pass mark").fill("7")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_be_visible()

@@ -41,7 +41,7 @@ def page(errors: list[str], page: Page, study: Study) -> Page:
 
 
 def test_it_is_found_filtered_and_led_on(page: Page, study: Study) -> None:
-    page.goto(f"/campaigns/{study.campaign.pk}/")
+    page.goto(f"/campaigns/{study.campaign.pk}/settings/")
     page.get_by_role("link", name="Audit trail", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("61 events wait for the next seal")
     expect(page.locator(".trail tbody tr")).to_have_count(50)

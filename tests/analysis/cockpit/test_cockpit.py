@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -13,11 +15,12 @@ from tests.page_cast import Study, client_of, make_study, payload, plant
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
+Headers = Mapping[str, str]
 
 
-def page(campaign: Campaign, user: User | None = None, **headers: str) -> str:
+def page(campaign: Campaign, user: User | None = None, headers: Headers | None = None) -> str:
     user = user or User.objects.get_or_create(username="reader", role="researcher")[0]
-    answer = client_of(user).get(f"/campaigns/{campaign.pk}/", headers=headers)
+    answer = client_of(user).get(f"/campaigns/{campaign.pk}/", headers=dict(headers or {}))
     assert answer.status_code == 200
     return answer.content.decode()
 
@@ -38,7 +41,7 @@ class TestSmall:
         plant(study)
         page(study.campaign)
         assert not Job.objects.exists()
-        assert "1 of 4" in page(study.campaign, **HTMX)
+        assert "1 of 4" in page(study.campaign, headers=HTMX)
         assert set(Job.objects.values_list("kind", "state")) == {
             ("report", "done"),
             ("checks", "done"),
@@ -49,7 +52,7 @@ class TestSmall:
     ) -> None:
         plant(study)
         submit(study.assignment(study.ada), payload("no"), "page")
-        shown = page(study.campaign, study.rita, **HTMX)
+        shown = page(study.campaign, study.rita, HTMX)
         assert "3 shared units so far" in shown
         assert "κ" not in shown
         assert not Look.objects.exists()
@@ -57,7 +60,7 @@ class TestSmall:
     def test_whoever_has_an_open_item_sees_no_figure(self, study: Study) -> None:
         plant(study)
         study.assignment(study.rita)
-        shown = page(study.campaign, study.rita, **HTMX)
+        shown = page(study.campaign, study.rita, HTMX)
         assert "Hidden until your open item is answered" in shown
         assert not Job.objects.exists()
 
@@ -96,7 +99,7 @@ class TestSmall:
 class TestFigures:
     def test_tiles_say_what_the_report_says(self, crux: Campaign, db: None) -> None:
         campaign = Campaign.objects.get(pk=crux.pk)
-        shown = page(campaign, **HTMX)
+        shown = page(campaign, headers=HTMX)
         assert "90 of 90" in shown
         assert "90 of them imported" in shown
         assert "κ 0.52" in shown

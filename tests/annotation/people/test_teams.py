@@ -261,7 +261,7 @@ class TestSharingAndMoving:
 
 
 def test_changes_of_a_running_campaign_are_on_its_page(study: Study) -> None:
-    client, page = client_of(study.rita), reverse("campaign", args=[study.campaign.pk])
+    client, page = client_of(study.rita), reverse("campaign-settings", args=[study.campaign.pk])
     assert "Changed since it opened" not in client.get(page).content.decode()
     script_of(study.rita).post(f"campaigns/{study.campaign.pk}/terms/", {"language": "de"})
     script_of(study.rita).put(

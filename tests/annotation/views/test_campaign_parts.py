@@ -9,18 +9,32 @@ from django.urls import reverse
 
 from annotation.answers.submission import submit
 from annotation.models import rater_of
-from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
 
-PARTS = {
+TABS = {
     "campaign": "Overview",
-    "campaign-progress": "Progress",
-    "campaign-people": "People",
-    "report": "Report",
+    "report": "Results",
     "disagreements": "Disagreements",
-    "measures": "Measures",
-    "exports": "Exports",
-    "campaign-audit": "Audit trail",
+    "campaign-data": "Data",
+    "campaign-progress": "People",
+    "judges-compared": "Judges",
+    "campaign-settings": "Settings",
+}
+BELOW = {
+    "measures": "Results",
+    "campaign-people": "People",
+    "exports": "Settings",
+    "campaign-audit": "Settings",
+}
+"""Pages that stand under a tab with another one, and that tab."""
+WORDS = {
+    **TABS,
+    "report": "report",
+    "campaign-progress": "progress",
+    "campaign-people": "people",
+    "measures": "measures",
+    "exports": "exports",
+    "campaign-audit": "audit trail",
 }
 LINK = re.compile(r'<a href="([^"]+)"(?: aria-current="(\w+)")?>([^<]+)</a>')
 
@@ -37,34 +51,36 @@ def parts(study: Study, address: str) -> list[tuple[str, str, str]]:
     return LINK.findall(nav)
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_each_part_leads_to_all_and_marks_itself(study: Study, name: str) -> None:
+def test_each_tab_leads_to_all_from_the_beginning_and_marks_itself(study: Study) -> None:
     here = [study.campaign.pk]
-    assert parts(study, reverse(name, args=here)) == [
-        (reverse(each, args=here), "page" if each == name else "", word)
-        for each, word in PARTS.items()
-    ]
+    for name in TABS:
+        assert parts(study, reverse(name, args=here)) == [
+            (reverse(each, args=here), "page" if each == name else "", word)
+            for each, word in TABS.items()
+        ]
+
+
+def test_a_page_below_a_tab_marks_it_and_has_its_neighbours(study: Study) -> None:
+    for name, tab in BELOW.items():
+        address = reverse(name, args=[study.campaign.pk])
+        marked = {word for _, mark, word in parts(study, address) if mark}
+        assert marked == {tab}
+        page = client_of(study.rita).get(address).content.decode()
+        assert re.search(rf'<nav class="sub-nav".*?href="{address}" aria-current="page"', page)
 
 
 def test_what_a_part_leads_to_marks_the_part(study: Study) -> None:
     submit(study.assignment(study.ada), payload("no"), "page")
     person = [study.campaign.pk, rater_of(study.ada).pk]
     for name in ("campaign-rater", "rater-labels"):
-        marked = {word: mark for _, mark, word in parts(study, reverse(name, args=person)) if mark}
-        assert marked == {"Progress": "true"}
-
-
-def test_judges_are_a_part_where_one_has_run(study: Study) -> None:
-    run("create_judge", "floor", "--backend", "lexical")
-    run("run_judge", "--campaign", study.campaign.name, "--judge", "floor")
-    address = reverse("judges-compared", args=[study.campaign.pk])
-    assert (address, "page", "Judges") in parts(study, address)
-    overview = reverse("campaign", args=[study.campaign.pk])
-    assert (address, "", "Judges") in parts(study, overview)
+        page = client_of(study.rita).get(reverse(name, args=person)).content.decode()
+        (nav,) = re.findall(r'<nav class="campaign-nav".*?</nav>', page, re.S)
+        assert re.findall(r'aria-current="true">(\w+)', nav) == ["People"]
+        assert '<span class="tab-count">1</span>' in nav
 
 
 def test_every_part_has_the_name_as_its_heading_and_says_which_it_is(study: Study) -> None:
-    for name, word in PARTS.items():
+    for name, word in WORDS.items():
         page = client_of(study.rita).get(reverse(name, args=[study.campaign.pk])).content.decode()
         (heading,) = re.findall(r"<h1>(.*?)</h1>", page, re.S)
         assert re.sub(r"<[^>]*>", "", heading).split() == [

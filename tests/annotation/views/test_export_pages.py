@@ -52,8 +52,8 @@ def test_the_page_offers_every_export_in_its_forms(campaign: Campaign, rita: Cli
         for form in offer.forms:
             assert reverse("export-file", args=[campaign.pk, offer.what, form]) in page
     assert "qrels" not in page
-    overview = rita.get(reverse("campaign", args=[campaign.pk])).content.decode()
-    assert reverse("exports", args=[campaign.pk]) in overview
+    data = rita.get(reverse("campaign-data", args=[campaign.pk])).content.decode()
+    assert reverse("exports", args=[campaign.pk]) in data
 
 
 @pytest.mark.parametrize(
