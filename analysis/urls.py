@@ -21,6 +21,7 @@ from analysis.papers import views as papers
 from analysis.study import views as studies
 
 urlpatterns = [
+    path("search/", cockpit.search_all, name="search"),
     path("campaigns/", cockpit.campaigns, name="campaigns"),
     path("campaigns/<int:pk>/", cockpit.campaign, name="campaign"),
     path("campaigns/<int:pk>/data/", cockpit.data, name="campaign-data"),

@@ -16,7 +16,7 @@ from annotation.registry import declared
 
 MOST_CHECKED = 200
 """Of more open campaigns than this, only the newest are checked for what they need."""
-STATES = {"open": "Open", "closed": "Closed"}
+STATES = {"open": "open", "closed": "closed"}
 
 
 @dataclass(frozen=True)

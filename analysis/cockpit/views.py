@@ -23,6 +23,7 @@ from analysis.campaigns.jobs import question as report_question
 from analysis.cockpit.data import answers_of, rows_of
 from analysis.cockpit.home import MOST_CHECKED, STATES, counts_of, found_campaigns, note_looks
 from analysis.cockpit.home import rows_of as rows_of_home
+from analysis.cockpit.search import MOST, search
 from analysis.cockpit.tiles import tiles_of
 from analysis.data.selection import ReportOptions
 from annotation.access import get_account, is_blind, readable_campaign
@@ -37,7 +38,8 @@ from judging.access import blind_page
 REST = 10
 """A new report is asked for here once the last one is as many times its own computing time old."""
 State = Job.State
-PAGE = 50
+PAGE, MOST_LISTED = 50, 100
+LONGEST_SEARCH = 300
 SHOWS = {"": "All items", "open": "Answers missing", "done": "Answers complete"}
 
 
@@ -52,9 +54,8 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     keys = list(found.values_list("pk", flat=True))
     # Beyond what is checked, campaigns keep the order of their age.
     rows = rows_of_home(user, keys[:MOST_CHECKED]) if state == "open" else []
-    page = Paginator([row.campaign.pk for row in rows] + keys[len(rows) :], PAGE).get_page(
-        request.GET.get("page")
-    )
+    order = [row.campaign.pk for row in rows] + keys[len(rows) :]
+    page = Paginator(order, MOST_LISTED).get_page(request.GET.get("page"))
     known = {row.campaign.pk: row for row in rows}
     others = rows_of_home(user, [pk for pk in page if pk not in known])
     known |= {row.campaign.pk: row for row in others}
@@ -135,6 +136,15 @@ def _is_due(last: Job | None, now: datetime) -> bool:
         return True
     took = max(last.ended_at - last.started_at, timedelta(0))
     return now - last.ended_at >= REST * took
+
+
+@require_safe
+@role_required(*READERS)
+def search_all(request: HttpRequest) -> HttpResponse:
+    """Show what the words of `q` find in the names and texts that the account may read."""
+    text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    context = {"text": text, "found": search(get_account(request), text), "most": MOST}
+    return render(request, "cockpit/search.html", context)
 
 
 @require_safe

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db.models import Count, F, IntegerField, Q, Sum
 from django.db.models.functions import Coalesce, Least
 
-from annotation.counters import numbers
 from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.progress.counts import by_person, cached
+from annotation.progress.counts import Counted, Total, cached
 
 
 class Places(NamedTuple):
@@ -27,15 +27,12 @@ class Places(NamedTuple):
         return self.asked - self.answered
 
 
-def places_now(campaign: Campaign) -> Places:
-    """Like `places_of`, from the counters if nothing was imported; else up to a minute old."""
-    found = numbers(campaign)
-    items, asked = found.get("items/study", 0), found.get("places/study", 0)
-    people = by_person(campaign)
+def places_now(campaign: Campaign, found: Total, people: Sequence[Counted]) -> Places:
+    """Like `places_of`, from the counts if nothing was imported; else up to a minute old."""
     placed = sum(each.placed for each in people)
     if placed == sum(each.done for each in people):
-        return Places(items, asked, placed)
-    return cached(f"places-{campaign.pk}", lambda: (places_of(campaign), items))
+        return Places(found.items, found.places, placed)
+    return cached(f"places-{campaign.pk}", lambda: (places_of(campaign), found.items))
 
 
 def places_of(campaign: Campaign) -> Places:

@@ -279,7 +279,9 @@ def get_status(campaign: Campaign) -> CampaignStatus:
     pace = cached(f"pace-{campaign.pk}", lambda: (_pace(campaign, raters), answers))
     out = excluded(campaign.name)
     people = tuple(_person(each, pace, out) for each in counted)
-    return CampaignStatus(pace.at, total(campaign), people, pace.days, places_now(campaign))
+    asked = total(campaign)
+    places = places_now(campaign, asked, counted)
+    return CampaignStatus(pace.at, asked, people, pace.days, places)
 
 
 def find_person(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]] | None:

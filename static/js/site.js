@@ -1,6 +1,10 @@
 // What every page does.
+import { setUpNotices } from "./notices.js";
 import { setUpResending } from "./resend.js";
+import { setUpSiteKeys } from "./site_keys.js";
 
 setUpResending();
+setUpSiteKeys();
+setUpNotices();
 // A form that came back begins where it is to be mended, however long it is.
 document.querySelector("form [aria-invalid='true']")?.focus();

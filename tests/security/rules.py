@@ -96,6 +96,7 @@ RULES: dict[str, Rule] = {
     "adjudication-unit": reads(WORKERS),
     "decide": takes(WORKERS),
     "campaigns": reads(READERS),
+    "search": reads(READERS),
     "exports": reads(READERS),
     "export-file": reads(READERS),
     "people": reads(ADMINS),

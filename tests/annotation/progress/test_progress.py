@@ -193,7 +193,7 @@ class TestCounts:
         for n in range(9):
             for _ in range(3):
                 answer(study.campaign, rater(f"ann {n}"), 5.0)
-        assert queries() == few <= 18
+        assert queries() == few <= 36
 
 
 class TestTimeLeft:

@@ -221,7 +221,7 @@ class TestNew:
 
 class TestPage:
     def test_it_shows_design_and_draw(self, rita: Client, study: Study) -> None:
-        told = html(rita, at(study))
+        told = html(rita, at(study, "settings/"))
         assert "1 of 1 queries are sampled for people, who are asked 6 of 6 questions" in told
         assert "The batch&#x27;s order" in told
 
@@ -254,7 +254,7 @@ class TestPage:
         study.campaign.refresh_from_db()
         assert (study.campaign.gold_every, study.campaign.qualify) == (5, 0.8)
         assert study.campaign.guidelines.get().by == study.rita
-        told = html(rita, at(study))
+        told = html(rita, at(study, "settings/"))
         assert 'value="2999-01-02T10:30"' in told
         assert "Version 1" in told
         assert rita.post(at(study, "terms/"), {}).status_code == 302
@@ -265,7 +265,7 @@ class TestPage:
     def test_of_two_who_saw_the_same_terms_the_second_is_told(
         self, rita: Client, study: Study
     ) -> None:
-        seen = seen_on(html(rita, at(study)))
+        seen = seen_on(html(rita, at(study, "settings/")))
         first = {"language": "en", "guideline": "Be kind.", "seen": seen}
         assert rita.post(at(study, "terms/"), first).status_code == 302
         other = {"language": "de", "guideline": "Be strict.", "seen": seen}
@@ -293,7 +293,7 @@ class TestPage:
         rita.post(at(study, "terms/"), {"guideline": "Be kind."})
         study.campaign.refresh_from_db()
         submit(study.assignment(study.ada), payload("no"), "page")
-        assert "1 answer<" in html(rita, at(study))
+        assert "1 answer<" in html(rita, at(study, "settings/"))
 
 
 class TestKnown:
@@ -311,7 +311,7 @@ class TestKnown:
         assert GoldAnswer.objects.count() == 3
         study.campaign.refresh_from_db()
         assert study.campaign.practice_of == study.campaign
-        assert "1 practice item" in html(rita, at(study))
+        assert "1 practice item" in html(rita, at(study, "settings/"))
 
     def test_what_is_wrong_is_told_by_line_and_nothing_is_kept(
         self, rita: Client, study: Study
@@ -338,7 +338,7 @@ class TestKnown:
         assert held is not None
         submit(held, payload("invalid"), "page")
         assert next_assignment(study.campaign, ada) is None
-        told = html(rita, at(study))
+        told = html(rita, at(study, "settings/"))
         assert "0 of 3" in told
         assert "Admit" in told
         address = at(study, "admit/")
@@ -347,7 +347,7 @@ class TestKnown:
         row = Admission.objects.get()
         assert (row.rater, row.reason, row.by) == (ada, "A slip.", study.rita)
         assert next_assignment(study.campaign, ada) is not None
-        assert "admitted" in html(rita, at(study))
+        assert "admitted" in html(rita, at(study, "settings/"))
 
     def test_a_judge_is_nobody_to_let_in(self, rita: Client, study: Study) -> None:
         judge = Rater.objects.create(name="j", kind="judge")
@@ -359,9 +359,9 @@ class TestKnown:
         study.campaign.refresh_from_db()
         held = study.assignment(study.ada)
         submit(held, payload("no"), "page")
-        assert "3 of 3" in html(rita, at(study))
+        assert "3 of 3" in html(rita, at(study, "settings/"))
         study.assignment(study.rita)
-        told = html(rita, at(study))
+        told = html(rita, at(study, "settings/"))
         assert "3 of 3" not in told
         assert "You have an open item in this campaign" in told
 

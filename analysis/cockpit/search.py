@@ -1,0 +1,106 @@
+"""Search over the whole site: campaigns, batches, people, judges and queries that one may read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from analysis.models import StudyPart
+from annotation.models import Campaign, Rater, Tally, User
+from annotation.people.membership import readable
+from annotation.registry import declared
+from datasets.models import Query
+from datasets.teams import visible_batches
+from judging.access import visible_judges
+
+MOST, MOST_WORDS, SHORTEST = 8, 6, 2
+
+
+@dataclass(frozen=True)
+class Hit:
+    """What was found: its name, what it is part of, and its page."""
+
+    name: str
+    of: str
+    address: str
+
+
+def search(user: User, text: str) -> dict[str, list[Hit]]:
+    """Return hits by kind, at most `MOST` of each; every word has to be in the name or text."""
+    words = [word for word in text.split() if len(word) >= SHORTEST][:MOST_WORDS]
+    if not words:
+        return {}
+    found = {kind: list(of(user, words)) for kind, of in KINDS.items()}
+    return {kind: hits for kind, hits in found.items() if hits}
+
+
+def _campaigns(user: User, words: list[str]) -> Iterator[Hit]:
+    rows = _having(readable(user).select_related("batch"), words, "name", "batch__name", "protocol")
+    for each in rows.order_by("-is_open", "name")[:MOST]:
+        of = f"{declared(each).title} · {each.batch.name}{'' if each.is_open else ' · closed'}"
+        yield Hit(each.name, of, reverse("campaign", args=[each.pk]))
+
+
+def _batches(user: User, words: list[str]) -> Iterator[Hit]:
+    for each in _having(visible_batches(user), words, "name")[:MOST]:
+        yield Hit(each.name, "", reverse("batch", args=[each.pk]))
+
+
+def _people(user: User, words: list[str]) -> Iterator[Hit]:
+    """Yield accounts for an admin, and for a researcher people by pseudonym where they answered."""
+    if user.role == User.Role.ADMIN:
+        for each in _having(User.objects.all(), words, "username", "rater__name")[:MOST]:
+            yield Hit(each.username, each.role, reverse("person", args=[each.pk]))
+        return
+    there = dict(readable(user).values_list("pk", "name"))
+    people = _having(Rater.objects.filter(kind=Rater.Kind.HUMAN), words, "name")
+    places = Tally.objects.filter(rater__in=people, campaign__in=there)
+    rows = places.order_by("rater__name").values_list("rater", "rater__name", "campaign")
+    for rater, name, campaign in rows.distinct()[:MOST]:
+        yield Hit(name, there[campaign], reverse("campaign-rater", args=[campaign, rater]))
+
+
+def _judges(user: User, words: list[str]) -> Iterator[Hit]:
+    rows = _having(visible_judges(user).filter(base=None), words, "rater__name", "model")
+    for each in rows[:MOST]:
+        yield Hit(each.rater.name, each.model or each.backend, reverse("judge", args=[each.pk]))
+
+
+def _queries(user: User, words: list[str]) -> Iterator[Hit]:
+    rows = Query.objects.filter(batch__in=visible_batches(user)).select_related("batch")
+    for each in _having(rows, words, "text", "key").order_by("batch", "position")[:MOST]:
+        address = reverse("query", args=[each.batch_id, each.position])
+        yield Hit(each.text, f"{each.batch.name} · {each.key}", address)
+
+
+def _studies(user: User, words: list[str]) -> Iterator[Hit]:
+    """Yield the campaigns of studies with such a name."""
+    mine = Campaign.objects.filter(pk__in=readable(user).values("pk"))
+    rows = StudyPart.objects.filter(campaign__in=mine).select_related("study", "campaign")
+    for each in _having(rows, words, "study__name").order_by("study__name", "position")[:MOST]:
+        assert each.campaign is not None
+        address = reverse("campaign", args=[each.campaign.pk])
+        yield Hit(each.campaign.name, f"study {each.study.name}", address)
+
+
+def _having(rows: QuerySet, words: list[str], *fields: str) -> QuerySet:  # type: ignore[type-arg]
+    """Keep the rows that have each word in one of the fields, whatever its case."""
+    for word in words:
+        one = Q()
+        for field in fields:
+            one |= Q(**{f"{field}__icontains": word})
+        rows = rows.filter(one)
+    return rows
+
+
+KINDS: Mapping[str, Callable[[User, list[str]], Iterator[Hit]]] = {
+    "Campaigns": _campaigns,
+    "Studies": _studies,
+    "Batches": _batches,
+    "Judges": _judges,
+    "People": _people,
+    "Queries": _queries,
+}

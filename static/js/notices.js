@@ -1,0 +1,61 @@
+// Notices at the end of long work. The jobs that were under way on any page are remembered in this
+// tab, and asked for until they have ended, wherever one has gone meanwhile.
+
+const KEPT = "tandem.jobs";
+const SECONDS = 5;
+
+/** @returns {string[]} */
+function remembered() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string[]} keys */
+function remember(keys) {
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify(keys));
+  } catch {
+    /* storage is switched off: there are notices of this page's jobs only */
+  }
+}
+
+export function setUpNotices() {
+  const place = document.getElementById("jobs-notice");
+  if (!place) return;
+  const own = (place.dataset.jobs ?? "").split(" ").filter(Boolean);
+  let keys = [...new Set([...remembered(), ...own])];
+  remember(keys);
+  const ask = async () => {
+    if (!keys.length) return;
+    const answer = await fetch(`${place.dataset.notices}?${new URLSearchParams(keys.map((key) => ["job", key]))}`, {
+      headers: { Accept: "application/json" },
+    }).catch(() => null);
+    if (answer?.ok) {
+      const found = await answer.json();
+      keys = found.active;
+      remember(keys);
+      for (const each of found.ended) show(place, each);
+    }
+    if (keys.length) setTimeout(ask, SECONDS * 1000);
+  };
+  if (keys.length) setTimeout(ask, own.length ? SECONDS * 1000 : 0);
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {{text: string, address: string}} ended
+ */
+function show(place, ended) {
+  // Whoever looks at the page that shows it sees it come in place.
+  if (ended.address && ended.address.split("?")[0] === location.pathname) return;
+  const line = document.createElement("p");
+  line.append(`${ended.text} `);
+  if (ended.address) {
+    line.append(Object.assign(document.createElement("a"), { href: ended.address, textContent: "Open" }));
+  }
+  place.append(line);
+  place.hidden = false;
+}
