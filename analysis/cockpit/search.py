@@ -86,7 +86,7 @@ def _studies(user: User, words: list[str]) -> Iterator[Hit]:
         yield Hit(each.campaign.name, f"study {each.study.name}", address)
 
 
-def _having(rows: QuerySet, words: list[str], *fields: str) -> QuerySet:  # type: ignore[type-arg]
+def _having(rows: QuerySet, words: list[str], *fields: str) -> QuerySet:
     """Keep the rows that have each word in one of the fields, whatever its case."""
     for word in words:
         one = Q()

@@ -127,9 +127,7 @@ def start_here(request: HttpRequest, pk: int) -> HttpResponse:
     judge = judge or judges.filter(pk__in=ran[:1]).first() or judges.first()
     if judge is None:
         return render(request, "judges/start_here.html", {"campaign": campaign})
-    return _start_page(
-        request, judge, campaign, _proposed(request), judges=judges[:MOST_JUDGES]
-    )
+    return _start_page(request, judge, campaign, _proposed(request), judges=judges[:MOST_JUDGES])
 
 
 def runs_of(campaign: Campaign) -> QuerySet[JudgeRun]:
