@@ -17,6 +17,7 @@ from typing import Any
 
 import psycopg
 from django.apps import apps
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import Model
@@ -60,7 +61,7 @@ def migrated(worker: str | None = None) -> Iterator[None]:
     """The database that the settings name, for tests; a worker's is a copy of its parent's."""
     creation, name = connection.creation, connection.settings_dict["NAME"]
     if worker is None:
-        creation.create_test_db(verbosity=0, autoclobber=True)
+        _make_test_database()
         _keep_empty()
     else:
         creation.clone_test_db(suffix=worker, verbosity=0)
@@ -70,6 +71,50 @@ def migrated(worker: str | None = None) -> Iterator[None]:
     finally:
         disconnect()
         creation.destroy_test_db(name, verbosity=0)
+
+
+# What decides how a migrated database looks.
+MADE_FROM = (
+    "*/migrations/*.py", "*/models.py", "*/apps.py", "annotation/counters.py", "audit/*.py",
+    "config/settings.py", "config/sqlite/*.py", "datasets/db/*.py", "datasets/teams.py",
+    "requirements.lock",
+)  # fmt: skip
+ROOT = Path(__file__).resolve().parents[1]
+MIGRATED = ROOT / ".pytest_cache" / "migrated"
+KEPT = 3  # migrated files of SQLite, the last used
+
+
+def _make_test_database() -> None:
+    """SQLite's file is kept until a migration differs: to migrate outlasts most modules."""
+    creation = connection.creation
+    if ON_POSTGRESQL:
+        creation.create_test_db(verbosity=0, autoclobber=True)
+        return
+    parts = sorted(path for pattern in MADE_FROM for path in ROOT.glob(pattern))
+    digest = hashlib.sha256()
+    for path in parts:
+        digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    kept = MIGRATED / f"{digest.hexdigest()}.sqlite3"
+    try:
+        os.utime(kept)
+    except OSError:
+        creation.create_test_db(verbosity=0, autoclobber=True)
+        disconnect()
+        _keep(Path(connection.settings_dict["NAME"]), kept)
+        return
+    connection.close()
+    name = creation._get_test_db_name()
+    shutil.copy(kept, name)
+    connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name
+
+
+def _keep(made: Path, kept: Path) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    new = kept.with_suffix(f".{os.getpid()}")
+    shutil.copy(made, new)
+    new.replace(kept)
+    for old in sorted(kept.parent.glob("*.sqlite3"), key=lambda path: -path.stat().st_mtime)[KEPT:]:
+        old.unlink(missing_ok=True)
 
 
 @functools.cache
