@@ -228,6 +228,8 @@ COLUMNS = {
         "qualify",
         "consent_version",
         "background",
+        "pay",
+        "trims_guideline",
         "created_at",
     ),
     "item__query": ("id", "key", "text", "history", "asked_at", "references", "meta"),

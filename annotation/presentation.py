@@ -28,6 +28,7 @@ from annotation.campaigns.relevance import Uses, keep_passages, without_uses
 from annotation.models import Assignment, Campaign, Item, Label, Response, Unit
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, kinds_of, name_units
+from annotation.protocols.guidelines import trimmed
 from annotation.protocols.schema import Schema, schema_of
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.registry import DECLARED, declared
@@ -153,7 +154,17 @@ def schema(campaign: Campaign) -> Schema:
     """Return the response schema of a campaign."""
     chosen = design(campaign)
     asked = campaign.protocol, campaign.protocol_version, chosen.points or ""
-    return _schema(*asked, chosen.variables, chosen.categories, campaign.guideline)
+    return _schema(
+        *asked, chosen.variables, chosen.categories, campaign.guideline, campaign.trims_guideline
+    )
+
+
+def whole_guideline(campaign: Campaign) -> str:
+    """Return the guideline with the parts about what the campaign does not ask."""
+    own = campaign.guideline
+    chosen = design(campaign)
+    task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
+    return own or task.read_as(chosen.points or "").guideline
 
 
 @lru_cache(maxsize=64)
@@ -164,11 +175,16 @@ def _schema(
     variables: tuple[str, ...],
     categories: tuple[str, ...],
     guideline: str,
+    trims: bool,
 ) -> Schema:
     task = DECLARED[protocol].as_of(version).read_as(points)
     if guideline:
         task = replace(task, own_guideline=guideline)
-    return schema_of(task, variables, categories)
+    asked = schema_of(task, variables, categories)
+    if guideline or not trims:
+        return asked
+    text = trimmed(task, {variable.name for variable in asked.variables})
+    return replace(asked, protocol=replace(task, own_guideline=text))
 
 
 def items_of(

@@ -80,8 +80,50 @@ def _collection(campaigns: Sequence[JSON]) -> Iterator[str]:
         first, last = campaign["first_answer"], campaign["last_answer"]
         if first:
             yield f"- Answered: {first[:10]} to {last[:10]}."
+        yield from _people(campaign)
+
+
+def _people(campaign: JSON) -> Iterator[str]:
+    """Yield how people were recruited and paid, what they agreed to, and who they are."""
+    consent, work = campaign["consent"], campaign["work"]
+    if consent:
+        gone = f"; {consent['revoked']} revoked that" if consent["revoked"] else ""
+        yield f"- Consent: {consent['agreed']} people agreed to the campaign's text{gone}."
+    if work["timed"]:
+        minutes, hours = work["median_seconds"] / 60, work["total_seconds"] / 3600
+        yield f"- Time: {minutes:.1f} minutes an item (median), {hours:.1f} hours in all."
+    if campaign["pay"]:
+        yield f"- Recruited and trained: {blank('how people were found')}"
+        yield f"- Paid: {campaign['pay']}{_hourly(campaign)}."
+    else:
         yield f"- Recruited, trained and paid: {blank('how people were found, and what they got')}"
+    if not campaign["background"]:
         yield f"- Languages, background: {blank('what is known of them')}\n"
+        return
+    yield "- Background, as people gave it:"
+    yield from (f"    - {each['question']} {_answers(each)}" for each in campaign["background"])
+    yield ""
+
+
+def _hourly(campaign: JSON) -> str:
+    known, mean = campaign["pay_per_hour"], campaign["work"]["pay_per_hour"]
+    if mean is None or known is None:
+        return ""
+    return (
+        f", which is {mean:.2f} {campaign['work']['currency']} for an hour of active time "
+        f"({known['low']:.2f} to {known['high']:.2f} by person)"
+    )
+
+
+def _answers(of: JSON) -> str:
+    """Return the counts of a question's answers; of written ones only how many there are."""
+    out = f"; {of['left_out']} left it out" if of["left_out"] else ""
+    if "counts" in of:
+        given = ", ".join(f"{name} {number}" for name, number in of["counts"].items())
+        return f"{given}{out}."
+    if "median" in of:
+        return f"median {of['median']:g}, from {of['low']:g} to {of['high']:g}{out}."
+    return f"{of['people']} people wrote an answer{out}."
 
 
 def _places(campaign: JSON) -> str:

@@ -11,7 +11,10 @@ from django.db.models import Max, Min
 from analysis.types import JSON
 from annotation.exports.bundles import counts
 from annotation.models import Assignment, Campaign, Rater, Response
+from annotation.people.background import background_counts
+from annotation.people.consent import counts_of_consents, revoked_raters
 from annotation.people.membership import excluded
+from annotation.people.pay import pay_table, work_line
 from annotation.presentation import schema
 from annotation.progress.places import places_of
 from datasets.lineage import lineage_of, units_behind
@@ -91,6 +94,22 @@ def campaign_facts(campaign: Campaign) -> JSON:
         .exclude(assisted_by="")
         .count(),
         **_times(campaign),
+        **_people(campaign),
+    }
+
+
+def _people(campaign: Campaign) -> JSON:
+    """Return what is known of a campaign's people together: pay and time, consent, background."""
+    table = pay_table(campaign)
+    everybody = work_line(table.everybody, table.rate)
+    hourly = sorted(float(each.hourly) for each in table.people if each.hourly is not None)
+    asks = campaign.consent_texts.exists()
+    return {
+        "pay": str(table.rate) if table.rate else None,
+        "work": {name: value for name, value in everybody.items() if name != "rater"},
+        "pay_per_hour": {"low": hourly[0], "high": hourly[-1]} if hourly else None,
+        "consent": counts_of_consents(campaign) if asks else None,
+        "background": background_counts(campaign, revoked_raters(campaign)),
     }
 
 

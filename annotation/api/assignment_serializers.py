@@ -293,7 +293,8 @@ class PresentedSerializer(serializers.Serializer[Any]):
 
 
 class GuidelineSerializer(serializers.Serializer[Any]):
-    markdown = serializers.CharField()
+    markdown = serializers.CharField(help_text="as people see it")
+    whole = serializers.CharField(help_text="with the parts about what is not asked")
 
 
 class NewAnswerSerializer(Strict):

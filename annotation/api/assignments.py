@@ -42,6 +42,7 @@ from annotation.presentation import (
     ordered_texts,
     present,
     schema,
+    whole_guideline,
 )
 from annotation.protocols.schema import Schema
 from datasets.access import WORKERS
@@ -128,15 +129,17 @@ class Guideline(Resource):
 
     @described(
         "Read the guideline",
-        "The campaign's guideline as Markdown.",
+        "The campaign's guideline as Markdown: as it is shown, and with the parts about what the "
+        "campaign does not ask.",
         {200: GuidelineSerializer},
         tag="work",
-        example={"markdown": "# Report coverage\n…"},
+        example={"markdown": "# Report coverage\n…", "whole": "# Report coverage\n…"},
         operation_id="assignments_guideline",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
         campaign = my_assignment(request, uid).item.campaign
-        return Response({"markdown": schema(campaign).protocol.guideline})
+        shown = schema(campaign).protocol.guideline
+        return Response({"markdown": shown, "whole": whole_guideline(campaign)})
 
 
 def _with_answers(rows: QuerySet[Assignment]) -> QuerySet[Any]:

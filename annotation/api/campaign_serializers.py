@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from annotation.campaign_setup.dry_run import Assumptions
 from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.settings import CampaignSettings, read_deadline
+from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
 from annotation.models import Campaign
 from annotation.people.background import KINDS, BackgroundError, read_rows
 from annotation.progress.person import Progress
@@ -174,6 +174,19 @@ class SettingsSerializer(Strict):
         help_text="questions that people answer once, before their first item; an empty list ends "
         "the asking",
     )
+    pay = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=60,
+        help_text="what people get, such as `0.35 EUR per item`, `14 EUR per hour` or `20 EUR per "
+        "person`; empty removes it",
+    )
+    guideline_shown = serializers.ChoiceField(
+        GUIDELINES_SHOWN,
+        required=False,
+        help_text="of the protocol's guideline: only what is about the variables that are asked, "
+        "or the whole",
+    )
 
 
 class OptionsSerializer(Strict):
@@ -284,6 +297,8 @@ def settings_from(wanted: dict[str, Any]) -> CampaignSettings:
         "qualify",
         "consent",
         "revoked",
+        "pay",
+        "guideline_shown",
         "no_deadline",
         "no_qualify",
     )

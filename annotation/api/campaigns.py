@@ -86,6 +86,8 @@ def settings_tag(campaign: Campaign) -> str:
         campaign.consent_version,
         campaign.revoked,
         campaign.background,
+        campaign.pay,
+        campaign.trims_guideline,
         campaign.is_open,
     )
 

@@ -21,6 +21,7 @@ from annotation.access import (
 )
 from annotation.api.people_serializers import (
     A_CAST,
+    A_PAY_TABLE,
     A_PERSON,
     AN_INVITATION,
     SETTINGS,
@@ -36,6 +37,7 @@ from annotation.api.people_serializers import (
     MadeInvitationSerializer,
     MemberChangeSerializer,
     NewInvitationSerializer,
+    PayTableSerializer,
     PersonChangeSerializer,
     PersonSerializer,
 )
@@ -46,6 +48,7 @@ from annotation.people.accounts import campaign_raters, invitations_of
 from annotation.people.invitations import invite, revoke
 from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, readable
+from annotation.people.pay import pay_table, work_line
 from datasets.access import ADMIN, READERS
 from datasets.api.base import (
     List,
@@ -59,7 +62,7 @@ from datasets.api.base import (
 )
 from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, keyed, once, run_once
 from datasets.api.errors import RefusedBodyError, TooManyRequestsError, problem
-from datasets.api.permissions import PEOPLE
+from datasets.api.permissions import PEOPLE, READ
 from datasets.api.throttling import seconds_to_wait
 
 OWN = "you cannot change your own account; ask another admin"
@@ -315,6 +318,29 @@ class CampaignPeople(Resource):
                 membership.set_pool(campaign, wanted["pool"], user)
             if "items_per_person" in wanted:
                 membership.set_most_items(campaign, wanted["items_per_person"])
+
+
+class CampaignPay(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, PEOPLE)}
+
+    @described(
+        "Read pay and time",
+        "Items, median and total active time, and pay of each person by pseudonym, and of all "
+        "together. The rate is a setting of the campaign.",
+        {200: PayTableSerializer},
+        tag="people",
+        example=A_PAY_TABLE,
+        operation_id="campaign_pay_read",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        table = pay_table(readable_campaign(request, pk))
+        shown = {
+            "rate": str(table.rate) if table.rate else None,
+            "people": [work_line(each, table.rate) for each in table.people],
+            "everybody": work_line(table.everybody, table.rate),
+        }
+        return Response(PayTableSerializer(shown).data)
 
 
 class MemberRole(Resource):

@@ -144,6 +144,44 @@ class CastSerializer(serializers.Serializer[Any]):
     raters = AnsweringSerializer(many=True)
 
 
+class WorkSerializer(serializers.Serializer[Any]):
+    """A person's work in a campaign."""
+
+    rater = serializers.CharField(allow_blank=True, help_text="the pseudonym; empty for everybody")
+    items = serializers.IntegerField(help_text="items submitted")
+    timed = serializers.IntegerField(help_text="items with an active time")
+    median_seconds = serializers.FloatField(allow_null=True)
+    total_seconds = serializers.FloatField()
+    pay = serializers.FloatField(allow_null=True, help_text="null if the campaign names no rate")
+    currency = serializers.CharField(allow_null=True)
+    pay_per_hour = serializers.FloatField(
+        allow_null=True, help_text="the pay for an hour of active time; null if it is not known"
+    )
+
+
+class PayTableSerializer(serializers.Serializer[Any]):
+    rate = serializers.CharField(allow_null=True, help_text="such as `0.35 EUR per item`")
+    people = WorkSerializer(many=True)
+    everybody = WorkSerializer()
+
+
+A_WORK = {
+    "rater": "person-7kq2mx",
+    "items": 40,
+    "timed": 40,
+    "median_seconds": 96.5,
+    "total_seconds": 4210.0,
+    "pay": 14.0,
+    "currency": "EUR",
+    "pay_per_hour": 11.97,
+}
+A_PAY_TABLE = {
+    "rate": "0.35 EUR per item",
+    "people": [A_WORK],
+    "everybody": {**A_WORK, "rater": ""},
+}
+
+
 class CastChangeSerializer(Strict):
     """Fields that are left out stay unchanged."""
 

@@ -61,6 +61,7 @@ urlpatterns = [
     path("campaigns/<int:pk>/draws/", sample.Sample.as_view(), name="api-draws"),
     path("campaigns/<int:pk>/known/", gold.GoldAnswers.as_view(), name="api-known"),
     path("campaigns/<int:pk>/people/", people.CampaignPeople.as_view(), name="api-campaign-people"),
+    path("campaigns/<int:pk>/pay/", people.CampaignPay.as_view(), name="api-pay"),
     path("campaigns/<int:pk>/members/", people.MemberRole.as_view(), name="api-members"),
     path(
         "campaigns/<int:pk>/raters/<int:rater>/exclusion/",

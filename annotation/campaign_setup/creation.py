@@ -254,6 +254,8 @@ def create_campaign(
         campaign = checked_campaign(name, protocol, batch, design)
         campaign.team, campaign.made_by = team or batch.team, by
         old = campaign.continues = find_continued(continues, campaign, by)
+        # A judge's answers are carried only under the guideline that it had.
+        campaign.trims_guideline = old is None or old.trims_guideline
         if existing := Campaign.objects.filter(name=name).first():
             return _check_unchanged(existing, campaign, settings, by)
         _check_batch(campaign)

@@ -24,10 +24,13 @@ from annotation.models import Campaign, ConsentText, GuidelineVersion, Item, Use
 from annotation.people.background import Question, stored_questions
 from annotation.people.consent import LONGEST_CONSENT, current_text
 from annotation.people.membership import readable
+from annotation.people.pay import PayError, read_rate
 from annotation.provenance import guideline_digest
 from audit.recording import record
 
 END_OF_DAY = time(23, 59, 59)
+ASKED, WHOLE = "asked", "whole"
+GUIDELINES_SHOWN = (ASKED, WHOLE)
 LONGEST_GUIDELINE = 100_000
 _NAMES = (
     "deadline",
@@ -40,6 +43,8 @@ _NAMES = (
     "consent_version",
     "revoked",
     "background",
+    "pay",
+    "trims_guideline",
 )
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
@@ -50,7 +55,9 @@ class CampaignSettings:
 
     An empty `guideline` restores the protocol's, and an empty `practice_of` removes the practice.
     An empty `consent` and no questions of a `background` end the asking. `revoked` is what becomes
-    of the answers of people who revoke their consent: `keep` or `delete`.
+    of the answers of people who revoke their consent: `keep` or `delete`. An empty `pay` removes
+    the rate. `guideline_shown` is `asked`, the protocol's guideline without what is not asked here,
+    or `whole`.
     `no_deadline` and `no_qualify` remove the deadline and the pass mark.
     """
 
@@ -64,6 +71,8 @@ class CampaignSettings:
     consent: str | None = None
     revoked: str | None = None
     background: tuple[Question, ...] | None = None
+    pay: str | None = None
+    guideline_shown: str | None = None
     no_deadline: bool = False
     no_qualify: bool = False
 
@@ -117,12 +126,12 @@ def check_settings(campaign: Campaign, settings: CampaignSettings) -> None:
         )
     if settings.qualify is not None and not 0 < settings.qualify <= 1:
         raise DesignError("qualify is not above 0 and up to 1; correct it", "qualify")
-    _check_consent(settings)
+    _check_intake(settings)
     if settings.practice_of:
         _check_practice(campaign, settings.practice_of)
 
 
-def _check_consent(settings: CampaignSettings) -> None:
+def _check_intake(settings: CampaignSettings) -> None:
     if settings.consent is not None and len(settings.consent) > LONGEST_CONSENT:
         raise DesignError(
             f"the consent text is longer than {LONGEST_CONSENT} characters; cut it", "consent"
@@ -132,6 +141,14 @@ def _check_consent(settings: CampaignSettings) -> None:
     if settings.revoked is not None and settings.revoked not in Campaign.Revoked.values:
         one_of = " or ".join(Campaign.Revoked.values)
         raise DesignError(f"revoked is {settings.revoked!r}; give {one_of}", "revoked")
+    if settings.guideline_shown not in (None, *GUIDELINES_SHOWN):
+        wrong = f"guideline shown is {settings.guideline_shown!r}"
+        raise DesignError(f"{wrong}; give {' or '.join(GUIDELINES_SHOWN)}", "guideline_shown")
+    if settings.pay is not None:
+        try:
+            read_rate(settings.pay)
+        except PayError as error:
+            raise DesignError(str(error), "pay") from error
 
 
 def _check_practice(campaign: Campaign, name: str) -> None:
@@ -173,6 +190,10 @@ def apply_settings(
         changed["consent_version"] = _store_consent_text(campaign, consent, user)
     if settings.background is not None:
         changed["background"] = stored_questions(settings.background)
+    if settings.pay is not None:
+        changed["pay"] = _rate_of(settings.pay)
+    if settings.guideline_shown is not None:
+        changed["trims_guideline"] = settings.guideline_shown == ASKED
     for name, value in changed.items():
         setattr(campaign, name, value)
     if changed:
@@ -199,8 +220,20 @@ def settings_differ(campaign: Campaign, settings: CampaignSettings) -> bool:
         (_lines(settings.consent), consent_of(campaign)),
         (settings.revoked, campaign.revoked),
         (None if questions is None else stored_questions(questions), campaign.background),
+        (None if settings.pay is None else _rate_of(settings.pay), campaign.pay),
+        (settings.guideline_shown, shown_guideline(campaign)),
     )
     return any(new is not None and new != current for new, current in pairs)
+
+
+def _rate_of(text: str) -> str:
+    """Return a rate as it is stored: empty, or in its one form."""
+    return str(read_rate(text) or "")
+
+
+def shown_guideline(campaign: Campaign) -> str:
+    """Return which guideline people and judges see: `asked`, or `whole`."""
+    return ASKED if campaign.trims_guideline else WHOLE
 
 
 def _lines(text: str | None) -> str | None:

@@ -20,7 +20,7 @@ from annotation.exports.web_annotations import web_annotations
 from annotation.exposure.marks import has_exposed
 from annotation.imports import responses as response_rows
 from annotation.models import Campaign
-from annotation.people import background, consent
+from annotation.people import background, consent, pay
 
 Line = dict[str, Any]
 
@@ -156,6 +156,14 @@ EXPORTS: dict[str, Export] = {
         "one person's answer to a background question; several choices are several lines",
         _background,
         background.COLUMNS,
+        tells_answers=False,
+        answers=False,
+        personal=True,
+    ),
+    "pay": Export(
+        "one person's items, active time and pay",
+        pay.pay_lines,
+        pay.COLUMNS,
         tells_answers=False,
         answers=False,
         personal=True,

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import CommandError, OutputWrapper
 
-from annotation.campaigns.settings import CampaignSettings, read_deadline
+from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
 from annotation.models import Campaign, User
 from annotation.people.background import BackgroundError, Question, read_toml
 from datasets.access import READERS
@@ -188,6 +188,18 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
         help="a TOML file of questions that people answer once, before their first item; an empty "
         "file ends it",
     )
+    parser.add_argument(
+        "--pay",
+        metavar="RATE",
+        help="what people get, such as `0.35 EUR per item`, `14 EUR per hour` or `20 EUR per "
+        "person`; empty for none",
+    )
+    parser.add_argument(
+        "--guideline-shown",
+        choices=GUIDELINES_SHOWN,
+        help="of the protocol's guideline: asked (the default of new campaigns), only what is "
+        "about the variables that the campaign asks, or whole",
+    )
 
 
 def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
@@ -204,6 +216,8 @@ def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
         consent=_text(options.get("consent")),
         revoked=options.get("revoked"),
         background=_questions(options.get("background")),
+        pay=options.get("pay"),
+        guideline_shown=options.get("guideline_shown"),
         no_deadline=bool(options.get("no_deadline")),
         no_qualify=bool(options.get("no_qualify")),
     )

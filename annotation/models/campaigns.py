@@ -41,6 +41,8 @@ class Campaign(Owned):
     `consent_version` is the version of the consent text that people agree to before their first
     item (0: none), and `revoked` what becomes of the answers of a person who revokes. `background`
     are the questions that a person answers once, as `annotation.people.background` reads them.
+    `pay` is what the campaign pays, as `annotation.people.pay` reads it. With `trims_guideline`,
+    people and judges see the protocol's guideline without what is not asked here.
     """
 
     class Pool(models.TextChoices):
@@ -83,6 +85,8 @@ class Campaign(Owned):
         max_length=6, choices=Revoked, default=Revoked.KEEP, db_default=Revoked.KEEP.value
     )
     background = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    pay = models.CharField(max_length=60, default="", db_default="", blank=True)
+    trims_guideline = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 
-from django.db.models import Count, F, QuerySet, Window
+from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from annotation.gold.scoring import Score, begun_scores
 from annotation.models import Assignment, Campaign, Item
 from annotation.people.membership import excluded
+from annotation.people.pay import median_times
 from annotation.progress.counts import (
     DONE,
     STUDY,
@@ -137,25 +138,8 @@ def speeds(campaign: Campaign, raters: Collection[int]) -> dict[int, Speed]:
     newest = _newest(timed)
     return {
         rater: Speed(number, middle, *_recent(newest[rater]))
-        for rater, (number, middle) in _medians(timed).items()
+        for rater, (number, middle) in median_times(timed).items()
     }
-
-
-def _medians(timed: QuerySet[Assignment]) -> dict[int, tuple[int, float]]:
-    """Return each person's number of times and their median, reading only the middle values."""
-    ranked = timed.order_by().annotate(
-        place=Window(RowNumber(), partition_by=F("rater"), order_by=("seconds", "pk")),
-        number=Window(Count("pk"), partition_by=F("rater")),
-    )
-    # The middle values of n sorted ones have n <= 2 * place <= n + 2.
-    middle = ranked.annotate(twice=F("place") * 2).filter(
-        twice__gte=F("number"), twice__lte=F("number") + 2
-    )
-    found: dict[int, tuple[int, list[float]]] = {}
-    for rater, number, place, seconds in middle.values_list("rater", "number", "place", "seconds"):
-        if number % 2 == 0 or 2 * place == number + 1:
-            found.setdefault(rater, (number, []))[1].append(seconds or 0.0)
-    return {rater: (number, median(times[:2])) for rater, (number, times) in found.items()}
 
 
 def _newest(timed: QuerySet[Assignment]) -> dict[int, list[float]]:

@@ -168,7 +168,8 @@ class Protocol:
     each item, and `shuffled` protocols show the units in a random order, recorded for each rater.
     `readings` are protocols of the same name that ask about other points, by the value of the
     option `points`. `earlier` are the declarations of earlier versions. A campaign keeps the
-    declaration under which it was created.
+    declaration under which it was created. `sections` name the variables that a section of the
+    guideline is about, by its heading, where that is not the question of one.
     """
 
     name: str
@@ -183,6 +184,7 @@ class Protocol:
     sampled: bool = False
     shuffled: bool = False
     folder: Path = Path(__file__).parent
+    sections: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     own_guideline: str = ""
     reading: str = ""
     readings: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)

@@ -37,7 +37,6 @@ from annotation.adjudication import (
 from annotation.answers.drafts import DraftState, check_draft
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, ConflictError, Outcome
-from annotation.campaigns.rendering import render as render_guideline
 from annotation.item_context import Asked, Row, sheet_of
 from annotation.models import Campaign, User
 from annotation.presentation import schema
@@ -51,6 +50,7 @@ from annotation.views.answers import (
     read_number,
     read_seconds,
 )
+from annotation.views.items import guideline_parts
 from annotation.views.protocol_pages.base import Page
 from datasets.access import WORKERS, role_required
 
@@ -230,8 +230,7 @@ def open_first(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*WORKERS)
 def guideline(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = campaign_for(get_account(request), pk)
-    html = render_guideline(schema(campaign).protocol.guideline)
-    return render(request, "work/guideline.html", {"html": html})
+    return render(request, "work/guideline.html", guideline_parts(campaign))
 
 
 def lines(campaign: Campaign, found: Sequence[Dispute], part: QueuePart) -> Iterator[Line]:

@@ -20,10 +20,13 @@ from django.utils import timezone
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
 from annotation.campaigns.design import Design, DesignError, read_pairs
 from annotation.campaigns.settings import (
+    ASKED,
     LONGEST_GUIDELINE,
+    WHOLE,
     CampaignSettings,
     consent_of,
     read_deadline,
+    shown_guideline,
 )
 from annotation.gold.scoring import MAX_ADMISSION_REASON
 from annotation.imports.gold import GoldCounts, set_known
@@ -46,6 +49,10 @@ from datasets.rows import InputError
 from datasets.teams import managed_teams, visible_batches
 from datasets.text import as_sentence
 
+SHOWN = (
+    (ASKED, "What is about the variables that this campaign asks"),
+    (WHOLE, "All of it"),
+)
 REVOKED_ANSWERS = (
     ("keep", "Keep the answers, for an audit or in case the person agrees again"),
     ("delete", "Delete the answers, with the background that the person gave"),
@@ -134,6 +141,20 @@ class SettingsForm(forms.Form):
         "once, before their first item.",
     )
 
+    pay = forms.CharField(
+        required=False,
+        max_length=60,
+        help_text="For the table of pay and time: 0.35 EUR per item, 14 EUR per hour, or 20 EUR "
+        "per person.",
+    )
+    guideline_shown = forms.ChoiceField(
+        label="Of the protocol’s guideline, people and judges see",
+        required=False,
+        choices=SHOWN,
+        widget=forms.RadioSelect,
+        initial=ASKED,
+    )
+
     def clean_background(self) -> tuple[Question, ...]:
         try:
             return read_toml(self.cleaned_data["background"].replace("\r\n", "\n"))
@@ -175,6 +196,8 @@ class SettingsForm(forms.Form):
             consent=data["consent"],
             revoked=data["revoked"] or None,
             background=data["background"],
+            pay=data["pay"],
+            guideline_shown=data["guideline_shown"] or None,
             no_deadline=deadline is None,
             no_qualify=not data["qualify"],
         )
@@ -215,6 +238,8 @@ def initial_settings(campaign: Campaign) -> dict[str, Any]:
         "consent": consent_of(campaign),
         "revoked": campaign.revoked,
         "background": as_toml(questions_of(campaign)),
+        "pay": campaign.pay,
+        "guideline_shown": shown_guideline(campaign),
     }
 
 

@@ -18,6 +18,8 @@ from annotation.people.accounts import campaign_raters, invitations_of
 from annotation.people.invitations import invite
 from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, readable
+from annotation.people.pay import PayTable, pay_table
+from annotation.progress.counts import cached
 from annotation.views.orders import FormError, carry_out, clean, posted_number
 from annotation.views.people import MAX_INVITATIONS, PAGE, TOO_MANY, show_link
 from annotation.views.people_forms import (
@@ -178,9 +180,20 @@ def _campaign_page(
         "prolific": bound.get("prolific") or ProlificForm(initial=_initial_study(study)),
         "entry": _entry_address(request, campaign),
         "participants": pages["participants"],
+        "pay": current_pay(campaign),
         "wrong": wrong,
     }
     return render(request, "people/campaign.html", context, status=status)
+
+
+def current_pay(campaign: Campaign) -> PayTable:
+    """Return the table of pay and time; of a large campaign it may be a minute old."""
+
+    def make() -> tuple[PayTable, int]:
+        table = pay_table(campaign)
+        return table, table.everybody.items
+
+    return cached(f"pay-{campaign.pk}-{campaign.pay.replace(' ', '-')}", make)
 
 
 def _initial(campaign: Campaign) -> dict[str, Any]:

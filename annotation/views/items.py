@@ -18,9 +18,16 @@ from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.item_context import sheet_of
+from annotation.models import Campaign
 from annotation.people.consent import owed_step
 from annotation.prerequisites.grounded_answer import shown_beside
-from annotation.presentation import blinding_of, ordered_texts, present, schema
+from annotation.presentation import (
+    blinding_of,
+    ordered_texts,
+    present,
+    schema,
+    whole_guideline,
+)
 from annotation.progress.person import progress_here
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import basis_of
@@ -70,8 +77,14 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 @role_required(*WORKERS)
 def guideline(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     campaign = my_assignment(get_account(request), uid).item.campaign
-    html = render_guideline(schema(campaign).protocol.guideline)
-    return render(request, "work/guideline.html", {"html": html})
+    return render(request, "work/guideline.html", guideline_parts(campaign))
+
+
+def guideline_parts(campaign: Campaign) -> dict[str, Any]:
+    """Return the guideline as it is shown, and the whole one where that has more."""
+    shown, whole = schema(campaign).protocol.guideline, whole_guideline(campaign)
+    rest = "" if whole.strip() == shown.strip() else render_guideline(whole)
+    return {"html": render_guideline(shown), "whole": rest}
 
 
 @require_safe

@@ -97,6 +97,7 @@ TREE = (
     _verb("people invite", "invite", "create a link for one person"),
     _verb("people admit", "admit", "admit a person who did not pass the practice"),
     _verb("people consent", "consents", "who agreed to the consent text; revoke for a person"),
+    _verb("people pay", "pay", "items, time and pay of each person, as a table for the paper"),
     _verb("token create", "create_token", "create, list or revoke tokens"),
     _team("list", "", "teams with their members, and how much they have"),
     _team("create", "NAME [--owner ACCOUNT]", "create a team"),

@@ -285,6 +285,7 @@ RULES: dict[str, Rule] = {
     "api-forget": takes(ADMINS, 400),
     "api-invitations": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 201, 422})),
     "api-revoke": takes(READERS, 200),
+    "api-pay": reads(READERS),
     "api-campaign-people": Rule({"GET": READERS, "PUT": READERS}),
     "api-members": takes(READERS, 400, method="PUT"),
     "api-exclusion": takes(READERS, 400, method="PUT"),

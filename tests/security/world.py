@@ -437,6 +437,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("campaign-people-change", "pk"): _campaigns,
     ("campaign-invite", "pk"): _campaigns,
     ("api-campaign-people", "pk"): _campaigns,
+    ("api-pay", "pk"): _campaigns,
     ("api-members", "pk"): _campaigns,
     ("api-exclusion", "pk"): _labelled_campaigns,
     ("api-exclusion", "rater"): _raters,

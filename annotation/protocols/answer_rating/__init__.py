@@ -103,6 +103,18 @@ _NOW = Protocol(
     needs=("passages", "reports"),
     shuffled=True,
     folder=HERE,
+    sections={
+        "Each answer": (
+            "appropriate",
+            "faithful",
+            "natural",
+            "abstains",
+            "irrelevant",
+            "eligibility",
+        ),
+        "Each sentence": ("support",),
+        "Each passage": ("needed_question", "needed_answer"),
+    },
 )
 _FIRST = replace(
     _NOW,

@@ -83,4 +83,9 @@ PROTOCOL = Protocol(
         },
     ),
     folder=Path(__file__).parent,
+    sections={
+        "How far does the answer go?": ("descriptor",),
+        "In a second round": ("action",),
+        "In a validation pass": ("grounded",),
+    },
 )

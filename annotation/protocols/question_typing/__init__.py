@@ -65,4 +65,5 @@ PROTOCOL = Protocol(
     make_items=make_items,
     needs=(),
     folder=HERE,
+    sections={"The gate": ("valid", "false_premise", "information_seeking")},
 )

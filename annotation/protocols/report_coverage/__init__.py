@@ -56,4 +56,5 @@ PROTOCOL = Protocol(
     needs=("questions", "reports"),
     evidence=Evidence("answerable", "report", owed_if="yes"),
     folder=Path(__file__).parent,
+    sections={"Rating, where it is asked": ("rating",)},
 )
