@@ -132,11 +132,13 @@ def _done(campaign: Campaign) -> QuerySet[Assignment]:
 def _work(of: _Sums, medians: dict[int, tuple[int, float]], rate: Rate | None) -> Work:
     total = of.total or 0.0
     middle = medians[of.rater][1] if of.rater in medians else None
-    pay = rate and rate.of(of.items, total)
+    if rate is None:
+        return Work(of.rater, of.name, of.items, of.timed, middle, total)
+    pay = rate.of(of.items, total)
     # Pay by item is that of the timed items, for the time that they took.
-    paid = rate and (rate.of(of.timed, total) if rate.per == "item" else pay)
-    complete = of.timed == of.items or (rate is not None and rate.per != "person")
-    hourly = paid / (Decimal(total) / 3600) if paid is not None and total and complete else None
+    paid = rate.of(of.timed, total) if rate.per == "item" else pay
+    complete = of.timed == of.items or rate.per != "person"
+    hourly = paid / (Decimal(total) / 3600) if total and complete else None
     return Work(of.rater, of.name, of.items, of.timed, middle, total, _cents(pay), _cents(hourly))
 
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0021_consent_and_background'),
+        ('annotation', '0022_views_of_texts'),
     ]
 
     operations = [
