@@ -184,6 +184,8 @@ def _schema(
     if guideline or not trims:
         return asked
     text = trimmed(task, {variable.name for variable in asked.variables})
+    if text == task.guideline:
+        return asked
     return replace(asked, protocol=replace(task, own_guideline=text))
 
 

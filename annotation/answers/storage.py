@@ -27,7 +27,7 @@ from annotation.answers.types import (
 )
 from annotation.exposure.ledger import STATED
 from annotation.exposure.marking import Evidence, evidence_against
-from annotation.models import Assignment, Draft, Exposure, Label, Response, Span
+from annotation.models import REVOKED, Assignment, Draft, Exposure, Label, Response, Span
 from annotation.presentation import stored_units
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
@@ -490,3 +490,27 @@ _fail = PreparedUpdate(
     missing={},
     lease=None,
 )
+
+
+def withdraw_answers(assignments: Sequence[int], deletes: bool) -> None:
+    """Take the answers to locked assignments out of all that reads current answers.
+
+    They are kept as answers that are not current, or deleted with their assignments.
+    """
+    if deletes:
+        Assignment.objects.filter(pk__in=assignments).delete()
+        return
+    Response.objects.filter(assignment__in=assignments, current=True).update(current=False)
+    Assignment.objects.filter(pk__in=assignments).update(
+        status=Status.CANCELLED, reason=REVOKED, slot=None, held_until=None, missing={}
+    )
+
+
+def restore_answer(assignment: Assignment, slot: int | None) -> bool:
+    """Make the newest answer to a locked assignment current again. Returns False if it has none."""
+    newest = Response.objects.filter(assignment=assignment).order_by("-revision").first()
+    if newest is None:
+        return False
+    Response.objects.filter(pk=newest.pk).update(current=True)
+    Assignment.objects.filter(pk=assignment.pk).update(status=Status.DONE, reason="", slot=slot)
+    return True

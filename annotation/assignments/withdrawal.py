@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from annotation.answers.storage import restore_answer, withdraw_answers
 from annotation.models import (
     REVOKED,
     Assignment,
@@ -87,13 +88,7 @@ def _withdraw(campaign: Campaign, rater: Rater) -> int:
     if deletes:
         Background.objects.filter(campaign=campaign, rater=rater).delete()
         Draft.objects.filter(assignment__in=here).delete()
-        _delete([each.pk for each in rows])
-    else:
-        keys = [each.pk for each in rows]
-        Response.objects.filter(assignment__in=keys, current=True).update(current=False)
-        Assignment.objects.filter(pk__in=keys).update(
-            status=Status.CANCELLED, reason=REVOKED, slot=None, held_until=None, missing={}
-        )
+    withdraw_answers([each.pk for each in rows], deletes)
     return len(known)
 
 
@@ -105,11 +100,6 @@ def _carried_from(assignments: list[int]) -> list[int]:
         assignments = list(copies.values_list("assignment", flat=True).distinct())
         found += assignments
     return found
-
-
-def _delete(assignments: list[int]) -> None:
-    """Delete assignments with their answers, also those that were revoked and kept before."""
-    Assignment.objects.filter(pk__in=assignments).delete()
 
 
 def _free_slot(assignment: Assignment) -> None:
@@ -126,13 +116,10 @@ def _restore(campaign: Campaign, rater: Rater) -> int:
     keys = [*kept.values_list("pk", flat=True)]
     rows = Assignment.objects.filter(pk__in=[*keys, *_carried_from(keys)], reason=REVOKED)
     for assignment in rows.select_for_update(of=("self",)).order_by("item", "pk"):
-        newest = assignment.responses.order_by("-revision").first()
-        if newest is None:
-            Assignment.objects.filter(pk=assignment.pk).update(reason=Ended.EXPIRED)
-            continue
-        Response.objects.filter(pk=newest.pk).update(current=True)
         slot = None if assignment.scope else _claim_slot(assignment.item_id)
-        Assignment.objects.filter(pk=assignment.pk).update(status=Status.DONE, reason="", slot=slot)
+        if not restore_answer(assignment, slot):
+            _free_slot(Assignment(item_id=assignment.item_id, slot=slot))
+            Assignment.objects.filter(pk=assignment.pk).update(reason=Ended.EXPIRED)
     return len(keys)
 
 

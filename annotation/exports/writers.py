@@ -146,6 +146,16 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         ("qrels", "qrels-graded", "qrels-diversity"),
         _schema(_strings("query subtopic passage") | {"grade": pa.int64()}),
     ),
+    "consents": _schema(
+        {"rater": pa.string(), "version": pa.int64(), "given_at": _MOMENT, "revoked_at": _MOMENT}
+        | _strings("text")
+    ),
+    "background": _schema(_strings("rater name question kind value") | {"answered_at": _MOMENT}),
+    "pay": _schema(
+        {"rater": pa.string(), "items": pa.int64(), "timed": pa.int64()}
+        | dict.fromkeys(("median_seconds", "total_seconds", "pay"), pa.float64())
+        | {"currency": pa.string(), "pay_per_hour": pa.float64()}
+    ),
     "batch": _schema(
         _strings("id text")
         | {"history": _rows(_strings("role text"))}

@@ -103,7 +103,7 @@ def test_the_manifest_says_what_of_and_by_which_version(campaign: Campaign, tmp_
         "raters": {"human": 2, "judge": 1, "reference": 1},
     }
     defused = {file["path"] for file in told["files"] if file["defused"]}
-    tables = ("units", "labels", "responses", "spans", "references", "batch")
+    tables = ("units", "labels", "responses", "spans", "references", "batch", "pay")
     assert defused == {f"{what}.csv" for what in tables}
 
 
@@ -132,7 +132,9 @@ def test_a_single_file_has_a_manifest_where_it_is_asked_for(
 def test_a_dataset_has_a_card_that_names_its_files(campaign: Campaign, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     told = export("dataset", folder)
-    tables = {name for name, each in exports_of(campaign).items() if each.is_table}
+    offered = exports_of(campaign).items()
+    tables = {name for name, each in offered if each.is_table and not each.personal}
+    assert "pay" not in tables
     assert files_of(folder) == {
         "README.md",
         "manifest.json",

@@ -117,6 +117,10 @@ def test_answers_are_counted_without_those_of_people_who_revoked(
     assert fields["counts"] == {"law": 2, "medicine": 0}
     assert (numbers["median"], numbers["low"], numbers["high"]) == (4.0, 3.0, 5.0)
     assert (remarks["people"], remarks["left_out"]) == (0, 2)
+    table = tmp_path / "background.parquet"
+    asked = ("--campaign", "Pilot", "--what", "background", "--format", "parquet")
+    run("export", *asked, "--output", table)
+    assert table.read_bytes().startswith(b"PAR1")
     revoke_consent(study.campaign, rater_of(study.ben))
     left, *_ = background_counts(study.campaign, revoked_raters(study.campaign))
     assert left["counts"] == {"German": 1, "Türkçe": 0, "another": 0}

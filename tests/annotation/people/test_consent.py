@@ -58,7 +58,9 @@ def labels(campaign: Campaign) -> int:
     return sum(1 for _ in exports_of(campaign)["labels"].lines(campaign))
 
 
-def test_a_person_reads_the_text_and_agrees_before_the_first_item(study: Study) -> None:
+def test_a_person_reads_the_text_and_agrees_before_the_first_item(
+    study: Study, tmp_path: Path
+) -> None:
     client = client_of(study.ada)
     taken = client.post(reverse("take-next", args=[study.campaign.pk]))
     assert taken["Location"] == before(study)
@@ -70,6 +72,10 @@ def test_a_person_reads_the_text_and_agrees_before_the_first_item(study: Study) 
     (line,) = exported(study.campaign.name, "consents")
     assert (line["rater"], line["version"]) == (rater_of(study.ada).name, 1)
     assert (line["text"], line["revoked_at"]) == (TEXT, None)
+    table = tmp_path / "consents.parquet"
+    asked = ("--campaign", "Pilot", "--what", "consents", "--format", "parquet")
+    run("export", *asked, "--output", table)
+    assert table.read_bytes().startswith(b"PAR1")
     assert Event.objects.filter(event="consent.given", campaign=study.campaign.pk).count() == 1
 
 

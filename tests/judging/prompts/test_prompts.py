@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Campaign
+from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import JSON, schema_of
 from judging.backends.scripted import Scripted
@@ -80,9 +81,11 @@ def test_two_units_of_one_item_share_everything_up_to_the_unit(
 
 
 def test_two_items_of_a_campaign_share_the_guideline(db: None, tmp_path: Path) -> None:
-    first, *_, last = prepared(campaign_of(tmp_path), "item")
+    campaign = campaign_of(tmp_path)
+    first, *_, last = prepared(campaign, "item")
     assert first.request.messages[0] == last.request.messages[0]
-    assert PROTOCOLS["report-coverage"].guideline.strip() in first.request.messages[0].content
+    guideline = schema(campaign).protocol.guideline
+    assert guideline.strip() in first.request.messages[0].content
 
 
 @pytest.mark.parametrize("granularity", ["item", "unit"])
