@@ -76,6 +76,16 @@ def open_campaigns(user: User) -> QuerySet[Campaign]:
     return workable(user).filter(open_now())
 
 
+def intake_campaigns(user: User) -> QuerySet[Campaign]:
+    """Return the open campaigns of a person, and those in which they agreed to a consent text.
+
+    Whoever no longer takes part may still revoke.
+    """
+    agreed = Campaign.objects.filter(consent_texts__consents__rater__user=user)
+    mine = Q(pk__in=open_campaigns(user).values("pk")) | Q(pk__in=agreed.values("pk"))
+    return Campaign.objects.filter(mine)
+
+
 def visible_campaigns(user: User) -> QuerySet[Campaign]:
     """Return the campaigns on an account's list.
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_account, open_campaigns
+from annotation.access import get_account, intake_campaigns
 from annotation.api.campaign_serializers import QuestionSerializer
 from annotation.assignments.withdrawal import give_consent, revoke_consent
 from annotation.models import Campaign, User, rater_of
@@ -95,7 +94,7 @@ class Intake(Resource):
     )
     def get(self, request: Request, pk: int) -> Response:
         user = get_account(request)
-        return _shown(get_object_or_404(_campaigns(user), pk=pk), user)
+        return _shown(get_object_or_404(intake_campaigns(user), pk=pk), user)
 
 
 class OwnConsent(Resource):
@@ -117,10 +116,10 @@ class OwnConsent(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         user = get_account(request)
-        campaign = get_object_or_404(_campaigns(user), pk=pk)
+        campaign = get_object_or_404(intake_campaigns(user), pk=pk)
         version = checked(AgreementSerializer, request.data)["version"]
         if version is not None:
-            get_object_or_404(open_campaigns(user), pk=pk)
+            get_object_or_404(openintake_campaigns(user), pk=pk)
         try:
             if version is None:
                 revoke_consent(campaign, rater_of(user))
@@ -149,7 +148,7 @@ class OwnBackground(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         user = get_account(request)
-        campaign = get_object_or_404(open_campaigns(user), pk=pk)
+        campaign = get_object_or_404(openintake_campaigns(user), pk=pk)
         answers = checked(BackgroundSerializer, request.data)["answers"]
         rater = rater_of(user)
         if owed_step(campaign, rater) == CONSENT:
@@ -160,16 +159,6 @@ class OwnBackground(Resource):
             wrong = [problem(str(error), f"answers.{error.field}")]
             raise RefusedBodyError("nothing was stored", wrong) from error
         return _shown(campaign, user)
-
-
-def _campaigns(user: User) -> QuerySet[Campaign]:
-    """Return the open campaigns of a person, and those in which they agreed to a text.
-
-    Whoever no longer takes part may still revoke.
-    """
-    agreed = Campaign.objects.filter(consent_texts__consents__rater__user=user)
-    mine = Q(pk__in=open_campaigns(user).values("pk")) | Q(pk__in=agreed.values("pk"))
-    return Campaign.objects.filter(mine)
 
 
 def _shown(campaign: Campaign, user: User) -> Response:

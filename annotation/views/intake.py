@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from annotation.access import get_account, open_campaigns
+from annotation.access import get_account, intake_campaigns, open_campaigns
 from annotation.assignments.queue import next_assignment
 from annotation.assignments.withdrawal import give_consent, revoke_consent
 from annotation.campaigns.rendering import render as as_html
@@ -127,7 +127,7 @@ def _about(campaign: Campaign, rater: Rater) -> dict[str, Any]:
 def own_consent(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a person what they agreed to in a campaign; a POST revokes it."""
     user = get_account(request)
-    campaign = get_object_or_404(Campaign, pk=pk)
+    campaign = get_object_or_404(intake_campaigns(user), pk=pk)
     state = _own_state(campaign, user)
     wrong = ""
     if request.method == "POST":
