@@ -119,7 +119,7 @@ class OwnConsent(Resource):
         campaign = get_object_or_404(intake_campaigns(user), pk=pk)
         version = checked(AgreementSerializer, request.data)["version"]
         if version is not None:
-            get_object_or_404(openintake_campaigns(user), pk=pk)
+            get_object_or_404(open_campaigns(user), pk=pk)
         try:
             if version is None:
                 revoke_consent(campaign, rater_of(user))
@@ -148,7 +148,7 @@ class OwnBackground(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         user = get_account(request)
-        campaign = get_object_or_404(openintake_campaigns(user), pk=pk)
+        campaign = get_object_or_404(open_campaigns(user), pk=pk)
         answers = checked(BackgroundSerializer, request.data)["answers"]
         rater = rater_of(user)
         if owed_step(campaign, rater) == CONSENT:
