@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.access import get_account, intake_campaigns
+from annotation.access import get_account, intake_campaigns, open_campaigns
 from annotation.api.campaign_serializers import QuestionSerializer
 from annotation.assignments.withdrawal import give_consent, revoke_consent
 from annotation.models import Campaign, User, rater_of
