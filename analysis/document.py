@@ -6,6 +6,7 @@ so that no two formats can disagree.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -154,18 +155,24 @@ class Block:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a title. Its figures are those of `subject`, a member of the report's `part`.
+    """Blocks under a title. Text comes first: `paragraphs`, then `points` as a list.
 
-    Text comes first: `paragraphs`, then `points` as a list.
+    `name` is its address on a page; empty for one that is made of the title. The figures of
+    `place` are drawn for each of `subjects`: variables or scores of the report.
     """
 
     title: str
     blocks: tuple[Block, ...]
     about: str = ""
-    part: str = ""
-    subject: str = ""
     paragraphs: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
+    name: str = ""
+    place: str = ""
+    subjects: tuple[str, ...] = ()
+
+    @property
+    def address(self) -> str:
+        return self.name or slug(self.title)
 
 
 @dataclass(frozen=True)
@@ -188,6 +195,11 @@ class Document:
 def rounded(value: float, digits: int = DIGITS) -> str:
     """Format a number with this many decimals, without the sign of a zero."""
     return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def slug(text: str) -> str:
+    """Return the letters and digits of a text in lower case, with hyphens between them."""
+    return re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
 
 
 def count(number: int, one: str, many: str = "") -> str:

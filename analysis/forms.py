@@ -94,6 +94,10 @@ class ReportForm(OptionsForm):
         kinds = list(self.available.raters.values())
         return kinds.count("human") > CROWD
 
+    def people_boxes(self) -> list[forms.boundfield.BoundWidget]:
+        """Return the boxes of people and references, without those of whole kinds."""
+        return [box for box in self["rater"] if box.data["value"] not in KIND_NAMES]
+
     def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:
         """Return the boxes of strata, by stratum."""
         found: dict[str, list[forms.boundfield.BoundWidget]] = {}

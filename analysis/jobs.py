@@ -6,7 +6,7 @@ from analysis.attention.checks import CHECKS_KIND
 from analysis.bench.jobs import BENCH_KIND
 from analysis.campaigns.jobs import FIGURE_FILES, REPORTS
 from analysis.disagreements.jobs import VOTES_KIND
-from analysis.evaluation.jobs import MEASURES_KIND, TREC_KIND
+from analysis.evaluation.jobs import BATCH_KIND, MEASURES_KIND, TREC_KIND
 from analysis.frozen.jobs import SNAPSHOT_KIND
 from analysis.monitoring.jobs import QUALITY_KIND
 from analysis.papers.jobs import TABLES_KIND
@@ -18,6 +18,7 @@ KINDS = (
     FIGURE_FILES,
     CHECKS_KIND,
     MEASURES_KIND,
+    BATCH_KIND,
     TREC_KIND,
     BENCH_KIND,
     ROBUSTNESS_KIND,

@@ -1,4 +1,4 @@
-"""Helpers of the pages of reports, measures and snapshots."""
+"""Helpers of the pages of results and snapshots."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def options_query(request: HttpRequest) -> str:
 
 
 def report_address(campaign: Campaign, query: str) -> str:
-    """Return the address of the current report with these options."""
-    address = reverse("report", args=[campaign.pk])
+    """Return the address of the current results with these options."""
+    address = reverse("results", args=[campaign.pk])
     return f"{address}?{query}" if query else address
 
 

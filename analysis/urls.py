@@ -18,6 +18,7 @@ from analysis.formats import FORMATS
 from analysis.frozen import views as frozen
 from analysis.monitoring import views as crowd
 from analysis.papers import views as papers
+from analysis.results import views as results
 from analysis.study import views as studies
 
 urlpatterns = [
@@ -26,9 +27,11 @@ urlpatterns = [
     path("campaigns/<int:pk>/", cockpit.campaign, name="campaign"),
     path("campaigns/<int:pk>/data/", cockpit.data, name="campaign-data"),
     path("campaigns/<int:pk>/data/<int:position>/", cockpit.item, name="campaign-item"),
-    path("campaigns/<int:pk>/report/", views.report, name="report"),
-    path("campaigns/<int:pk>/report/body/", views.body, name="report-body"),
-    path("campaigns/<int:pk>/report/live/", views.live, name="report-live"),
+    path("campaigns/<int:pk>/results/", results.results, name="results"),
+    path("batches/<int:pk>/measures/", results.batch_measures, name="batch-measures"),
+    # Addresses of earlier versions.
+    path("campaigns/<int:pk>/report/", results.old_report, name="report"),
+    path("campaigns/<int:pk>/measures/", results.old_measures, name="measures"),
     path("campaigns/<int:pk>/report/freeze/", views.freeze_report, name="freeze"),
     path("campaigns/<int:pk>/disagreements/", disagreements.disagreements, name="disagreements"),
     path("campaigns/<int:pk>/disagreements.csv", disagreements.download, name="disagreements-file"),
@@ -38,8 +41,6 @@ urlpatterns = [
         disagreements.tag,
         name="disagreement-tag",
     ),
-    path("campaigns/<int:pk>/measures/", measuring.measures, name="measures"),
-    path("campaigns/<int:pk>/measures/body/", measuring.body, name="measures-body"),
     path("campaigns/<int:pk>/measures.zip", measuring.runs, name="measures-zip"),
     path("campaigns/<int:pk>/progress/quality/", crowd.campaign_quality, name="campaign-quality"),
     path(

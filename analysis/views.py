@@ -1,34 +1,29 @@
-"""Pages of the report, which show the last one at once; a job computes the new one."""
+"""The report as a file, its figures, its snapshots, and robustness sheets; jobs compute all."""
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_safe
 
-from analysis.campaigns.cache import labels_since
-from analysis.campaigns.frames import available_options, campaign_strata
+from analysis.campaigns.frames import offered_options
 from analysis.campaigns.jobs import FIGURE, REPORT, figure_question, question
 from analysis.figures import FIGURES, Figure, Subject, subjects
 from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
-from analysis.formats.build import document, moment
 from analysis.forms import ReportForm
 from analysis.frozen.jobs import SNAPSHOT
 from analysis.frozen.jobs import question as snapshot_question
-from analysis.frozen.store import frozen_reports
 from analysis.pages import attached, options_query, report_address
 from analysis.robustness.document import robustness_document
 from analysis.robustness.jobs import ROBUSTNESS
 from analysis.robustness.jobs import question as robustness_question
-from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
+from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
@@ -36,84 +31,6 @@ from datasets.jobs import pages as jobs
 from datasets.jobs import results
 from datasets.models import Job
 from judging.access import blind_page, visible_runs
-
-STOP_POLLING = 286  # htmx's own status
-LONGEST_POLLED = 2 * 3600
-
-
-@require_safe
-@role_required(*READERS)
-def report(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the page with its options and the last numbers; wrong options are reported instead."""
-    campaign = readable_campaign(request, pk)
-    form = _form(request, campaign)
-    context = {
-        "campaign": campaign,
-        "formats": FORMATS.values(),
-        "form": form,
-        "query": options_query(request),
-        "frozen": frozen_reports(campaign),
-    }
-    if not form.is_valid():
-        return render(request, "reports/report.html", context, status=422)
-    numbers = _numbers(request, campaign, form)
-    if isinstance(numbers, HttpResponse):
-        return numbers
-    return render(request, "reports/report.html", {**context, **numbers})
-
-
-@require_safe
-@role_required(*READERS)
-def body(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the numbers, as a part of the page, or the status of the job that computes them."""
-    campaign = readable_campaign(request, pk)
-    form = _form(request, campaign)
-    if not form.is_valid():
-        return _refused(form)
-    numbers = _numbers(request, campaign, form)
-    if isinstance(numbers, HttpResponse):
-        return numbers
-    context = {"campaign": campaign, "query": options_query(request), **numbers}
-    return render(request, "reports/body.html", context)
-
-
-def _numbers(
-    request: HttpRequest, campaign: Campaign, form: ReportForm
-) -> dict[str, Any] | HttpResponse:
-    """Return what the page shows of the report, or an answer that needs no page."""
-    if is_blind(get_account(request), campaign):
-        return {"blind": True}
-    body, page = (reverse(name, args=[campaign.pk]) for name in ("report-body", "report"))
-    shown = jobs.shown(request, REPORT, question(campaign, form.options), body, page)
-    if isinstance(shown, HttpResponse):
-        return shown
-    if shown.value is None:
-        return {"shown": shown}
-    found = shown.value["report"]
-    return {
-        "shown": shown,
-        "report": found,
-        "document": document(found),
-        "newest": shown.value["newest"],
-        "opened": int(time.time()),
-        "moment": moment(found),
-    }
-
-
-@require_safe
-@role_required(*READERS)
-def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render how many labels are newer than the page's numbers; empty if it says so already."""
-    campaign = readable_campaign(request, pk)
-    since, opened, shown = (_number(request, name) for name in ("since", "opened", "shown"))
-    number = labels_since(campaign, since)
-    if opened and time.time() - opened > LONGEST_POLLED:
-        return HttpResponse(status=STOP_POLLING)
-    if "shown" in request.GET and number == shown:
-        return HttpResponse(status=204)
-    query = jobs.options_of(request, "since", "opened", "shown")
-    context = {"campaign": campaign, "query": query.urlencode(), "newest": since}
-    return render(request, "reports/_since.html", {**context, "number": number, "opened": opened})
 
 
 @require_safe
@@ -260,14 +177,9 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
 def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ReportForm:
     """Return the options in the address, apart from the parameters `beside`."""
     query = jobs.options_of(request, *beside)
-    return ReportForm(query, available_options(campaign, campaign_strata(campaign)))
+    return ReportForm(query, offered_options(campaign))
 
 
 def _refused(form: ReportForm) -> HttpResponse:
     text = "\n".join(form.problems())
     return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
-
-
-def _number(request: HttpRequest, name: str) -> int:
-    text = request.GET.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0

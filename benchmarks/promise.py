@@ -176,7 +176,7 @@ class Client:
         """Reload the report with ever new options, so that each has to be computed."""
         for turn in range(10_000):
             seed = 1 + number + turn * self.size.reports
-            await self._ask("report", person, f"report/body/?seed={seed}")
+            await self._ask("report", person, f"results/?seed={seed}")
 
     async def _ask_for_exports(self, person: Person) -> None:
         while True:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from django.db.models import CharField, OuterRef, Subquery, Value
+from django.core.cache import caches
+from django.db.models import CharField, Count, Max, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce, Length, NullIf
 
 from analysis.campaigns.disclosure import saw_frame
@@ -33,6 +34,7 @@ from analysis.data.selection import (
     Strata,
 )
 from analysis.data.splits import EVALUATION, STRATUM
+from analysis.version import VERSION
 from annotation.exposure.marks import exposed_labels
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit
@@ -235,6 +237,25 @@ def campaign_strata(campaign: Campaign) -> Strata:
     found["length"] = length_strata({key: length for key, *_, length in rows if length is not None})
     found[STRATUM] = splits_of_items(campaign)
     return telling(found)
+
+
+def offered_options(campaign: Campaign) -> AvailableValues:
+    """Return the values that the options of a campaign's report may take, quickly.
+
+    The strata's values are kept in a cache while the campaign has the same items.
+    """
+    items = Item.objects.filter(campaign=campaign).aggregate(number=Count("pk"), newest=Max("pk"))
+    parts = (campaign.pk, campaign.created_at, items["number"], items["newest"], VERSION)
+    key = f"strata-{'-'.join(str(part) for part in parts)}".replace(" ", "_")
+    cache = caches["reports"]
+    values: dict[str, list[str]] | None = cache.get(key)
+    if values is None:
+        strata = campaign_strata(campaign)
+        values = {name: sorted(set(of.values())) for name, of in strata.items()}
+        cache.set(key, values)
+    return available_options(
+        campaign, {name: dict(zip(of, of, strict=True)) for name, of in values.items()}
+    )
 
 
 def splits_of_items(campaign: Campaign) -> dict[str, str]:

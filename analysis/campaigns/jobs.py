@@ -73,6 +73,6 @@ def _figure(options: Options, progress: Progress) -> Result:
     return Result([kind.render(figure, found)], name, kind.media_type)
 
 
-REPORTS = Kind(REPORT, "Report", _state, _carry_out, may_see)
+REPORTS = Kind(REPORT, "Results", _state, _carry_out, may_see)
 # A finished report does not change.
 FIGURE_FILES = Kind(FIGURE, "Figure", lambda options: None, _figure, may_see)

@@ -74,8 +74,9 @@ def _judge_differs(votes: Votes, choice: Choice) -> bool:
 
 _SHOWS: Mapping[Show, Callable[[Votes, Choice], bool]] = {
     "judge": _judge_differs,
-    "people": lambda votes, choice: len(set(votes.people.values())) > 1,
-    "judges": lambda votes, choice: len(set(votes.judges.values())) > 1,
+    # Escapes are no categories, here as in the report.
+    "people": lambda votes, choice: len(set(votes.people.values()) - votes.escapes) > 1,
+    "judges": lambda votes, choice: len(set(votes.judges.values()) - votes.escapes) > 1,
     "all": lambda votes, choice: True,
 }
 

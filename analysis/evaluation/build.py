@@ -14,10 +14,10 @@ from analysis.campaigns.fakes import mark_raters
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, without_garbage_collection
 from analysis.data.selection import ReportOptions
-from analysis.evaluation.inputs import TOGETHER, Part, Rows, stored_sample
+from analysis.evaluation.inputs import TOGETHER, Part, QuerySample, Rows, stored_sample
 from analysis.evaluation.key_points import answer_points, key_point_scores
 from analysis.evaluation.layout import Layout
-from analysis.evaluation.parts_by_protocol import parts_of
+from analysis.evaluation.parts_by_protocol import batch_parts, parts_of
 from analysis.evaluation.passages import passage_ratings, reference_contexts, sampled_orderings
 from analysis.evaluation.people_mean import Persons
 from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
@@ -37,6 +37,7 @@ from analysis.statistics import Bools, Estimate, resamples_of
 from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.material import batch_rows
+from datasets.models import Batch
 
 
 def measures_report(
@@ -62,15 +63,10 @@ def measures_report(
     with without_garbage_collection():
         queries = tuple(batch_rows(campaign.batch))
     rated = passages and passage_ratings(passages[1], passages[0], queries, report_options)
-    found: JSON = {}
     layout = Layout.from_queries(queries)
     tables, persons = Tables(stored_sample(campaign), layout.oracles), Persons()
-    for part in parts_of(campaign, queries, frame, options, rated, layout, of_answers):
-        for measure in of_family(part.family):
-            name, values = _add(found, measure, part, options, report_options, strata)
-            persons.add(name, measure, part, values)
-            if not isinstance(values, Pooled):
-                tables.add(name, measure, part, values)
+    parts = parts_of(campaign, queries, frame, options, rated, layout, of_answers)
+    found = _measured(parts, options, report_options, strata, tables, persons)
     for name, measure, part, values in persons.together():
         _put_all(found[name], measure, values, part, report_options, strata)
     for name, of in found.items():
@@ -93,6 +89,49 @@ def measures_report(
         **_of_passages(campaign, layout, frame, options, report_options),
         "key_point_scores": key_point_scores(campaign, queries, frame, options, report_options),
     }
+
+
+def batch_measures(batch: Batch, options: Options, report_options: ReportOptions) -> JSON:
+    """Compute the measures that a batch gives without labels.
+
+    The keys are those of `measures_report` on systems; there are no raters and no campaign.
+    """
+    with without_garbage_collection():
+        queries = tuple(batch_rows(batch))
+    layout = Layout.from_queries(queries)
+    tables = Tables(QuerySample(), layout.oracles)
+    parts = batch_parts(queries, layout, options)
+    found = _measured(parts, options, report_options, (), tables, Persons())
+    for name, of in found.items():
+        of |= _of_tables(tables, name, report_options)
+    return {
+        "batch": batch.name,
+        "generated_at": timezone.now().isoformat(timespec="seconds"),
+        "version": settings.TANDEM_VERSION,
+        "queries": len(queries),
+        "raters": [],
+        "leaderboard": system_rankings(found, []),
+        "measures": found,
+    }
+
+
+def _measured(
+    parts: Iterable[Part],
+    options: Options,
+    report_options: ReportOptions,
+    strata: Sequence[Stratum],
+    tables: Tables,
+    persons: Persons,
+) -> JSON:
+    """Compute the measures of all parts, and add their values to the tables and persons."""
+    found: JSON = {}
+    for part in parts:
+        for measure in of_family(part.family):
+            name, values = _add(found, measure, part, options, report_options, strata)
+            persons.add(name, measure, part, values)
+            if not isinstance(values, Pooled):
+                tables.add(name, measure, part, values)
+    return found
 
 
 def _head(

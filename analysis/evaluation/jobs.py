@@ -5,17 +5,22 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from django.conf import settings
+
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, restored
 from analysis.data.selection import ReportOptions
+from analysis.evaluation.build import batch_measures
 from analysis.evaluation.selection import ResolvedOptions, computed_measures
 from analysis.evaluation.trec import trec_archive
 from analysis.measures.base import Options as MeasureOptions
 from annotation.access import may_read
 from annotation.models import Campaign, User
 from datasets.jobs import Kind, Options, Progress, Result
+from datasets.models import Batch
+from datasets.teams import visible_batches
 
-MEASURES, TREC = "measures", "measures-trec"
+MEASURES, TREC, BATCH_MEASURES = "measures", "measures-trec", "batch-measures"
 ARCHIVE = "application/zip"
 
 
@@ -74,5 +79,26 @@ def _trec(options: Options, progress: Progress) -> Result:
     return Result([archive], f"measures-{key}.zip", ARCHIVE)
 
 
+def batch_question(batch: Batch) -> dict[str, Any]:
+    """Return the question of the measures that a batch gives without labels."""
+    return {"batch": batch.pk}
+
+
+def _batch_state(options: Options) -> Any:
+    return [options["batch"], settings.TANDEM_VERSION]
+
+
+def _batch_measures(options: Options, progress: Progress) -> Result:
+    batch = Batch.objects.get(pk=options["batch"])
+    return Result.of(batch_measures(batch, MeasureOptions(), ReportOptions()))
+
+
+def _may_see_batch(user: User, options: Options) -> bool:
+    return visible_batches(user).filter(pk=options["batch"]).exists()
+
+
 MEASURES_KIND = Kind(MEASURES, "Measures", _state, _measures, _may_see)
+BATCH_KIND = Kind(
+    BATCH_MEASURES, "Measures of the texts", _batch_state, _batch_measures, _may_see_batch
+)
 TREC_KIND = Kind(TREC, "TREC runs and qrels", _state, _trec, _may_see)

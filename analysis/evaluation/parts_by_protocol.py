@@ -113,3 +113,9 @@ def parts_of(
         yield from parting(queries, frame, options, campaign, passages, layout, points)
     yield from ranking_parts(layout, options)
     yield from written_parts(queries, options, deflected_in(queries, frame, campaign.protocol))
+
+
+def batch_parts(queries: Sequence[Query], layout: Layout, options: Options) -> Iterator[Part]:
+    """Yield the inputs that a batch gives without any label."""
+    yield from ranking_parts(layout, options)
+    yield from written_parts(queries, options, {})

@@ -290,6 +290,14 @@ def document(report: JSON, with_slices: bool = False) -> Document:
     return Document(report["campaign"], about, made, (*front, *measured, *beside))
 
 
+def texts_document(report: JSON) -> Document:
+    """Return the measures of a batch without labels, each with its systems."""
+    measured = tuple(
+        _measure(name, of, {}) for name, of in report["measures"].items() if not of["cut"]
+    )
+    return Document(report["batch"], "", "", (*rank_sections(report), *measured))
+
+
 def _warnings(report: JSON) -> list[Section]:
     texts = tuple(warning["text"] for warning in report["warnings"])
     return [Section("Warnings", (), points=texts)] if texts else []

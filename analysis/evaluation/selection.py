@@ -14,6 +14,7 @@ from django.http import QueryDict
 from analysis.campaigns.cache import state_of
 from analysis.data.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, about
 from analysis.evaluation.build import measures_report
+from analysis.evaluation.inputs import TEXTS, TOGETHER
 from analysis.evaluation.key_points import RECALL, VERIFICATION
 from analysis.evaluation.slicing import SLICING
 from analysis.forms import OptionsForm
@@ -382,6 +383,18 @@ class AvailableParts:
         return found
 
 
+def own_measures(report: JSON) -> list[str]:
+    """Return the measures that somebody's labels decide; the others come from the batch alone."""
+
+    def is_own(of: JSON) -> bool:
+        return any(
+            bool(said["raters"]) or any(said.get(each) for each in TOGETHER if each != TEXTS)
+            for said in of["systems"].values()
+        )
+
+    return [name for name, of in report["measures"].items() if is_own(of)]
+
+
 def name_of(board: JSON) -> str:
     """Return a board's name: a judge has one by itself, and one together with people."""
     return f"people+{board['by']}" if board["kind"] == "powered" else str(board["by"])
@@ -458,7 +471,7 @@ class MeasuresForm(OptionsForm):
     """The measures' options from an address; `resolved` and `shown` once the form is valid."""
 
     def __init__(self, data: QueryDict, user: User, campaign: Campaign) -> None:
-        super().__init__(data, auto_id="choose-%s")
+        super().__init__(data, auto_id="measures-%s")
         self.fields.update(form_fields((*CHOSEN, *SHOWN)))
         self.user, self.campaign, self.address = user, campaign, data
         preset = data.get("preset", "")

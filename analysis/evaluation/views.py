@@ -1,4 +1,4 @@
-"""Pages of measures, which show the last ones at once, and files; jobs compute new ones."""
+"""What the page of results shows of measures, and measures as files; jobs compute them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
@@ -28,13 +28,13 @@ from analysis.evaluation.selection import (
     AvailableParts,
     MeasuresForm,
     Shown,
+    own_measures,
     select_shown,
 )
 from analysis.evaluation.slicing import slice_views
-from analysis.formats.build import moment
-from analysis.pages import attached, options_query
+from analysis.pages import attached
 from analysis.types import JSON
-from annotation.access import get_account, is_blind, readable_campaign
+from annotation.access import get_account, readable_campaign
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
@@ -100,7 +100,7 @@ def _address(query: QueryDict, **changed: str) -> str:
     made = query.copy()
     for name, value in changed.items():
         made[name] = value
-    return f"?{made.urlencode()}"
+    return f"?{made.urlencode()}#section-systems"
 
 
 def filters(offered: AvailableParts, shown: Shown, query: QueryDict) -> JSON:
@@ -158,62 +158,34 @@ def _sliced_by(report: JSON, campaign: str) -> str:
     return f"By the labels of {campaign}: {', '.join(told)}."
 
 
-@require_safe
-@role_required(*READERS)
-def measures(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the page with its options and the last numbers; wrong options are reported instead."""
-    campaign = readable_campaign(request, pk)
-    form = MeasuresForm(jobs.options_of(request), get_account(request), campaign)
-    context = {
-        "campaign": campaign,
-        "form": form,
-        "formats": FORMATS.values(),
-        "query": options_query(request),
-    }
-    if not form.is_valid():
-        return render(request, "measures/measures.html", context, status=422)
-    numbers = _numbers(request, campaign, form)
-    if isinstance(numbers, HttpResponse):
-        return numbers
-    return render(request, "measures/measures.html", {**context, **numbers})
+def measures_context(
+    whole: JSON | None, form: MeasuresForm, query: QueryDict, only_own: bool
+) -> dict[str, Any]:
+    """Return what the page shows of measures, nothing before they are computed.
 
-
-@require_safe
-@role_required(*READERS)
-def body(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the numbers, as a part of the page, or the status of the job that computes them."""
-    campaign = readable_campaign(request, pk)
-    form = MeasuresForm(jobs.options_of(request), get_account(request), campaign)
-    if not form.is_valid():
-        return _refused("\n".join(form.problems()))
-    numbers = _numbers(request, campaign, form)
-    if isinstance(numbers, HttpResponse):
-        return numbers
-    return render(request, "measures/body.html", {"campaign": campaign, **numbers})
-
-
-def _numbers(
-    request: HttpRequest, campaign: Campaign, form: MeasuresForm
-) -> dict[str, Any] | HttpResponse:
-    """Return what the page shows of the measures, or an answer that needs no page."""
-    if is_blind(get_account(request), campaign):
-        return {"blind": True}
-    body, page = (reverse(name, args=[campaign.pk]) for name in ("measures-body", "measures"))
-    found = jobs.shown(request, MEASURES, question(campaign, form.resolved), body, page)
-    if isinstance(found, HttpResponse):
-        return found
-    if found.value is None:
-        return {"shown": found}
-    whole, query = found.value, jobs.options_of(request)
-    context = {"shown": found, "moment": moment(whole), "whole": whole}
-    context |= {"filters": filters(AvailableParts.from_report(whole), form.shown, query)}
+    With `only_own` measures that come from the batch alone are left out, unless they are named.
+    `query` has all parameters of the page.
+    """
+    if whole is None:
+        return {}
+    shown = form.shown
+    own = own_measures(whole)
+    if (
+        only_own
+        and not shown.measures
+        and shown.order.strip("-") not in set(whole["measures"]) - set(own)
+    ):
+        shown = replace(shown, measures=tuple(own))
+    offered = AvailableParts.from_report(whole)
+    context = {"whole": whole, "rest": len(whole["measures"]) - len(own)}
+    context |= {"filters": filters(offered, form.shown, query), "none": only_own and not own}
     try:
-        report = select_shown(whole, form.shown)
+        report = select_shown(whole, shown)
     except ValueError as error:
         return {**context, "problem": str(error)}
     return context | {
-        "report": report,
-        "boards": board_views(report, form.shown, query),
+        "board_report": report,
+        "boards": board_views(report, shown, query),
         "document": rest_of(report),
         "slices": slice_views(report),
         "sliced": sliced_by(report, [each.name for each in form.resolved.slices]),
@@ -262,8 +234,8 @@ def runs(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def _page_of(request: HttpRequest, campaign: Campaign) -> str:
-    """Return the address of the page of measures with the same options."""
-    return jobs.address_of(request, reverse("measures", args=[campaign.pk]))
+    """Return the address of the results with the same options."""
+    return f"{jobs.address_of(request, reverse('results', args=[campaign.pk]))}#section-systems"
 
 
 def _refused(text: str) -> HttpResponse:

@@ -122,4 +122,5 @@ FIGURE = Figure(
     lambda subject: bool(_bars(subject) or _in_pairs(subject)),
     data,
     draw,
+    "people",
 )

@@ -13,6 +13,8 @@ from . import svg
 from .svg import Drawing
 
 Part = Literal["variables", "scores"]
+Place = Literal["people", "judges", "systems"]
+"""The section that a figure is in."""
 MARK_ROOM, KEY_GAP, LINE = 46, 18, 16
 TEXT_DROP = 4
 """The distance from the middle of a text down to its baseline."""
@@ -47,8 +49,8 @@ class Subject:
 class Figure:
     """A figure: its name in addresses, its title, and the part of the report that it shows.
 
-    `suits` says whether there is anything to draw. `data` has the drawn numbers in full precision,
-    and `caption` explains how to read the figure.
+    `place` is its section. `suits` says whether there is anything to draw. `data` has the drawn
+    numbers in full precision, and `caption` explains how to read the figure.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Figure:
     suits: Callable[[Subject], bool]
     data: Callable[[Subject], Table]
     draw: Callable[[Subject], Drawing]
+    place: Place = "judges"
 
 
 @dataclass(frozen=True)

@@ -195,4 +195,5 @@ FIGURE = Figure(
     lambda subject: bool(subject.block["items"]),
     data,
     draw,
+    "systems",
 )

@@ -112,10 +112,10 @@ FIGURE = Figure(
     "raters",
     "All raters on one axis",
     "variables",
-    "The mean of Cohen's kappa with each person: of people with the others, round and blue, and of "
-    "judges, square and orange, with the interval. The band is the interval of people with each "
-    "other.",
+    "Mean Cohen's kappa with each person, with its interval: people round and blue, judges square "
+    "and orange. The band is people with each other.",
     lambda subject: any(each.kappa.value is not None for each in places(subject)),
     data,
     draw,
+    "people",
 )

@@ -144,4 +144,5 @@ FIGURE = Figure(
     lambda subject: bool(_scores(subject)),
     data,
     draw,
+    "systems",
 )

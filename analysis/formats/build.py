@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from ..document import Block, Cell, Document, RaterName, Section, Table, count
+from dataclasses import replace
+
+from ..document import Document, Section, count
 from ..types import JSON
-from .methods import methods_section
-from .people_sections import MOST_ROWS
-from .score_sections import score_section
-from .sections import (
-    NOT_EXPOSED,
-    describe_exposed,
-    exposure_sections,
-    quality_section,
-    validation_sections,
-    written_section,
+from .contents import (
+    evidence_section,
+    judge_sections,
+    judges_sections,
+    people_section,
+    planning_section,
+    slices_section,
+    systems_section,
+    warnings_section,
 )
-from .variable_sections import variable_section
+from .methods import methods_section
+from .sections import NOT_EXPOSED, describe_exposed, validation_blocks, written_section
 
 VERDICT = "Verdict"
 
 
 def document(report: JSON) -> Document:
-    """Return the report in reading order: verdict, raters, warnings, scores, variables, methods."""
+    """Return the report in reading order: the verdict, then a section for each answer."""
     sections = [_verdict(report)] if report.get("verdict") else []
-    sections += [_raters(report)]
-    sections += [_warnings(report)] if report.get("warnings") else []
-    sections += [quality_section(report)] if report.get("hints") else []
-    sections += [score_section(report, name) for name in report["scores"]]
+    sections += [*warnings_section(report), people_section(report), *judges_sections(report)]
     sections += [written_section(report)] if "written" in report else []
-    sections += [variable_section(report, name) for name in report["variables"]]
-    sections += validation_sections(report)
-    sections += exposure_sections(report)
+    sections += [*systems_section(report), *evidence_section(report), *slices_section(report)]
+    sections += planning_section(report)
+    sections += _validated_elsewhere(report)
     sections += [methods_section(report)] if report["raters"] and "inputs" in report else []
     return Document(
         report["campaign"] or "Labels file",
@@ -40,26 +39,30 @@ def document(report: JSON) -> Document:
     )
 
 
+def _validated_elsewhere(report: JSON) -> list[Section]:
+    """Return the judges of other campaigns whose labels people were shown here."""
+    there = judge_sections(report)
+    others = [name for name in (report.get("assisted") or {}).get("by", {}) if name not in there]
+    blocks = [
+        replace(block, title=name, kind="judge")
+        for name in others
+        for block in validation_blocks(report, name)
+    ]
+    return [Section("Validated judges", tuple(blocks))] if blocks else []
+
+
 def _verdict(report: JSON) -> Section:
     """Return the questions with their answers, each after its variable if there are several."""
     found, several = report["verdict"], len(report["variables"]) > 1
     points = []
     for name, of in found["variables"].items():
         judged = [each for judge in of["judges"].values() for each in judge.values()]
+        judged += of.get("among_judges", {}).values()
         before = f"{name}: " if several else ""
         points += [f"{before}{each['question']} {each['text']}" for each in (of["people"], *judged)]
     ranked = [each for of in found["scores"].values() for each in of["judges"].values()]
     points += [f"{each['question']} {each['text']}" for each in ranked]
     return Section(VERDICT, (), points=tuple(points))
-
-
-def _warnings(report: JSON) -> Section:
-    points = (
-        (", ".join(filter(None, (each["variable"], each["rater"]))), each["text"])
-        for each in report["warnings"]
-    )
-    texts = tuple(f"{who}: {text}" if who else text for who, text in points)
-    return Section("Warnings", (), points=texts)
 
 
 def _about(report: JSON) -> str:
@@ -112,29 +115,3 @@ def _describe_origin(report: JSON) -> str:
 def moment(report: JSON) -> str:
     """Format the time when the numbers were computed."""
     return str(report["generated_at"]).replace("T", " ").replace("+00:00", " UTC")
-
-
-def _raters(report: JSON) -> Section:
-    if not report["raters"]:
-        return Section("Raters", (), "No labels yet. The report fills as people and judges answer.")
-    header = ("Rater", "Kind", "Responses", "Labels")
-    excluded = any(r["excluded"] for r in report["raters"])
-    people = [r for r in report["raters"] if r["kind"] == "human" and not r["excluded"]]
-    crowd = people if len(people) > MOST_ROWS else []
-    rows: list[tuple[Cell, ...]] = [
-        (
-            RaterName(r["name"], r["kind"]),
-            f"{r['kind']} (scripted)" if r.get("scripted") else r["kind"],
-            r["responses"],
-            r["labels"],
-            *((r["excluded"] or "",) if excluded else ()),
-        )
-        for r in report["raters"]
-        if not crowd or r not in crowd
-    ]
-    if crowd:
-        responses, labels = (sum(r[key] for r in crowd) for key in ("responses", "labels"))
-        whole = (RaterName(f"All {len(crowd)} people", "human"), "human", responses, labels)
-        rows.insert(0, (*whole, *(("",) if excluded else ())))
-    every = (*header, *(("Excluded because",) if excluded else ()))
-    return Section("Raters", (Block("", (Table("Who answered", every, tuple(rows)),)),))

@@ -6,9 +6,10 @@ Pages show the same HTML. The file puts it into a document of its own, with the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from html import escape
 
 from ..document import Block, Cell, Document, Format, Number, RaterName, Section, Table
@@ -16,16 +17,20 @@ from ..figures import FIGURES, Figure, Subject, subjects
 from ..figures.svg import STATIC
 from ..types import JSON
 from .build import VERDICT, document
+from .contents import section_of
 from .verdict import Units, verdict_html, without_units
 
 FEW, MANY, WIDEST = 3, 5, 8
 """Up to `FEW` columns fit a telephone; from `MANY` on, intervals are below their numbers."""
 MOST_ROWS = 300
 """The most rows of a figure's data on a page; the file has all."""
+CODE = re.compile(r"`([^`]+)`")
 SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css", "css/figures.css")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-Links = Callable[[Figure, Subject, Section], str]
-"""Renders the HTML after a figure of a section, which links to the figure's files."""
+AFTER = ("evidence", "slices", "planning", "methods")
+"""The sections before which systems come."""
+Links = Callable[[Figure, Subject], str]
+"""Renders the HTML after a figure, which links to the figure's files."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,11 @@ def rows(table: Table) -> Iterator[Row]:
             for (name, is_numeric), value in zip(columns, values, strict=True)
         ]
         yield Row(name, cells, n >= last)
+
+
+def words_html(text: str) -> str:
+    """Render a line of text whose codes are between backticks."""
+    return CODE.sub(r'<span class="id">\1</span>', escape(text))
 
 
 def sign_html(kind: str) -> str:
@@ -123,7 +133,7 @@ def _numeric(is_numeric: bool) -> str:
     return ' class="number"' if is_numeric else ""
 
 
-def without_links(figure: Figure, subject: Subject, section: Section) -> str:
+def without_links(figure: Figure, subject: Subject) -> str:
     return ""
 
 
@@ -133,92 +143,154 @@ def document_html(
     links: Links = without_links,
     units: Units = without_units,
     folded: bool = False,
+    inside: Mapping[str, str] | None = None,
+    opened: Collection[str] = (),
 ) -> str:
     """Render a document with the figures of the report that it was created from.
 
     Sections and their blocks are folds, which are open unless `folded`: a verdict, if the report
     has one, and the contents stand before them. `units` links to the units of a verdict's part.
+    `inside` is HTML at the end of sections, by their names, and `opened` names sections that are
+    open nevertheless.
     """
+    inside = inside or {}
     origin = f" · {escape(shown.origin)}" if shown.origin else ""
     about = f'<p class="about">{escape(shown.about)}{origin}</p>\n'
     rest = [each for each in shown.sections if each.title != VERDICT or not report.get("verdict")]
-    numbered = list(enumerate(rest, start=1))
     # A file has no links; there, all is open.
-    anchors = {(s.part, s.subject): n for n, s in numbered} if folded else {}
-    head = verdict_html(report, anchors, units)
+    names = {each.address for each in rest} if folded else set()
+    head = verdict_html(report, partial(_anchor, report, names), units)
     head += _first_figure(report, links) if head and folded else ""
-    sections = "".join(_section(n, section, report, links, folded) for n, section in numbered)
-    return f"{head}{about}{_contents(numbered) if folded else ''}{sections}\n"
+    if "systems" in inside and not any(each.address == "systems" for each in rest):
+        # Measures of systems, of a protocol without scores.
+        place = next((n for n, each in enumerate(rest) if each.address in AFTER), len(rest))
+        rest.insert(place, Section("Systems", (), name="systems"))
+    sections = "".join(
+        _section(
+            each, report, links, (folded, each.address in opened), inside.get(each.address, "")
+        )
+        for each in rest
+    )
+    if folded:
+        return f"{head}{_contents(rest)}{sections}{about}\n"
+    return f"{head}{about}{sections}\n"
+
+
+def _anchor(report: JSON, names: Collection[str], key: Sequence[str]) -> str:
+    name = section_of(report, key)
+    return name if name in names else ""
 
 
 def _first_figure(report: JSON, links: Links) -> str:
     """Render the axis of all raters for the report's first variable that has one."""
     figure = FIGURES["raters"]
     for subject in subjects(report, figure):
-        section = Section(subject.name, (), part="variables", subject=subject.name)
-        return _figure(figure, subject, "figure-first", links(figure, subject, section)) + "\n"
+        return _figure(figure, subject, "figure-first", links(figure, subject)) + "\n"
     return ""
 
 
-def _contents(numbered: list[tuple[int, Section]]) -> str:
+def _contents(sections: Iterable[Section]) -> str:
     items = "".join(
-        f'<li><a href="#section-{n}">{escape(section.title)}</a></li>' for n, section in numbered
+        f'<li><a href="#section-{escape(each.address)}">{escape(each.title)}</a></li>'
+        for each in sections
     )
     return f'<nav class="contents" aria-label="Contents"><ul>{items}</ul></nav>\n'
 
 
-def _section(n: int, section: Section, report: JSON, links: Links, folded: bool) -> str:
+def _section(
+    section: Section, report: JSON, links: Links, folds: tuple[bool, bool], inside: str
+) -> str:
+    """Render a section. `folds` says whether the page is folded, and this section open."""
+    folded, is_open = folds
+    name = escape(section.address)
     about = f'<p class="about">{escape(section.about)}</p>' if section.about else ""
     text = "".join(f'<p class="text">{escape(each)}</p>\n' for each in section.paragraphs)
     if section.points:
-        points = "".join(f"<li>{escape(point)}</li>" for point in section.points)
+        points = "".join(f"<li>{words_html(point)}</li>" for point in section.points)
         text += f'<ul class="points">{points}</ul>\n'
-    figures = "".join(_figures(section, report, links))
-    blocks = "".join(_block(block, folded) for block in section.blocks)
+    blocks = [_block(block, folded) for block in section.blocks]
+    # The first block answers; what is drawn of it comes next, and folds last.
+    first = 1 if section.blocks and not section.blocks[0].title else 0
+    figures = _figures(section, report, links, folded)
+    body = "".join([*blocks[:first], figures, *blocks[first:]])
     # The target is inside the fold, so that a link to it opens the fold.
     return (
-        f'\n<section aria-labelledby="head-{n}">\n'
-        f'<details class="fold"{"" if folded else " open"}>'
-        f'<summary><h2 id="head-{n}">{escape(section.title)}</h2></summary>\n'
-        f'<div id="section-{n}">\n{about}\n{text}{figures}{blocks}\n</div>\n'
+        f'\n<section aria-labelledby="head-{name}">\n'
+        f'<details class="fold"{" open" if is_open or not folded else ""}>'
+        f'<summary><h2 id="head-{name}">{escape(section.title)}</h2></summary>\n'
+        f'<div id="section-{name}">\n{about}\n{text}{body}{inside}\n</div>\n'
         "</details>\n</section>\n"
     )
 
 
-def _block(block: Block, folded: bool) -> str:
+def folds_html(shown: Document) -> str:
+    """Render sections without figures as folds within another section, several as one fold."""
+    return "".join(map(_fold, shown.sections))
+
+
+def _fold(section: Section) -> str:
+    about = f'<p class="about">{escape(section.about)}</p>' if section.about else ""
+    text = "".join(f'<p class="text">{escape(each)}</p>\n' for each in section.paragraphs)
+    points = "".join(f"<li>{words_html(point)}</li>" for point in section.points)
+    text += f'<ul class="points">{points}</ul>\n' if points else ""
+    blocks = "".join(_block(block, True, level=5) for block in section.blocks)
+    return (
+        f'<details class="fold"><summary><h4>{escape(section.title)}</h4></summary>\n'
+        f"<div>{about}\n{text}{blocks}</div></details>\n"
+    )
+
+
+def _block(block: Block, folded: bool, level: int = 3) -> str:
     tables = "".join(f"{table_html(table)}\n" for table in block.tables)
     tables = f'<div class="tables">\n{tables}</div>\n'
     if not block.title:
-        return f"\n{tables}"
+        told = f'<p class="about">{escape(block.about)}</p>\n' if block.about else ""
+        return f"\n{told}{tables}"
     about = f' <span class="sub">{escape(block.about)}</span>' if block.about else ""
-    title = f"<h3>{sign_html(block.kind)}<bdi>{escape(block.title)}</bdi>{about}</h3>"
+    words = f"{sign_html(block.kind)}<bdi>{escape(block.title)}</bdi>{about}"
+    title = f"<h{level}>{words}</h{level}>"
     is_open = "" if folded else " open"
     return f'\n<details class="fold"{is_open}><summary>{title}</summary>\n{tables}</details>\n'
 
 
-def _figures(section: Section, report: JSON, links: Links) -> Iterator[str]:
-    """Yield the figures that belong to a section of the report."""
-    for figure in FIGURES.values():
-        if figure.part == section.part:
-            for n, subject in enumerate(subjects(report, figure), start=1):
-                if subject.name == section.subject:
-                    files = links(figure, subject, section)
-                    yield _figure(figure, subject, f"figure-{figure.name}-{n}", files) + "\n"
+def _figures(section: Section, report: JSON, links: Links, folded: bool) -> str:
+    """Render the figures that belong to a section, each in a fold of its own."""
+    found = []
+    for figure in FIGURES.values() if section.subjects else ():
+        drawn = [each for each in subjects(report, figure) if each.name in section.subjects]
+        for n, subject in enumerate(drawn if figure.place == section.place else (), start=1):
+            anchor = f"figure-{section.address}-{figure.name}-{n}"
+            made = _figure(figure, subject, escape(anchor), links(figure, subject))
+            title = f"{figure.title}: {subject.name}" if len(drawn) > 1 else figure.title
+            found.append(
+                f'<details class="fold"{"" if folded else " open"}>'
+                f"<summary><h3>{escape(title)}</h3></summary>\n{made}</details>\n"
+            )
+    return "".join(found)
 
 
 def _figure(figure: Figure, subject: Subject, anchor: str, files: str) -> str:
-    """Render a drawing above its data; the drawing escapes every name in it."""
+    """Render a drawing above its data; the drawing escapes every name in it.
+
+    A drawing of more rows than a page has is only in the files.
+    """
     data = figure.data(subject)
     rest = max(0, len(data.rows) - MOST_ROWS)
     more = f'<p class="about">{rest} more in the CSV file.</p>' if rest else ""
     table = table_html(replace(data, rows=data.rows[:MOST_ROWS]))
-    title, drawing = escape(figure.title), figure.draw(subject).inline()
+    title = escape(figure.title)
+    drawing = (
+        f'<p class="about">{len(data.rows)} rows are too many to draw on a page; '
+        "the files have the whole figure.</p>\n"
+        if rest
+        else f'<div class="figure-frame" tabindex="0" role="group" aria-label="{title}">'
+        f"{figure.draw(subject).inline()}</div>\n"
+    )
     return (
         f'<figure class="drawn" aria-labelledby="{anchor}">\n'
         f'<figcaption><strong id="{anchor}">{title}</strong> '
         f'<span class="sub">{escape(figure.caption)}</span></figcaption>\n'
-        f'<div class="figure-frame" tabindex="0" role="group" aria-label="{title}">'
-        f"{drawing}</div>\n"
+        f"{drawing}"
         '<div class="figure-foot"><details class="figure-data"><summary>Data</summary>\n'
         f'<div class="figure-table" tabindex="0" role="group" aria-label="Data of {title}">'
         f"{table}</div>{more}\n"

@@ -56,6 +56,8 @@ def _block(block: Block) -> Iterator[str]:
     if block.title:
         about = f" ({escaped(block.about)})" if block.about else ""
         yield f"### {escaped(block.title)}{about}"
+    elif block.about:
+        yield escaped(block.about)
     for each in block.tables:
         yield from _table(each)
 

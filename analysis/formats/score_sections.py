@@ -1,33 +1,35 @@
-"""The section of the report's document on one score: systems, rankings, estimates."""
+"""What the report says of one score, as blocks: systems, rankings, estimates."""
 
 from __future__ import annotations
 
-from ..document import DASH, Block, Cell, Number, RaterName, Section, Table
+from ..document import DASH, Block, Cell, Number, RaterName, Table
 from ..types import JSON
 from .people_sections import (
     components_tables,
     ranking_table,
 )
-from .sections import planning_tables
 
 MEAN = "mean"
 
 
-def score_section(report: JSON, name: str) -> Section:
-    """Return the section on one score."""
+def score_blocks(report: JSON, name: str) -> list[Block]:
+    """Return what the report says of one score, the systems' means first."""
     block = report["scores"][name]
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    tables = [_systems(block["systems"], block.get("majority", {}), kinds)]
+    first = [_systems(block["systems"], block.get("majority", {}), kinds)]
+    first += _comparisons(block.get("comparisons", []))
+    found = [Block("Systems", tuple(first))]
+    ranked = []
     if "pairs_distribution" in block:
-        tables.append(ranking_table(block["pairs_distribution"]))
+        ranked.append(ranking_table(block["pairs_distribution"]))
     if block.get("pairs") or block["correlation"]:
-        tables.append(_rankings(block))
-    tables += _comparisons(block.get("comparisons", []))
-    tables += _estimates(block["estimate"])
-    tables += planning_tables(block)
-    tables += components_tables(block)
-    title = name.capitalize()
-    return Section(title, (Block("", tuple(tables)),), part="scores", subject=name)
+        ranked.append(_rankings(block))
+    others = {
+        "Rankings": ranked,
+        "People and judges together": _estimates(block["estimate"]),
+        "Sources of noise": components_tables(block),
+    }
+    return found + [Block(title, tuple(tables)) for title, tables in others.items() if tables]
 
 
 def _rater_name(rater: str, kinds: dict[str, str]) -> RaterName:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..document import DASH, Block, Cell, Number, RaterName, Section, Table, count
+from ..document import (
+    DASH,
+    Block,
+    Cell,
+    Number,
+    RaterName,
+    Section,
+    Table,
+    count,
+    rounded,
+)
 from ..types import JSON
 from .people_sections import first_rows
 
@@ -79,8 +89,43 @@ def _numbers(plan: Mapping[str, Any]) -> tuple[Number, Number]:
     return needed, Number(plan["more"], digits=0)
 
 
-def quality_section(report: dict[str, Any]) -> Section:
+def planning_sentences(report: JSON) -> Iterator[str]:
+    """Say how many queries the headlines of each variable and each judge's test need."""
+    several = len(report["variables"]) > 1
+    for name, variable in report["variables"].items():
+        before = f"{name}: " if several else ""
+        plans = variable.get("planning")
+        if not plans:
+            continue
+        yield before + _planned("people's alpha", plans["agreement"], plans["width"])
+        for judge, of in plans["judges"].items():
+            yield before + _planned(f"the kappa of {judge}", of, plans["width"])
+        for judge, of in variable["judges"].items():
+            test = of["alt_test"]
+            if test.get("queries_needed") and test.get("verdict") == "undecided":
+                needed = count(test["queries_needed"], "query", "queries")
+                yield (
+                    f"{before}the alternative annotator test of {judge} needs at least {needed}; "
+                    f"there are {test['queries']}."
+                )
+
+
+def _planned(what: str, plan: JSON, width: float) -> str:
+    queries, now = plan["queries"], plan["interval_width"]
+    if now is None or queries["needed"] is None:
+        return f"For {what} there is no plan: {queries.get('reason') or plan.get('reason')}."
+    if not queries["more"]:
+        return f"The interval of {what} is narrow enough: {rounded(now, 2)} wide."
+    return (
+        f"The interval of {what} is {rounded(now, 2)} wide. One {width:g} wide needs about "
+        f"{count(queries['needed'], 'query', 'queries')} like these: {queries['more']} more."
+    )
+
+
+def quality_block(report: dict[str, Any]) -> list[Block]:
     """Return rationales quoted from another text, a row for each rater and variable."""
+    if not report.get("hints"):
+        return []
     header = ("Rater", "Variable", "Rationales", *(f"only {where}" for where in PLACES.values()))
     rows = tuple(
         (
@@ -92,7 +137,7 @@ def quality_section(report: dict[str, Any]) -> Section:
         for hint in report["hints"]
     )
     table = Table("Rationales quoted from another text", header, rows)
-    return Section("Data quality", (Block("", (table,)),), ABOUT_QUALITY)
+    return [Block("Data quality", (table,), ABOUT_QUALITY)]
 
 
 def soft_blocks(variable: JSON) -> list[Block]:
@@ -172,8 +217,8 @@ NOT_EXPOSED: JSON = {"labels": 0}
 """What a snapshot of an earlier version says of exposed labels: nothing."""
 
 
-def exposure_sections(report: JSON) -> list[Section]:
-    """Return one section, or none if no label was given after a look at others' labels."""
+def exposure_blocks(report: JSON) -> list[Block]:
+    """Return one block, or none if no label was given after a look at others' labels."""
     exposed = report.get("exposed", NOT_EXPOSED)
     if not exposed["labels"]:
         return []
@@ -186,7 +231,7 @@ def exposure_sections(report: JSON) -> list[Section]:
     rest = "was imported or given before Tandem kept a ledger of looks"
     unknown = f" It is unknown of {known} more, which {rest}." if exposed["unknown"] else ""
     said = f"{describe_exposed(exposed)}.{unknown}"
-    return [Section("Exposed answers", (Block("", (table,)),), said)]
+    return [Block("Exposed answers", (table,), said)]
 
 
 def describe_exposed(exposed: JSON) -> str:
@@ -196,17 +241,17 @@ def describe_exposed(exposed: JSON) -> str:
     return f"{seen} given after a look at others' labels of the same units, {where}"
 
 
-def validation_sections(report: JSON) -> list[Section]:
-    """Return one section, or none if no person was shown a judge's label."""
+def validation_blocks(report: JSON, judge: str) -> list[Block]:
+    """Return one block, or none if no person was shown a label of this judge."""
     assisted = report.get("assisted")
-    if not assisted or not assisted["by"]:
+    if not assisted or judge not in assisted["by"]:
         return []
-    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    blocks = tuple(
-        _validated_judge(name, found, kinds.get(name, "judge"))
-        for name, found in assisted["by"].items()
+    found = assisted["by"][judge]
+    tables = (
+        _validation_table("By variable", "Variable", found["variables"]),
+        _validation_table("By person", "Person", found["people"]),
     )
-    return [Section("Validated judges", blocks, _describe_validation(assisted))]
+    return [Block("Validated by people", tables, _describe_validation(assisted))]
 
 
 def _describe_validation(assisted: JSON) -> str:
@@ -216,14 +261,6 @@ def _describe_validation(assisted: JSON) -> str:
     has = count(lost, "of them has", "of them have")
     missing = f"; {has} no judge's label here" if lost else ""
     return f"{sizes}, {where}{missing}; confirmed means the same value, whatever the quotes"
-
-
-def _validated_judge(name: str, found: JSON, kind: str) -> Block:
-    tables = (
-        _validation_table("By variable", "Variable", found["variables"]),
-        _validation_table("By person", "Person", found["people"]),
-    )
-    return Block(name, tables, "confirmed or corrected by people who saw its labels", kind)
 
 
 def _validation_table(caption: str, first: str, parts: JSON) -> Table:

@@ -1,14 +1,16 @@
-"""The section of the report's document on one variable: people, judges, strata."""
+"""What the report says of one variable, as blocks: among people, of a judge, in slices."""
 
 from __future__ import annotations
 
-from ..document import Block, Cell, Number, RaterName, Section, Table, count, rounded
+from collections.abc import Iterable
+
+from ..document import Block, Cell, Number, RaterName, Table, count, rounded
 from ..report.alt_test import describe_verdict
 from ..types import JSON
-from .between_judges import between_judges_blocks
 from .calibration_tables import calibration_tables
 from .graded_tables import graded_tables
 from .people_sections import (
+    MOST_ROWS,
     counted_rows,
     distribution_tables,
     first_rows,
@@ -17,7 +19,7 @@ from .people_sections import (
     no_floor,
 )
 from .reading_tables import reading_tables
-from .sections import planning_blocks, soft_blocks, span_blocks
+from .sections import soft_blocks
 
 RULES = {
     "multiplicative": "Multiplicative epsilon",
@@ -63,6 +65,9 @@ _CUTS = {
     "recall_below": "Recall <",
 }
 """Precision and recall of reaching a threshold; those with < are of staying below it."""
+OF_OTHERS = "mean over pairs, weighted by shared units"
+FEWEST_COMPARED = 3
+"""Of two people each differs as much from the other."""
 MOST = 12
 """The most categories of a table that still fits a page."""
 
@@ -101,21 +106,7 @@ def _power(power: JSON) -> Table:
     return Table("How often a judge would pass", header, (("Simulated", *cells),))
 
 
-def variable_section(report: JSON, name: str) -> Section:
-    """Return the section on one variable."""
-    variable = report["variables"][name]
-    ordered = variable["measurement"] != "nominal"
-    blocks = [_people(variable["agreement"], ordered)]
-    blocks += [_answered(report, variable["distribution"])] if "distribution" in variable else []
-    blocks += [_judge_block(judge, block, ordered) for judge, block in variable["judges"].items()]
-    blocks += between_judges_blocks(variable)
-    blocks += span_blocks(variable) + soft_blocks(variable)
-    blocks += planning_blocks(variable)
-    blocks += [_stratum(names, groups) for names, groups in _strata(variable["strata"])]
-    return Section(name, tuple(blocks), _about(variable), part="variables", subject=name)
-
-
-def _about(variable: JSON) -> str:
+def describe_variable(variable: JSON) -> str:
     escapes = [f"escape {code}: {count}" for code, count in variable["escapes"].items()]
     categories = f"categories {', '.join(variable['categories'])}"
     return "; ".join([variable["measurement"], categories, *escapes])
@@ -125,21 +116,64 @@ def _numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
     return tuple(Number.from_estimate(block[name]) for name in names)
 
 
-def _people(block: JSON, ordered: bool) -> Block:
+def people_blocks(report: JSON, name: str) -> list[Block]:
+    """Return the agreement of people on a variable, each person with the others, and pairs."""
+    variable = report["variables"][name]
+    block, ordered = variable["agreement"], variable["measurement"] != "nominal"
     coefficients = tuple(
         (label, Number.from_estimate(block[key]), block[key]["n"])
         for key, label in COEFFICIENTS.items()
     )
     tables = [Table("Coefficients", ("Coefficient", "Value", "Units"), coefficients)]
+    tables += _with_others(block)
+    raters, units = count(block["raters"], "rater"), count(block["units"], "unit")
+    about = f"{raters}, {units} with two or more labels; {describe_variable(variable)}"
+    return [
+        Block("Agreement", tuple(tables), about),
+        *_pairs(block, ordered),
+        *([_answered(report, variable["distribution"])] if "distribution" in variable else []),
+        *soft_blocks(variable),
+    ]
+
+
+def with_others(pairs: Iterable[JSON]) -> list[tuple[str, float, int]]:
+    """Return each person's kappa with the others and the units of it, the lowest first.
+
+    It is the mean over pairs, weighted by the units that two share.
+    """
+    sums: dict[str, tuple[float, int]] = {}
+    for pair in pairs:
+        kappa = pair["cohen_kappa"]["value"]
+        for who in (pair["a"], pair["b"]) if kappa is not None else ():
+            total, units = sums.get(who, (0.0, 0))
+            sums[who] = total + kappa * pair["units"], units + pair["units"]
+    found = [(who, total / units, units) for who, (total, units) in sums.items() if units]
+    return sorted(found, key=lambda each: (each[1], each[0]))
+
+
+def _with_others(block: JSON) -> list[Table]:
+    found = with_others(block.get("pairs", ()))
+    if len(found) < FEWEST_COMPARED:
+        return []
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (RaterName(who, "human"), Number(kappa, method=OF_OTHERS), units)
+        for who, kappa, units in found[:MOST_ROWS]
+    )
+    caption = "Each person with the others, who differs most first"
+    return [Table(caption, ("Person", "Cohen's kappa, mean", "Shared units"), rows)]
+
+
+def _pairs(block: JSON, ordered: bool) -> list[Block]:
+    """Return the block of pairs of people: one by one, or of a crowd as a distribution."""
     names = _OF_PAIRS | (_OF_ORDERED_PAIRS if ordered else {})
+    tables = []
     if "pairs_distribution" in block:
         tables += distribution_tables(block["pairs_distribution"])
     listed = block.get("pairs", [])
     pairs = tuple((f"{p['a']} – {p['b']}", p["units"], *_numbers(p, names)) for p in listed)
     if pairs:
         tables.append(Table("Pairs of people", ("Pair", "Units", *names.values()), pairs))
-    raters, units = count(block["raters"], "rater"), count(block["units"], "unit")
-    return Block("Among people", tuple(tables), f"{raters}, {units} with two or more labels")
+    return [Block("Pairs of people", tuple(tables))] if tables else []
 
 
 def _answered(report: JSON, block: JSON) -> Block:
@@ -152,28 +186,48 @@ def _answered(report: JSON, block: JSON) -> Block:
     return Block("What was answered", tables, about)
 
 
-def _judge_block(name: str, block: JSON, ordered: bool) -> Block:
+def judge_blocks(block: JSON, ordered: bool) -> list[Block]:
+    """Return a judge's agreement with people on a variable, its errors, and the test."""
     tables = [_agreement_table(block)]
     if "pairs_distribution" in block:
         tables.append(judged_table(block["pairs_distribution"]))
-    tables += [*gap_tables(block), _further(block, ordered)]
+    tables += gap_tables(block)
+    found = [Block("Against people", tuple(tables), _describe_left_out(block))]
     if block["classes"]:
-        tables += [_classes(block["classes"]), _confusion(block["confusion"])]
-    if block["thresholds"]:
-        tables.append(_thresholds(block["thresholds"]))
+        wrong = (_confusion(block["confusion"]), _classes(block["classes"]))
+        found.append(Block("What it gets wrong", wrong))
+    found.append(Block("Alternative annotator test", tuple(_tests(block))))
+    if scored := _scored(block):
+        found.append(Block("Its scores", tuple(scored)))
+    if "graded" in block:
+        found.append(Block("Its grades", tuple(graded_tables(block["graded"], block["reference"]))))
+    if "reading" in block:
+        found.append(
+            Block("How it was read", tuple(reading_tables(block["reading"], block["reference"])))
+        )
+    further = [_further(block, ordered), *_own_family(block)]
+    if "adjudicated" in block:
+        further.append(_adjudicated(block["adjudicated"], block["reference"]))
+    return [*found, Block("Further coefficients", tuple(further))]
+
+
+def _tests(block: JSON) -> list[Table]:
+    return _alternative(block["alt_test"], block.get("floor"))
+
+
+def _scored(block: JSON) -> list[Table]:
+    """Return the tables of a judge's scores: at each threshold, over all of them, calibrated."""
+    tables = [_thresholds(block["thresholds"])] if block["thresholds"] else []
     if block.get("curves"):
         tables.append(_curves(block["curves"], block["reference"]))
     if "calibration" in block:
         tables += calibration_tables(block["calibration"], block["reference"])
-    if "reading" in block:
-        tables += reading_tables(block["reading"], block["reference"])
-    if "graded" in block:
-        tables += graded_tables(block["graded"], block["reference"])
-    if "adjudicated" in block:
-        tables.append(_adjudicated(block["adjudicated"], block["reference"]))
-    tables += _own_family(block)
-    tables += _alternative(block["alt_test"], block.get("floor"))
-    return Block(f"Judge {name}", tuple(tables), _describe_left_out(block), "judge")
+    return tables
+
+
+def slice_blocks(variable: JSON) -> list[Block]:
+    """Return agreement within the parts of each stratum."""
+    return [_stratum(names, groups) for names, groups in _strata(variable["strata"])]
 
 
 def _describe_left_out(block: JSON) -> str:

@@ -2,74 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 
+from ..report.verdict import HINTS
 from ..types import JSON
 
 Cells = list[list[str]]
-Units = Callable[[str, str, Cells], str]
-"""From a variable, a judge and cells (people's code, the judge's) to the address of these units."""
-Anchors = Mapping[tuple[str, str], int]
-"""The numbers of sections by what they are about: a part of the report, and its member."""
+Units = Callable[[str, str, Cells, str], str]
+"""From a variable, a judge, cells (people's code, the judge's) and a list to these units' address.
+
+The list names what differs, such as `people`, where there are no cells.
+"""
+Anchors = Callable[[Sequence[str]], str]
+"""From a place in the report to the name of its section, empty if there is none."""
+QUESTIONS = {
+    "agreement": "Do the judges agree with people?",
+    "replacement": "Could a judge replace a person?",
+    "errors": "What do the judges get wrong?",
+    "rankings": "Do the judges rank answers as people do?",
+}
+SHOWN = 4
+"""So many judges answer a question in sight; the others are in a fold."""
 
 
-def without_units(variable: str, judge: str, cells: Cells) -> str:
+@dataclass(frozen=True)
+class Said:
+    """A sentence of the verdict with the variable and the judge that it is about."""
+
+    sentence: JSON
+    variable: str = ""
+    judge: str = ""
+
+
+def without_units(variable: str, judge: str, cells: Cells, show: str) -> str:
     return ""
 
 
-def verdict_html(report: JSON, anchors: Anchors, units: Units = without_units) -> str:
+def without_anchors(key: Sequence[str]) -> str:
+    return ""
+
+
+def verdict_html(
+    report: JSON, anchors: Anchors = without_anchors, units: Units = without_units
+) -> str:
     """Render the verdict, empty if the report has none; one variable after the other."""
     found = report.get("verdict")
     if not found:
         return ""
     several = len(found["variables"]) > 1
-    blocks = "".join(
-        _block(name if several else "", _of_variable(found, name), anchors, units)
-        for name in found["variables"]
-    )
-    ranked = [("", "", each) for of in found["scores"].values() for each in of["judges"].values()]
-    blocks += _block("Rankings" if several else "", ranked, anchors, units) if ranked else ""
-    return f'<section class="verdict" aria-label="Verdict">\n{blocks}</section>\n'
+    blocks = [
+        _block(name if several else "", _of_variable(of, name), anchors, units)
+        for name, of in found["variables"].items()
+    ]
+    ranked = [
+        ("", [Said(each, "", judge) for judge, each in of["judges"].items()])
+        for of in found["scores"].values()
+        if of["judges"]
+    ]
+    rankings = [(_question(said, "rankings"), said) for _, said in ranked]
+    if several:
+        blocks += [_block("Rankings", rankings, anchors, units)] if ranked else []
+    else:
+        blocks = [_block("", [*_of_variables(found), *rankings], anchors, units)]
+    return f'<section class="verdict" aria-label="Verdict">\n{"".join(blocks)}</section>\n'
 
 
-def _of_variable(found: JSON, name: str) -> list[tuple[str, str, JSON]]:
-    """Return the sentences of a variable, each with the variable and the judge it is about."""
-    of = found["variables"][name]
-    rows = [(name, "", of["people"])]
-    for judge, told in of["judges"].items():
-        rows += [(name, judge, sentence) for sentence in told.values()]
+Rows = list[tuple[str, list[Said]]]
+"""Questions with one sentence, or one of each judge."""
+
+
+def _of_variables(found: JSON) -> Rows:
+    return [row for name, of in found["variables"].items() for row in _of_variable(of, name)]
+
+
+def _of_variable(of: JSON, name: str) -> Rows:
+    rows = [(of["people"]["question"], [Said(of["people"], name)])]
+    rows += [(each["question"], [Said(each, name)]) for each in of.get("among_judges", {}).values()]
+    for what in dict.fromkeys(what for told in of["judges"].values() for what in told):
+        said = [Said(told[what], name, judge) for judge, told in of["judges"].items()]
+        rows.append((_question(said, what), said))
     return rows
 
 
-def _block(
-    title: str, sentences: list[tuple[str, str, JSON]], anchors: Anchors, units: Units
-) -> str:
+def _question(said: Sequence[Said], what: str) -> str:
+    only: str = said[0].sentence["question"]
+    return only if len(said) == 1 else QUESTIONS.get(what, only)
+
+
+def _block(title: str, rows: Rows, anchors: Anchors, units: Units) -> str:
     head = f"<h3><bdi>{escape(title)}</bdi></h3>\n" if title else ""
-    rows = "".join(
-        f'<div class="{escape(each["tone"])}"><dt>{escape(each["question"])}</dt>'
-        f"<dd>{_sentence(each, variable, judge, anchors, units)}</dd></div>\n"
-        for variable, judge, each in sentences
+    body = "".join(_row(question, said, anchors, units) for question, said in rows)
+    return f"{head}<dl>\n{body}</dl>\n"
+
+
+def _row(question: str, said: Sequence[Said], anchors: Anchors, units: Units) -> str:
+    tones = {each.sentence["tone"] for each in said}
+    tone = tones.pop() if len(tones) == 1 else "open"
+    alike = _alike(said)
+    lines = [_line(each, len(said) > 1, anchors, units) for each in alike]
+    shown, rest = ("".join(f"<p>{line}</p>" for line in part)
+                   for part in (lines[:SHOWN], lines[SHOWN:]))  # fmt: skip
+    more = f"<details><summary>{len(lines) - SHOWN} more</summary>{rest}</details>" if rest else ""
+    return (
+        f'<div class="{escape(tone)}"><dt>{escape(question)}</dt><dd>{shown}{more}</dd></div>\n'
     )
-    return f"{head}<dl>\n{rows}</dl>\n"
 
 
-def _sentence(sentence: JSON, variable: str, judge: str, anchors: Anchors, units: Units) -> str:
-    parts = "".join(_parts(sentence, variable, judge, anchors, units))
-    answer = f"<strong>{escape(sentence['answer'])}</strong>"
-    return f"{answer}: {parts}" if parts else answer
+def _alike(said: Sequence[Said]) -> list[list[Said]]:
+    """Group judges with the same sentence, unless it leads to units, which are each judge's own."""
+    groups: dict[str, list[Said]] = {}
+    for each in said:
+        has_units = any("cells" in part for part in each.sentence["parts"])
+        key = each.judge if has_units else f" {each.sentence['text']}"
+        groups.setdefault(key, []).append(each)
+    return list(groups.values())
 
 
-def _parts(
-    sentence: JSON, variable: str, judge: str, anchors: Anchors, units: Units
-) -> Iterator[str]:
-    for part in sentence["parts"]:
-        key = part.get("key", [])
+def _line(of: Sequence[Said], named: bool, anchors: Anchors, units: Units) -> str:
+    name, said = "", of[0]
+    if named:
+        sign = '<span class="sign judge" aria-hidden="true"></span>'
+        names = ", ".join(f"{sign}<bdi>{escape(each.judge)}</bdi>" for each in of)
+        name = f'<span class="of-judge">{names}</span> '
+    parts = "".join(_parts(said, anchors, units))
+    answer = _answer(said.sentence)
+    return f"{name}{answer}: {parts}" if parts else f"{name}{answer}"
+
+
+def _answer(sentence: JSON) -> str:
+    """Render the first words, with their bands in a hint that opens by mouse or key."""
+    words = f"<strong>{escape(sentence['answer'])}</strong>"
+    bands = HINTS.get(sentence.get("bands", ""))
+    if not bands:
+        return words
+    rows = "".join(f"<li><b>{escape(name)}</b> {escape(when)}</li>" for name, when in bands)
+    return (
+        f'<details class="hint"><summary>{words}<span class="sr">: what the words mean</span>'
+        f"</summary><ul>{rows}</ul></details>"
+    )
+
+
+def _parts(said: Said, anchors: Anchors, units: Units) -> Iterator[str]:
+    for part in said.sentence["parts"]:
         # Blanks and punctuation before the words are no part of the link.
-        words = part["text"].lstrip(" ,;")
+        words = part["text"].lstrip(" ,;(")
         before, text = escape(part["text"][: -len(words) or None]), escape(words)
-        target = units(variable, judge, part["cells"]) if "cells" in part else ""
-        number = anchors.get((key[0], key[1])) if len(key) > 1 else None
-        if not target and number:
-            target = f"#section-{number}"
-        yield before + (f'<a href="{escape(target)}">{text}</a>' if target else text)
+        after = ""
+        if before.endswith("(") and text.endswith(")"):
+            text, after = text[:-1], ")"
+        target = ""
+        if "cells" in part or "show" in part:
+            target = units(said.variable, said.judge, part.get("cells", []), part.get("show", ""))
+        if not target and (name := anchors(part.get("key", []))):
+            target = f"#section-{name}"
+        yield before + (f'<a href="{escape(target)}">{text}</a>' if target else text) + after

@@ -33,6 +33,11 @@ RANK_BANDS: tuple[tuple[float, str, Tone], ...] = (
     (0.4, "Partly", "fair"),
 )
 NO_RANKS = "Hardly"
+ERROR_BANDS: tuple[tuple[float, str, Tone], ...] = (
+    (0.5, "Largely", "poor"),
+    (0.2, "Partly", "fair"),
+)
+NO_ERRORS = "Hardly"
 THIN = 30
 DIGITS = 2
 YES, NO = "yes", "no"
@@ -44,26 +49,32 @@ class Part:
     """Some words of a sentence.
 
     `key` is their place in the report, member by member. `cells` are their units, as pairs of
-    people's code and the judge's.
+    people's code and the judge's; `show` names the list of disagreements that they are instead.
     """
 
     text: str
     key: Path = ()
     cells: tuple[tuple[str, str], ...] = ()
+    show: str = ""
 
     def as_json(self) -> JSON:
         cells = {"cells": [list(cell) for cell in self.cells]} if self.cells else {}
-        return {"text": self.text, **({"key": list(self.key)} if self.key else {}), **cells}
+        show = {"show": self.show} if self.show else {}
+        return {"text": self.text, **({"key": list(self.key)} if self.key else {}), **cells, **show}
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """An answer to a question: its first words, its tone, and the parts that follow."""
+    """An answer to a question: its first words, its tone, and the parts that follow.
+
+    `bands` names the bands that its first words come from (`HINTS`).
+    """
 
     question: str
     answer: str
     tone: Tone
     parts: Sequence[Part] = field(default_factory=tuple)
+    bands: str = ""
 
     def as_json(self) -> JSON:
         rest = "".join(part.text for part in self.parts)
@@ -71,23 +82,63 @@ class Sentence:
             "question": self.question,
             "answer": self.answer,
             "tone": self.tone,
+            **({"bands": self.bands} if self.bands else {}),
             "text": f"{self.answer}: {rest}" if rest else self.answer,
             "parts": [part.as_json() for part in self.parts],
         }
 
 
+def _of_bands(
+    bands: Sequence[tuple[float, str, Tone]], below: str, sign: str
+) -> list[tuple[str, str]]:
+    rows = [(words, f"{sign} from {least:g}") for least, words, _ in bands]
+    return [*rows, (below, f"{sign} below {bands[-1][0]:g}")]
+
+
+AGREEMENT, RANKS, GAP, TEST, ERRORS, ALIKE = (
+    "agreement", "ranks", "gap", "replacement", "errors", "alike",
+)  # fmt: skip
+HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
+    AGREEMENT: _of_bands(BANDS, BELOW_CHANCE, "κ or α"),
+    RANKS: _of_bands(RANK_BANDS, NO_RANKS, "ρ"),
+    GAP: [
+        ("More than people do", "the whole interval of the gap is above 0"),
+        ("No difference from people can be shown", "the interval holds 0"),
+        ("Less than people do", "the whole interval is below 0"),
+    ],
+    TEST: [
+        ("Yes", "the judge wins against at least half of the people"),
+        ("No", "it does not"),
+        ("Cannot be decided", "with so few queries no judge could win"),
+        ("Cannot be said", "comparing words would pass, too"),
+    ],
+    ERRORS: [
+        ("Too strict", "it misses people’s yes more often than it adds one, by over 10 points"),
+        ("Too lenient", "it adds more often than it misses, by over 10 points"),
+        ("Misses and adds alike", "the two shares differ by 10 points at most"),
+        ("Mostly too high or too low", "one side exceeds the other by over 10 points"),
+    ],
+    ALIKE: _of_bands(ERROR_BANDS, NO_ERRORS, "mean correlation of errors"),
+}
+"""What the first words of a sentence mean: each with its condition, by the name of the bands."""
+
+
 def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON) -> JSON:
     """Return the key `verdict` of a report with these keys.
 
-    It has sentences about people and each judge by variable, and about each judge by score.
+    It has sentences about people, the judges among themselves and each judge by variable, and about
+    each judge by score; about single judges only once people have labelled.
     """
     labelled = any(rater["kind"] == "human" and rater["labels"] for rater in raters)
     of_variables = {
         name: {
             "people": _people(block, name, labelled).as_json(),
+            "among_judges": {
+                what: each.as_json() for what, each in _among_judges(block, name, labelled)
+            },
             "judges": {
                 judge: {what: each.as_json() for what, each in _judge(block, name, judge)}
-                for judge in block["judges"]
+                for judge in (block["judges"] if labelled else ())
             },
         }
         for name, block in variables.items()
@@ -95,7 +146,7 @@ def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON) -> JSON:
     of_scores = {
         name: {"judges": {who: _ranking(of, name, who).as_json() for who in of["correlation"]}}
         for name, of in scores.items()
-        if of.get("correlation")
+        if of.get("correlation") and labelled
     }
     return {"variables": of_variables, "scores": of_scores}
 
@@ -124,8 +175,16 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
     thin = _thin(of)
     raters = f"{count(of['raters'], 'person', 'people')}, {count(of['units'], 'unit')}"
     aside = f"; {thin} of them with under {THIN} shared units" if thin else ""
-    parts = (Part(f"{sign} {_number(found)}", path), Part(f" ({raters}{aside})"))
-    return Sentence(question, words, tone, parts)
+    parts = [
+        Part(f"{sign} {_number(found)}", path),
+        Part(f" ({raters}{aside})", ("variables", name, "agreement")),
+    ]
+    if differ := of["units"] - block.get("distribution", {}).get("unanimous", of["units"]):
+        parts.append(Part("; they differ on "))
+        parts.append(
+            Part(count(differ, "unit"), ("variables", name, "distribution"), show="people")
+        )
+    return Sentence(question, words, tone, parts, AGREEMENT)
 
 
 def _thin(agreement: JSON) -> int:
@@ -136,6 +195,53 @@ def _thin(agreement: JSON) -> int:
             most[who] = max(most.get(who, 0), pair["units"])
     thin = sum(units < THIN for units in most.values())
     return thin if thin < len(most) else 0
+
+
+def _among_judges(block: JSON, name: str, labelled: bool) -> Iterator[tuple[str, Sentence]]:
+    """Yield how far several judges agree, how alike they err, and what people should label."""
+    found, path = block.get("between_judges"), ("variables", name, "between_judges")
+    if not found:
+        return
+    yield "agreement", _between(found, path)
+    errors = found["errors"] or {}
+    if "effective_judges" in errors and errors["effective_judges"]["value"] is not None:
+        yield "errors", _alike(errors, len(found["judges"]), (*path, "errors"))
+    if not labelled and found["label_first"]:
+        units = count(len(found["label_first"]), "unit")
+        told = (Part(f"these {units}", (*path, "label_first")), Part(", as the judges differ most"))
+        question = "What should people label first?"
+        yield "label_first", Sentence(question, "The hard ones", "open", told)
+
+
+def _between(found: JSON, path: Path) -> Sentence:
+    question = "Do the judges agree with each other?"
+    known = [pair for pair in found["pairs"] if pair["cohen_kappa"]["value"] is not None]
+    if not known:
+        why = found["pairs"][0]["cohen_kappa"]["reason"]
+        return Sentence(question, "Not known", "open", (Part(why, path),))
+    known.sort(key=lambda pair: pair["cohen_kappa"]["value"])
+    mean = sum(pair["cohen_kappa"]["value"] for pair in known) / len(known)
+    words, tone = _band(mean, BANDS, BELOW_CHANCE)
+    parts = [Part(f"κ {rounded(mean, DIGITS)} on average of {count(len(known), 'pair')}", path)]
+    if len(known) > 1:
+        ends = (known[0], known[-1])
+        least, most = (f"{p['a']} and {p['b']} {_short(p['cohen_kappa'])}" for p in ends)
+        parts.append(Part(f", from {least} to {most}", path))
+    else:
+        parts = [Part(f"κ {_number(known[0]['cohen_kappa'])}", path)]
+    if differ := found.get("differ"):
+        parts += [Part("; they differ on "), Part(count(differ, "unit"), path, show="judges")]
+    return Sentence(question, words, tone, parts, AGREEMENT)
+
+
+def _alike(errors: JSON, judges: int, path: Path) -> Sentence:
+    mean, worth = errors["mean_correlation"], errors["effective_judges"]
+    words, tone = _band(mean["value"], ERROR_BANDS, NO_ERRORS)
+    parts = (
+        Part(f"their errors correlate by {_number(mean)}", (*path, "mean_correlation")),
+        Part(f", so that {judges} judges are worth {_number(worth)}", (*path, "effective_judges")),
+    )
+    return Sentence("Do the judges err alike?", words, tone, parts, ALIKE)
 
 
 def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]:
@@ -171,6 +277,7 @@ def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
             Part(f"; gap {_signed(gap)}", (*path, "gap", name)),
             Part(with_majority, (*path, "agreement", name) if with_majority else ()),
         ),
+        GAP,
     )
 
 
@@ -194,18 +301,19 @@ def _replacement(test: JSON, judge: str, path: Path) -> Sentence:
     beaten = sum(bool(each["wins"]) for each in annotators)
     told = f"{epsilon}, ahead of {beaten} of {count(len(annotators), 'person', 'people')}"
     if verdict == "passes":
-        return Sentence(question, "Yes", "good", (Part(told, key),))
+        return Sentence(question, "Yes", "good", (Part(told, key),), TEST)
     if verdict == "fails":
-        return Sentence(question, "No", "poor", (Part(told, key),))
+        return Sentence(question, "No", "poor", (Part(told, key),), TEST)
     if verdict == "floor-passes":
         why = f"{epsilon} word overlap passes the test, too"
-        return Sentence(question, "Cannot be said", "open", (Part(why, key),))
+        return Sentence(question, "Cannot be said", "open", (Part(why, key),), TEST)
     if verdict == "undecided":
         queries = count(test["queries"], "query", "queries")
         needed = test["queries_needed"]
-        more = f"; at least {needed} are needed" if needed else ""
-        why = f"{epsilon} with {queries}{more}"
-        return Sentence(question, "Cannot be decided", "open", (Part(why, key),))
+        plan = (path[0], path[1], "planning")
+        more = [Part(f"; at least {needed} are needed", plan)] if needed else []
+        parts = (Part(f"{epsilon} with {queries}", key), *more)
+        return Sentence(question, "Cannot be decided", "open", parts, TEST)
     why = test.get("reason") or "the test is not defined here"
     return Sentence(question, "Not known", "open", (Part(why, key),))
 
@@ -241,15 +349,15 @@ def _of_yes(question: str, cells: Mapping[tuple[str, str], int], key: Path) -> S
     missed, added = cells[YES, NO], cells[NO, YES]
     yes, no = missed + cells[YES, YES], added + cells[NO, NO]
     parts = [
-        Part(f"{_share(missed, yes)} of people's “yes” missed"),
+        Part(f"{_share(missed, yes)} of people's “yes” missed", key),
         Part(f" ({count(missed, 'unit')})", key, ((YES, NO),)),
-        Part(f", {_share(added, no)} of their “no” called “yes”"),
+        Part(f", {_share(added, no)} of their “no” called “yes”", key),
         Part(f" ({count(added, 'unit')})", key, ((NO, YES),)),
     ]
     words = "Misses and adds alike"
     if yes and no and abs(missed / yes - added / no) > 0.1:
         words = "Too strict" if missed / yes > added / no else "Too lenient"
-    return Sentence(question, words, "fair", parts)
+    return Sentence(question, words, "fair", parts, ERRORS)
 
 
 def _of_order(
@@ -268,12 +376,12 @@ def _of_order(
     if abs(higher - lower) > 0.1 * whole:
         words = "Mostly too high" if higher > lower else "Mostly too low"
     parts = (
-        Part(f"above people on {_share(higher, whole)}"),
+        Part(f"above people on {_share(higher, whole)}", key),
         Part(f" ({count(higher, 'unit')})", key, above),
-        Part(f", below on {_share(lower, whole)}"),
+        Part(f", below on {_share(lower, whole)}", key),
         Part(f" ({count(lower, 'unit')})", key, below),
     )
-    return Sentence(question, words, "fair", parts)
+    return Sentence(question, words, "fair", parts, ERRORS)
 
 
 def _of_categories(
@@ -282,7 +390,7 @@ def _of_categories(
     """Tell the most frequent confusions."""
     most = sorted(wrong, key=lambda cell: (-wrong[cell], cell))[:MOST_CELLS]
     total = sum(wrong.values())
-    parts = [Part(f"{_share(total, whole)} of the labels"), Part(", most often ")]
+    parts = [Part(f"{_share(total, whole)} of the labels", key), Part(", most often ")]
     for n, (people, own) in enumerate(most):
         parts.append(Part(f"{'; then ' if n else ''}“{own}” where people say “{people}”"))
         told = f" ({count(wrong[people, own], 'unit')})"
@@ -305,7 +413,7 @@ def _ranking(of: JSON, name: str, judge: str) -> Sentence:
         parts.append(
             Part(f", people {sum(known) / len(known):.{DIGITS}f}", ("scores", name, "pairs"))
         )
-    return Sentence(question, words, tone, parts)
+    return Sentence(question, words, tone, parts, RANKS)
 
 
 def _band(value: float, bands: Sequence[tuple[float, str, Tone]], below: str) -> tuple[str, Tone]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from django import template
 from django.template import Context
+from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import escape, format_html, format_html_join
+from django.utils.dateformat import format as date_format
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from analysis.document import Cell, Section, Table
+from analysis.document import Cell, Document, Table
 from analysis.figures import Figure, Subject
 from analysis.figures.files import available_kinds
 from analysis.formats import html
@@ -24,7 +26,6 @@ from analysis.papers import PAPERS, Paper
 from analysis.papers.reading import studies_of
 
 register = template.Library()
-CODE = re.compile(r"`([^`]+)`")
 # `analysis.formats.html` escapes its output.
 
 
@@ -39,21 +40,35 @@ def studies_with_tables(context: Context) -> list[tuple[Study, Paper]]:
 def report_document(context: Context) -> SafeString:
     """Render the `document` of a page; figures of a `campaign` have links to their files.
 
-    A report that has a verdict is folded below it.
+    A report that has a verdict is folded below it. The section on systems ends with the measures
+    of systems, if the page has any.
     """
     links = _links(context) if context.get("campaign") else html.without_links
     report: dict[str, Any] = context.get("report") or {}
     folded = bool(report.get("verdict"))
     units = _units(context) if context.get("campaign") else without_units
-    shown = html.document_html(context["document"], report, links, units, folded)
+    inside = {}
+    if measures := context.get("measures"):
+        inside["systems"] = render_to_string("results/_measures.html", measures, context["request"])
+    opened = ("systems",) if context.get("parts") else ()
+    shown = html.document_html(
+        context["document"], report, links, units, folded=folded, inside=inside, opened=opened
+    )
     return mark_safe(shown)
+
+
+@register.simple_tag
+def sections_of(document: Document) -> SafeString:
+    """Render the sections of a document in folds, below a heading of the third level."""
+    return mark_safe(html.folds_html(document))
 
 
 def _units(context: Context) -> Units:
     address = reverse("disagreements", args=[context["campaign"].pk])
 
-    def units(variable: str, judge: str, cells: Cells) -> str:
-        asked = {"show": "judge", "variable": variable, "judge": judge}
+    def units(variable: str, judge: str, cells: Cells, show: str) -> str:
+        asked = {"show": show or "judge", "variable": variable}
+        asked |= {"judge": judge} if judge else {}
         # Of several cells, all units on which the two differ.
         if len(cells) == 1:
             asked |= {"people": cells[0][0], "said": cells[0][1]}
@@ -65,7 +80,7 @@ def _units(context: Context) -> Units:
 def _links(context: Context) -> html.Links:
     campaign, query = context["campaign"], context.get("query", "")
 
-    def links(figure: Figure, subject: Subject, section: Section) -> str:
+    def links(figure: Figure, subject: Subject) -> str:
         asked = f"?of={quote(subject.name, safe='')}"
         parts = (
             (
@@ -78,11 +93,23 @@ def _links(context: Context) -> html.Links:
         return format_html(
             '\n<p class="figure-files"><span class="sr">Download {} of {}:</span>{}</p>',
             figure.title,
-            section.title,
+            subject.name,
             format_html_join("", ' <a href="{}{}">{}</a>', parts),
         )
 
     return links
+
+
+@register.filter
+def as_moment(text: str) -> SafeString:
+    """Render a time of the report's JSON as an element `time`, with the day."""
+    at = datetime.fromisoformat(text)
+    return format_html('<time datetime="{}">{}</time>', text, date_format(at, "j M, H:i e"))
+
+
+@register.filter
+def with_commas(number: int) -> str:
+    return f"{number:,}"
 
 
 @register.filter
@@ -106,7 +133,7 @@ def cell(value: Cell) -> SafeString:
 @register.filter
 def with_code(text: str) -> SafeString:
     """Render a line of text whose option values are between backticks."""
-    return mark_safe(CODE.sub(r'<span class="id">\1</span>', escape(text)))
+    return mark_safe(html.words_html(text))
 
 
 @register.filter

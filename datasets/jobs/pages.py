@@ -88,6 +88,11 @@ class Status:
     is_stuck: bool
 
     @property
+    def element(self) -> str:
+        """The id of the status's own element; a page may follow several jobs."""
+        return "job" if self.target in ("#job", "#report") else f"job-{self.target[1:]}"
+
+    @property
     def noun(self) -> str:
         return kind_named(self.job.kind).title
 
@@ -135,7 +140,7 @@ def progress(request: HttpRequest, asked: Asked, status: Status) -> HttpResponse
     if request.GET.get("seen") == status.seen:
         return HttpResponse(status=204)
     part = render(request, "jobs/_status.html", {"status": status})
-    part["HX-Retarget"], part["HX-Reswap"] = "#job", "outerHTML"
+    part["HX-Retarget"], part["HX-Reswap"] = f"#{status.element}", "outerHTML"
     return part
 
 

@@ -20,7 +20,7 @@ from tests.api.cast import script_of
 from tests.queue_cast import worked
 
 SITE = "http://testserver"
-HTMX = {"HX-Request": "true"}
+HTMX = {"HX-Request": "true", "HX-Target": "report"}
 
 
 @pytest.fixture(autouse=True)
@@ -47,9 +47,9 @@ class TestPages:
     def test_the_first_report_is_waited_for_and_comes_in_place(
         self, rita: Client, labelled: Campaign
     ) -> None:
-        address = f"/campaigns/{labelled.pk}/report/"
+        address = f"/campaigns/{labelled.pk}/results/"
         shown = self.text(rita, address)
-        assert "Report: waiting, next in the queue." in shown
+        assert "Results: waiting, next in the queue." in shown
         assert "reload the page" in shown
         assert "Kappa" not in shown
         poll = self.polled(shown)
@@ -58,7 +58,7 @@ class TestPages:
         part = self.text(rita, poll, headers=HTMX)
         assert part.startswith('<div id="report">')
         assert "model-x" in part
-        assert "no new labels" in part
+        assert "up to date" in part
         assert 'id="job"' not in part
         assert "model-x" in self.text(rita, address), "without scripts a reload shows it"
         assert Job.objects.count() == 1
@@ -66,7 +66,7 @@ class TestPages:
     def test_the_last_report_is_shown_with_its_age_while_a_new_one_is_computed(
         self, rita: Client, labelled: Campaign, tmp_path: Path
     ) -> None:
-        address = f"/campaigns/{labelled.pk}/report/"
+        address = f"/campaigns/{labelled.pk}/results/"
         self.text(rita, address)
         worked()
         more_labels(labelled, tmp_path)
@@ -83,13 +83,13 @@ class TestPages:
         assert "These numbers are from" not in self.text(rita, address)
 
     def test_a_cancelled_report_can_be_asked_again(self, rita: Client, labelled: Campaign) -> None:
-        address = f"/campaigns/{labelled.pk}/report/"
+        address = f"/campaigns/{labelled.pk}/results/"
         self.text(rita, address)
         job = Job.objects.get()
         order = f"/jobs/{job.key}/order/"
         rita.post(order, {"order": "cancel", "next": address})
         shown = self.text(rita, address)
-        assert "Report: cancelled." in shown
+        assert "Results: cancelled." in shown
         assert worked() == 0
         answer = rita.post(order, {"order": "again", "next": address})
         assert answer["Location"] == address
@@ -119,7 +119,7 @@ class TestPages:
         assert rita.get(answer.json()["result"]).status_code == 200
 
     @pytest.mark.parametrize(
-        "what", ["measures/", "judges/bench/", "measures.zip", "exports/labels/csv/"]
+        "what", ["results/?measures=own", "judges/bench/", "measures.zip", "exports/labels/csv/"]
     )
     def test_nothing_that_computes_is_computed_by_the_web_server(
         self, rita: Client, labelled: Campaign, what: str
@@ -133,12 +133,12 @@ class TestPages:
         assert "waiting" not in again.getvalue().decode("utf-8", "replace")
 
     def test_a_snapshot_is_stored_by_a_job(self, rita: Client, labelled: Campaign) -> None:
-        address = f"/campaigns/{labelled.pk}/report/"
+        address = f"/campaigns/{labelled.pk}/results/"
         self.text(rita, address)
         worked()
         found = re.search(r'name="inputs" value="([0-9a-f]+)"', self.text(rita, address))
         assert found
-        answer = rita.post(f"{address}freeze/", {"inputs": found[1]})
+        answer = rita.post(f"/campaigns/{labelled.pk}/report/freeze/", {"inputs": found[1]})
         assert answer.status_code == 202
         poll = self.polled(answer.content.decode())
         worked()
@@ -152,31 +152,31 @@ class TestPages:
     def test_whoever_lost_access_gets_neither_result_nor_status(
         self, rita: Client, labelled: Campaign
     ) -> None:
-        address = f"/campaigns/{labelled.pk}/report/"
+        address = f"/campaigns/{labelled.pk}/results/"
         self.text(rita, address)
         worked()
         job = Job.objects.get()
         user = User.objects.get(username="researcher")
         Membership.objects.create(campaign=labelled, user=user, role="annotator")
-        asked = (address, f"{address}body/?job={job.key}", f"/jobs/{job.key}/live/?next={address}")
+        asked = (address, f"{address}?job={job.key}", f"/jobs/{job.key}/live/?next={address}")
         assert {rita.get(each).status_code for each in asked} == {404}
         assert (
-            "Report" not in self.text(rita, "/jobs/").partition("<main")[2].partition("<table")[2]
+            "Results" not in self.text(rita, "/jobs/").partition("<main")[2].partition("<table")[2]
         )
         assert rita.post(f"/jobs/{job.key}/order/", {"order": "again"}).status_code == 404
 
     def test_a_job_of_another_question_is_no_way_to_its_result(
         self, rita: Client, labelled: Campaign
     ) -> None:
-        self.text(rita, f"/campaigns/{labelled.pk}/report/?epsilon=0.1")
+        self.text(rita, f"/campaigns/{labelled.pk}/results/?epsilon=0.1")
         worked()
         job = Job.objects.get()
-        shown = self.text(rita, f"/campaigns/{labelled.pk}/report/?job={job.key}")
+        shown = self.text(rita, f"/campaigns/{labelled.pk}/results/?job={job.key}")
         assert "waiting" in shown
         assert "model-x" not in shown.partition('<div id="report">')[2]
 
     def test_ones_own_jobs_are_listed(self, rita: Client, labelled: Campaign) -> None:
-        self.text(rita, f"/campaigns/{labelled.pk}/report/")
+        self.text(rita, f"/campaigns/{labelled.pk}/results/")
         self.text(rita, f"/campaigns/{labelled.pk}/exports/labels/csv/", 202)
         assert "Waiting, number 2" in self.text(rita, "/jobs/")
         worked()
@@ -186,7 +186,7 @@ class TestPages:
     def test_without_a_worker_the_page_says_so_with_the_mend(
         self, rita: Client, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        address = f"/campaigns/{labelled.pk}/report/"
+        address = f"/campaigns/{labelled.pk}/results/"
         self.text(rita, address)
         Job.objects.update(created_at="2020-01-01T00:00:00Z")
         shown = self.text(rita, address)
@@ -235,7 +235,7 @@ class TestAPI:
 
     def test_a_cancelled_job_ends_and_a_new_request_is_a_new_job(self, labelled: Campaign) -> None:
         root = script_of(User.objects.create(username="root", role="admin"))
-        address = f"/api/v1/campaigns/{labelled.pk}/report/"
+        address = f"/api/v1/campaigns/{labelled.pk}/results/"
         first = root.get(address)
         cancelled = root.post(f"{first['Location'].removeprefix(SITE)}cancel/", {})
         assert cancelled.json()["state"] == "cancelled"
@@ -245,7 +245,7 @@ class TestAPI:
         self, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         root = script_of(User.objects.create(username="root", role="admin"))
-        address = f"/api/v1/campaigns/{labelled.pk}/report/"
+        address = f"/api/v1/campaigns/{labelled.pk}/results/"
         first = root.get(address)
         Job.objects.update(state="failed", error="it needs more memory")
         told = root.get(f"{address}?job={first.json()['key']}")
@@ -255,7 +255,7 @@ class TestAPI:
     def test_jobs_of_others_are_not_found(self, labelled: Campaign) -> None:
         root = script_of(User.objects.create(username="root", role="admin"))
         rita = script_of(User.objects.create(username="rita", role="researcher"))
-        first = root.get(f"/api/v1/campaigns/{labelled.pk}/report/")
+        first = root.get(f"/api/v1/campaigns/{labelled.pk}/results/")
         job = first["Location"].removeprefix(SITE)
         assert rita.get(job).status_code == 404
         assert rita.post(f"{job}cancel/", {}).status_code == 404

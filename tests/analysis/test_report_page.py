@@ -51,7 +51,7 @@ def addresses(campaign: Campaign) -> list[str]:
     start = f"/campaigns/{campaign.pk}/report"
     files = [f"{start}.{each.suffix}" for each in FORMATS.values()]
     figures = [f"{start}/figures/coverage.{each.suffix}" for each in available_kinds()]
-    return [f"{start}/", f"{start}/body/", *files, *figures]
+    return [f"/campaigns/{campaign.pk}/results/", *files, *figures]
 
 
 @pytest.mark.parametrize("role", ["researcher", "admin"])
@@ -74,12 +74,12 @@ def test_a_stranger_is_sent_to_log_in(labelled: Campaign) -> None:
 
 
 def test_a_campaign_that_is_not_there_is_not_found() -> None:
-    assert logged_in("researcher").get("/campaigns/99/report/").status_code == 404
+    assert logged_in("researcher").get("/campaigns/99/results/").status_code == 404
 
 
 def test_it_shows_the_numbers_of_the_command(labelled: Campaign) -> None:
     expected: dict[str, Any] = json.loads(run("report", "--campaign", labelled.name))
-    page = logged_in("researcher").get(f"/campaigns/{labelled.pk}/report/body/").content.decode()
+    page = logged_in("researcher").get(f"/campaigns/{labelled.pk}/results/").content.decode()
     kappa = expected["variables"]["answerable"]["agreement"]["fleiss_kappa"]["value"]
     assert f"{kappa:.3f}" in page
     assert "model-x" in page
@@ -98,8 +98,8 @@ def test_each_format_is_a_download_of_the_same_numbers(labelled: Campaign, name:
     chosen = FORMATS[name]
     client = logged_in("researcher")
     address = f"/campaigns/{labelled.pk}/report.{chosen.suffix}"
-    page = client.get(f"/campaigns/{labelled.pk}/report/").content.decode()
-    assert f'<a class="button" href="{address}">{chosen.label}</a>' in page
+    page = client.get(f"/campaigns/{labelled.pk}/results/").content.decode()
+    assert f'<a href="{address}">{chosen.label}</a>' in page
     response = client.get(address)
     name_of_file = f'attachment; filename="report-{labelled.pk}.{chosen.suffix}"'
     assert response["Content-Disposition"] == name_of_file
@@ -111,13 +111,14 @@ def test_each_format_is_a_download_of_the_same_numbers(labelled: Campaign, name:
 
 def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
     client = logged_in("researcher")
-    page = client.get(f"/campaigns/{labelled.pk}/report/body/").content.decode()
+    page = client.get(f"/campaigns/{labelled.pk}/results/").content.decode()
     file = client.get(f"/campaigns/{labelled.pk}/report.html").content.decode()
     sections = re.findall(r"<section.*?</section>", page, re.DOTALL)
-    assert len(sections) == 7
+    assert len(sections) == 9
     assert '<p class="figure-files"' not in file
     # A file has no links, and all of its folds are open.
     without = [re.sub(r'\n<p class="figure-files">.*?</p>', "", s) for s in sections]
+    without = [re.sub(r'<div id="measures".*?</div>\n', "", s, flags=re.DOTALL) for s in without]
     without = [re.sub(r'<a href="[^"]*">(.*?)</a>', r"\1", s) for s in without]
     without = [s.replace('class="fold"', 'class="fold" open') for s in without]
     assert re.findall(r"<section.*?</section>", file, re.DOTALL) == without
@@ -125,7 +126,7 @@ def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
 
 def test_each_figure_is_there_with_its_data_and_its_files(labelled: Campaign) -> None:
     client = logged_in("researcher")
-    page = client.get(f"/campaigns/{labelled.pk}/report/body/").content.decode()
+    page = client.get(f"/campaigns/{labelled.pk}/results/").content.decode()
     links = re.findall(r'<a href="([^"]+/figures/[^"]+)">(\w+)</a>', page)
     kinds = [kind.label for kind in available_kinds()]
     assert page.count('<figure class="drawn"') == page.count('<details class="figure-data">') > 4
@@ -149,7 +150,7 @@ def test_a_figure_that_is_not_there_is_not_found(labelled: Campaign) -> None:
 def test_an_empty_campaign_has_a_page_too(labelled: Campaign) -> None:
     run("create_campaign", "empty", "--protocol", "report-coverage", "--batch", "ferries")
     empty = Campaign.objects.get(name="empty")
-    page = logged_in("researcher").get(f"/campaigns/{empty.pk}/report/body/")
+    page = logged_in("researcher").get(f"/campaigns/{empty.pk}/results/")
     assert page.status_code == 200
     assert "No labels yet" in page.content.decode()
 
@@ -162,7 +163,7 @@ def test_its_queries_do_not_grow_with_the_labels(labelled: Campaign, tmp_path: P
     for _ in range(2):
         caches["reports"].clear()
         with CaptureQueriesContext(connection) as asked:
-            client.get(f"/campaigns/{labelled.pk}/report/body/")
+            client.get(f"/campaigns/{labelled.pk}/results/")
         counts.append(len(asked))
         more_labels(labelled, tmp_path)
     assert counts[0] == counts[1] <= 85

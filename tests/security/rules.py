@@ -160,15 +160,16 @@ RULES: dict[str, Rule] = {
     "api-jobs": reads(READERS),
     "api-job": reads(READERS),
     "api-job-cancel": takes(READERS, 200),
-    "report": reads(READERS),
-    "report-body": reads(READERS),
-    "report-live": reads(READERS),
+    "results": reads(READERS),
+    "batch-measures": reads(READERS),
+    # Addresses of earlier versions lead on.
+    "report": Rule({"GET": READERS}, frozenset({301})),
     "disagreements": reads(READERS),
     "disagreements-file": reads(READERS),
     "disagreement": reads(READERS),
     # An empty body takes the tag away.
     "disagreement-tag": takes(READERS, 302),
-    "measures": reads(READERS),
+    "measures": Rule({"GET": READERS}, frozenset({301})),
     # An empty body names no numbers that somebody looked at.
     "freeze": takes(READERS, 409),
     "frozen": reads(READERS),

@@ -38,7 +38,7 @@ def pages(study: Study) -> list[str]:
     call = JudgeCall.objects.get(run=run)
     key = FrozenReport.objects.get(campaign=study.campaign).key
     return [
-        reverse("report-body", args=[pk]),
+        reverse("results", args=[pk]),
         *(reverse(f"report-{suffix}", args=[pk]) for suffix in ENDINGS),
         reverse("report-figure-csv", args=[pk, "coverage"]),
         reverse("frozen", args=[key]),

@@ -141,7 +141,7 @@ def test_a_researcher_and_an_admin_see_texts(
     raters = packed(140)
     come_in(page, "rita")
     assert study.name in opened(page, "/campaigns/", *PAYLOADS)
-    page.goto(reverse("report", args=[study.pk]) + QUICK)
+    page.goto(reverse("results", args=[study.pk]) + QUICK)
     page.wait_for_selector("#report .verdict")
     page.locator("details.fold").evaluate_all("all => all.forEach(e => (e.open = true))")
     assert raters[0] in looked_at(page, study.name, *raters)

@@ -17,12 +17,13 @@ from tests.analysis.test_report_page import logged_in, more_labels
 
 pytestmark = pytest.mark.django_db
 FEW = ReportOptions(resamples=10)
+SINCE = {"HX-Request": "true", "HX-Target": "since"}
 
 
 def polled(client: Client, campaign: Campaign) -> str:
-    """The address that the page asks by and by."""
-    page = client.get(f"/campaigns/{campaign.pk}/report/body/?resamples=10").content.decode()
-    found = re.search(r'hx-get="([^"]*/live/[^"]*)"', page)
+    """The address that the page asks by and by, as htmx does for the element."""
+    page = client.get(f"/campaigns/{campaign.pk}/results/?resamples=10").content.decode()
+    found = re.search(r'hx-get="([^"]*since=[^"]*)"', page)
     assert found
     return found[1].replace("&amp;", "&")
 
@@ -32,11 +33,11 @@ def test_the_page_says_of_when_its_numbers_are_and_how_many_labels_came_since(
 ) -> None:
     client = logged_in("researcher")
     address = polled(client, labelled)
-    assert client.get(address).status_code == 204
+    assert client.get(address, headers=SINCE).status_code == 204
     more_labels(labelled, tmp_path)
-    answer = client.get(address).content.decode()
-    assert re.search(r">(\d+) new labels?<", answer)
-    assert f'href="/campaigns/{labelled.pk}/report/?resamples=10"' in answer
+    answer = client.get(address, headers=SINCE).content.decode()
+    assert re.search(r"behind by (\d+) labels?", answer)
+    assert f'href="/campaigns/{labelled.pk}/results/?resamples=10"' in answer
 
 
 def test_it_stops_asking_when_the_page_is_long_left_alone(labelled: Campaign) -> None:
@@ -44,7 +45,7 @@ def test_it_stops_asking_when_the_page_is_long_left_alone(labelled: Campaign) ->
     address = re.sub(
         r"opened=\d+", f"opened={int(time.time()) - 3 * 3600}", polled(client, labelled)
     )
-    assert client.get(address).status_code == 286
+    assert client.get(address, headers=SINCE).status_code == 286
 
 
 def test_a_second_look_computes_nothing(

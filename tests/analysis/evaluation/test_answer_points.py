@@ -139,7 +139,7 @@ def test_the_methods_name_the_campaign(study: Path) -> None:
 def test_page_and_api_offer_it(study: Path) -> None:
     root = User.objects.create_user("root", role="admin")
     pk = Campaign.objects.get(name="recall").pk
-    page = client_of(root).get(f"/campaigns/{pk}/measures/").content.decode()
+    page = client_of(root).get(f"/campaigns/{pk}/results/?measures=own").content.decode()
     assert '<option value="support">' in page
     found = script_of(root).get(f"campaigns/{pk}/measures/?points=support").json()
     assert value(found["measures"]["KPF"], "bm25") == pytest.approx(12 / 17)

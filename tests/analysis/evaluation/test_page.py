@@ -40,7 +40,11 @@ def campaign(tmp_path: Path) -> Campaign:
 def addresses(campaign: Campaign) -> list[str]:
     start = f"/campaigns/{campaign.pk}/measures"
     files = [f"{start}.{each.suffix}" for each in FORMATS.values()]
-    return [f"{start}/", f"{start}/body/", f"{start}.zip", *files]
+    return [results(campaign), f"{start}.zip", *files]
+
+
+def results(campaign: Campaign, shown: str = "all") -> str:
+    return f"/campaigns/{campaign.pk}/results/?measures={shown}"
 
 
 @pytest.mark.parametrize(
@@ -60,9 +64,8 @@ def test_whoever_has_an_open_item_is_told_no_number() -> None:
     submit(study.assignment(study.ada), payload("no"), "page")
     study.assignment(study.rita)
     client = client_of(study.rita)
-    frame, body, *files = addresses(study.campaign)
-    assert client.get(frame).status_code == 200
-    assert "answer it before you read" in client.get(body).content.decode()
+    page, *files = addresses(study.campaign)
+    assert "answer it before you read" in client.get(page).content.decode()
     assert {client.get(a).status_code for a in files} == {403}
     told = script_of(study.rita).get(f"campaigns/{study.campaign.pk}/measures/")
     assert told.status_code == 403
@@ -78,7 +81,7 @@ def test_page_files_and_api_say_what_the_command_says(campaign: Campaign) -> Non
     for each in (expected, found, told):
         del each["generated_at"]
     assert found == told == expected
-    page = client.get(f"{start}/body/").content.decode()
+    page = client.get(results(campaign)).content.decode()
     assert re.search(r"Under people together.*A +oracle.*0\.000", page, re.DOTALL)
     assert "Under the judge judge, uncorrected" in page
 
@@ -86,7 +89,7 @@ def test_page_files_and_api_say_what_the_command_says(campaign: Campaign) -> Non
 def test_an_option_and_its_reason_may_be_chosen(campaign: Campaign) -> None:
     client = logged_in("researcher")
     start = f"/campaigns/{campaign.pk}/measures"
-    frame = client.get(f"{start}/").content.decode()
+    frame = client.get(results(campaign)).content.decode()
     assert "the exponent of density" in frame.lower()
     assert '<span class="id">bounds</span> gives two figures' in frame
     assert "`" not in frame
@@ -100,7 +103,10 @@ def test_the_board_is_ordered_and_filtered_by_the_address(campaign: Campaign) ->
     query = "?order=Length&system=oracle&measure=Length&measure=RougeL"
     found = json.loads(client.get(f"{start}.json{query}").content)
     assert list(found["measures"]) == ["RougeL", "Length"]
-    page = client.get(f"{start}/body/{query}").content.decode()
+    part = {"HX-Request": "true", "HX-Target": "measures"}
+    answer = client.get(f"/campaigns/{campaign.pk}/results/{query}", headers=part)
+    page = answer.content.decode()
+    assert page.startswith('<div id="measures"')
     assert 'aria-sort="descending"' in page
     assert "order=-Length" in page
     assert "bm25</th>" not in page
@@ -127,7 +133,7 @@ def test_a_wrong_choice_is_told_and_nothing_is_computed(
     monkeypatch.setattr(selection, "measures_report", pytest.fail)
     client = logged_in("researcher")
     for address in addresses(campaign):
-        answer = client.get(f"{address}?{query}")
+        answer = client.get(f"{address}{'&' if '?' in address else '?'}{query}")
         assert answer.status_code == 422
         assert words in answer.content.decode()
 
@@ -136,8 +142,8 @@ def test_a_system_that_is_not_there_is_told_in_the_place_of_the_numbers(
     campaign: Campaign,
 ) -> None:
     client = logged_in("researcher")
-    _, body, _, *files = addresses(campaign)
-    assert "There is no system" in client.get(f"{body}?system=none").content.decode()
+    page, _, *files = addresses(campaign)
+    assert "There is no system" in client.get(f"{page}&system=none").content.decode()
     assert {client.get(f"{a}?system=none").status_code for a in files} == {422}
 
 
@@ -184,7 +190,7 @@ def test_ratings_of_passages_are_offered_and_used(campaign: Campaign, tmp_path: 
     ]
     run("import_labels", str(write_lines(tmp_path / "p.jsonl", rated)), "--campaign", "p")
     client, start = logged_in("researcher"), f"/campaigns/{campaign.pk}/measures"
-    assert "people@p" in client.get(f"{start}/").content.decode()
+    assert "people@p" in client.get(results(campaign)).content.decode()
     found = json.loads(client.get(f"{start}.json?passages=people@p").content)
     assert found["passages"] == "people@p"
     assert found["measures"]["Cov(y)"]["systems"]["oracle"]["raters"]["judge"]["value"] == 1
@@ -204,5 +210,5 @@ def test_sub_questions_that_may_count_leave_no_coverage_of_reports(
         found = json.loads(client.get(address).content)["measures"]["Cov(y)"]
         said = found["systems"]["oracle"]["raters"]["judge"]
         assert said["value"] == expected
-    page = client.get(f"{start}/body/?passages=people@p").content.decode()
+    page = client.get(f"{results(campaign)}&passages=people@p").content.decode()
     assert "hide which sub-questions count" in page

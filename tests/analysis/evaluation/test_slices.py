@@ -232,9 +232,13 @@ class TestOverTheWeb:
     def start(study: Campaign) -> str:
         return f"/campaigns/{study.pk}/measures"
 
+    @staticmethod
+    def page(study: Campaign) -> str:
+        return f"/campaigns/{study.pk}/results/"
+
     def answers(self, study: Campaign, client: Client, query: str) -> list[Any]:
-        suffixes = ("/", "/body/", ".json", ".csv", ".zip")
-        return [client.get(f"{self.start(study)}{suffix}?{query}") for suffix in suffixes]
+        files = [f"{self.start(study)}{suffix}" for suffix in (".json", ".csv", ".zip")]
+        return [client.get(f"{each}?{query}") for each in (self.page(study), *files)]
 
     def test_page_and_api_say_what_the_command_says(self, study: Campaign, other: Campaign) -> None:
         client = logged_in("researcher")
@@ -245,7 +249,7 @@ class TestOverTheWeb:
         for each in (expected, found, told):
             del each["generated_at"]
         assert found == told == expected
-        body = client.get(f"{self.start(study)}/body/?slices=typing").content.decode()
+        body = client.get(f"{self.page(study)}?slices=typing").content.decode()
         assert "By sensitivity, as labelled in typing" in body
         assert "sensitivity of 2 queries" in body
 
@@ -253,7 +257,7 @@ class TestOverTheWeb:
         self, study: Campaign, other: Campaign
     ) -> None:
         run("create_campaign", "unlabelled", "--protocol", "question-typing", "--batch", "b")
-        page = logged_in("researcher").get(f"{self.start(study)}/").content.decode()
+        page = logged_in("researcher").get(f"{self.page(study)}?measures=own").content.decode()
         assert 'name="slices" value="typing"' in page
         assert "unlabelled" not in page
         assert 'value="c"' not in page
@@ -278,7 +282,7 @@ class TestOverTheWeb:
         answers = self.answers(study, client, "slices=typing")
         assert {answer.status_code for answer in answers} == {422}
         assert "There are no slices by &#x27;typing&#x27;" in answers[0].content.decode()
-        assert "typing" not in client.get(f"{self.start(study)}/").content.decode()
+        assert "typing" not in client.get(f"{self.page(study)}?measures=own").content.decode()
         script = script_of(User.objects.get(username="researcher"))
         told = script.get(f"campaigns/{study.pk}/measures/?slices=typing")
         assert (told.status_code, told.json()["problems"][0]["field"]) == (400, "slices")

@@ -11,7 +11,7 @@ from analysis.figures import FIGURES, subjects
 from analysis.formats import FORMATS
 from analysis.formats.build import document
 from analysis.formats.html import document_html, style
-from tests.analysis.cast import JUDGE
+from tests.analysis.cast import JUDGE, table
 from tests.analysis.formats.test_formats import CAST, Tables
 from tests.analysis.hostile import HOSTILE, renamed
 from tests.analysis.report.test_verdict import UNLIKE, labels, report_of
@@ -83,9 +83,26 @@ def test_on_a_page_the_verdict_s_numbers_lead_to_their_sections_and_all_else_is_
     shown = document_html(document(report), report, folded=True)
     verdict = shown.split("</section>")[0]
     assert 'class="verdict"' in verdict
-    targets = set(re.findall(r'href="#(section-\d+)"', shown))
-    assert targets
-    assert targets <= set(re.findall(r'id="(section-\d+)"', shown))
-    assert re.findall(r"<a [^>]*>[ ,;]", verdict) == []
+    targets = set(re.findall(r'href="#(section-[^"]+)"', shown))
+    assert {"section-people", "section-judge-model", "section-planning"} <= targets
+    assert targets <= set(re.findall(r'id="(section-[^"]+)"', shown))
+    assert re.findall(r"<a [^>]*>[ ,;(]", verdict) == []
     assert 'class="fold" open' not in shown
     assert "<h2" not in verdict
+
+
+def test_the_words_of_the_verdict_have_a_hint_with_their_bands() -> None:
+    report = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
+    hints = re.findall(r'<details class="hint"><summary>.*?</details>', FORMATS["html"].render(report))
+    assert len(hints) == 3
+    assert "<li><b>Moderately</b> κ or α from 0.4</li>" in hints[0]
+
+
+def test_several_judges_answer_each_question_together() -> None:
+    other = table({"other": "nnnnnnyy" * 5}, rater_kind="judge")
+    report = report_of([*labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}), *other])
+    verdict = document_html(document(report), report, folded=True).split("</section>")[0]
+    questions = re.findall(r"<dt>(.*?)</dt>", verdict)
+    assert questions.count("Do the judges agree with people?") == 1
+    assert "Do the judges agree with each other?" in questions
+    assert len(questions) == len(set(questions))

@@ -29,7 +29,7 @@ QUERY = "?resamples=50&seed=2"
 
 def freeze(client: Client, campaign: Campaign, query: str = QUERY) -> FrozenReport:
     """What the button does: it sends the digest of the labels that the page shows."""
-    page = client.get(f"/campaigns/{campaign.pk}/report/body/{query}").content.decode()
+    page = client.get(f"/campaigns/{campaign.pk}/results/{query}").content.decode()
     inputs = re.search(r'name="inputs" value="(\w{64})"', page)
     assert inputs
     answer = client.post(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.formats.variable_sections import variable_section
+from analysis.formats.sections import planning_blocks
 from analysis.report.agreement import agreement
 from analysis.report.judges import judges
 from analysis.report.planning import planning, systems_planning
@@ -100,10 +100,7 @@ def test_systems_are_planned_for_by_the_mean_of_people() -> None:
 
 def test_the_page_shows_plans_and_a_report_from_before_them_still_opens() -> None:
     found, compared = planned(noisy(60, 0.15))
-    shape = {"measurement": "nominal", "categories": ["yes", "no"], "escapes": {}, "strata": {}}
-    report: Any = {"variables": {"answerable": {**shape, **compared, "planning": found}}}
-    block = next(b for b in variable_section(report, "answerable").blocks if b.title == "Planning")
+    (block,) = planning_blocks({**compared, "planning": found})
     names = [str(row[0]) for row in block.tables[0].rows]
     assert names == ["Krippendorff's alpha of people", f"Cohen's kappa of {JUDGE}"]
-    del report["variables"]["answerable"]["planning"]
-    assert "Planning" not in [b.title for b in variable_section(report, "answerable").blocks]
+    assert planning_blocks(compared) == []

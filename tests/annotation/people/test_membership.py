@@ -29,7 +29,7 @@ from tests.page_cast import Study, answers, client_of, make_study, page, payload
 from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
-READ = ("report", "report-body", "campaign-people", "judges-compared")
+READ = ("results", "campaign-people", "judges-compared")
 
 
 def is_adjudicator(user: User, campaign: Campaign) -> bool:
@@ -157,7 +157,7 @@ class TestANamedPool:
         assert "Pilot" not in ben.get(reverse("work")).content.decode()
         assert ben.post(reverse("take-next", args=[pk])).status_code == 404
         assert ben.get(reverse("finished", args=[pk])).status_code == 404
-        assert reverse("report", args=[pk]) not in rita.get(reverse("campaigns")).content.decode()
+        assert reverse("results", args=[pk]) not in rita.get(reverse("campaigns")).content.decode()
         for name in READ:
             assert rita.get(reverse(name, args=[pk])).status_code == 404
             assert client_of(study.root).get(reverse(name, args=[pk])).status_code == 200

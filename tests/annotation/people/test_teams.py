@@ -90,7 +90,7 @@ class TestSeveralTeams:
         assert study.campaign not in manageable(reader)
         client, pk = client_of(reader), study.campaign.pk
         assert client.get(reverse("campaign", args=[pk])).status_code == 200
-        assert client.get(reverse("report", args=[pk])).status_code == 200
+        assert client.get(reverse("results", args=[pk])).status_code == 200
         for name, given in (("campaign-turn", {"to": "closed"}), ("campaign-terms", {}),
                             ("campaign-invite", {}), ("campaign-people-change", {}),
                             ("freeze", {})):  # fmt: skip

@@ -54,7 +54,7 @@ def test_campaigns_and_batches_are_counted(study: Study) -> None:
     listed = client_of(study.rita).get("/campaigns/").content.decode()
     assert "1 of 4" in listed
     assert "harbour" in listed
-    assert f"/campaigns/{study.campaign.pk}/report/" in listed
+    assert f"/campaigns/{study.campaign.pk}/results/" in listed
     batch = client_of(study.root).get(reverse("batch", args=[study.campaign.batch_id]))
     assert "What of the harbour? ⛵" in batch.content.decode()
 

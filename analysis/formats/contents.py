@@ -1,0 +1,243 @@
+"""The report's sections in reading order, each one answer that a reader looks for.
+
+People, judges side by side and one by one, systems, evidence, slices, planning. Every format and
+every page prints them in this order; on pages all of them are folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ..document import Block, Cell, Number, RaterName, Section, Table, count
+from ..types import JSON
+from .between_judges import between_judges_blocks
+from .people_sections import MOST_ROWS
+from .score_sections import score_blocks
+from .sections import (
+    exposure_blocks,
+    planning_blocks,
+    planning_sentences,
+    planning_tables,
+    quality_block,
+    span_blocks,
+    validation_blocks,
+)
+from .variable_sections import judge_blocks, people_blocks, slice_blocks
+
+PEOPLE, JUDGES, SYSTEMS, PLANNING = "people", "judges", "systems", "planning"
+PARTS = {
+    "agreement": PEOPLE,
+    "distribution": PEOPLE,
+    "between_judges": JUDGES,
+    "planning": PLANNING,
+}
+"""The section of each part of a variable."""
+KINDS = {"human": "person", "judge": "judge", "reference": "reference"}
+
+
+def judge_sections(report: JSON) -> dict[str, str]:
+    """Return the name of each judge's section, by the judge."""
+    found: dict[str, str] = {}
+    for name in _judges(report):
+        wanted = name_of_section(name)
+        taken = sum(each == wanted for each in found.values())
+        found[name] = f"{wanted}-{len(found)}" if taken else wanted
+    return found
+
+
+def name_of_section(judge: str) -> str:
+    return f"judge-{Section(judge, ()).address}"
+
+
+def section_of(report: JSON, key: Sequence[str]) -> str:
+    """Return the name of the section with a member of the report, empty if there is none."""
+    if key[:1] == ["scores"]:
+        return SYSTEMS
+    part = key[2] if len(key) > 2 else ""
+    if part == "judges" and len(key) > 3:
+        return judge_sections(report).get(key[3], "")
+    return PARTS.get(part, "")
+
+
+def _judges(report: JSON) -> list[str]:
+    of = (name for variable in report["variables"].values() for name in variable["judges"])
+    return list(dict.fromkeys(of))
+
+
+def _titled(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]:
+    """Yield a variable's blocks under its name, if the report has several variables.
+
+    Of a single one the first block needs no fold.
+    """
+    several = len(report["variables"]) > 1
+    for n, block in enumerate(blocks):
+        if several:
+            yield replace(block, title=f"{name}: {block.title.lower()}")
+        else:
+            yield replace(block, title="" if n == 0 else block.title)
+
+
+def people_section(report: JSON) -> Section:
+    """Return how far people agree, who answered, and what is to be known of their labels."""
+    if not report["raters"]:
+        text = "No labels yet. The results fill as people and judges answer."
+        return Section("People", (), text, name=PEOPLE)
+    blocks = [
+        block
+        for name in report["variables"]
+        for block in _titled(people_blocks(report, name), name, report)
+    ]
+    blocks += [_raters(report), *exposure_blocks(report)]
+    subjects = tuple(report["variables"])
+    return Section("People", tuple(blocks), name=PEOPLE, place="people", subjects=subjects)
+
+
+def _raters(report: JSON) -> Block:
+    header = ("Rater", "Kind", "Responses", "Labels")
+    excluded = any(r["excluded"] for r in report["raters"])
+    people = [r for r in report["raters"] if r["kind"] == "human" and not r["excluded"]]
+    crowd = people if len(people) > MOST_ROWS else []
+    rows: list[tuple[Cell, ...]] = [
+        (
+            RaterName(r["name"], r["kind"]),
+            f"{KINDS.get(r['kind'], r['kind'])} (scripted)"
+            if r.get("scripted")
+            else KINDS.get(r["kind"], r["kind"]),
+            r["responses"],
+            r["labels"],
+            *((r["excluded"] or "",) if excluded else ()),
+        )
+        for r in report["raters"]
+        if not crowd or r not in crowd
+    ]
+    if crowd:
+        responses, labels = (sum(r[key] for r in crowd) for key in ("responses", "labels"))
+        whole = (RaterName(f"All {len(crowd)} people", "human"), "person", responses, labels)
+        rows.insert(0, (*whole, *(("",) if excluded else ())))
+    every = (*header, *(("Excluded because",) if excluded else ()))
+    return Block("Who answered", (Table("Who answered", every, tuple(rows)),))
+
+
+def judges_sections(report: JSON) -> Iterator[Section]:
+    """Yield the judges side by side, if there are several, and a section on each."""
+    names = _judges(report)
+    subjects = tuple(report["variables"])
+    if len(names) > 1:
+        blocks = [
+            block
+            for name, variable in report["variables"].items()
+            for block in _titled(
+                [*_side_by_side(variable), *between_judges_blocks(variable)], name, report
+            )
+        ]
+        yield Section(
+            "Judges side by side", tuple(blocks), name=JUDGES, place="judges", subjects=subjects
+        )
+    of = judge_sections(report)
+    for judge in names:
+        blocks = [
+            block
+            for name, variable in report["variables"].items()
+            if judge in variable["judges"]
+            for block in _titled(
+                judge_blocks(variable["judges"][judge], variable["measurement"] != "nominal"),
+                name,
+                report,
+            )
+        ]
+        blocks += validation_blocks(report, judge)
+        drawn = subjects if len(names) == 1 else ()
+        yield Section(
+            f"Judge {judge}", tuple(blocks), name=of[judge], place="judges", subjects=drawn
+        )
+
+
+def _side_by_side(variable: JSON) -> list[Block]:
+    """Return a table with a row for each judge, if there is anything to compare them with."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, of in variable["judges"].items():
+        gap, own = of.get("gap", {}), of.get("with_people", {})
+        cells = (of["agreement"], own, of["human_ceiling"], gap)
+        kappas = (each.get("cohen_kappa") for each in cells)
+        numbers = (Number(None) if each is None else Number.from_estimate(each) for each in kappas)
+        rows.append((RaterName(name, "judge"), of["units"], *numbers))
+    if not any(isinstance(cell, Number) and cell.value is not None for row in rows for cell in row):
+        return []
+    header = ("Judge", "Units", "With the majority", "With each person", "People", "Gap")
+    return [Block("Agreement with people", (Table("Cohen's kappa", header, tuple(rows)),))]
+
+
+def systems_section(report: JSON) -> list[Section]:
+    """Return the scores of systems; none of a protocol without scores."""
+    several = len(report["scores"]) > 1
+    blocks: list[Block] = []
+    for name in report["scores"]:
+        for n, block in enumerate(score_blocks(report, name)):
+            title = f"{name}: {block.title.lower()}" if several else block.title
+            blocks.append(replace(block, title="" if n == 0 and not several else title))
+    if not blocks:
+        return []
+    subjects = tuple(report["scores"])
+    return [Section("Systems", tuple(blocks), name=SYSTEMS, place="systems", subjects=subjects)]
+
+
+def evidence_section(report: JSON) -> list[Section]:
+    """Return how alike the highlights are, and which were quoted from another text."""
+    blocks = [
+        replace(block, title=name if len(report["variables"]) > 1 else "")
+        for name, variable in report["variables"].items()
+        for block in span_blocks(variable)
+    ]
+    blocks += quality_block(report)
+    return [Section("Evidence", tuple(blocks), name="evidence")] if blocks else []
+
+
+def slices_section(report: JSON) -> list[Section]:
+    several = len(report["variables"]) > 1
+    blocks = tuple(
+        replace(block, title=f"{name}: {block.title.lower()}" if several else block.title)
+        for name, variable in report["variables"].items()
+        for block in slice_blocks(variable)
+    )
+    return [Section("By slice", blocks, name="slices")] if blocks else []
+
+
+def planning_section(report: JSON) -> list[Section]:
+    """Return how many more queries or raters would narrow the intervals, in words and numbers."""
+    several = len(report["variables"]) + len(report["scores"]) > 1
+    found: list[tuple[str, Block]] = [
+        (name, block)
+        for name, variable in report["variables"].items()
+        for block in planning_blocks(variable)
+    ]
+    for name, score in report["scores"].items():
+        if tables := planning_tables(score):
+            found.append((name, Block(name, tuple(tables))))
+    if not found:
+        return []
+    blocks = tuple(
+        replace(block, title=name if several or n else "") for n, (name, block) in enumerate(found)
+    )
+    return [
+        Section(
+            "Planning",
+            blocks,
+            found[0][1].about,
+            points=tuple(planning_sentences(report)),
+            name=PLANNING,
+        )
+    ]
+
+
+def warnings_section(report: JSON) -> list[Section]:
+    points = tuple(
+        f"{', '.join(who)}: {each['text']}" if who else each["text"]
+        for each in report.get("warnings", ())
+        for who in [tuple(filter(None, (each["variable"], each["rater"])))]
+    )
+    return (
+        [Section(count(len(points), "warning"), (), points=points, name="warnings")]
+        if points
+        else []
+    )

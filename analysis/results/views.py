@@ -1,0 +1,249 @@
+"""The page Results: the last numbers at once, parts of it for htmx, and redirects to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, QueryDict
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from analysis.campaigns.cache import labels_since
+from analysis.campaigns.frames import offered_options
+from analysis.campaigns.jobs import REPORT
+from analysis.campaigns.jobs import question as report_question
+from analysis.evaluation.jobs import BATCH_MEASURES, batch_question
+from analysis.evaluation.jobs import MEASURES as MEASURES_JOB
+from analysis.evaluation.jobs import question as measures_question
+from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
+from analysis.evaluation.rendering import texts_document
+from analysis.evaluation.selection import MeasuresForm, Shown
+from analysis.evaluation.views import board_views, measures_context
+from analysis.figures import FIGURES, subjects
+from analysis.figures.files import available_kinds
+from analysis.formats import FORMATS
+from analysis.formats.build import describe_options, document
+from analysis.forms import ReportForm
+from analysis.frozen.store import frozen_reports
+from analysis.results.address import (
+    ALL,
+    LIVE,
+    MEASURES,
+    OWN,
+    SYSTEMS,
+    Address,
+    address_of,
+)
+from annotation.access import get_account, is_blind, readable_campaign
+from annotation.models import Campaign
+from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
+from datasets.teams import visible_batches
+
+STOP_POLLING = 286  # htmx's own status
+LONGEST_POLLED = 2 * 3600
+Found = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A campaign with the options of an address, as forms."""
+
+    campaign: Campaign
+    address: Address
+    report: ReportForm
+    measures: MeasuresForm
+
+    @classmethod
+    def of(cls, request: HttpRequest, campaign: Campaign) -> Asked:
+        address = address_of(request)
+        available = offered_options(campaign)
+        form = MeasuresForm(address.measures, get_account(request), campaign)
+        return cls(campaign, address, ReportForm(address.report, available), form)
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the options, in sentences."""
+        forms = [self.report, *([self.measures] if self.address.shown else [])]
+        return list(dict.fromkeys(text for form in forms for text in form.problems()))
+
+    def context(self) -> Found:
+        address = self.address
+        return {
+            "campaign": self.campaign,
+            "form": self.report,
+            "measures_form": self.measures,
+            "formats": FORMATS.values(),
+            "formats_of_measures": FORMATS_OF_MEASURES.values(),
+            "query": address.report.urlencode(),
+            "measures_query": address.measures.urlencode(),
+            "whole_query": address.whole.urlencode(),
+            "frozen": frozen_reports(self.campaign),
+            "problems": self.problems(),
+        }
+
+
+@require_safe
+@role_required(*READERS)
+def results(request: HttpRequest, pk: int) -> HttpResponse:
+    """Render the page, or the part that htmx asks for; wrong options are reported instead."""
+    campaign = readable_campaign(request, pk)
+    part = PARTS.get((request.htmx.target or "") if request.htmx else "", _page)  # type: ignore[attr-defined]
+    return part(request, campaign)
+
+
+def _page(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    asked = Asked.of(request, campaign)
+    context = asked.context()
+    if context["problems"]:
+        return render(request, "results/results.html", context, status=422)
+    numbers = _numbers(request, asked)
+    if isinstance(numbers, HttpResponse):
+        return numbers
+    measures = _measures(request, asked) if asked.address.shown else {}
+    if isinstance(measures, HttpResponse):
+        return measures
+    context |= {**numbers, "measures": {**context, **measures}, "parts": asked.address.shown}
+    return render(request, "results/results.html", context)
+
+
+def _report_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    asked = Asked.of(request, campaign)
+    context = asked.context()
+    if context["problems"]:
+        return _refused(context["problems"])
+    numbers = _numbers(request, asked)
+    if isinstance(numbers, HttpResponse):
+        return numbers
+    return render(request, "results/_report.html", {**context, **numbers, "measures": context})
+
+
+def _measures_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    asked = Asked.of(request, campaign)
+    context = asked.context()
+    if problems := asked.measures.problems():
+        return _refused(problems)
+    found = _measures(request, asked)
+    if isinstance(found, HttpResponse):
+        return found
+    return render(request, "results/_measures.html", {**context, **found})
+
+
+def _numbers(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
+    """Return what the page shows of the report, or an answer that needs no page."""
+    campaign = asked.campaign
+    if is_blind(get_account(request), campaign):
+        return {"blind": True}
+    page, wanted = request.path, report_question(campaign, asked.report.options)
+    shown = jobs.shown(request, REPORT, wanted, page, page)
+    if isinstance(shown, HttpResponse):
+        return shown
+    if shown.value is None:
+        return {"shown": shown}
+    found = shown.value["report"]
+    return {
+        "shown": shown,
+        "report": found,
+        "document": document(found),
+        "figures": [
+            (figure, subject.name)
+            for figure in FIGURES.values()
+            for subject in subjects(found, figure)
+        ],
+        "kinds": available_kinds(),
+        "newest": shown.value["newest"],
+        "opened": int(time.time()),
+        "chosen": describe_options(found["choices"]) if asked.address.report else [],
+    }
+
+
+def _measures(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
+    """Return what the page shows of the measures, or an answer that needs no page."""
+    campaign, form, page = asked.campaign, asked.measures, request.path
+    if is_blind(get_account(request), campaign):
+        return {"blind": True}
+    wanted = measures_question(campaign, form.resolved)
+    shown = jobs.shown(request, MEASURES_JOB, wanted, page, page, "#measures")
+    if isinstance(shown, HttpResponse):
+        return shown
+    return {
+        "shown": shown,
+        "every": asked.address.shown == ALL,
+        **measures_context(shown.value, form, asked.address.whole, asked.address.shown != ALL),
+    }
+
+
+def _live_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    """Render how many labels are newer than the page's numbers; empty if it says so already."""
+    since, opened, shown = (_number(request, name) for name in LIVE)
+    number = labels_since(campaign, since)
+    if opened and time.time() - opened > LONGEST_POLLED:
+        return HttpResponse(status=STOP_POLLING)
+    if "shown" in request.GET and number == shown:
+        return HttpResponse(status=204)
+    context = {"campaign": campaign, "query": jobs.options_of(request, *LIVE).urlencode()}
+    context |= {"newest": since, "number": number, "opened": opened}
+    return render(request, "results/_since.html", context)
+
+
+PARTS: dict[str, Callable[[HttpRequest, Campaign], HttpResponse]] = {
+    "report": _report_part,
+    "measures": _measures_part,
+    "since": _live_part,
+}
+"""The parts of the page by the element that htmx replaces."""
+
+
+@require_safe
+@role_required(*READERS)
+def batch_measures(request: HttpRequest, pk: int) -> HttpResponse:
+    """Render the measures that a batch gives without labels."""
+    batch = get_object_or_404(visible_batches(get_account(request)), pk=pk)
+    shown = jobs.shown(request, BATCH_MEASURES, batch_question(batch), request.path, request.path)
+    if isinstance(shown, HttpResponse):
+        return shown
+    context = {"batch": batch, "shown": shown}
+    if found := shown.value:
+        boards = board_views(found, Shown(), QueryDict())
+        context |= {"report": found, "boards": boards, "document": texts_document(found)}
+    name = "results/_batch.html" if request.htmx else "results/batch.html"  # type: ignore[attr-defined]
+    return render(request, name, context)
+
+
+@require_safe
+@role_required(*READERS)
+def old_report(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lead from an address of the report in earlier versions to the page."""
+    readable_campaign(request, pk)
+    return _moved(request, pk)
+
+
+@require_safe
+@role_required(*READERS)
+def old_measures(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lead from an address of the measures in earlier versions to the page, where they are open."""
+    readable_campaign(request, pk)
+    answer = _moved(request, pk, {MEASURES: OWN})
+    answer["Location"] += SYSTEMS
+    return answer
+
+
+def _moved(request: HttpRequest, pk: int, more: dict[str, str] | None = None) -> HttpResponse:
+    query = request.GET.copy()
+    for name, value in (more or {}).items():
+        query[name] = value
+    path = reverse("results", args=[pk])
+    return HttpResponsePermanentRedirect(f"{path}{'?' if query else ''}{query.urlencode()}")
+
+
+def _refused(problems: list[str]) -> HttpResponse:
+    text = "\n".join(problems)
+    return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
