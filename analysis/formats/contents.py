@@ -217,7 +217,8 @@ def planning_section(report: JSON) -> list[Section]:
     if not found:
         return []
     blocks = tuple(
-        replace(block, title=name if several or n else "") for n, (name, block) in enumerate(found)
+        replace(block, title=name if several or n else "", about="")
+        for n, (name, block) in enumerate(found)
     )
     return [
         Section(

@@ -20,8 +20,8 @@ from ..types import JSON
 from .people_sections import first_rows
 
 ABOUT_PLANNING = (
-    "for queries like these; raters are the people who label each unit, and the effect of more "
-    "of them is a rough guess"
+    "For queries like these. Raters are the people who label each unit, and the effect of more "
+    "of them is a rough guess."
 )
 PLANNING_HEADER = ("Of", "Width now", "Queries", "More queries", "Raters per unit", "More raters")
 PLACES = {"report": "in a report", "passage": "in another passage", "reference": "in a reference"}
@@ -93,31 +93,31 @@ def planning_sentences(report: JSON) -> Iterator[str]:
     """Say how many queries the headlines of each variable and each judge's test need."""
     several = len(report["variables"]) > 1
     for name, variable in report["variables"].items():
-        before = f"{name}: " if several else ""
+        before, the = (f"{name}: ", "the") if several else ("", "The")
         plans = variable.get("planning")
         if not plans:
             continue
-        yield before + _planned("people's alpha", plans["agreement"], plans["width"])
+        yield before + _planned(the, "people's alpha", plans["agreement"], plans["width"])
         for judge, of in plans["judges"].items():
-            yield before + _planned(f"the kappa of {judge}", of, plans["width"])
+            yield before + _planned(the, f"the kappa of {judge}", of, plans["width"])
         for judge, of in variable["judges"].items():
             test = of["alt_test"]
             if test.get("queries_needed") and test.get("verdict") == "undecided":
                 needed = count(test["queries_needed"], "query", "queries")
                 yield (
-                    f"{before}the alternative annotator test of {judge} needs at least {needed}; "
+                    f"{before}{the} alternative annotator test of {judge} needs at least {needed}; "
                     f"there are {test['queries']}."
                 )
 
 
-def _planned(what: str, plan: JSON, width: float) -> str:
+def _planned(the: str, what: str, plan: JSON, width: float) -> str:
     queries, now = plan["queries"], plan["interval_width"]
     if now is None or queries["needed"] is None:
-        return f"For {what} there is no plan: {queries.get('reason') or plan.get('reason')}."
+        return f"{the} interval of {what} cannot be planned: {queries.get('reason') or plan.get('reason')}."
     if not queries["more"]:
-        return f"The interval of {what} is narrow enough: {rounded(now, 2)} wide."
+        return f"{the} interval of {what} is narrow enough: {rounded(now, 2)} wide."
     return (
-        f"The interval of {what} is {rounded(now, 2)} wide. One {width:g} wide needs about "
+        f"{the} interval of {what} is {rounded(now, 2)} wide. One {width:g} wide needs about "
         f"{count(queries['needed'], 'query', 'queries')} like these: {queries['more']} more."
     )
 

@@ -105,9 +105,7 @@ def _row(question: str, said: Sequence[Said], anchors: Anchors, units: Units) ->
     shown, rest = ("".join(f"<p>{line}</p>" for line in part)
                    for part in (lines[:SHOWN], lines[SHOWN:]))  # fmt: skip
     more = f"<details><summary>{len(lines) - SHOWN} more</summary>{rest}</details>" if rest else ""
-    return (
-        f'<div class="{escape(tone)}"><dt>{escape(question)}</dt><dd>{shown}{more}</dd></div>\n'
-    )
+    return f'<div class="{escape(tone)}"><dt>{escape(question)}</dt><dd>{shown}{more}</dd></div>\n'
 
 
 def _alike(said: Sequence[Said]) -> list[list[Said]]:

@@ -93,7 +93,9 @@ def test_on_a_page_the_verdict_s_numbers_lead_to_their_sections_and_all_else_is_
 
 def test_the_words_of_the_verdict_have_a_hint_with_their_bands() -> None:
     report = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
-    hints = re.findall(r'<details class="hint"><summary>.*?</details>', FORMATS["html"].render(report))
+    hints = re.findall(
+        r'<details class="hint"><summary>.*?</details>', FORMATS["html"].render(report)
+    )
     assert len(hints) == 3
     assert "<li><b>Moderately</b> κ or α from 0.4</li>" in hints[0]
 

@@ -50,7 +50,9 @@ def test_files_and_the_api_have_the_same_tables(root: User, place: list[Any]) ->
 
 def test_the_page_of_measures_leads_to_the_tables(root: User, place: list[Any]) -> None:
     campaign = Campaign.objects.get(name="coverage")
-    page = client_of(root).get(reverse("measures", args=[campaign.pk]), follow=True).content.decode()
+    page = (
+        client_of(root).get(reverse("measures", args=[campaign.pk]), follow=True).content.decode()
+    )
     assert reverse("study-paper", args=place) in page
 
 
