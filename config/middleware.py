@@ -196,6 +196,7 @@ SLOW_ROUTES = (
     "api-report",
     "api-reports",
     "report",
+    "results",
     "freeze",
     "frozen",
     "judges-compared",

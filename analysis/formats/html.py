@@ -20,7 +20,7 @@ from .build import VERDICT, document
 from .contents import section_of
 from .verdict import Units, verdict_html, without_units
 
-FEW, MANY, WIDEST = 3, 5, 8
+FEW, MANY, WIDEST = 3, 5, 6
 """Up to `FEW` columns fit a telephone; from `MANY` on, intervals are below their numbers."""
 MOST_ROWS = 300
 """The most rows of a figure's data on a page; the file has all."""

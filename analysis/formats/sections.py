@@ -113,7 +113,8 @@ def planning_sentences(report: JSON) -> Iterator[str]:
 def _planned(the: str, what: str, plan: JSON, width: float) -> str:
     queries, now = plan["queries"], plan["interval_width"]
     if now is None or queries["needed"] is None:
-        return f"{the} interval of {what} cannot be planned: {queries.get('reason') or plan.get('reason')}."
+        why = queries.get("reason") or plan.get("reason")
+        return f"{the} interval of {what} cannot be planned: {why}."
     if not queries["more"]:
         return f"{the} interval of {what} is narrow enough: {rounded(now, 2)} wide."
     return (

@@ -79,11 +79,11 @@ def _of_variables(found: JSON) -> Rows:
 
 def _of_variable(of: JSON, name: str) -> Rows:
     rows = [(of["people"]["question"], [Said(of["people"], name)])]
-    rows += [(each["question"], [Said(each, name)]) for each in of.get("among_judges", {}).values()]
     for what in dict.fromkeys(what for told in of["judges"].values() for what in told):
         said = [Said(told[what], name, judge) for judge, told in of["judges"].items()]
         rows.append((_question(said, what), said))
-    return rows
+    among = of.get("among_judges", {}).values()
+    return [*rows, *((each["question"], [Said(each, name)]) for each in among)]
 
 
 def _question(said: Sequence[Said], what: str) -> str:
@@ -102,8 +102,9 @@ def _row(question: str, said: Sequence[Said], anchors: Anchors, units: Units) ->
     tone = tones.pop() if len(tones) == 1 else "open"
     alike = _alike(said)
     lines = [_line(each, len(said) > 1, anchors, units) for each in alike]
-    shown, rest = ("".join(f"<p>{line}</p>" for line in part)
-                   for part in (lines[:SHOWN], lines[SHOWN:]))  # fmt: skip
+    # No paragraphs: they cannot hold the hints.
+    lines = [f"<div>{line}</div>" for line in lines]
+    shown, rest = "".join(lines[:SHOWN]), "".join(lines[SHOWN:])
     more = f"<details><summary>{len(lines) - SHOWN} more</summary>{rest}</details>" if rest else ""
     return f'<div class="{escape(tone)}"><dt>{escape(question)}</dt><dd>{shown}{more}</dd></div>\n'
 

@@ -89,8 +89,8 @@ class Status:
 
     @property
     def element(self) -> str:
-        """The id of the status's own element; a page may follow several jobs."""
-        return "job" if self.target in ("#job", "#report") else f"job-{self.target[1:]}"
+        """The id of the status's own element. The measures' job is a page's second one."""
+        return "job-measures" if self.target == "#measures" else "job"
 
     @property
     def noun(self) -> str:

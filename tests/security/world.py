@@ -532,6 +532,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-calls", "pk"): _runs,
     ("api-call", "pk"): _calls,
     ("batch-derive", "pk"): _batches,
+    ("batch-measures", "pk"): _batches,
     ("batch-left-out", "pk"): _batches,
     ("api-derive", "pk"): _batches,
     ("api-lineage", "pk"): _batches,
@@ -573,6 +574,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("judge-call", "pk"): _calls,
     ("judges-compared", "pk"): _campaigns,
     ("judge-bench", "pk"): _campaigns,
+    ("results", "pk"): _campaigns,
     ("judge-bench-file", "pk"): _campaigns,
     ("study-paper-file", "suffix"): _files,
 }

@@ -1,4 +1,4 @@
-"""The page of measures in the browser: numbers come by themselves, columns order the boards."""
+"""Results in the browser: the verdict first, and measures that come when they are opened."""
 
 from __future__ import annotations
 
@@ -49,28 +49,39 @@ def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) 
     path = write_lines(tmp_path / "t.jsonl", list(types()))
     run("import_labels", str(path), "--campaign", "typing")
     come_in(page, "rita")
-    page.goto(reverse("measures", args=[Campaign.objects.get(name="c").pk]))
+    page.goto(reverse("results", args=[Campaign.objects.get(name="c").pk]))
     return page
 
 
-def test_columns_order_boards_filters_leave_systems_and_campaigns_slice(page: Page) -> None:
-    expect(page.get_by_role("heading", name="System ranking")).to_be_visible()
-    assert violations(page, "measures") == []
-    address = page.url
+def test_the_answer_is_first_and_measures_come_when_their_section_is_opened(page: Page) -> None:
+    expect(page.get_by_role("region", name="Verdict")).to_be_in_viewport()
+    hint = page.locator("details.hint").first
+    hint.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(hint.get_by_text("by over 10 points").first).to_be_visible()
+    assert violations(page, "results") == []
+    assert page.evaluate("document.documentElement.scrollHeight / innerHeight") < 3
+    page.get_by_role("navigation", name="Contents").get_by_role("link", name="Systems").click()
     board = page.locator(".board").first
     expect(board.locator("tbody tr").first).to_contain_text("A good")
+    assert violations(page, "systems") == []
     board.get_by_role("link", name="Cov(y)").click()
     board.get_by_role("link", name="Cov(y)").click()
     expect(board.locator("tbody tr").first).to_contain_text("F idle")
     expect(board.locator('[aria-sort="ascending"]')).to_have_count(1)
+
+
+def test_filters_leave_systems_and_campaigns_slice(page: Page) -> None:
+    page.goto(f"{page.url}?measures=own#section-systems")
     page.get_by_text("Sort and filter").click()
-    page.get_by_label("good", exact=True).check()
-    page.get_by_role("button", name="Show", exact=True).click()
-    expect(board.locator("tbody tr")).to_have_count(1)
-    page.goto(address)
+    page.locator("#measures").get_by_label("good", exact=True).check()
+    page.locator("#measures").get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator(".board").first.locator("tbody tr")).to_have_count(1)
+    page.get_by_text("Options of the measures").click()
     page.get_by_role("group", name="Slice by the labels from").get_by_label("typing").check()
     page.get_by_role("button", name="Compute").click()
-    slices = page.get_by_role("region", name="Slices")
+    page.get_by_text("Measures by slice").click()
+    slices = page.locator("#slices")
     expect(slices).to_contain_text("sensitivity of 48 queries")
     slices.get_by_text("Cov(y)", exact=True).click()
     table = slices.get_by_role("table", name="By sensitivity, as labelled in typing")
