@@ -367,7 +367,7 @@ class _Cards:
                 yield Step("researcher", what, "Run" if rater.address else "", rater.address)
 
     def _links(self, campaign: Campaign) -> Iterator[tuple[str, str]]:
-        names = {"Report": "report", "Measures": "measures", "Disagreements": "disagreements"}
+        names = {"Results": "results", "Disagreements": "disagreements"}
         for label, name in names.items():
             yield label, reverse(name, args=[campaign.pk])
         if any(campaign.protocol in rule.protocols for rule in RULES.values()):

@@ -91,7 +91,7 @@ def below_baseline(facts: Facts) -> Iterator[Finding]:
         if warning["code"] == BELOW:
             text = f"{warning['rater']} agrees with people less than comparing words does"
             of = f" on {warning['variable']}" if len((facts.report or {})["variables"]) > 1 else ""
-            results = Action("Results", "report", (facts.campaign.pk,))
+            results = Action("Results", "results", (facts.campaign.pk,))
             query = {"show": "judge", "judge": warning["rater"]}
             units = Action("Disagreements", "disagreements", (facts.campaign.pk,), query=query)
             yield Finding("warning", f"{text}{of}.", (results, units))

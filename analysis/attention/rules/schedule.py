@@ -56,4 +56,4 @@ def complete(facts: Facts) -> Iterator[Finding]:
         pk = facts.campaign.pk
         close = Action("Close", "campaign-settings", (pk,), anchor="turn-head", changes=True)
         text = f"All {count(places.asked, 'answer')} from people are in."
-        yield Finding("hint", text, (Action("Results", "report", (pk,)), close))
+        yield Finding("hint", text, (Action("Results", "results", (pk,)), close))
