@@ -497,10 +497,32 @@ class Bootstrap:
             for value, pair, on, why in zip(values, ends, rests, whys, strict=True)
         ]
 
+    def around(
+        self, value: float, distance: OfWeights, n: int, method: str, informative: int
+    ) -> Estimate:
+        """Return a value with the interval of all that lies within reach of it.
+
+        `distance` maps weights to how far the figures of a resample lie from those of all units,
+        in a norm of which `value` is that of the figures. The reach is the distance that 95 % of
+        resamples keep to. By the triangle inequality the norm of the true figures lies within reach
+        whenever these do. So the interval is wide enough also where the norm of noisy figures is
+        too large, as a mean of absolute errors is.
+        """
+        queries = self.tally.clusters
+        on = min(informative, queries)
+        if why := self._why_none(queries, on):
+            return defined(value, None, n, f"{method}; {why}")
+        level = LEVEL if self.interval == "percentile" else expanded_level(on)
+        reach = float(np.quantile(self.values(distance), level))
+        how = f"within reach of 95 % of resamples: {self._of(queries, on)}"
+        return defined(value, (value - reach, value + reach), n, f"{method}; {how}")
+
     def _how(self, queries: int, informative: int) -> str:
+        return f"95 % {NAMES[self.interval]} bootstrap of {self._of(queries, informative)}"
+
+    def _of(self, queries: int, informative: int) -> str:
         fewer = f", {informative} of them informative" if informative < queries else ""
-        of = f"{queries} queries{fewer}, {self.resamples} resamples"
-        return f"95 % {NAMES[self.interval]} bootstrap of {of}"
+        return f"{queries} queries{fewer}, {self.resamples} resamples"
 
     def _why_none(self, clusters: int, informative: int) -> str:
         """Explain why no statistic of these clusters has an interval; empty if it may have one."""

@@ -69,6 +69,20 @@ def test_the_curve_has_intervals_over_queries():
     assert sum(inside) >= len(given) - 1
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.2])
+def test_the_interval_of_the_error_holds_the_truth_in_most_studies(shift):
+    """Of an honest judge, whose error is 0 and never looks like it, and of one that is too low."""
+    held = 0
+    for seed in range(60):
+        p, people = honest(200, seed)
+        p = np.clip(p - shift, 0, 1)
+        error = calibration(p, people, TWENTY[:200], draws=200).expected_calibration_error
+        # Uniform probabilities less 0.2, cut at 0: 0.8 of them err by 0.2, the others by 0.1.
+        held += number(error.low) <= (0.18 if shift else 0) <= number(error.high)
+        assert number(error.high) - number(error.low) < 0.4
+    assert held >= 55
+
+
 def test_units_without_probability_or_label_are_left_out():
     p = np.array([0.1, 0.2, 0.6, 0.9, np.nan, 0.3])
     made = calibration(p, np.array([0, 1, 1, 1, 1, -1]), np.arange(6), 2)
@@ -94,12 +108,13 @@ def test_a_bin_of_few_queries_has_no_interval():
     assert (high.share.value, high.share.low) == (0.5, None)
 
 
-def test_the_calibration_error_has_no_interval_and_says_why():
+def test_the_calibration_error_says_how_its_interval_was_found_or_why_it_has_none():
     p, people = honest()
     made = calibration(p, people, TWENTY, draws=50).expected_calibration_error
-    assert made.value is not None
-    assert (made.low, made.high) == (None, None)
-    assert "no interval: above 0 by chance alone" in made.method
+    assert "within reach of 95 % of resamples: 20 queries" in made.method
+    few = calibration(p, people, TWENTY // 4, draws=50).expected_calibration_error
+    assert (few.low, few.high) == (None, None)
+    assert "5 queries" in few.method
 
 
 def test_a_bin_in_which_few_queries_have_a_yes_has_no_interval():

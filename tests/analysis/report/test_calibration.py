@@ -59,10 +59,9 @@ def test_ten_queries_give_intervals() -> None:
     found = judged(people, list(scores))["calibration"]
     brier, error = found["brier"], found["expected_calibration_error"]
     assert brier["low"] <= brier["value"] <= brier["high"]
-    # A bootstrap of it holds the truth too rarely.
-    assert (error["low"], error["high"]) == (None, None)
+    assert 0 <= error["low"] < error["value"] < error["high"] <= 1
     few = judged({"Ada": "nyny"}, [0.3, 0.7, 0.3, 0.7])["calibration"]
-    assert few["brier"]["low"] is None
+    assert few["brier"]["low"] is few["expected_calibration_error"]["low"] is None
 
 
 @pytest.mark.parametrize("scores", [[None] * 4, [0.2, 0.4, 0.6, 3.5]])
