@@ -1,19 +1,20 @@
 """The labels file that a scripted judge replays, and the raters whose answers are made up.
 
 The file has the form of the labels export, as JSON Lines or CSV, with the labels of one rater. The
-columns `item`, `unit`, `kind`, `replicate`, `variable`, `value`, `missing` and `spans` are used.
-The labels are stored with the judge, which therefore never changes.
+columns `item`, `unit`, `kind`, `replicate`, `variable`, `value`, `missing`, `spans` and `grade` are
+used. The labels are stored with the judge, which therefore never changes; those of a judge with a
+judge file as completions that the file reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from annotation.imports.labels import StandIn, read_labels
 from annotation.label_rows import LabelRow
 from datasets.rows import InputError
-from judging.backends.scripted import Line, pack
+from judging.backends.scripted import COMPLETION, Line, pack
 from judging.models import Judge
 
 SCRIPTED = "scripted"
@@ -28,8 +29,16 @@ class AnswerFileError(ValueError):
     """A labels file cannot be replayed. The message says what is wrong and what to do."""
 
 
-def read_answers(path: Path) -> dict[str, str]:
-    """Return the parameters of a judge that replays a labels file. Raises AnswerFileError."""
+Unit = Sequence[LabelRow]
+Write = Callable[[Unit], Iterable[tuple[int, str]]]
+"""Returns the completions of a unit from its labels, by replicate. Raises ValueError."""
+
+
+def read_answers(path: Path, write: Write | None = None) -> dict[str, str]:
+    """Return the parameters of a judge that replays a labels file. Raises AnswerFileError.
+
+    With `write`, it replays the completions of each unit.
+    """
     try:
         rows = list(read_labels(path, StandIn("scripted")))
     except InputError as error:
@@ -42,10 +51,30 @@ def read_answers(path: Path) -> dict[str, str]:
             f"{path}: has labels from {len(raters)} raters, {raters[0]!r} and {raters[1]!r} among "
             "them; keep one rater's lines"
         )
-    packed, digest = pack(_line(row) for row in rows)
+    packed, digest = pack(map(_line, rows) if write is None else _completions(path, rows, write))
     if len(packed) > MAX_PACKED:
         raise AnswerFileError(f"{path}: is too large to replay; load it with import_labels")
     return {ANSWERS: packed, DIGEST: digest}
+
+
+def _completions(path: Path, rows: Iterable[LabelRow], write: Write) -> Iterator[Line]:
+    """Yield the completion of each unit that has one, and the missing labels of the others."""
+    units: dict[tuple[str, str, str | None, int], list[LabelRow]] = {}
+    for row in rows:
+        units.setdefault((row.item, row.unit, row.kind, row.replicate), []).append(row)
+    alone = {key[:3] for key in units if key[3]}
+    for (item, unit, kind, replicate), of in units.items():
+        if lost := [row for row in of if row.value is None]:
+            yield from map(_line, lost)
+            continue
+        try:
+            written = list(write(of))
+        except ValueError as error:
+            raise AnswerFileError(f"{path}: unit {unit!r} of item {item!r}: {error}") from error
+        for number, completion in written:
+            # Another replicate of the file's own is not made up.
+            if number == replicate or (item, unit, kind) not in alone:
+                yield Line(item, unit, kind, number, COMPLETION, completion, None)
 
 
 def _line(row: LabelRow) -> Line:

@@ -6,15 +6,18 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 
+from annotation.label_rows import LabelRow
 from annotation.models import Rater, User
+from annotation.presentation import SWAPPED_CODES
 from annotation.protocols import PROTOCOLS
 from audit.recording import record
 from datasets.models import Team, only_team
@@ -34,6 +37,7 @@ from judging.backends.contents import (
 from judging.backends.decision_forms import FORMS
 from judging.backends.decisions import OWN_PARAMS, TWO_CODES
 from judging.backends.vllm_server import PARAM_FLAGS
+from judging.judge_file.completions import completion_for
 from judging.judge_file.document import ISOLATION, JudgeFile, Lines, read_file
 from judging.judge_file.template import FileError
 from judging.lanes import build_backend
@@ -200,7 +204,6 @@ def _check_unused(definition: Definition) -> None:
         "--model": definition.model,
         "--base-url": definition.base_url,
         "--prompt": definition.prompt,
-        "--file": definition.file if definition.backend == SCRIPTED else "",
         "--api-key-env": definition.api_key_env,
         f"--param {', '.join(sampling)}": sampling,
     }
@@ -225,6 +228,8 @@ def _with_file(definition: Definition) -> Definition:
     if decides != (definition.backend == "decisions"):
         wanted = "the decisions backend" if decides else "the parser decisions"
         raise JudgeError(f"decisions are read from decision models alone; choose {wanted}")
+    if definition.backend == SCRIPTED:
+        own = {}
     if not file.parser.whole and definition.backend in ("openai", "vllm"):
         # The probe would ask for a schema, which this judge's requests never do.
         own = _with_omitted(own, [STRUCTURE])
@@ -288,7 +293,7 @@ def _judge(definition: Definition) -> Judge:
     if definition.backend == SCRIPTED:
         # Where a unit has no label, the item's other units keep theirs.
         granularity = Judge.Granularity.UNIT
-        params |= _answers(definition.answers)
+        params |= _answers(definition)
     return Judge(
         backend=definition.backend,
         model=definition.model,
@@ -305,11 +310,29 @@ def _judge(definition: Definition) -> Judge:
     )
 
 
-def _answers(source: str) -> dict[str, str]:
+def _answers(definition: Definition) -> dict[str, str]:
+    """Return the labels that a scripted judge replays, written as its file reads them, if any."""
+    write = partial(_completions, read_file(definition.file)) if definition.file else None
     try:
-        return read_answers(Path(source))
+        return read_answers(Path(definition.answers), write)
     except AnswerFileError as error:
         raise JudgeError(str(error)) from error
+
+
+def _completions(file: JudgeFile, rows: Sequence[LabelRow]) -> Iterator[tuple[int, str]]:
+    """Yield the completions of a unit by replicate. Labels that the file does not read are skipped.
+
+    A judge that is asked in both orders sees the answers of a pair turned in every second one.
+    """
+    labels = {row.variable: row.value or "" for row in rows if row.variable in file.parser.reads}
+    grades = {row.variable: row.grade for row in rows if row.grade}
+    if not labels:
+        return
+    replicate = rows[0].replicate
+    for number in (replicate, replicate + 1) if file.order == "both" else (replicate,):
+        turned = SWAPPED_CODES if file.order == "both" and number % 2 else {}
+        shown = {name: turned.get(code, code) for name, code in labels.items()}
+        yield number, completion_for(file, shown, grades)
 
 
 def shown_params(judge: Judge) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def readme(preset: Preset, study: str) -> str:
     lines = [
         f"# {study}: a study as in {preset.title}",
         "",
-        "All texts and labels here are made up, and the judge is a fake that replays a file.",
+        "All texts and labels here are made up, and judges are fakes that replay a file.",
         "`tandem study plan` says what would be done, `tandem study apply` does it, and",
         f"`tandem study status` shows the chain. `tandem study freeze --output {study}-release`",
         "writes what you would publish, and `tandem verify` checks it.",

@@ -28,7 +28,7 @@ from analysis.presets.world import (
 SEED, TOPICS, DISTRACTORS = 2023, 20, 9
 FIRST, SECOND = "klara", "lars"
 PEOPLE = ("mona", "nils", "olga")
-JUDGE = "answer-judge"
+JUDGE = "judge"
 ERRORS = {"mona": 0.1, "nils": 0.15, "olga": 0.2, JUDGE: 0.18}
 SPLITS = ("train", "train", "dev", "test")
 RETRIEVERS = {"bm25": 0.25, "dense": 0.45, "dense-large": 0.7}
@@ -282,8 +282,14 @@ extends = "{study}-references"
 rule = "references-as-system"
 batch = "{study}-systems"
 
-[judge.answer-judge]              # a fake: it replays a file
+[judge.rubric-judge]              # both judges are fakes: they replay a file,
+backend = "scripted"              # with prompt and parser of a judge file of the library
+file = "rubric-with-reference"
+answers = "labels/judge.jsonl"
+
+[judge.pair-judge]
 backend = "scripted"
+file = "pairwise-preference"
 answers = "labels/judge.jsonl"
 
 [campaign.{study}-ratings]        # how good is each answer?
@@ -291,7 +297,7 @@ protocol = "answer-rating"
 batch = "{study}-answers"
 raters_per_item = 3
 labels = ["labels/ratings-mona.jsonl", "labels/ratings-nils.jsonl", "labels/ratings-olga.jsonl"]
-judges = ["answer-judge"]
+judges = ["rubric-judge"]
 
 [campaign.{study}-ratings.option]
 variables = "appropriate,faithful,natural,abstains,irrelevant"
@@ -302,7 +308,7 @@ protocol = "answer-preference"
 batch = "{study}-answers"
 raters_per_item = 3
 labels = ["labels/pairs-mona.jsonl", "labels/pairs-nils.jsonl", "labels/pairs-olga.jsonl"]
-judges = ["answer-judge"]
+judges = ["pair-judge"]
 """
 
 PRESET = Preset(
@@ -313,7 +319,7 @@ PRESET = Preset(
         "`questions.jsonl`: your questions with passages in `sentences`, rankings and splits.",
         "`answers.jsonl`: the same query ids with the answers of your systems.",
         "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
-        'Give the judge a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
+        'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it goes on from where people got to.",
     ),
 )

@@ -26,7 +26,7 @@ from analysis.presets.world import (
 
 SEED, TOPICS, ETA = 2025, 12, 3
 PEOPLE = ("anna", "bela", "carl")
-JUDGE = "crux-judge"
+JUDGE = "judge"
 ERRORS = {"anna": 0.04, "bela": 0.07, "carl": 0.1, JUDGE: 0.09}
 SYSTEMS = {
     "bm25": 0.05,
@@ -229,8 +229,8 @@ def build(study: str) -> dict[str, str]:
     for person in PEOPLE:
         files[f"labels/passages-{person}.jsonl"] = jsonl(_passage_labels(all_of, person))
         files[f"labels/coverage-{person}.jsonl"] = jsonl(_report_labels(all_of, person))
-    judged = [*_passage_labels(all_of, JUDGE), *_report_labels(all_of, JUDGE)]
-    files["labels/judge.jsonl"] = jsonl(judged)
+    files["labels/passages-judge.jsonl"] = jsonl(_passage_labels(all_of, JUDGE))
+    files["labels/coverage-judge.jsonl"] = jsonl(_report_labels(all_of, JUDGE))
     return files
 
 
@@ -245,9 +245,15 @@ licence = "CC0-1.0"
 [batch.{study}-documents]         # queries, sub-questions, passages, rankings, references
 files = ["documents.jsonl"]
 
-[judge.crux-judge]                # a fake: it replays a file
+[judge.passage-judge]             # both judges are fakes: they replay a file,
+backend = "scripted"              # with prompt and parser of a judge file of the library
+file = "passage-rubric"
+answers = "labels/passages-judge.jsonl"
+
+[judge.report-judge]
 backend = "scripted"
-answers = "labels/judge.jsonl"
+file = "report-coverage"
+answers = "labels/coverage-judge.jsonl"
 
 [campaign.{study}-passages]       # how well does each passage answer each sub-question?
 protocol = "rubric-passage"
@@ -255,7 +261,7 @@ batch = "{study}-documents"
 raters_per_item = 3
 option = {{ sampling = "all", passages = "relevant" }}
 labels = ["labels/passages-anna.jsonl", "labels/passages-bela.jsonl", "labels/passages-carl.jsonl"]
-judges = ["crux-judge"]
+judges = ["passage-judge"]
 
 [batch.{study}-required]          # the fewest passages that answer what can be answered
 rule = "required-passages"
@@ -276,7 +282,7 @@ batch = "{study}-reports"
 raters_per_item = 3
 option = {{ variables = "answerable,rating" }}
 labels = ["labels/coverage-anna.jsonl", "labels/coverage-bela.jsonl", "labels/coverage-carl.jsonl"]
-judges = ["crux-judge"]
+judges = ["report-judge"]
 """
 
 PRESET = Preset(
@@ -287,7 +293,7 @@ PRESET = Preset(
         "`documents.jsonl`: your queries with sub-questions, passages, rankings and references.",
         "`reports.jsonl`: the same query ids with the reports of your systems and their contexts.",
         "Take `labels = …` out of both campaigns: then `apply` stops there, and people label.",
-        'Give the judge a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
+        'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it goes on from where people got to.",
     ),
 )

@@ -28,7 +28,7 @@ from analysis.presets.world import (
 SEED, TOPICS, PASSAGES = 2026, 24, 6
 PEOPLE = ("gesa", "hugo", "inga")
 RATERS = ("gesa", "hugo")
-WRITER, JUDGE = "inga", "grounding-judge"
+WRITER, JUDGE = "inga", "judge"
 ERRORS = {"gesa": 0.05, "hugo": 0.08, JUDGE: 0.1}
 DROPPED = {5: "valid", 11: "false_premise", 17: "information_seeking"}
 """Questions that do not pass the gate, with what is wrong with them."""
@@ -313,8 +313,14 @@ from = ["{study}-writing"]
 files = ["answers.jsonl"]
 extends = "{study}-references"
 
-[judge.grounding-judge]           # a fake: it replays a file, the same for both campaigns
+[judge.eligibility-judge]         # both judges are fakes: they replay a file,
+backend = "scripted"              # with prompt and parser of a judge file of the library
+file = "eligibility"
+answers = "labels/judge.jsonl"
+
+[judge.factuality-judge]
 backend = "scripted"
+file = "factuality"
 answers = "labels/judge.jsonl"
 
 [campaign.{study}-factuality]     # held against all passages and the reference
@@ -323,7 +329,7 @@ batch = "{study}-answers"
 raters_per_item = 2
 option = {{ variables = "eligibility,abstains,support" }}
 labels = ["labels/answers-gesa.jsonl", "labels/answers-hugo.jsonl"]
-judges = ["grounding-judge"]
+judges = ["eligibility-judge", "factuality-judge"]
 
 [campaign.{study}-relevant]       # held against the relevant passages alone
 protocol = "answer-rating"
@@ -331,7 +337,7 @@ batch = "{study}-answers"
 raters_per_item = 2
 option = {{ variables = "eligibility,support", passages = "relevant" }}
 labels = ["labels/relevant-gesa.jsonl", "labels/relevant-hugo.jsonl"]
-judges = ["grounding-judge"]
+judges = ["eligibility-judge", "factuality-judge"]
 """
 
 PRESET = Preset(
@@ -342,7 +348,7 @@ PRESET = Preset(
         "`questions.jsonl`: your questions with `asked_at`, and passages with source and date.",
         "`answers.jsonl`: the same query ids with the answers of your systems, and `sentences`.",
         "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
-        'Give the judge a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
+        'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it goes on from where people got to.",
     ),
 )

@@ -259,13 +259,20 @@ from = ["{study}-verification"]
 files = ["answers.jsonl"]
 extends = "{study}-points"
 
-[judge.point-judge]               # both judges are fakes: they replay a file
-backend = "scripted"
+[judge.point-judge]               # the judges are fakes: they replay a file,
+backend = "scripted"              # with prompt and parser of a judge file of the library
+file = "key-point-recall"
 answers = "labels/point-judge.jsonl"
 
 [judge.second-judge]
 backend = "scripted"
+file = "key-point-recall"
 answers = "labels/second-judge.jsonl"
+
+[judge.context-judge]
+backend = "scripted"
+file = "context-recall"
+answers = "labels/point-judge.jsonl"
 
 [campaign.{study}-recall]         # which points does each answer make?
 protocol = "key-point-recall"
@@ -280,7 +287,7 @@ batch = "{study}-answers"
 raters_per_item = 2
 option = {{ points = "answers" }}
 labels = ["labels/precision-dora.jsonl", "labels/precision-emil.jsonl"]
-judges = ["point-judge", "second-judge"]
+judges = ["context-judge"]
 """
 
 PRESET = Preset(

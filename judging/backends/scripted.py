@@ -88,6 +88,8 @@ def _reader(script: Script) -> Callable[[Request], Reply]:
 UnitKey = tuple[str, str, int]
 """The keys of an item and of one of its units, and the replicate."""
 VERSION = "1"
+COMPLETION = ""
+"""The variable of a line whose value is a whole completion instead of a label."""
 NO_LABEL = "the file has no label of {name} for unit {unit} of item {item}"
 
 
@@ -110,10 +112,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Answers:
-    """The lines of an answers file by unit, and the SHA-256 of their text."""
+    """The lines of an answers file by unit, and the SHA-256 of their text.
+
+    `whole` tells whether the values are completions.
+    """
 
     lines: Mapping[UnitKey, tuple[Line, ...]]
     sha256: str
+    whole: bool = False
 
     def of(self, item: str, unit: AskedUnit, sample: int) -> dict[str, Line]:
         """Return the lines of a unit by variable. Without a line for a sample, the first counts."""
@@ -148,7 +154,8 @@ def unpack(packed: str) -> Answers:
     for line in read:
         key = line.item, line.unit, line.replicate
         lines[key] = (*lines.get(key, ()), line)
-    return Answers(lines, hashlib.sha256(text).hexdigest())
+    whole = any(line.variable == COMPLETION for line in read)
+    return Answers(lines, hashlib.sha256(text).hexdigest(), whole)
 
 
 class Replay:
@@ -156,7 +163,8 @@ class Replay:
 
     The labels are part of the judge's parameters, so the judge stays what it is when the file
     changes. A unit without a label of each variable that applies to it has a missing answer: for
-    the file's own reason, or as an error that names the label.
+    the file's own reason, or as an error that names the label. The labels of a judge with a judge
+    file are completions that its parser reads, one for each unit.
     """
 
     endpoint = ""
@@ -182,6 +190,9 @@ class Replay:
 
     async def ask(self, request: Request) -> Answer:
         facts = request.facts
+        if self.answers.whole:
+            (unit,) = facts.units
+            return _completion(facts.item, unit, self.answers.of(facts.item, unit, request.sample))
         replies = {
             unit.name: _reply(facts.item, unit, self.answers.of(facts.item, unit, request.sample))
             for unit in facts.units
@@ -192,6 +203,14 @@ class Replay:
     async def probe(self) -> Findings:
         warning = "The answers are replayed from a file, and no model is asked."
         return Findings({"answers_sha256": self.answers.sha256}, (warning,))
+
+
+def _completion(item: str, unit: AskedUnit, lines: Mapping[str, Line]) -> Answer:
+    """Return the completion about a unit. Raises FinalError if there is none."""
+    if (line := lines.get(COMPLETION)) and line.value is not None:
+        return Answer(line.value, model="scripted")
+    name, lost = next(iter(lines.items()), ("any variable", None))
+    raise _missing(item, unit, name, lost)
 
 
 def _reply(item: str, unit: AskedUnit, lines: Mapping[str, Line]) -> JSON:

@@ -1,5 +1,6 @@
 """Judge files: a judge of one's own or of a paper, written down in TOML.
 
 `document` reads and checks a file, `template` renders its messages and `context` says what they may
-name. `answer` builds the parser that the file asks for, and `fixtures` runs its examples.
+name. `answer` builds the parser that the file asks for, `fixtures` runs its examples, and
+`completions` writes what it reads as given labels.
 """

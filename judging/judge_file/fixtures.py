@@ -47,7 +47,7 @@ def failures(file: JudgeFile) -> Iterator[str]:
 
 
 def _reading(file: JudgeFile, number: int, fixture: Fixture) -> FixtureReading:
-    units = [_unit(file, number) for number in range(1, max(1, len(fixture.labels)) + 1)]
+    units = [asked_unit(file, number) for number in range(1, max(1, len(fixture.labels)) + 1)]
     owed = Owed(tuple(units), by_unit=not file.parser.several)
     try:
         read = file.parser.read(Answer(fixture.completion), owed)
@@ -82,7 +82,7 @@ def _told(labels: Sequence[Mapping[str, str]]) -> str:
     return "; ".join(filter(None, units)) or "nothing"
 
 
-def _unit(file: JudgeFile, number: int) -> AskedUnit:
+def asked_unit(file: JudgeFile, number: int) -> AskedUnit:
     """Return a unit of the first kind that has a variable of the parser's."""
     schema = Schema(file.protocol, file.protocol.variables)
     kind = next(

@@ -1,0 +1,104 @@
+"""Completions that a judge file reads as given labels, for scripted judges.
+
+Each is read by the file's own parser before it is used, so that a scripted judge exercises prompt
+and parser as a model does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from judging.backends.base import Answer, AskedUnit
+from judging.judge_file.document import JudgeFile
+from judging.judge_file.fixtures import asked_unit
+from judging.judge_file.template import FileError
+from judging.parsers.base import Owed, Parser, UnreadError
+from judging.parsers.codes import Verdicts
+from judging.parsers.json_path import JsonParser, Path
+from judging.parsers.letter import LetterParser
+from judging.parsers.regex import RegexParser, compile_pattern
+from judging.parsers.tags import TagsParser
+
+Words = Mapping[str, str]
+"""The word to be written for each variable that the parser reads."""
+WRITABLE = "regex, letter, tags, and json without each"
+
+
+def completion_for(file: JudgeFile, labels: Mapping[str, str], grades: Mapping[str, str]) -> str:
+    """Return a completion that the file reads as the labels of one unit.
+
+    Only labels of variables that its parser reads count. A grade is written as it is, else the
+    first word that the file maps to the code. Raises FileError if no such completion is found.
+    """
+    parser, unit = file.parser, asked_unit(file, 1)
+    read = {name: code for name, code in labels.items() if name in parser.reads}
+    words = dict(_words(parser, unit, read, grades))
+    for completion in _completions(file, parser, words):
+        try:
+            found = parser.read(Answer(completion), Owed((unit,), by_unit=True))
+        except UnreadError:
+            continue
+        if found.units[unit.name] == read:
+            return completion
+    told = ", ".join(f"{name} = {code}" for name, code in read.items()) or "no label"
+    raise FileError(
+        f"no completion is known that its parser reads as {told}; scripted judges write for the "
+        f"parsers {WRITABLE}"
+    )
+
+
+def _words(
+    parser: Parser, unit: AskedUnit, labels: Mapping[str, str], grades: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    verdicts = getattr(parser, "verdicts", Verdicts())
+    for variable in unit.variables:
+        if (code := labels.get(variable.name)) is not None:
+            table = verdicts.table(variable)
+            of_code = [word for word, meant in table.items() if meant == code]
+            grade = grades.get(variable.name, "")
+            yield variable.name, grade if grade in of_code else next(iter(of_code), code)
+
+
+def _completions(file: JudgeFile, parser: Parser, words: Words) -> Iterator[str]:
+    if isinstance(parser, LetterParser):
+        yield from words.values()
+    elif isinstance(parser, TagsParser):
+        marks = {name: parser.marks[name] for name in words}
+        yield "\n".join(f"{marks[name][0]}{word}{marks[name][1]}" for name, word in words.items())
+    elif isinstance(parser, JsonParser) and parser.each is None:
+        value: dict[str, Any] = {}
+        for name, word in words.items():
+            _put(value, parser.paths[name], word)
+        yield json.dumps(value, ensure_ascii=False)
+    elif isinstance(parser, RegexParser):
+        for fixture in file.fixtures:
+            yield from _like(parser, fixture.completion, words)
+
+
+def _put(value: dict[str, Any], path: Path, word: str) -> None:
+    """Put a word at a path of names; other paths are left out, and then it is not read."""
+    *inner, last = path
+    for step in inner:
+        value = value.setdefault(str(step), {})
+    value[str(last)] = word
+
+
+def _like(parser: RegexParser, completion: str, words: Words) -> Iterator[str]:
+    """Yield a fixture's completion with other words where the pattern captures them."""
+    pattern = compile_pattern(parser.pattern)
+    groups = pattern.groupindex or {parser.variables[0]: 1}
+    if (match := pattern.search(completion)) is None:
+        return
+    places: dict[tuple[int, int], list[str]] = {}
+    for name, group in groups.items():
+        if name in words:
+            places.setdefault(match.span(group), []).append(words[name])
+    # Groups inside each other capture the same text, of which one variable's word says more.
+    for chosen in product(*places.values()):
+        text = completion
+        for (start, end), word in sorted(zip(places, chosen, strict=True), reverse=True):
+            text = text[:start] + word + text[end:]
+        yield text
