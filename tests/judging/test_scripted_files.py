@@ -40,7 +40,7 @@ def test_a_grade_is_written_as_it_was_given_and_what_cannot_be_read_is_refused()
         completion_for(library.files()["nugget-assignment"], {"entailed": "yes"}, {})
 
 
-def scripted(folder: Path, name: str, lines: list[dict[str, str | int]]) -> Judge:
+def scripted(folder: Path, name: str, lines: list[dict[str, str]]) -> Judge:
     path = folder / "answers.jsonl"
     path.write_text("".join(json.dumps({**line, "rater": "j"}) + "\n" for line in lines), "utf-8")
     given = Definition("fake", "scripted", file=library.text_of(name), answers=str(path))
@@ -64,7 +64,7 @@ def test_prompt_and_parser_are_those_of_the_file(tmp_path: Path) -> None:
     assert (label.value, label.meta) == ("yes", {"grade": "2"})
     states = dict(JudgeCall.objects.values_list("assignment__item__key", "state"))
     assert states == {"q1": "answered", "q2": "refused"}
-    assert JudgeCall.objects.get(state="answered").completion.endswith("final score: 2")
+    assert str(JudgeCall.objects.get(state="answered").completion).endswith("final score: 2")
 
 
 @pytest.mark.django_db
@@ -78,13 +78,13 @@ def test_a_pair_that_is_asked_in_both_orders_gets_the_same_label_twice(tmp_path:
     run(study, scripted(tmp_path, "pairwise-preference", [line]))
     found = Label.objects.order_by("response__assignment__replicate")
     assert list(found.values_list("value", flat=True)) == ["first", "first"]
-    ends = [call.completion[-5:] for call in JudgeCall.objects.filter(state="answered")]
+    ends = [str(call.completion)[-5:] for call in JudgeCall.objects.filter(state="answered")]
     assert sorted(ends) == ["[[A]]", "[[B]]"]
 
 
 @pytest.mark.django_db
 def test_labels_that_the_file_cannot_read_are_refused_with_their_unit(tmp_path: Path) -> None:
-    line: dict[str, str | int] = {"item": "q1", "unit": "u", "variable": "relevant", "value": "x"}
+    line = {"item": "q1", "unit": "u", "variable": "relevant", "value": "x"}
     with pytest.raises(JudgeError, match=r"unit 'u' of item 'q1': .*relevant = x"):
         scripted(tmp_path, "graded-relevance", [line])
     assert read_file(library.text_of("graded-relevance")).parser.reads == ("relevant",)

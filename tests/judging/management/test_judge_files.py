@@ -165,5 +165,5 @@ def test_decisions_are_read_from_decision_models_alone(file: Path) -> None:
 
 def test_its_answers_hold_what_every_answer_holds(file: Path, study: Campaign) -> None:
     run_scripted(study, create(file), lambda request: "```\nfinal score: 3\n```")
-    assert Label.objects.filter(meta={"reading": "fence"}).count() == 2
+    assert Label.objects.filter(meta={"reading": "fence", "grade": "3"}).count() == 2
     assert command("check_invariants") == "The invariants hold.\n"
