@@ -9,6 +9,7 @@ from annotation.exports import jobs as exports
 from annotation.exports.bundles import tells_answers
 from annotation.models import User
 from annotation.people.membership import manageable
+from datasets import behind
 from datasets.access import READERS
 from datasets.jobs import Kind, Options, register
 from datasets.teams import manages, visible_batches
@@ -33,6 +34,13 @@ def _sees_derivation(user: User, options: Options) -> bool:
 
 
 register(Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _sees_preview))
+
+
+def _sees_batch(user: User, options: Options) -> bool:
+    return visible_batches(user).filter(lineage=options["lineage"]).exists()
+
+
+register(Kind(behind.BEHIND, "Lineage", behind.state, behind.carry_out, _sees_batch, listed=False))
 register(
     Kind(
         derivations.DERIVATION,

@@ -20,10 +20,15 @@ from django.utils.http import urlencode
 from django.utils.module_loading import import_string
 
 from datasets.derivation import RULE, UnitDigests
+from datasets.jobs.guard import for_workers
 from datasets.models import Batch, LabelsRead, Lineage
 
 Read = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
 """Returns the state of all labels that a lineage stands on, and a function that reads them."""
+
+
+Behind = Callable[[Lineage], int | None]
+"""Returns by how many units a lineage is behind, None if that is not known yet."""
 
 
 def lineage_of(batch: Batch) -> Lineage | None:
@@ -31,16 +36,38 @@ def lineage_of(batch: Batch) -> Lineage | None:
     return Lineage.objects.select_related("source", "batch", "by").filter(batch=batch).first()
 
 
+def lineages_of(batch: Batch) -> list[Lineage]:
+    """Return how a batch was made and how those before it were, back to the one that was loaded."""
+    found: list[Lineage] = []
+    while (lineage := lineage_of(found[-1].source if found else batch)) is not None:
+        found.append(lineage)
+    return found
+
+
+def _labels_of(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]] | None:
+    reader = settings.TANDEM_LINEAGE_READERS.get(lineage.kind)
+    if reader is None or not lineage.labels:
+        return None
+    read: Read = import_string(reader)
+    return read(lineage)
+
+
+def state_of_labels(lineage: Lineage) -> str | None:
+    """Return what changes whenever a label does that the batch stands on; None without labels."""
+    found = _labels_of(lineage)
+    return None if found is None else f"{lineage.labels}:{found[0]}"
+
+
+@for_workers
 def units_behind(lineage: Lineage) -> int:
     """Return how many units have other labels than when the batch was derived.
 
     The number is kept in the cache until labels change again.
     """
-    reader = settings.TANDEM_LINEAGE_READERS.get(lineage.kind)
-    if reader is None or not lineage.labels:
+    labels = _labels_of(lineage)
+    if labels is None:
         return 0
-    read: Read = import_string(reader)
-    state, again = read(lineage)
+    state, again = labels
     key = f"lineage:{lineage.pk}:{lineage.labels}:{state}"
     cache = caches["reports"]
     found: int | None = cache.get(key)
@@ -65,35 +92,47 @@ def _difference(lineage: Lineage, now: UnitDigests) -> int:
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A batch in a tree: its lineage, None if it was loaded, and by how many units it is behind."""
+    """A batch in a tree: its lineage, None if it was loaded, and by how many units it is behind.
+
+    `behind` is None while that is being counted.
+    """
 
     batch: Batch
     depth: int
     lineage: Lineage | None
-    behind: int
+    behind: int | None
 
 
-def ancestors(batch: Batch, readable: QuerySet[Batch] | None = None) -> list[Ancestor]:
+def ancestors(
+    batch: Batch,
+    readable: QuerySet[Batch] | None = None,
+    behind: Behind = units_behind,
+) -> list[Ancestor]:
     """Return a batch and those that it was made of, back to the one that was loaded.
 
-    It ends before a batch that is not among the `readable` ones (None: all are).
+    It ends before a batch that is not among the `readable` ones (None: all are). Pages and the API
+    have `behind` told by a job (`datasets.behind`).
     """
     found: list[Ancestor] = []
     current: Batch | None = batch
     while current is not None:
         lineage = lineage_of(current)
-        behind = units_behind(lineage) if lineage else 0
-        found.append(Ancestor(current, len(found), lineage, behind))
+        units = behind(lineage) if lineage else 0
+        found.append(Ancestor(current, len(found), lineage, units))
         current = lineage.source if lineage else None
         if current and readable is not None and not readable.filter(pk=current.pk).exists():
             break
     return found
 
 
-def as_tree(batch: Batch, readable: QuerySet[Batch] | None = None) -> dict[str, Any]:
+def as_tree(
+    batch: Batch,
+    readable: QuerySet[Batch] | None = None,
+    behind: Behind = units_behind,
+) -> dict[str, Any]:
     """Return the lineage of a batch as JSON, down to the files or to what is not `readable`."""
     found: dict[str, Any] | None = None
-    for each in reversed(ancestors(batch, readable)):
+    for each in reversed(ancestors(batch, readable, behind)):
         found = _node(each, found)
     assert found is not None
     return found

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Count, Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from datasets.access import READERS, role_required
+from datasets.behind import behind_for
 from datasets.lineage import again_address, ancestors, count_lines, summary
 from datasets.models import (
     Batch,
@@ -60,7 +61,7 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
         "batch": found,
         "contents": _contents(found),
         "asked": asked,
-        "ancestors": _ancestors(found, visible_batches(request.user)),
+        "ancestors": _ancestors(found, request.user),
     }
     more = _hits(found, words, number) if words else _queries(found, number)
     return render(request, "batches/batch.html", context | more)
@@ -84,7 +85,7 @@ def query(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     return render(request, "batches/query.html", context | more)
 
 
-def _ancestors(found: Batch, readable: QuerySet[Batch]) -> list[dict[str, Any]]:
+def _ancestors(found: Batch, user: Any) -> list[dict[str, Any]]:
     """Return the lineage of a batch, from itself back to the one that was loaded."""
     return [
         {
@@ -95,7 +96,7 @@ def _ancestors(found: Batch, readable: QuerySet[Batch]) -> list[dict[str, Any]]:
             "behind": each.behind,
             "again": again_address(each.lineage) if each.behind and each.lineage else "",
         }
-        for each in ancestors(found, readable)
+        for each in ancestors(found, visible_batches(user), behind_for(user))
     ]
 
 

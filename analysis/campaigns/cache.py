@@ -12,7 +12,6 @@ from django.conf import settings
 from django.core.cache import caches
 from django.db.models import Count, Max, Q
 
-from analysis.campaigns.behind import units_behind
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.types import JSON
@@ -21,6 +20,7 @@ from annotation.models import Assignment, Campaign, Label, Response
 from annotation.people.membership import excluded
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign
+from datasets.lineage import lineages_of, state_of_labels
 from judging.models import JudgeRun
 
 
@@ -77,7 +77,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
         _unanswered(campaign),
         list(JudgeRun.objects.filter(campaign=campaign).values_list("judge").distinct()),
         [excluded(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
-        units_behind(campaign),
+        [state_of_labels(each) for each in lineages_of(campaign.batch)],
         *asked,
     ]
     text = json.dumps(state, default=str, sort_keys=True)

@@ -27,8 +27,9 @@ from annotation.people.membership import manageable, readable
 from annotation.progress.counts import cached
 from annotation.progress.places import Places, places_of
 from annotation.registry import declared
+from datasets.behind import behind_for
 from datasets.derivation import RULE
-from datasets.lineage import again_address, behind_words, units_behind
+from datasets.lineage import again_address, behind_words
 from datasets.models import Batch, Lineage
 from datasets.rows import InputError
 from datasets.teams import manages, visible_batches
@@ -233,6 +234,7 @@ class _Cards:
 
     def __init__(self, user: User, batches: list[Batch], campaigns: list[Campaign]) -> None:
         self.user, self.batches, self.campaigns = user, batches, campaigns
+        self.behind = behind_for(user)
         rows = Lineage.objects.select_related("source").filter(batch__in=batches)
         self.lineages = {each.batch_id: each for each in rows}
         keys = [campaign.pk for campaign in campaigns]
@@ -273,7 +275,7 @@ class _Cards:
             files = f" {len(batch.files)} files of" if len(batch.files) > 1 else ""
             how = f"loaded from{files} {batch.format}"
             return Card("batch", batch.name, "done", page, how, has=_contents(batch.counts, page))
-        behind = units_behind(lineage)
+        behind = self.behind(lineage)
         reasons, note = self._reasons(lineage)
         return Card(
             "batch",

@@ -33,6 +33,7 @@ from datasets.api.concurrency import keyed, run_once, was_answered
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.jobs import JobSerializer, accepted, current_job
 from datasets.api.permissions import MANAGE, READ
+from datasets.behind import behind_for
 from datasets.derivation import DerivationError
 from datasets.jobs import results
 from datasets.jobs.queue import was_asked
@@ -106,7 +107,9 @@ class TreeSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField(required=False, help_text="rule, step or extended")
     rule = serializers.CharField(required=False)
     behind = serializers.IntegerField(
-        required=False, help_text="how many units have other labels since"
+        required=False,
+        allow_null=True,
+        help_text="how many units have other labels since; null while that is being counted",
     )
     files = serializers.ListField(child=serializers.DictField(), required=False)
     source = serializers.DictField(required=False)  # type: ignore[assignment]
@@ -199,8 +202,8 @@ class BatchLineage(Resource):
         operation_id="batches_lineage",
     )
     def get(self, request: Request, pk: int) -> Response:
-        batch = visible_batch(request.user, pk)
-        return Response(as_tree(batch, visible_batches(request.user)))
+        user, batch = request.user, visible_batch(request.user, pk)
+        return Response(as_tree(batch, visible_batches(user), behind_for(user, wait=True)))
 
 
 class LeftOutParts(List):

@@ -1,0 +1,50 @@
+"""By how many units a derived batch is behind, for pages and the API: a job counts them.
+
+A lineage without labels is behind nothing. Of the others the last count is told while a worker
+counts again, and none before the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from datasets.jobs import Options, Progress, Result, TooManyError, ask, results
+from datasets.jobs.asking import waited_for
+from datasets.lineage import state_of_labels, units_behind
+from datasets.models import Lineage
+
+BEHIND = "behind"
+
+
+def behind_for(user: Any, wait: bool = False) -> Callable[[Lineage], int | None]:
+    """Return a function that tells by how many units a lineage is behind, None if that is unknown.
+
+    With `wait` it gives a worker a moment to count.
+    """
+
+    def told(lineage: Lineage) -> int | None:
+        if state_of_labels(lineage) is None:
+            return 0
+        try:
+            asked = ask(BEHIND, {"lineage": lineage.pk}, user)
+        except TooManyError:
+            return None
+        done = asked.last
+        if wait and not asked.is_current and waited_for(asked.job).state == "done":
+            done = asked.job
+        try:
+            return int(results.value(done)) if done else None
+        except results.GoneError:
+            return None
+
+    return told
+
+
+def state(options: Options) -> Any:
+    return state_of_labels(Lineage.objects.get(pk=options["lineage"]))
+
+
+def carry_out(options: Options, progress: Progress) -> Result:
+    found = Lineage.objects.select_related("source", "batch").get(pk=options["lineage"])
+    return Result.of(units_behind(found))
