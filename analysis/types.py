@@ -2,6 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 JSON = dict[str, Any]
+
+Progress = Callable[[int, int], None]
+"""Is told how many steps of a computation are done, and of how many."""
+Value = TypeVar("Value")
+
+
+def unheard(done: int, total: int) -> None:
+    """Tell nobody about the progress."""
+
+
+class Steps:
+    """Counts the steps of a computation for whoever waits for it."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self.progress, self.total, self.number = progress, total, 0
+        progress(0, total)
+
+    def done(self, number: int = 1) -> None:
+        self.number += number
+        self.progress(min(self.number, self.total), self.total)
+
+    def after(self, value: Value) -> Value:
+        """Note that the step with this value is done."""
+        self.done()
+        return value

@@ -39,7 +39,7 @@ def _state(options: Options) -> Any:
 def _carry_out(options: Options, progress: Progress) -> Result:
     chosen = restored(ReportOptions, options["options"])
     try:
-        found = bench(campaign_of(options), options["judges"], chosen)
+        found = bench(campaign_of(options), options["judges"], chosen, progress)
     except BenchError as error:
         raise JobError(str(error)) from error
     return Result.of(found)

@@ -16,7 +16,7 @@ from analysis.data.splits import evaluated
 from analysis.report.build import comparable_part
 from analysis.report.errors import errors_alike
 from analysis.robustness.sheet import Resampling, sheet
-from analysis.types import JSON
+from analysis.types import JSON, Progress, unheard
 from annotation.models import Campaign
 from judging.answers.results import ANSWERED
 from judging.models import Judge, JudgeCall
@@ -36,7 +36,10 @@ class BenchError(ValueError):
 
 
 def bench(
-    campaign: Campaign, judges: Sequence[str] = (), options: ReportOptions = EVERYTHING
+    campaign: Campaign,
+    judges: Sequence[str] = (),
+    options: ReportOptions = EVERYTHING,
+    progress: Progress = unheard,
 ) -> JSON:
     """Return the figures of several judges over a campaign, in the order named (default: all).
 
@@ -44,7 +47,7 @@ def bench(
     campaign there are none. Raises BenchError if a named one has no label there.
     """
     options = replace(options, judges=tuple(sorted(judges)))
-    report = computed_report(campaign, options).report
+    report = computed_report(campaign, options, progress).report
     names = _names(report, judges)
     copied = ("campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples")
     facts = _facts(campaign, names, report, options)

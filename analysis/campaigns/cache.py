@@ -14,7 +14,7 @@ from django.db.models import Count, Max, Q
 
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
-from analysis.types import JSON
+from analysis.types import JSON, Progress, unheard
 from annotation.exposure.ledger import Note, collected, deliver
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.people.membership import excluded
@@ -36,7 +36,9 @@ class Computed:
     looks: Sequence[Note] = field(default=(), compare=False)
 
 
-def computed_report(campaign: Campaign, options: ReportOptions) -> Computed:
+def computed_report(
+    campaign: Campaign, options: ReportOptions, progress: Progress = unheard
+) -> Computed:
     """Return the current report of a campaign, from the cache if nothing has changed."""
     cache = caches["reports"]
     # Responses stored during the computation count as new, although the report may include them.
@@ -44,7 +46,7 @@ def computed_report(campaign: Campaign, options: ReportOptions) -> Computed:
     found = cache.get(key)
     if found is None:
         with collected() as looks:
-            found = campaign_report(campaign, options), looks
+            found = campaign_report(campaign, options, progress), looks
         cache.set(key, found)
     deliver(found[1])
     return Computed(found[0], newest, found[1])

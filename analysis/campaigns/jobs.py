@@ -51,7 +51,7 @@ def _state(options: Options) -> Any:
 
 def _carry_out(options: Options, progress: Progress) -> Result:
     campaign, chosen = campaign_of(options), restored(ReportOptions, options["options"])
-    found = computed_report(campaign, chosen)
+    found = computed_report(campaign, chosen, progress)
     return Result.of({"report": found.report, "newest": found.newest})
 
 

@@ -11,12 +11,16 @@ from analysis.campaigns.misplaced_flags import misplaced_flags
 from analysis.data.selection import ReportOptions
 from analysis.report.build import frame_report
 from analysis.report.extras import written
-from analysis.types import JSON
+from analysis.types import JSON, Progress, unheard
 from annotation.models import Campaign
 from annotation.presentation import schema
+from datasets.jobs.guard import for_workers
 
 
-def campaign_report(campaign: Campaign, options: ReportOptions) -> JSON:
+@for_workers
+def campaign_report(
+    campaign: Campaign, options: ReportOptions, progress: Progress = unheard
+) -> JSON:
     """Create the report of a campaign, as JSON."""
     frame = campaign_frame(campaign, options, campaign_strata(campaign), kind="report")
     frame = with_families(with_floor(frame, campaign), campaign)
@@ -26,7 +30,8 @@ def campaign_report(campaign: Campaign, options: ReportOptions) -> JSON:
         "batch": campaign.batch.name,
     }
     order = [v.name for v in schema(campaign).variables]
-    report = frame_report(head, frame, options, order, sampled=campaign.human_share < 1)
+    sampled = campaign.human_share < 1
+    report = frame_report(head, frame, options, order, sampled, progress=progress)
     report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
     report["warnings"] += contaminated_prompts(campaign, judges_there)

@@ -34,12 +34,14 @@ from analysis.measures.base import (
     tokenizer,
 )
 from analysis.statistics import Bools, Estimate, resamples_of
-from analysis.types import JSON
+from analysis.types import JSON, Progress, Steps, unheard
 from annotation.models import Campaign
+from datasets.jobs.guard import for_workers
 from datasets.material import batch_rows
 from datasets.models import Batch
 
 
+@for_workers
 def measures_report(
     campaign: Campaign,
     options: Options,
@@ -48,6 +50,7 @@ def measures_report(
     passages: tuple[str, Campaign] | None = None,
     slices: Sequence[Campaign] = (),
     points: Campaign | None = None,
+    progress: Progress = unheard,
 ) -> JSON:
     """Compute the measures of a campaign.
 
@@ -65,12 +68,16 @@ def measures_report(
     rated = passages and passage_ratings(passages[1], passages[0], queries, report_options)
     layout = Layout.from_queries(queries)
     tables, persons = Tables(stored_sample(campaign), layout.oracles), Persons()
-    parts = parts_of(campaign, queries, frame, options, rated, layout, of_answers)
-    found = _measured(parts, options, report_options, strata, tables, persons)
+    parts = list(parts_of(campaign, queries, frame, options, rated, layout, of_answers))
+    number = sum(len(of_family(part.family)) for part in parts)
+    # What follows takes as long again, and a little more.
+    steps = Steps(progress, 2 * number + 1)
+    found = _measured(parts, options, report_options, strata, tables, persons, steps)
     for name, measure, part, values in persons.together():
         _put_all(found[name], measure, values, part, report_options, strata)
-    for name, of in found.items():
+    for place, (name, of) in enumerate(found.items(), start=1):
         of |= _of_tables(tables, name, report_options)
+        steps.done(number + number * place // len(found) - steps.number)
     raters = _raters(frame)
     return {
         **_head(campaign, options, preset, report_options, len(queries)),
@@ -122,6 +129,7 @@ def _measured(
     strata: Sequence[Stratum],
     tables: Tables,
     persons: Persons,
+    steps: Steps,
 ) -> JSON:
     """Compute the measures of all parts, and add their values to the tables and persons."""
     found: JSON = {}
@@ -131,6 +139,7 @@ def _measured(
             persons.add(name, measure, part, values)
             if not isinstance(values, Pooled):
                 tables.add(name, measure, part, values)
+            steps.done()
     return found
 
 

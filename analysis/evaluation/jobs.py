@@ -70,7 +70,7 @@ def _may_see(user: User, options: Options) -> bool:
 
 
 def _measures(options: Options, progress: Progress) -> Result:
-    return Result.of(computed_measures(campaign_of(options), _resolved(options)))
+    return Result.of(computed_measures(campaign_of(options), _resolved(options), progress))
 
 
 def _trec(options: Options, progress: Progress) -> Result:

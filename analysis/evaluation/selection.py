@@ -20,7 +20,7 @@ from analysis.evaluation.slicing import SLICING
 from analysis.forms import OptionsForm
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.base import PRESETS, Options
-from analysis.types import JSON
+from analysis.types import JSON, Progress, unheard
 from annotation.access import is_blind
 from annotation.exposure.ledger import Note, collected, deliver
 from annotation.models import Campaign, Rater, Response, User
@@ -265,7 +265,9 @@ def _check_blind(user: User, campaign: Campaign) -> None:
         raise ValueError(f"You have an open item in {campaign.name}; answer it first.")
 
 
-def computed_measures(campaign: Campaign, resolved: ResolvedOptions) -> JSON:
+def computed_measures(
+    campaign: Campaign, resolved: ResolvedOptions, progress: Progress = unheard
+) -> JSON:
     """Return the current measures, from the cache if nothing has changed."""
     beside = resolved.passages and (resolved.passages[0], state_of(resolved.passages[1]))
     dividing = [(each.name, state_of(each)) for each in resolved.slices]
@@ -291,6 +293,7 @@ def computed_measures(campaign: Campaign, resolved: ResolvedOptions) -> JSON:
                 resolved.passages,
                 resolved.slices,
                 resolved.points,
+                progress,
             )
         found = report, looks
         cache.set(key, found)

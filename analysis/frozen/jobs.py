@@ -39,7 +39,7 @@ def _state(options: Options) -> Any:
 def _carry_out(options: Options, progress: Progress) -> Result:
     """Return the snapshot's key, or the labels' new digest, or what another library computes."""
     campaign, chosen = campaign_of(options), restored(ReportOptions, options["options"])
-    computed = computed_report(campaign, chosen)
+    computed = computed_report(campaign, chosen, progress)
     report = computed.report
     if report["inputs"]["sha256"] != options["inputs"]:
         return Result.of({"current": report["inputs"]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -12,7 +12,7 @@ from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.papers.base import Grid, Paper, PaperTable, Printed
 from analysis.papers.material import Material
-from analysis.types import JSON
+from analysis.types import JSON, Progress, unheard
 from datasets.jobs.guard import for_workers
 
 NOT_VALIDATED = (
@@ -27,7 +27,7 @@ def paper_tables(
     study: Study,
     published: bool = False,
     options: ReportOptions | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = unheard,
 ) -> JSON:
     """Fill a paper's tables from a study; `published` adds the paper's printed figures.
 

@@ -17,7 +17,7 @@ from ..data.resampling import Sample
 from ..data.selection import OWN_STRATA, ReportOptions, Strata
 from ..data.splits import STRATUM, among, evaluated, splits_as_json
 from ..statistics import resamples_of
-from ..types import JSON
+from ..types import JSON, Progress, Steps, unheard
 from ..version import VERSION
 from .agreement import agreement, distribution
 from .alt_test import sensitivity_and_power
@@ -44,17 +44,22 @@ def frame_report(
     order: list[str],
     sampled: bool | None,
     check: bool = True,
+    progress: Progress = unheard,
 ) -> JSON:
     """Create the report of a frame, as JSON.
 
     `head` describes the labels: campaign, protocol and batch, null if there is none. Variables are
     in `order`. `sampled` says whether people were asked a random share of the queries; None if
-    unknown. Without `check` no other library computes figures again.
+    unknown. Without `check` no other library computes figures again. `progress` is told how many
+    steps are done, and of how many.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluated(frame.strata, options)
-    variables = {name: _variable(frame, name, options, comparable) for name in names}
+    judged = (len(frame.variables[name].columns("judge")) for name in names)
+    steps = Steps(progress, 2 + len(names) * STEPS_OF_A_VARIABLE + sum(judged))
+    variables = {name: _variable(frame, name, options, comparable, steps) for name in names}
     found = _scores(frame, options, sampled, comparable)
+    steps.done()
     raters = [_rater(rater) for rater in frame.raters]
     return {
         **head,
@@ -112,26 +117,34 @@ def _rater(rater: object) -> JSON:
     return {name: getattr(rater, name) for name in names}
 
 
-def _variable(whole: Frame, name: str, options: ReportOptions, comparable: Comparable) -> JSON:
+STEPS_OF_A_VARIABLE = 5
+
+
+def _variable(
+    whole: Frame, name: str, options: ReportOptions, comparable: Comparable, steps: Steps
+) -> JSON:
+    """Return the block of a variable, in five steps and one for each judge."""
     frame = whole.variables[name]
     sample = Sample(frame, options.resamples, options.seed)
     compared, both = _comparison(sample, options, comparable), comparable_part(sample, comparable)
+    steps.done()
     for column in frame.columns("judge"):
         judge = compared["judges"][frame.raters[column].name]
         judge["alt_test"] |= sensitivity_and_power(both, column, compared, options.epsilon)
         judge |= bounds(both, column)
         judge |= own_family(both, column, whole.families)
+        steps.done()
     return {
         "measurement": frame.scale.level,
         "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
         "escapes": frame.escapes,
         "distribution": distribution(frame),
         **compared,
-        **spans(frame, whole.evidence, options.resamples, options.seed),
+        **steps.after(spans(frame, whole.evidence, options.resamples, options.seed)),
         "soft_labels": soft_labels(sample),
-        **between_judges(both),
-        "planning": planning(sample, compared, options.width),
-        "strata": _strata(sample, whole, options, comparable),
+        **steps.after(between_judges(both)),
+        "planning": steps.after(planning(sample, compared, options.width)),
+        "strata": steps.after(_strata(sample, whole, options, comparable)),
     }
 
 

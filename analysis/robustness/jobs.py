@@ -26,7 +26,7 @@ def _state(options: Options) -> Any:
 
 def _carry_out(options: Options, progress: Progress) -> Result:
     judge = Judge.objects.select_related("rater", "base").get(pk=options["judge"])
-    return Result.of(sheet(campaign_of(options), judge))
+    return Result.of(sheet(campaign_of(options), judge, progress=progress))
 
 
 ROBUSTNESS_KIND = Kind(ROBUSTNESS, "Robustness sheet", _state, _carry_out, may_see)

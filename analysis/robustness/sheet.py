@@ -31,11 +31,12 @@ from analysis.statistics import (
 )
 from analysis.statistics.arrays import ratio, unbatch
 from analysis.statistics.resampling import MINIMUM_CLUSTERS
-from analysis.types import JSON
+from analysis.types import JSON, Progress, Steps, unheard
 from annotation.exposure.ledger import FEWEST_UNITS, is_collecting, saw_figures
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
+from datasets.jobs.guard import for_workers
 from judging.answer_files import SCRIPTED
 from judging.jury import code_number
 from judging.models import Judge
@@ -286,8 +287,12 @@ class Resampling:
     resamples: int | None = None
 
 
+@for_workers
 def sheet(
-    campaign: Campaign, judge: Judge, resampling: Resampling | None = None
+    campaign: Campaign,
+    judge: Judge,
+    resampling: Resampling | None = None,
+    progress: Progress = unheard,
 ) -> Mapping[str, Any]:
     """Return the sheet as JSON, with every trial of the judge that was run in this campaign.
 
@@ -295,7 +300,9 @@ def sheet(
     reason if it is impossible.
     """
     how = resampling or Resampling()
-    trials = list(_trials(campaign, judge, how))
+    number = len(list(trials_in(campaign, judge)))
+    steps = Steps(progress, number + 1)
+    trials = [steps.after(trial) for trial in _trials(campaign, judge, how)]
     tried = {trial["kind"] for trial in trials}
     _note(campaign, judge)
     return {

@@ -34,6 +34,7 @@ from annotation.campaigns.sampling import (
 from annotation.campaigns.settings import CampaignSettings, check_practice, check_settings
 from annotation.models import Campaign, User
 from annotation.registry import declared
+from datasets.jobs.guard import for_workers
 from datasets.models import Batch
 
 FEWEST_QUERIES = 10
@@ -221,6 +222,7 @@ class _Item(NamedTuple):
     quota: int
 
 
+@for_workers
 def simulate(
     name: str,
     protocol: str,

@@ -12,7 +12,8 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from annotation.models import Campaign, Membership, User
-from datasets.jobs import asking
+from datasets.jobs import asking, queue
+from datasets.jobs.execution import carry_out
 from datasets.models import Job
 from tests import queue_cast
 from tests.analysis.test_report_page import logged_in, more_labels
@@ -62,6 +63,20 @@ class TestPages:
         assert 'id="job"' not in part
         assert "model-x" in self.text(rita, address), "without scripts a reload shows it"
         assert Job.objects.count() == 1
+
+    @pytest.mark.parametrize("of", ["report", "measures"])
+    def test_a_job_tells_which_share_is_done(
+        self, rita: Client, labelled: Campaign, of: str
+    ) -> None:
+        self.text(rita, f"/campaigns/{labelled.pk}/{of}/?resamples=20")
+        told: list[tuple[int, int]] = []
+        job = queue.take()
+        assert job is not None
+        carry_out(job, lambda done, total: told.append((done, total)), strict=True)
+        assert told[0][0] == 0
+        assert told == sorted(told)
+        (total,) = {total for _, total in told}
+        assert told[-1][0] >= total - 1 > 3
 
     def test_the_last_report_is_shown_with_its_age_while_a_new_one_is_computed(
         self, rita: Client, labelled: Campaign, tmp_path: Path
