@@ -98,7 +98,13 @@ def measures_report(
     }
 
 
-def batch_measures(batch: Batch, options: Options, report_options: ReportOptions) -> JSON:
+@for_workers
+def batch_measures(
+    batch: Batch,
+    options: Options,
+    report_options: ReportOptions,
+    progress: Progress = unheard,
+) -> JSON:
     """Compute the measures that a batch gives without labels.
 
     The keys are those of `measures_report` on systems; there are no raters and no campaign.
@@ -107,8 +113,9 @@ def batch_measures(batch: Batch, options: Options, report_options: ReportOptions
         queries = tuple(batch_rows(batch))
     layout = Layout.from_queries(queries)
     tables = Tables(QuerySample(), layout.oracles)
-    parts = batch_parts(queries, layout, options)
-    found = _measured(parts, options, report_options, (), tables, Persons())
+    parts = list(batch_parts(queries, layout, options))
+    steps = Steps(progress, sum(len(of_family(part.family)) for part in parts) + 1)
+    found = _measured(parts, options, report_options, (), tables, Persons(), steps)
     for name, of in found.items():
         of |= _of_tables(tables, name, report_options)
     return {

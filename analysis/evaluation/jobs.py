@@ -90,7 +90,7 @@ def _batch_state(options: Options) -> Any:
 
 def _batch_measures(options: Options, progress: Progress) -> Result:
     batch = Batch.objects.get(pk=options["batch"])
-    return Result.of(batch_measures(batch, MeasureOptions(), ReportOptions()))
+    return Result.of(batch_measures(batch, MeasureOptions(), ReportOptions(), progress))
 
 
 def _may_see_batch(user: User, options: Options) -> bool:

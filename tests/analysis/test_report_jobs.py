@@ -68,7 +68,7 @@ class TestPages:
     def test_a_job_tells_which_share_is_done(
         self, rita: Client, labelled: Campaign, of: str
     ) -> None:
-        self.text(rita, f"/campaigns/{labelled.pk}/{of}/?resamples=20")
+        self.text(rita, f"/campaigns/{labelled.pk}/{of}.json?resamples=20", 202)
         told: list[tuple[int, int]] = []
         job = queue.take()
         assert job is not None
