@@ -142,6 +142,12 @@ def my_expired_assignments(user: User) -> QuerySet[Assignment]:
     return Assignment.objects.filter(rater__user=user, replicate=0, scope="", **EXPIRED)
 
 
+def my_declined_assignments(user: User) -> QuerySet[Assignment]:
+    """Return the items that a person said they cannot judge."""
+    mine = Assignment.objects.filter(rater__user=user, replicate=0, scope="")
+    return mine.filter(status=Assignment.Status.DECLINED)
+
+
 def is_blind(user: User, campaign: Campaign) -> bool:
     """Whether a person has an open item in the campaign, and so may not see others' answers."""
     begun = my_assignments(user).filter(item__campaign=campaign, status=Assignment.Status.OPEN)

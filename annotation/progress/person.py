@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Avg, Count, F, Q, QuerySet, Sum
 
 from annotation import prerequisites
 from annotation.assignments.queue import free_items
@@ -14,6 +14,7 @@ from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
 from datasets.db.prepared import Parameter, Prepared
 
+FEWEST_TIMED = 3
 FREE = f"free/{Item.Use.STUDY.value}"
 
 
@@ -61,6 +62,24 @@ def progress_of(user: User, campaigns: Sequence[Campaign]) -> dict[int, Progress
 def progress_here(user: User, campaign: Campaign) -> Progress:
     """Like `progress_of`, for one campaign."""
     return _split_waiting(user, campaign, progress_in(user, campaign.pk))
+
+
+def seconds_per_item(user: User, campaigns: list[int]) -> dict[int, float]:
+    """Return a person's mean seconds on task per item by campaign, from at least three items."""
+    timed = Assignment.objects.filter(
+        rater__user=user, item__campaign__in=campaigns, status="done", seconds__gt=0
+    )
+    rows = timed.order_by().values_list("item__campaign")
+    means = rows.annotate(mean=Avg("seconds"), items=Count("pk"))
+    return {campaign: mean for campaign, mean, items in means if items >= FEWEST_TIMED}
+
+
+def minutes_left(numbers: Progress, seconds: float | None) -> int | None:
+    """Return about how many minutes the items left will take, None if that is unknown."""
+    if not numbers.left or not seconds:
+        return None
+    minutes = max(1, round(numbers.left * seconds / 60))
+    return minutes if minutes < 20 else 5 * round(minutes / 5)
 
 
 def _split_waiting(user: User, campaign: Campaign, numbers: Progress) -> Progress:

@@ -35,6 +35,13 @@ from annotation.registry import declared
 from annotation.views.protocol_pages import page_for
 from datasets.access import WORKERS, role_required
 
+CANNOT_JUDGE = (
+    ("unreadable", "I cannot read it: it is damaged, or in a language that I do not know"),
+    ("ambiguous", "The question makes no sense to me, or none of the answers fits"),
+    ("declined", "I know too little about it, or would rather not read this text"),
+)
+"""The reasons for which a person cannot judge an item, in words."""
+
 UNSUBMITTED = "you have started to revise this report; submit that first, or it would be lost"
 
 
@@ -61,6 +68,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "saved": saved,
         "verdicts": judge_answers_for(assignment, spec, blinding),
         "verdicts_placed": set(),
+        "cannot": CANNOT_JUDGE,
         "progress": progress_here(user, campaign),
         "number": neighbours.number,
         "previous": neighbours.previous,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,18 +14,29 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation import prerequisites
-from annotation.access import get_account, my_assignment, my_assignments, open_campaigns, own
+from annotation.access import (
+    get_account,
+    my_assignment,
+    my_assignments,
+    my_declined_assignments,
+    open_campaigns,
+    own,
+)
 from annotation.adjudication.disputes import adjudicable
+from annotation.assignments.declining import REASONS, decline, take_up_again
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
 from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
 from annotation.people.consent import asked_for_consent
 from annotation.people.prolific import completion
 from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
-from annotation.progress.person import Progress, progress_of
+from annotation.progress.person import Progress, minutes_left, progress_of, seconds_per_item
 from annotation.protocols.base import ItemSpec, Text, Variable
 from annotation.registry import declared
 from annotation.views.intake import next_address
 from datasets.access import WORKERS, role_required
+
+Study = dict[str, Any]
+"""A campaign with a person's progress in it, as the page lists it."""
 
 RECENT = 200
 MAX_DIGITS = 9
@@ -36,7 +48,9 @@ def work(request: HttpRequest) -> HttpResponse:
     user = get_account(request)
     campaigns = list(open_campaigns(user))
     numbers = progress_of(user, campaigns)
-    done = _submitted(user, [campaign.pk for campaign in campaigns])
+    keys = [campaign.pk for campaign in campaigns]
+    done, declined = _submitted(user, keys), _declined(user, keys)
+    seconds = seconds_per_item(user, keys)
     studies = [
         {
             "campaign": campaign,
@@ -44,12 +58,16 @@ def work(request: HttpRequest) -> HttpResponse:
             "progress": numbers[campaign.pk],
             "prerequisite": prerequisites.describe_waits(campaign),
             "done": done.get(campaign.pk, []),
+            "declined": declined.get(campaign.pk, []),
+            "minutes": minutes_left(numbers[campaign.pk], seconds.get(campaign.pk)),
         }
         for campaign in campaigns
-        if numbers[campaign.pk].total
+        if numbers[campaign.pk].total or campaign.pk in declined
     ]
+    first, rest = first_of(studies)
     context = {
-        "studies": studies,
+        "first": first,
+        "rest": rest,
         "adjudicating": list(adjudicable(user)),
         "consents": asked_for_consent(user),
     }
@@ -104,6 +122,50 @@ def _submitted(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
     for row in rows:
         found.setdefault(row.item.campaign_id, []).append(row)
     return found
+
+
+def first_of(studies: list[Study]) -> tuple[Study | None, list[Study]]:
+    """Return the campaign to continue, and the others.
+
+    It is the one that is begun, then the one whose deadline is nearest.
+    """
+
+    def order(study: Study) -> tuple[Any, ...]:
+        numbers, deadline = study["progress"], study["campaign"].deadline
+        begun = bool(numbers.begun) + bool(numbers.begun or numbers.done)
+        return not numbers.left, -begun, deadline is None, deadline, study["campaign"].name
+
+    studies = sorted(studies, key=order)
+    return (studies[0], studies[1:]) if studies else (None, [])
+
+
+def _declined(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
+    """Return the last `RECENT` items that a person could not judge, by campaign."""
+    rows = my_declined_assignments(user).filter(item__campaign__in=campaigns)
+    found: dict[int, list[Assignment]] = {}
+    for row in rows.select_related("item__query").order_by("-pk")[:RECENT]:
+        found.setdefault(row.item.campaign_id, []).append(row)
+    return found
+
+
+@require_POST
+@role_required(*WORKERS)
+def cannot_judge(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """Close an item with a reason in place of an answer, and go on to the next one."""
+    assignment = my_assignment(get_account(request), uid)
+    reason = request.POST.get("reason", "")
+    if reason not in REASONS or not decline(assignment, reason):
+        return redirect("item", uid)
+    return redirect(next_address(assignment.item.campaign, assignment.rater))
+
+
+@require_POST
+@role_required(*WORKERS)
+def take_up(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """Open an item again that a person could not judge, if nobody else has its slot."""
+    mine = my_declined_assignments(get_account(request)).select_related("item__campaign", "rater")
+    assignment = get_object_or_404(mine, uid=uid)
+    return redirect("item", uid) if take_up_again(assignment) else redirect("work")
 
 
 @require_safe

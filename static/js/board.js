@@ -14,6 +14,7 @@ export class Board {
     this.current = sheet.units.find((unit) => unit.problem()) ?? sheet.units[0];
     this.spans = new Spans(this);
     this.aimed = null;
+    this.movesOn = true; // an answer by a key that owes nothing more moves on to the next open question
   }
 
   get place() {
@@ -61,6 +62,20 @@ export class Board {
     ).focus();
   }
 
+  // The next question that is open, after the one in hand or before it.
+  nextOpen() {
+    const { units } = this.sheet;
+    const around = [...units.slice(this.place + 1), ...units.slice(0, this.place)];
+    return around.find((unit) => unit.problem() && unit.element.checkVisibility());
+  }
+
+  // Goes there; where there is none it says so.
+  goToOpen() {
+    const next = this.nextOpen();
+    if (next) this.go(next, true);
+    else if (!this.current?.problem()) this.say("All answered");
+  }
+
   // The variable that digits answer: the one in hand, else the first without an answer.
   aim() {
     const asked = this.current.asked();
@@ -72,14 +87,19 @@ export class Board {
     const group = this.aim();
     const radio = group && this.current.radios(group).find((one) => one.parentElement.dataset.key === digit);
     if (!radio) return false;
-    this.current.choose(group, radio.value);
+    const unit = this.current;
+    const open = Boolean(unit.problem());
+    unit.choose(group, radio.value);
     this.edited(this.current);
     const asked = this.current.asked();
     const next = asked.slice(asked.indexOf(group) + 1).find((one) => !this.current.value(one));
     this.aimed = next ?? group;
     this.say(`${this.current.word(group, radio.value)}, question ${this.current.number + 1}`);
-    if (!document.activeElement?.closest("[data-marks]")) this.focus();
+    const reading = Boolean(document.activeElement?.closest("[data-marks]"));
+    if (!reading) this.focus();
     this.refresh();
+    const after = this.movesOn && open && !unit.problem() && this.nextOpen();
+    if (after) this.go(after, !reading);
     return true;
   }
 

@@ -127,6 +127,8 @@ const does = {
   theme: () => document.querySelector("[data-theme-toggle]").click(),
   submit: () => saver.submit(),
   step: (by) => board.step(by),
+  open: () => board.goToOpen(),
+  moves: (on) => (board.movesOn = on),
   choose: (digit) => !saver.closed && board.choose(digit),
   undo: () => !saver.closed && board.undo(),
   redo: () => !saver.closed && board.redo(),

@@ -2,8 +2,10 @@
 // Whatever is added here is listed in templates/work/_dialogs.html; a test compares the two.
 
 const SWITCH = "tandem.keys";
+const MOVES = "tandem.moves";
 const LETTERS = {
   j: (does, shift) => (shift ? does.leaf("next-item") : does.step(1)),
+  n: (does) => does.open(),
   k: (does, shift) => (shift ? does.leaf("previous-item") : does.step(-1)),
   h: (does) => does.highlight(),
   l: (does) => does.list(),
@@ -18,23 +20,32 @@ const LETTERS = {
 };
 
 export function setUpKeys(does) {
-  const box = document.getElementById("single-keys");
-  try {
-    box.checked = localStorage.getItem(SWITCH) !== "off";
-  } catch {
-    /* storage is switched off: the keys are on */
-  }
-  box.addEventListener("change", () => {
-    try {
-      localStorage.setItem(SWITCH, box.checked ? "on" : "off");
-    } catch {
-      /* it lasts for this page */
-    }
-  });
+  const box = setting("single-keys", SWITCH);
+  const moves = setting("moves-on", MOVES, (on) => does.moves(on));
+  does.moves(moves.checked);
   document.addEventListener("keydown", (event) => {
     const act = event.isComposing ? null : action(event, does, box.checked);
     if (act && act() !== false) event.preventDefault();
   });
+}
+
+// A box whose state this browser remembers; it is checked until somebody changes it.
+function setting(id, name, changed = (_on) => {}) {
+  const box = document.getElementById(id);
+  try {
+    box.checked = localStorage.getItem(name) !== "off";
+  } catch {
+    /* storage is switched off: what the box is about is on */
+  }
+  box.addEventListener("change", () => {
+    changed(box.checked);
+    try {
+      localStorage.setItem(name, box.checked ? "on" : "off");
+    } catch {
+      /* it lasts for this page */
+    }
+  });
+  return box;
 }
 
 function action(event, does, single) {

@@ -688,6 +688,8 @@ SILENT = {
     "api-job-cancel": "the same by the API",
     "take-next": "an assignment is a row that says itself who was given what and when",
     "api-next": "the same by the API",
+    "cannot-judge": "an assignment is a row that says itself who could not judge what, and why",
+    "take-up": "an assignment is a row that says itself who was given what and when",
     "draft": "unfinished work is nobody's answer; it comes every few seconds",
     "api-own-background": "what somebody says of themselves is a row of its own, with its time",
     "nugget": "changes one's own answer through the same door as submit, which tells of it",

@@ -81,6 +81,8 @@ RULES: dict[str, Rule] = {
     "own-consent": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({404})),
     "item": reads(WORKERS),
     "jump": reads(WORKERS),
+    "cannot-judge": takes(WORKERS, 302),
+    "take-up": takes(WORKERS, 302, 404),
     "draft": takes(WORKERS, 200, 409, 422),
     "submit": takes(WORKERS, 200, 409, 422),
     "guideline": reads(WORKERS),

@@ -31,3 +31,8 @@ class Page:
     style: str = ""
     keys: tuple[tuple[str, str], ...] = ()
     facts: Facts = _no_facts
+
+    @property
+    def own_n(self) -> bool:
+        """Whether the page gives a meaning of its own to the key `n`."""
+        return any("n" in keys.split() for keys, _ in self.keys)

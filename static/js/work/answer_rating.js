@@ -152,6 +152,8 @@ does.step = (by) => {
 
 // Whoever answers by digit runs on: to what is next of this answer, or to the next passage.
 const choose = does.choose;
+does.moves = () => {}; // by rules of its own, below
+board.movesOn = false;
 does.choose = (digit) => {
   const unit = board.current;
   const fresh = Boolean(unit.problem());

@@ -23,8 +23,9 @@ export function setUpValidating({ board, saver, does }) {
   }
 
   function answer(digit) {
+    const unit = board.current;
     if (saver.closed || !board.choose(digit)) return false;
-    board.step(1);
+    if (board.current === unit) board.step(1);
     return true;
   }
   does.more.y = () => answer("1");
