@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.protocols.base import (
     Conditions,
@@ -23,11 +26,17 @@ from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
 TONES = {"yes": "yes", "no": "no"}
 ONE_LINE = 30
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+HEADINGS = tuple(
+    gettext_noop(heading)
+    for heading in ("Passage", "Answer", "Report", "Source", "Document", "Reference answer")
+)
+"""Headings of texts that are no titles of their own."""
 KINDS = {
-    "query": "The request",
-    "pair": "The two answers",
-    "report": "Answers",
-    "report-passage": "Passages by answer",
+    "query": gettext_noop("The request"),
+    "pair": gettext_noop("The two answers"),
+    "report": gettext_noop("Answers"),
+    "report-passage": gettext_noop("Passages by answer"),
 }
 
 
@@ -143,7 +152,7 @@ def sheet_of(
     answers = units_of_payload if isinstance(units_of_payload, Mapping) else {}
     rows = tuple(_rows(schema, spec, units, answers))
     questions = {asked.question for row in rows for asked in row.variables}
-    title = questions.pop() if len(questions) == 1 else schema.protocol.title
+    title = questions.pop() if len(questions) == 1 else gettext(schema.protocol.title)
     fields = frozenset(text.field for text in spec.texts if _is_marked(text.field, rows))
     comment = str(stored.get("comment") or "")
     return Sheet(title, rows, comment, fields, _texts(texts or spec.texts), _noun(spec))
@@ -183,21 +192,52 @@ def _rows(
         before = unit.kind
 
 
+def word_of(variable: Variable, code: str) -> str:
+    """Return the word for a code on its button, in the reader's language."""
+    return gettext(variable.words.get(code, code.replace("-", " ").capitalize()))
+
+
+def with_button_words(guideline: str, asked: Schema, own: Mapping[str, str]) -> str:
+    """Return a guideline that names answers as their buttons do.
+
+    A code in bold becomes the word of its button, unless its variables have several. `own` are the
+    words of a page that has other ones than its protocol.
+    """
+    words: dict[str, set[str]] = {}
+    for variable in asked.variables:
+        for code in variable.answers:
+            word = gettext(own[code]) if code in own else word_of(variable, code)
+            words.setdefault(code, set()).add(word)
+    named = {code: next(iter(found)) for code, found in words.items() if len(found) == 1}
+    return _BOLD.sub(lambda bold: f"**{named.get(bold[1], bold[1])}**", guideline)
+
+
+def _translated(text: str) -> str:
+    return gettext(text) if text else ""
+
+
+def _heading(text: str) -> str:
+    """Translate a heading that the protocol gives; a passage's own title is as it was written."""
+    return gettext(text) if text in HEADINGS else text
+
+
 def _asked(schema: Schema, variable: Variable, value: object) -> Asked:
     digits = all(code.isdecimal() and len(code) == 1 for code in variable.codes)
     choices = tuple(
         Choice(
             code,
-            variable.words.get(code, code.replace("-", " ").capitalize()),
+            word_of(variable, code),
             key=code if digits and code.isdecimal() else str(place) if place < 10 else "",
             tone="other" if code in variable.escapes else TONES.get(code, "plain"),
             chosen=code == value,
-            meaning=variable.meanings.get(code, ""),
+            meaning=_translated(variable.meanings.get(code, "")),
         )
         for place, code in enumerate(variable.answers, start=1)
     )
     wraps = sum(len(choice.word + choice.meaning) for choice in choices) > ONE_LINE
-    return Asked(variable.name, variable.question, choices, _json(schema, variable.asked_if), wraps)
+    return Asked(
+        variable.name, gettext(variable.question), choices, _json(schema, variable.asked_if), wraps
+    )
 
 
 def _json(schema: Schema, conditions: Conditions) -> str:
@@ -214,7 +254,9 @@ def _prose(schema: Schema, rule: WrittenText, spec: ItemSpec, value: object) -> 
         for text in spec.texts
         if text.field.startswith("passage:")
     )
-    return Prose(rule.question, _json(schema, rule.asked_if), str(known.get("text", "")), sources)
+    return Prose(
+        gettext(rule.question), _json(schema, rule.asked_if), str(known.get("text", "")), sources
+    )
 
 
 def _free(schema: Schema, kind: str, known: Mapping[str, Any]) -> Iterator[Free]:
@@ -226,7 +268,8 @@ def _free(schema: Schema, kind: str, known: Mapping[str, Any]) -> Iterator[Free]
 
 
 def _kind(kind: str) -> str:
-    return KINDS.get(kind) or kind.replace("-", " ").capitalize() + "s"
+    heading = KINDS.get(kind) or kind.replace("-", " ").capitalize() + "s"
+    return gettext(heading)
 
 
 def _texts(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
@@ -235,7 +278,7 @@ def _texts(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
     shown = []
     for text in texts:
         so_far[text.heading] += 1
-        heading = text.heading
+        heading = _heading(text.heading)
         if total[heading] > 1:
             heading = f"{heading} {so_far[heading]}"
         plain = len(texts) == 1 and heading.lower() == text.field and not text.facts

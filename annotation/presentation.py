@@ -167,6 +167,20 @@ def whole_guideline(campaign: Campaign) -> str:
     return own or task.read_as(chosen.points or "").guideline
 
 
+def guideline_in(campaign: Campaign, language: str) -> tuple[str, str]:
+    """Return the guideline that people read in a language: as it is shown, and the whole of it."""
+    asked, whole = schema(campaign), whole_guideline(campaign)
+    chosen = design(campaign)
+    task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
+    task = task.read_as(chosen.points or "")
+    text = whole if campaign.guideline else task.guideline_in(language)
+    if text == whole:
+        return asked.protocol.guideline, whole
+    if asked.protocol.guideline.strip() == whole.strip():
+        return text, text
+    return trimmed(task, {variable.name for variable in asked.variables}, text), text
+
+
 @lru_cache(maxsize=64)
 def _schema(
     protocol: str,

@@ -53,6 +53,7 @@ urlpatterns = [
     path("account/confirm/", second_factor.confirm_by_password, name="account_reauthenticate"),
     path("account/confirm/code/", second_factor.confirm_by_code, name="mfa_reauthenticate"),
     path("account/link/remove/", single_sign_on.remove_link, name="identity-remove"),
+    path("account/language/", accounts.choose_language, name="language"),
     path("logout/", accounts.LogOut.as_view(), name="logout"),
     path("tokens/", accounts.tokens, name="tokens"),
     path("tokens/<int:pk>/take-back/", accounts.revoke_token, name="token-take-back"),

@@ -66,6 +66,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "annotation.people.languages.languages",
     "annotation.people.second_factor.Required",
     "config.middleware.audit_actor",
     "config.middleware.guard_of_long_work",
@@ -200,6 +201,10 @@ CACHES = {
 }
 
 LANGUAGE_CODE = "en"
+# Annotators' pages only (annotation/people/languages.py). A language is listed once its catalogue
+# is complete.
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = environment.time_zone()
 USE_TZ = True
 

@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime
 
+from django.utils.dateformat import format as date_format
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext
 
 _HEADING = re.compile(r"(#{1,4})\s+(.+)")
 _BULLET = re.compile(r"\s*[-*]\s+(.+)")
@@ -104,7 +106,8 @@ def format_date(written: str) -> str:
     when = moment(written)
     if when is None:
         return written
-    day = f"{when.day} {when:%B} {when.year}"
+    # Translators: a date such as 3 May 2024, in the letters of Django's filter `date`
+    day = date_format(when, gettext("j F Y"))
     if len(written) <= len("2024-05-03"):
         return day
     zone = f" {when.tzname()}" if when.tzinfo else ""
@@ -114,19 +117,27 @@ def format_date(written: str) -> str:
 def _between(published: date, asked: date) -> str:
     days = (asked - published).days
     if days < 0:
-        return f"{_count(-days, 'day')} after the question"
+        return gettext("%(time)s after the question") % {"time": _days(-days)}
     if days < MONTHS_FROM:
-        return _count(days, "day") if days else "same day"
+        return _days(days) if days else gettext("same day")
     months = _full_months(published, asked)
     if months < YEARS_FROM:
-        return _count(months, "month")
+        return _months(months)
     years, rest = divmod(months, 12)
-    return _count(years, "year") + (f", {_count(rest, 'month')}" if rest else "")
+    return _years(years) + (f", {_months(rest)}" if rest else "")
 
 
 def _full_months(start: date, end: date) -> int:
     return (end.year - start.year) * 12 + end.month - start.month - (end.day < start.day)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _days(number: int) -> str:
+    return ngettext("%(n)d day", "%(n)d days", number) % {"n": number}
+
+
+def _months(number: int) -> str:
+    return ngettext("%(n)d month", "%(n)d months", number) % {"n": number}
+
+
+def _years(number: int) -> str:
+    return ngettext("%(n)d year", "%(n)d years", number) % {"n": number}

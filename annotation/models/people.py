@@ -22,8 +22,9 @@ MAX_REASON = 500
 class User(AbstractUser):
     """An account with one of three roles, which limits its role in every campaign.
 
-    A guest came by a link for one campaign, has no password, and sees nothing else. Increasing
-    `sessions` ends all sessions of the account.
+    `language` is that of an annotator's pages; empty follows the browser. A guest came by a link
+    for one campaign, has no password, and sees nothing else. Increasing `sessions` ends all
+    sessions of the account.
     """
 
     class Role(models.TextChoices):
@@ -33,6 +34,7 @@ class User(AbstractUser):
 
     role = models.CharField(max_length=10, choices=Role, default=Role.ANNOTATOR)
     is_guest = models.BooleanField(default=False)
+    language = models.CharField(max_length=10, default="", db_default="", blank=True)
     sessions = models.PositiveIntegerField(default=0)
 
     class Meta(AbstractUser.Meta):

@@ -208,6 +208,16 @@ class Protocol:
         """The campaign's own guideline, if it has one, or the protocol's."""
         return self.own_guideline or (self.folder / "guideline.md").read_text("utf-8")
 
+    def guideline_in(self, language: str) -> str:
+        """Return the guideline as people read it in a language, if there is a translation.
+
+        A campaign's own guideline is as it was written, and judges read the original.
+        """
+        translated = self.folder / f"guideline.{language}.md"
+        if self.own_guideline or not translated.exists():
+            return self.guideline
+        return translated.read_text("utf-8")
+
     @property
     def prompt(self) -> str:
         return self._versioned_prompt[1]

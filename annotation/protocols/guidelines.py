@@ -19,12 +19,13 @@ _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 EXAMPLES = "Examples"
 
 
-def trimmed(protocol: Protocol, asked: Collection[str]) -> str:
+def trimmed(protocol: Protocol, asked: Collection[str], translation: str = "") -> str:
     """Return the protocol's guideline without what is only about variables that are not asked.
 
-    `asked` are the names of variables. The whole text is returned if nothing is left out.
+    `asked` are the names of variables. The whole text is returned if nothing is left out. A
+    translation has the same sections in the same order, and is trimmed by the original's headings.
     """
-    text = protocol.guideline
+    text = translation or protocol.guideline
     left_out = {v.name for v in protocol.variables} - set(asked)
     if not left_out:
         return text
@@ -43,7 +44,9 @@ class _Trimming:
         self.gone = left_out | (codes[False] - codes[True])
 
     def of(self, text: str) -> str:
-        kept = (self._section(heading, part) for heading, part in _sections(text))
+        headings = [heading for heading, _ in _sections(self.protocol.guideline)]
+        sections = zip(headings, (part for _, part in _sections(text)), strict=True)
+        kept = (self._section(heading, part) for heading, part in sections)
         return "".join(kept).rstrip("\n") + "\n" * text.endswith("\n")
 
     def _section(self, heading: str, part: str) -> str:

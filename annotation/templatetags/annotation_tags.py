@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.template import Context
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
+from django.utils.translation.trans_real import DjangoTranslation
 
 from annotation.campaigns.markdown import escaped, is_markdown, render
 from annotation.campaigns.rendering import format_date
@@ -148,6 +152,20 @@ def split_blocks(text: str) -> list[str]:
             found.append(block)
             block = ""
     return [*found, block] if block else found
+
+
+@register.simple_tag
+def page_words() -> dict[str, str]:
+    """Return the catalogue of the page's scripts in the reader's language; none for English."""
+    return _script_words(get_language() or "en")
+
+
+@cache
+def _script_words(language: str) -> dict[str, str]:
+    if language == "en":
+        return {}
+    found = DjangoTranslation(language, "djangojs", [str(path) for path in settings.LOCALE_PATHS])
+    return {key: word for key, word in found._catalog.items() if key and isinstance(key, str)}
 
 
 @register.inclusion_tag("work/_verdict.html", takes_context=True)

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_account
 from annotation.models import User
 from annotation.people.devices import accept_password
+from annotation.people.languages import set_language
 from datasets.access import EVERYBODY, role_required
 from datasets.api.permissions import LEAST, MOST, SCOPES
 from datasets.api_tokens import DAYS, LONGEST_NOTE, TokenError, make_token, revoke, tokens_of
@@ -146,3 +147,11 @@ def _token_owner(request: HttpRequest) -> User:
     if user.is_guest:
         raise PermissionDenied
     return user
+
+
+@require_POST
+@role_required(*EVERYBODY)
+def choose_language(request: HttpRequest) -> HttpResponse:
+    """Store the language of one's own pages; an empty one follows the browser."""
+    set_language(get_account(request), request.POST.get("language", ""))
+    return redirect("work" if get_account(request).role != User.Role.ADMIN else "home")

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from django.db import transaction
 from django.http import HttpRequest, JsonResponse, QueryDict
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_POST
 
 from annotation.access import ON_SHOW, ever_my_assignment, get_account
@@ -56,19 +57,19 @@ from annotation.views.intake import address_of, before_address, next_address
 from annotation.views.work import feedback_address
 from datasets.access import WORKERS, role_required
 
-CLOSED = (
+CLOSED = gettext_noop(
     "the campaign was closed, so this answer does not count; it is kept as a draft: "
     "ask a researcher of the campaign to reopen it"
 )
-DEADLINE_PASSED = (
+DEADLINE_PASSED = gettext_noop(
     "the campaign's deadline is past, so this answer does not count; it is kept as a draft: "
     "ask a researcher of the campaign for more time"
 )
-LEASE_ENDED = (
+LEASE_ENDED = gettext_noop(
     "this item is no longer reserved for you, so this answer does not count; it is kept as a "
     "draft: ask a researcher of the campaign"
 )
-REMOVED = (
+REMOVED = gettext_noop(
     "you no longer take part in this campaign, so this answer does not count; it is kept as a "
     "draft: ask a researcher of the campaign"
 )
@@ -77,7 +78,9 @@ CONSENT_FIRST = (
     "draft: open the campaign from My work"
 )
 REVOKED = "you revoked your consent to this campaign, so nothing was stored"
-CHANGED = "the texts or questions of this item have changed since it was opened; reload it"
+CHANGED = gettext_noop(
+    "the texts or questions of this item have changed since it was opened; reload it"
+)
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,7 @@ def _keep(sent: Submission) -> JsonResponse:
     kept = {"version": draft.version, "saved_at": draft.saved_at}
     if not sent.late:
         return JsonResponse(kept)
-    problems = [asdict(Problem("", "", sent.late))]
+    problems = [asdict(Problem("", "", gettext(sent.late)))]
     return JsonResponse({"problems": problems, "kept": kept}, status=422)
 
 
@@ -307,7 +310,7 @@ def _refused(error: RefusedError, assignment: Assignment) -> JsonResponse:
 
 
 def _changed(error: ChangedError) -> JsonResponse:
-    return JsonResponse({"error": CHANGED, "changed": error.what}, status=409)
+    return JsonResponse({"error": gettext(CHANGED), "changed": error.what}, status=409)
 
 
 def _conflict(sent: Submission) -> JsonResponse:

@@ -10,6 +10,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_cache_control
+from django.utils.translation import get_language, gettext_noop
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_account, my_assignment, with_neighbours
@@ -17,16 +18,16 @@ from annotation.answers.drafts import StaleDraftError, read_draft_state
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
 from annotation.campaigns.rendering import render as render_guideline
-from annotation.item_context import sheet_of
+from annotation.item_context import sheet_of, with_button_words
 from annotation.models import Campaign
 from annotation.people.consent import owed_step
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
     blinding_of,
+    guideline_in,
     ordered_texts,
     present,
     schema,
-    whole_guideline,
 )
 from annotation.progress.person import progress_here
 from annotation.protocols.validation import Problem, RefusedError
@@ -36,9 +37,12 @@ from annotation.views.protocol_pages import page_for
 from datasets.access import WORKERS, role_required
 
 CANNOT_JUDGE = (
-    ("unreadable", "I cannot read it: it is damaged, or in a language that I do not know"),
-    ("ambiguous", "The question makes no sense to me, or none of the answers fits"),
-    ("declined", "I know too little about it, or would rather not read this text"),
+    (
+        "unreadable",
+        gettext_noop("I cannot read it: it is damaged, or in a language that I do not know"),
+    ),
+    ("ambiguous", gettext_noop("The question makes no sense to me, or none of the answers fits")),
+    ("declined", gettext_noop("I know too little about it, or would rather not read this text")),
 )
 """The reasons for which a person cannot judge an item, in words."""
 
@@ -89,8 +93,13 @@ def guideline(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 def guideline_parts(campaign: Campaign) -> dict[str, Any]:
-    """Return the guideline as it is shown, and the whole one where that has more."""
-    shown, whole = schema(campaign).protocol.guideline, whole_guideline(campaign)
+    """Return the guideline as it is shown, and the whole one where that has more.
+
+    It is in the reader's language and names answers as their buttons do.
+    """
+    asked, words = schema(campaign), page_for(declared(campaign).slug).words
+    texts = guideline_in(campaign, get_language() or "en")
+    shown, whole = (with_button_words(text, asked, words) for text in texts)
     rest = "" if whole.strip() == shown.strip() else render_guideline(whole)
     return {"html": render_guideline(shown), "whole": rest}
 

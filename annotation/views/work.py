@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation import prerequisites
@@ -25,6 +27,7 @@ from annotation.access import (
 from annotation.adjudication.disputes import adjudicable
 from annotation.assignments.declining import REASONS, decline, take_up_again
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
+from annotation.item_context import word_of
 from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
 from annotation.people.consent import asked_for_consent
 from annotation.people.prolific import completion
@@ -70,6 +73,7 @@ def work(request: HttpRequest) -> HttpResponse:
         "rest": rest,
         "adjudicating": list(adjudicable(user)),
         "consents": asked_for_consent(user),
+        "languages": settings.LANGUAGES,
     }
     return render(request, "work/list.html", context)
 
@@ -249,8 +253,8 @@ def _feedback_row(
     return FeedbackRow(
         heading=variable.name,
         text=text,
-        question=variable.question,
-        answer=_word(variable, each.answer, swapped) if each.answer is not None else "nothing",
+        question=gettext(variable.question),
+        answer=_word(variable, each.answer, swapped) if each.answer else gettext("nothing"),
         gold=_word(variable, each.gold, swapped),
         reason=each.reason,
         is_right=each.is_correct,
@@ -261,4 +265,4 @@ def _word(variable: Variable, code: str, swapped: bool) -> str:
     """Return a code as text; in a swapped pair, first and second follow the page."""
     if swapped:
         code = {"first": "second", "second": "first"}.get(code, code)
-    return variable.words.get(code, code)
+    return word_of(variable, code)

@@ -2,13 +2,15 @@
 // person's work when another one has logged in.
 import { whenAccountsChange } from "./store.js";
 import { token, whoIsHere } from "./wire.js";
+import { t } from "./words.js";
 
 const TYPING = 800; // what somebody is typing must not go on in the field for the password
 const SAYS = {
-  wrong: "Name or password is wrong; try again.",
-  locked:
+  wrong: t("Name or password is wrong; try again."),
+  locked: t(
     "Too many wrong passwords: wait a few minutes, or ask the administrator of this site. Your work stays in this browser.",
-  away: "The server cannot be reached right now. Your work stays in this browser; try again in a moment.",
+  ),
+  away: t("The server cannot be reached right now. Your work stays in this browser; try again in a moment."),
 };
 const byId = (id) => document.getElementById(id);
 const mine = (here) => String(here?.user) === document.body.dataset.user;

@@ -2,6 +2,7 @@
 import { selectedRange } from "./highlighter.js";
 import { piece } from "./pieces.js";
 import { Spans } from "./spans.js";
+import { t, tn } from "./words.js";
 
 export class Board {
   // `texts` maps a field to {container, text}.
@@ -73,7 +74,7 @@ export class Board {
   goToOpen() {
     const next = this.nextOpen();
     if (next) this.go(next, true);
-    else if (!this.current?.problem()) this.say("All answered");
+    else if (!this.current?.problem()) this.say(t("All answered"));
   }
 
   // The variable that digits answer: the one in hand, else the first without an answer.
@@ -94,7 +95,7 @@ export class Board {
     const asked = this.current.asked();
     const next = asked.slice(asked.indexOf(group) + 1).find((one) => !this.current.value(one));
     this.aimed = next ?? group;
-    this.say(`${this.current.word(group, radio.value)}, question ${this.current.number + 1}`);
+    this.say(t("{words}, question {n}", { words: this.current.word(group, radio.value), n: this.current.number + 1 }));
     const reading = Boolean(document.activeElement?.closest("[data-marks]"));
     if (!reading) this.focus();
     this.refresh();
@@ -121,11 +122,11 @@ export class Board {
   }
 
   undo() {
-    this.turn(this.sheet.undo(), "Undone");
+    this.turn(this.sheet.undo(), t("Undone"));
   }
 
   redo() {
-    this.turn(this.sheet.redo(), "Redone");
+    this.turn(this.sheet.redo(), t("Redone"));
   }
 
   turn(touched, words) {
@@ -133,7 +134,7 @@ export class Board {
     this.aimed = null;
     this.go(touched);
     this.changed();
-    this.say(`${words}, question ${touched.number + 1}`);
+    this.say(t("{words}, question {n}", { words, n: touched.number + 1 }));
   }
 
   problem(unit, message) {
@@ -153,9 +154,13 @@ export class Board {
     this.spans.paint();
     const { units, history, undone } = this.sheet;
     const left = units.filter((unit) => unit.problem()).length;
-    document.getElementById("answered").textContent = `${units.length - left} of ${units.length}`;
-    const questions = left === 1 ? "question" : "questions";
-    document.getElementById("left").textContent = left ? `${left} ${questions} left` : "All answered";
+    document.getElementById("answered").textContent = t("{done} of {all}", {
+      done: units.length - left,
+      all: units.length,
+    });
+    document.getElementById("left").textContent = left
+      ? tn("{n} question left", "{n} questions left", left)
+      : t("All answered");
     document.getElementById("undo").disabled = !history.length;
     document.getElementById("redo").disabled = !undone.length;
     this.keepFocus(focused);
@@ -205,10 +210,10 @@ export class Board {
         return piece(`pill ${tone}`, unit.word(group, unit.value(group)));
       });
     const count = unit.highlights.length;
-    if (unit.owes()) parts.push(piece("missing", "highlight missing"));
+    if (unit.owes()) parts.push(piece("missing", t("highlight missing")));
     else if (count) {
-      const kept = unit.keeps() ? ", kept aside" : "";
-      parts.push(piece("", `${count} highlight${count > 1 ? "s" : ""}${kept}`));
+      const kept = unit.keeps() ? `, ${t("kept aside")}` : "";
+      parts.push(piece("", `${tn("{n} highlight", "{n} highlights", count)}${kept}`));
     }
     return parts;
   }

@@ -2,17 +2,18 @@
 import { beginning } from "./segments.js";
 import { same } from "./sheet.js";
 import { clock } from "./status.js";
+import { t } from "./words.js";
 
 const LONGEST = 70; // units of a quote
 
 const DIALOG = `<dialog class="dialog wide" id="conflict" aria-labelledby="conflict-title">
-<h2 id="conflict-title"><span class="icon fork" aria-hidden="true"></span>Two versions of this item</h2>
+<h2 id="conflict-title"><span class="icon fork" aria-hidden="true"></span>${t("Two versions of this item")}</h2>
 <p>It was saved elsewhere<span id="conflict-when"></span>, perhaps in another tab, while you worked
 on it here. Choose the version to continue with. The other is kept in this browser, so nothing is lost.</p>
-<div class="compare"><table><thead><tr><th scope="col">Where they differ</th><th scope="col">Here</th>
-<th scope="col">Saved elsewhere</th></tr></thead><tbody id="differences"></tbody></table></div>
-<p class="choose"><button class="button" type="button" id="take-theirs">Use the other version</button>
-<button class="button main" type="button" id="keep-mine" autofocus>Keep mine</button></p>
+<div class="compare"><table><thead><tr><th scope="col">${t("Where they differ")}</th><th scope="col">${t("Here")}</th>
+<th scope="col">${t("Saved elsewhere")}</th></tr></thead><tbody id="differences"></tbody></table></div>
+<p class="choose"><button class="button" type="button" id="take-theirs">${t("Use the other version")}</button>
+<button class="button main" type="button" id="keep-mine" autofocus>${t("Keep mine")}</button></p>
 </dialog>`;
 
 /** @typedef {{theirs: Payload, version: number, revision: number, saved_at?: string}} Clash */
@@ -49,7 +50,7 @@ function differences(sheet, theirs) {
       return row(`${unit.number + 1}. ${unit.label}`, words(mine), words(theirs));
     });
   if (!same(mine.comment, theirs.comment ?? null)) {
-    rows.push(row("Comment", [mine.comment ?? "none"], [theirs.comment ?? "none"]));
+    rows.push(row(t("Comment"), [mine.comment ?? t("none")], [theirs.comment ?? t("none")]));
   }
   return rows;
 }
@@ -86,12 +87,12 @@ function cell([first, ...rest]) {
  * @param {Answer | undefined} answer
  */
 function describe(unit, answer) {
-  if (!answer) return ["no answer"];
+  if (!answer) return [t("no answer")];
   const codes = unit.groups.map((group) => unit.word(group, answer[group.dataset.variable ?? ""])).filter(Boolean);
   const quotes = (answer.evidence ?? []).map(({ quote }) => `“${shortened(quote)}”`);
   const points = (answer.points ?? []).map(({ text }, n) => `${n + 1}. ${text}`);
   if (answer.matches?.length) codes.push(answer.matches.join(", "));
-  return [codes.join(", ") || "no answer", ...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];
+  return [codes.join(", ") || t("no answer"), ...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];
 }
 
 /** @param {string} quote */

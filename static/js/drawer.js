@@ -1,5 +1,7 @@
 // The guideline beside the work, fetched once by htmx.
 
+import { t } from "./words.js";
+
 export function setUpDrawer() {
   const drawer = document.getElementById("guideline");
   const button = document.getElementById("open-guideline");
@@ -33,5 +35,5 @@ export function setUpDrawer() {
 
 function failed(text) {
   if (text.querySelector(".prose")) return;
-  text.firstElementChild.textContent = "The guideline could not be loaded; close it and open it again.";
+  text.firstElementChild.textContent = t("The guideline could not be loaded; close it and open it again.");
 }

@@ -4,6 +4,7 @@ import { canvasOf, visible } from "./blocks.js";
 import { placeAt, rangeOf, select } from "./highlighter.js";
 import { wholePairs } from "./offsets.js";
 import { piece } from "./pieces.js";
+import { t } from "./words.js";
 
 const RIGHT_TO_LEFT = /^[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
@@ -11,7 +12,7 @@ export class Handles {
   constructor(spans) {
     this.spans = spans;
     this.ends = { start: this.handle("start"), end: this.handle("end") };
-    this.remove = /** @type {HTMLButtonElement} */ (piece("button mark-tool", "Remove ", "button"));
+    this.remove = /** @type {HTMLButtonElement} */ (piece("button mark-tool", `${t("Remove")} `, "button"));
     this.remove.type = "button";
     this.what = piece("sr", "");
     this.remove.append(this.what, piece("", "del", "kbd"));
@@ -31,7 +32,7 @@ export class Handles {
     const { container } = this.text;
     const number = this.spans.taken.unit + 1;
     this.spans.remove(this.unit, this.spans.taken);
-    this.spans.board.say(`Highlight removed, question ${number}`);
+    this.spans.board.say(t("Highlight removed, question {n}", { n: number }));
     container.focus({ preventScroll: true });
   }
 
@@ -44,7 +45,7 @@ export class Handles {
     const place = container.parentElement;
     place.classList.add("has-tools");
     if (this.remove.parentElement !== place) container.after(...all);
-    this.what.textContent = `highlight for question ${taken.unit + 1} `;
+    this.what.textContent = `${t("highlight for question {n}", { n: taken.unit + 1 })} `;
     const seen = visible(canvasOf(container), taken);
     const end = this.put("end", container, text, { start: seen.end - 1, end: seen.end });
     this.put("start", container, text, { start: seen.start, end: seen.start + 1 });
@@ -126,7 +127,7 @@ export class Handles {
     const next = keep && wanted && spans.fitted(text, wanted);
     document.getSelection().removeAllRanges();
     if (next && spans.reshape(unit, spans.taken, next))
-      spans.board.say(`Highlight for question ${unit.number + 1} moved`);
+      spans.board.say(t("Highlight for question {n} moved", { n: unit.number + 1 }));
     else this.show();
     container.focus({ preventScroll: true });
   }

@@ -9,6 +9,7 @@
 // many highlights cover it. CSS draws the numbers and what screen readers hear. A paint touches only the
 // blocks (blocks.js) in which something changed; of many it draws the visible ones first.
 import { canvasOf, offsetOf, point, visible } from "./blocks.js";
+import { t } from "./words.js";
 
 /**
  * @typedef {object} Highlight
@@ -137,7 +138,7 @@ function washOf(start, end, here) {
         .filter(Boolean)
         .join(" ") || undefined,
     opens: first.length ? `[${words(first)}: ` : undefined,
-    closes: last.length ? ` end of ${words(last)}]` : undefined,
+    closes: last.length ? ` ${t("end of {words}", { words: words(last) })}]` : undefined,
     className: classesOf(own, over).join(" "),
   };
 }
@@ -161,8 +162,8 @@ function classesOf(own, over) {
 
 /** @param {Cover} one */
 function spokenOf(one) {
-  if (!isHighlight(one)) return one.spoken ?? "suggested passage";
-  return `highlight for question ${one.unit + 1}${one.kept ? ", kept aside" : ""}`;
+  if (!isHighlight(one)) return one.spoken ?? t("suggested passage");
+  return t("highlight for question {n}", { n: one.unit + 1 }) + (one.kept ? `, ${t("kept aside")}` : "");
 }
 
 /**

@@ -3,6 +3,7 @@
 import { trimmed } from "./offsets.js";
 import { piece } from "./pieces.js";
 import { beginning, CHARACTERS, ending, movedByCharacter, movedByWord } from "./segments.js";
+import { t } from "./words.js";
 
 const FEW = 60; // characters of a quote that are read out
 
@@ -35,7 +36,7 @@ export class Quotes {
     Object.assign(words, {
       type: "button",
       dir: "auto",
-      title: "Show it in the text (⏎); del removes it, ← → move its end",
+      title: t("Show it in the text (⏎); del removes it, ← → move its end"),
     });
     words.setAttribute("aria-keyshortcuts", "Enter Delete ArrowLeft ArrowRight");
     words.addEventListener("click", () => spans.show(unit, range));
@@ -51,7 +52,11 @@ export class Quotes {
 
   cross(unit, range, words) {
     const remove = piece("quiet", "", "button");
-    Object.assign(remove, { type: "button", title: "Remove (del)", ariaLabel: `Remove highlight: ${few(words)}` });
+    Object.assign(remove, {
+      type: "button",
+      title: t("Remove (del)"),
+      ariaLabel: t("Remove highlight: {words}", { words: few(words) }),
+    });
     remove.append(piece("icon cross", ""));
     remove.addEventListener("click", () => this.spans.remove(unit, range));
     return remove;
@@ -60,7 +65,7 @@ export class Quotes {
   // To the list of the question in hand.
   enter() {
     if (this.board.current?.highlights.length) this.focus(this.board.current, 0);
-    else this.board.say("No highlights yet");
+    else this.board.say(t("No highlights yet"));
   }
 
   // What a key does on a listed highlight, or null.
@@ -95,9 +100,13 @@ export class Quotes {
     const kept = wanted && trimmed(text, wanted);
     const next = kept && { ...kept, field: range.field };
     if (!next || name(next) === name(range)) return;
-    if (!this.spans.reshape(unit, range, next)) return this.board.say("This highlight already exists");
+    if (!this.spans.reshape(unit, range, next)) return this.board.say(t("This highlight already exists"));
     const words = text.slice(next.start, next.end);
-    this.board.say(next.end === range.end ? `Starts with ${beginning(words, FEW)}` : `Ends with ${ending(words, FEW)}`);
+    this.board.say(
+      next.end === range.end
+        ? t("Starts with {words}", { words: beginning(words, FEW) })
+        : t("Ends with {words}", { words: ending(words, FEW) }),
+    );
     this.focus(unit, unit.highlights.indexOf(unit.find(next)));
     this.spans.intoView(unit, next);
   }

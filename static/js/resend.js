@@ -1,6 +1,7 @@
 // Sends answers to other items again that the network lost, from any page of the same account.
 import { outbox } from "./store.js";
 import { answerFields, post } from "./wire.js";
+import { t, tn } from "./words.js";
 
 const EVERY = 20_000;
 const FOR_ITS_PAGE = ["conflict", "changed", "refused", "gone"];
@@ -62,14 +63,17 @@ function tell(entries) {
   notice.hidden = !entries.length && !late;
   if (notice.hidden) return;
   const stuck = entries.find((entry) => entry.stuck);
-  const count = entries.length === 1 ? "One answer is" : `${entries.length} answers are`;
-  if (stuck) notice.textContent = "One of your answers could not be stored; it is kept in this browser. ";
+  if (stuck) notice.textContent = `${t("One of your answers could not be stored; it is kept in this browser.")} `;
   else if (entries.length)
-    notice.textContent = `${count} not stored yet: kept in this browser, and sent again automatically.`;
-  else notice.textContent = `An earlier answer was late: ${late}.`;
+    notice.textContent = tn(
+      "One answer is not stored yet: kept in this browser, and sent again automatically.",
+      "{n} answers are not stored yet: kept in this browser, and sent again automatically.",
+      entries.length,
+    );
+  else notice.textContent = t("An earlier answer was late: {why}.", { why: late });
   if (!stuck || stuck.stuck === "gone") return;
   const link = document.createElement("a");
   link.href = stuck.page;
-  link.textContent = "Open the item and decide";
+  link.textContent = t("Open the item and decide");
   notice.append(link);
 }

@@ -4,6 +4,7 @@ import { Keeping } from "./keeping.js";
 import { same } from "./sheet.js";
 import { outbox, overflow, setAside, unsaved } from "./store.js";
 import { answerFields, fields, post, uuid } from "./wire.js";
+import { t } from "./words.js";
 
 const PAUSE = 900;
 const LONGEST_PAUSE = 1500; // while a person types without a pause: a draft leaves within 2 s
@@ -12,7 +13,7 @@ const LONGEST_WAIT = 60_000;
  * What a person has to do something about; sending again does not help.
  * @type {Record<string, string>}
  */
-const TO_MEND = { forbidden: "your account may not answer here", gone: "this item is no longer yours" };
+const TO_MEND = { forbidden: t("your account may not answer here"), gone: t("this item is no longer yours") };
 
 /**
  * What the saver asks of the page.
@@ -158,7 +159,7 @@ export class Saver {
   refuse(problems) {
     this.leaving = false;
     // Shown until something changes, since a saved draft is no submitted answer.
-    this.unmended = `${problems.length} to correct`;
+    this.unmended = t("{n} to correct", { n: problems.length });
     this.status.show("refused", this.unmended);
     this.page.problems(problems);
   }
@@ -275,7 +276,7 @@ export class Saver {
     if (kind === "changed" || kind === "other") return this.stop(kind, body);
     this.failures += 1;
     this.restUntil = rest ? performance.now() + rest : 0;
-    if (TO_MEND[kind]) this.status.show("unsaved", `${TO_MEND[kind]}; kept in this browser`);
+    if (TO_MEND[kind]) this.status.show("unsaved", t("{why}; kept in this browser", { why: TO_MEND[kind] }));
     else if (kind === "login") this.status.show("login");
     else this.status.show(navigator.onLine ? "unsaved" : "offline");
     if (kind === "login") this.page.login();

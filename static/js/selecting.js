@@ -2,6 +2,7 @@
 import { caretIn, select, selectedRange } from "./highlighter.js";
 import { trimmed } from "./offsets.js";
 import { CHARACTERS, segmentsOf } from "./segments.js";
+import { t } from "./words.js";
 
 const SEVERAL_CLICKS = 320;
 
@@ -29,7 +30,8 @@ export function setUpPointer(board, highlightSelection) {
     const dragged = document.querySelector(".handle.dragged");
     const range = kind === "touch" && !dragged && board.target && selectedRange(board.target.container);
     button.hidden = !range || !trimmed(board.target.text, range);
-    if (!button.hidden) document.getElementById("highlight-for").textContent = ` for ${board.current.number + 1}`;
+    if (!button.hidden)
+      document.getElementById("highlight-for").textContent = ` ${t("for {n}", { n: board.current.number + 1 })}`;
   });
   button.addEventListener("pointerdown", (event) => event.preventDefault());
   button.addEventListener("click", () => {

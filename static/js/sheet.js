@@ -1,5 +1,6 @@
 // The form of an item as a payload and back, as the server keeps it.
 import { fromWire, toWire } from "./offsets.js";
+import { t } from "./words.js";
 
 const LONGEST_HISTORY = 200; // steps to undo
 
@@ -133,7 +134,7 @@ export class Unit {
     this.summary = part(element, "p", "summary", { ariaHidden: "true" });
     this.quotes = part(element, "ul", "quotes", {
       role: "list",
-      ariaLabel: `Highlights for question ${this.number + 1}`,
+      ariaLabel: t("Highlights for question {n}", { n: this.number + 1 }),
     });
     this.problemPlace = part(element, "p", "problem", { role: "alert" });
     element.querySelector(".unit-text")?.after(this.summary);
@@ -331,9 +332,9 @@ export class Unit {
    * @returns {string | null}
    */
   problem() {
-    if (this.asked().some((group) => !this.value(group))) return "Choose an answer.";
-    if (this.owes()) return "Yes needs a highlight: select the words that give the answer.";
-    return this.proseAsked() && !this.prose?.value.trim() ? "Write the answer." : null;
+    if (this.asked().some((group) => !this.value(group))) return t("Choose an answer.");
+    if (this.owes()) return t("Yes needs a highlight: select the words that give the answer.");
+    return this.proseAsked() && !this.prose?.value.trim() ? t("Write the answer.") : null;
   }
 }
 

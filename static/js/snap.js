@@ -1,9 +1,11 @@
 // The setting of this browser that widens a selection to whole words or sentences.
 
+import { t } from "./words.js";
+
 const SETTING = "tandem.snap";
 /** @type {("exact" | "word" | "sentence")[]} */
 const KINDS = ["exact", "word", "sentence"];
-const WORDS = { exact: "off", word: "words", sentence: "sentences" };
+const WORDS = { exact: t("off"), word: t("words"), sentence: t("sentences") };
 
 export const snap = { kind: KINDS[0] };
 
@@ -30,7 +32,7 @@ export function setUpSnap(button, say) {
       /* the setting lasts for this page */
     }
     show();
-    say(`Snap: ${WORDS[snap.kind]}`);
+    say(t("Snap: {kind}", { kind: WORDS[snap.kind] }));
   };
   button.addEventListener("click", turn);
   show();

@@ -6,6 +6,7 @@ import { trimmed } from "./offsets.js";
 import { few, Quotes } from "./quotes.js";
 import { segmentsOf, withoutSigns } from "./segments.js";
 import { snap } from "./snap.js";
+import { t } from "./words.js";
 
 export class Spans {
   constructor(board) {
@@ -93,11 +94,14 @@ export class Spans {
 
   add(range) {
     const { current, say } = this.board;
-    if (!current.add(range)) return say(`Already highlighted for question ${current.number + 1}`);
+    if (!current.add(range)) return say(t("Already highlighted for question {n}", { n: current.number + 1 }));
     this.taken = null;
     this.board.edited(current);
     return say(
-      `Highlighted for question ${current.number + 1}: ${few(current.textOf(range).slice(range.start, range.end))}`,
+      t("Highlighted for question {n}: {words}", {
+        n: current.number + 1,
+        words: few(current.textOf(range).slice(range.start, range.end)),
+      }),
     );
   }
 
@@ -107,7 +111,7 @@ export class Spans {
     this.lit = this.taken = null;
     unit.remove(range);
     this.board.edited(unit);
-    this.board.say("Highlight removed");
+    this.board.say(t("Highlight removed"));
     if (!inList) return;
     const left = unit.highlights.length;
     if (left) this.quotes.focus(unit, Math.min(place, left - 1));
@@ -178,7 +182,7 @@ export class Spans {
     const [field] = [...this.board.texts].find(([, one]) => one.container === container);
     const over = this.in(field).filter((one) => one.start < range.end && range.start < one.end);
     const numbers = [...new Set(over.map((one) => one.unit + 1))];
-    return numbers.length ? `, highlighted for question ${numbers.join(", ")}` : "";
+    return numbers.length ? `, ${t("highlighted for question {n}", { n: numbers.join(", ") })}` : "";
   }
 
   // Removes what is taken up in a text, or else the shortest highlight of the question at a place.

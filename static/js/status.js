@@ -1,33 +1,34 @@
 // The state of the work: a word, an icon, and the time or the reason.
 import { overflow } from "./store.js";
+import { t } from "./words.js";
 
 /** @type {Record<string, string>} */
 const WORDS = {
-  fresh: "Nothing to save yet",
-  saving: "Saving…",
-  saved: "Saved",
-  kept: "Kept",
-  submitting: "Submitting…",
-  submitted: "Submitted",
-  unsaved: "Not saved",
-  refused: "Not submitted",
-  offline: "Offline",
-  conflict: "Conflict",
-  login: "Not saved",
-  changed: "Not saved",
-  late: "Kept as a draft",
-  closed: "Closed",
+  fresh: t("Nothing to save yet"),
+  saving: t("Saving…"),
+  saved: t("Saved"),
+  kept: t("Kept"),
+  submitting: t("Submitting…"),
+  submitted: t("Submitted"),
+  unsaved: t("Not saved"),
+  refused: t("Not submitted"),
+  offline: t("Offline"),
+  conflict: t("Conflict"),
+  login: t("Not saved"),
+  changed: t("Not saved"),
+  late: t("Kept as a draft"),
+  closed: t("Closed"),
 };
 /** @type {Record<string, string>} */
 const MORE = {
-  kept: "in this browser, not submitted",
-  unsaved: "will be sent later",
-  offline: "kept in this browser",
-  conflict: "two versions",
-  login: "log in again",
-  changed: "reload the item",
-  late: "it does not count",
-  closed: "read only",
+  kept: t("in this browser, not submitted"),
+  unsaved: t("will be sent later"),
+  offline: t("kept in this browser"),
+  conflict: t("two versions"),
+  login: t("log in again"),
+  changed: t("reload the item"),
+  late: t("it does not count"),
+  closed: t("read only"),
 };
 const SLOW = 900;
 const SAFE = ["fresh", "saved", "submitted", "late", "closed"];
@@ -67,7 +68,7 @@ export class Status {
   async during(message) {
     const { state } = this;
     const slow = setTimeout(() => {
-      if (this.state === state) this.show(state, "no answer yet, kept in this browser");
+      if (this.state === state) this.show(state, t("no answer yet, kept in this browser"));
     }, SLOW);
     try {
       return await message;

@@ -2,6 +2,7 @@
 // way (annotation/campaigns/markdown.py), so a change of the view moves no offset and no highlight.
 import { hiddenIn } from "./blocks.js";
 import { hideSigns } from "./segments.js";
+import { t } from "./words.js";
 
 /**
  * Set up the switch; return the function that turns it.
@@ -31,7 +32,7 @@ export function setUpView(button, texts, { changed, say }) {
     }
     changed();
     dispatchEvent(new Event("resize"));
-    say(isSource() ? "Texts as they were written" : "Texts rendered");
+    say(isSource() ? t("Texts as they were written") : t("Texts rendered"));
     return true;
   }
 

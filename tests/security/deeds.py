@@ -688,6 +688,7 @@ SILENT = {
     "api-job-cancel": "the same by the API",
     "take-next": "an assignment is a row that says itself who was given what and when",
     "api-next": "the same by the API",
+    "language": "how somebody reads their own pages is no part of a study",
     "cannot-judge": "an assignment is a row that says itself who could not judge what, and why",
     "take-up": "an assignment is a row that says itself who was given what and when",
     "draft": "unfinished work is nobody's answer; it comes every few seconds",

@@ -70,6 +70,7 @@ RULES: dict[str, Rule] = {
     "mfa_reauthenticate": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({302})),
     "identity-remove": takes(ACCOUNTS, 302),
     "who": reads(ALL),
+    "language": takes(ACCOUNTS, 302),
     "logout": takes(ALL),
     "tokens": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({200, 422})),
     "token-take-back": takes(ACCOUNTS, 302),

@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop
+
 from annotation.item_context import Choice, Row, Sheet
 from annotation.models import Assignment
 from annotation.protocols.base import ItemSpec
 from annotation.views.protocol_pages.base import Page
 
-SIDES = {"first": "Left", "second": "Right"}
+SIDES = {"first": gettext_noop("Left"), "second": gettext_noop("Right")}
 CHOICE_NAMES = {
-    "first": "Left is better",
-    "second": "Right is better",
-    "tie-good": "Both good",
-    "tie-bad": "Both bad",
+    "first": gettext_noop("Left is better"),
+    "second": gettext_noop("Right is better"),
+    "tie-good": gettext_noop("Both good"),
+    "tie-bad": gettext_noop("Both bad"),
 }
 
 
@@ -47,11 +49,12 @@ def _name_choices(row: Row) -> Row:
 
 
 def _name(choice: Choice) -> Choice:
-    return replace(choice, word=CHOICE_NAMES[choice.code])
+    return replace(choice, word=gettext(CHOICE_NAMES[choice.code]))
 
 
 PAGE = Page(
     template="work/pages/answer_preference.html",
+    words=CHOICE_NAMES,
     script="js/work/answer_preference.js",
     style="css/work/answer_preference.css",
     keys=(

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.translation import gettext
+
 from annotation.item_context import Asked, Piece, Row, Sheet
 from annotation.models import Assignment
 from annotation.presentation import asked_units
@@ -81,10 +83,36 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
     }
 
 
-def _describe_hidden(passages: bool, references: bool) -> str:
-    """Name the texts that are hidden until an answer is rated without them."""
-    kinds = {"passages": passages, "reference answers": references}
-    return " and ".join(kind for kind, exists in kinds.items() if exists)
+def _describe_hidden(passages: bool, references: bool) -> dict[str, str]:
+    """Name the texts that are hidden until an answer is rated without them, for each place."""
+    if passages and references:
+        return {
+            "the": gettext("The passages and reference answers"),
+            "hidden": gettext(
+                "The passages and reference answers are hidden: rate this answer without them "
+                "first."
+            ),
+            "without": gettext("Without the passages and reference answers"),
+            "with": gettext("With the passages and reference answers"),
+            "label": gettext("Passages and reference answers"),
+        }
+    if references:
+        return {
+            "the": gettext("The reference answers"),
+            "hidden": gettext(
+                "The reference answers are hidden: rate this answer without them first."
+            ),
+            "without": gettext("Without the reference answers"),
+            "with": gettext("With the reference answers"),
+            "label": gettext("Reference answers"),
+        }
+    return {
+        "the": gettext("The passages"),
+        "hidden": gettext("The passages are hidden: rate this answer without them first."),
+        "without": gettext("Without the passages"),
+        "with": gettext("With the passages"),
+        "label": gettext("Passages"),
+    }
 
 
 def _kind(text: Text) -> str:

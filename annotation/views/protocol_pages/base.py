@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from annotation.item_context import Sheet
@@ -23,7 +23,8 @@ class Page:
 
     `template` extends `work/item.html`. `script` is a module that imports `item.js` and extends its
     `desk`. `style` is loaded after `item.css`. `keys` are the page's own keys with their actions,
-    for the list of keys. `facts` returns the template's context beside the sheet.
+    for the list of keys. `words` are those of its buttons by code, if they differ from the
+    protocol's. `facts` returns the template's context beside the sheet.
     """
 
     template: str = "work/item.html"
@@ -31,6 +32,7 @@ class Page:
     style: str = ""
     keys: tuple[tuple[str, str], ...] = ()
     facts: Facts = _no_facts
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def own_n(self) -> bool:

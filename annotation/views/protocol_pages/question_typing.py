@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import get_language
+
 from annotation.campaigns.rendering import format_date
 from annotation.item_context import Asked, Choice, Sheet
 from annotation.models import Assignment
@@ -48,7 +50,7 @@ def _capitalize(text: str) -> str:
 
 
 def questions(sheet: Sheet) -> Iterator[Question]:
-    words = definitions(PROTOCOLS["question-typing"].guideline)
+    words = definitions(PROTOCOLS["question-typing"].guideline_in(get_language() or "en"))
     for asked in sheet.rows[0].variables:
         yield Question(
             asked=asked,

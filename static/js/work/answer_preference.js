@@ -1,6 +1,7 @@
 // Two answers beside each other: which is better, with one key; scrolled together; what differs.
 import { counts, difference } from "../difference.js";
 import { desk } from "../item.js";
+import { t, tn } from "../words.js";
 
 const { board, does, say, saver } = desk;
 const STORE = "tandem.pair";
@@ -109,15 +110,17 @@ function drawn({ text, side }) {
 }
 
 function summary() {
-  if (left.text === right.text) return "The two answers are identical.";
+  if (left.text === right.text) return t("The two answers are identical.");
   const { first, second } = counts(pieces());
-  return `Only left: ${first} ${first === 1 ? "word" : "words"} · only right: ${second}`;
+  return tn("Only left: {n} word · only right: {second}", "Only left: {n} words · only right: {second}", first, {
+    second,
+  });
 }
 
 function turn(box, words) {
   box.checked = !box.checked;
   box.dispatchEvent(new Event("change"));
-  say(`${words} ${box.checked ? "on" : "off"}`);
+  say(`${words} ${box.checked ? t("on") : t("off")}`);
 }
 
 // On a narrow screen one answer is shown at a time, at the other's place in the text.
@@ -150,8 +153,8 @@ board.refresh = () => {
 Object.assign(does.more, {
   ArrowLeft: () => choose("first"),
   ArrowRight: () => choose("second"),
-  s: () => turn(together, "Scrolling together"),
-  d: () => turn(differences, "Marking differences"),
+  s: () => turn(together, t("Scrolling together")),
+  d: () => turn(differences, t("Marking differences")),
   x: () => show(sides.dataset.shown === "left" ? "right" : "left"),
 });
 together.addEventListener("change", () => {

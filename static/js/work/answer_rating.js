@@ -2,13 +2,14 @@
 // last the passages. What is not due yet is not there.
 import { desk } from "../item.js";
 import { Cards } from "./rating_cards.js";
+import { t } from "../words.js";
 
 const { board, does, saver, say, sheet } = desk;
 const GRADE = "appropriate";
 const byId = (id) => document.getElementById(id);
 const gate = byId("gate");
 const passages = byId("passages");
-const closed = `The ${gate?.dataset.closed ?? "passages"}`; // what waits for the grade
+const closed = gate?.dataset.closed ?? t("The passages"); // what waits for the grade
 const rounds = [...document.querySelectorAll("[data-round]")];
 const articles = [...document.querySelectorAll("[data-shown]")];
 // A sentence of a rendered text is in several pieces. Its sign stands behind the last one in sight.
@@ -97,8 +98,8 @@ function showPassages(here) {
   gate.hidden = free;
   byId("open-passages").hidden = !graded(shown);
   byId("gate-words").textContent = graded(shown)
-    ? `${closed} appear when the rest is answered.`
-    : `${closed} are hidden: rate this answer without them first.`;
+    ? t("{closed} appear when the rest is answered.", { closed })
+    : t("{closed} are hidden: rate this answer without them first.", { closed });
 }
 
 function showRound(round, here) {
@@ -109,7 +110,7 @@ function showRound(round, here) {
   round.setAttribute("aria-pressed", String(number ? number === shown && (!here || !units.length) : here));
   round.setAttribute("aria-disabled", String(locked));
   round.dataset.state = locked ? "locked" : done ? "done" : "";
-  round.querySelector(".round-state").textContent = locked ? ", closed" : done ? ", done" : "";
+  round.querySelector(".round-state").textContent = locked ? `, ${t("closed")}` : done ? `, ${t("done")}` : "";
 }
 
 function colour(unit) {
@@ -171,7 +172,7 @@ function forward(unit) {
 
 // Goes to what is open in a round: an answer by its number, the passages by 0.
 function turnTo(number) {
-  if (!number && !allGraded) return say(`${closed} appear when every answer is rated without them.`);
+  if (!number && !allGraded) return say(t("{closed} appear when every answer is rated without them.", { closed }));
   const units = number ? unitsOf(number) : cards.units;
   const unit = units.filter(due).find((one) => one.problem()) ?? units[0];
   board.aimed = null;
@@ -192,7 +193,7 @@ function openPassages() {
   if (passages.hidden) {
     early.add(shown);
     board.refresh();
-    return say(`${closed} are shown.`);
+    return say(t("{closed} are shown.", { closed }));
   }
   passages.focus({ preventScroll: true });
   passages.scrollIntoView({ block: "nearest" });
@@ -203,7 +204,11 @@ function setBeside(on) {
   if (articles.length < 2) return false;
   beside = on ? (shown % articles.length) + 1 : 0;
   board.refresh();
-  return say(on ? `Answers ${shown} and ${beside} side by side` : `Answer ${shown} alone`);
+  return say(
+    on
+      ? t("Answers {one} and {other} side by side", { one: shown, other: beside })
+      : t("Answer {n} alone", { n: shown }),
+  );
 }
 
 function another() {
@@ -211,7 +216,7 @@ function another() {
   do beside = (beside % articles.length) + 1;
   while (beside === shown);
   board.refresh();
-  return say(`Answer ${beside} beside answer ${shown}`);
+  return say(t("Answer {one} beside answer {other}", { one: beside, other: shown }));
 }
 
 const { escape: leave } = does;

@@ -1,5 +1,7 @@
 // A long list of radio buttons with a field that filters it. The radios stay radios: all works
 // without the field too.
+import { t } from "../words.js";
+
 const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 export class Chooser {
@@ -40,7 +42,7 @@ export class Chooser {
     this.found = order.map((n) => this.entries[n]);
     this.none.hidden = this.found.length > 0;
     this.point(typed ? order.findIndex((n) => rank[n] === best) : -1);
-    if (!this.found.length) this.say("None found");
+    if (!this.found.length) this.say(t("None found"));
   }
 
   point(at) {
@@ -50,7 +52,7 @@ export class Chooser {
     if (!entry) return;
     entry.classList.add("pointed");
     entry.scrollIntoView({ block: "nearest" });
-    const more = this.found.length > 1 ? `, ${at + 1} of ${this.found.length}` : "";
+    const more = this.found.length > 1 ? `, ${t("{done} of {all}", { done: at + 1, all: this.found.length })}` : "";
     this.say(`${entry.querySelector("span").textContent}${more}`);
   }
 

@@ -1,6 +1,8 @@
 // Citing while one writes: `[` offers the passages that may be cited in a list that the arrow keys
 // walk, while the focus stays in the field.
 
+import { t, tn } from "../words.js";
+
 const MARKERS = /\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]/g;
 const BEGUN = /\[(\d*)$/;
 
@@ -48,8 +50,8 @@ export class Citing {
     this.offers = found;
     this.at = 0;
     this.draw();
-    const one = found.length === 1 ? "1 passage" : `${found.length} passages`;
-    this.say(found.length ? `${one} to cite. ${label(found[0])}` : "Nothing to cite: tick a sentence first.");
+    const one = tn("{n} passage to cite.", "{n} passages to cite.", found.length);
+    this.say(found.length ? `${one} ${label(found[0])}` : t("Nothing to cite: tick a sentence first."));
   }
 
   draw() {
@@ -76,7 +78,7 @@ export class Citing {
   none() {
     const line = document.createElement("li");
     Object.assign(line, { role: "option", ariaDisabled: "true", ariaSelected: "false" });
-    line.textContent = "Tick a sentence first: only passages with a tick can be cited.";
+    line.textContent = t("Tick a sentence first: only passages with a tick can be cited.");
     return line;
   }
 
@@ -109,7 +111,7 @@ export class Citing {
     this.close();
     if (Number.isNaN(from)) return;
     this.type(`[${number}]`, from);
-    this.say(`Cites passage ${number}`);
+    this.say(t("Cites passage {n}", { n: number }));
   }
 
   // By the browser's own command, so that its undo knows of it.
@@ -127,5 +129,5 @@ export class Citing {
 }
 
 function label({ number, heading, opening }) {
-  return `Passage ${number}, ${heading || opening}`;
+  return `${t("Passage {n}", { n: number })}, ${heading || opening}`;
 }

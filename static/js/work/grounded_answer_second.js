@@ -1,6 +1,7 @@
 // The second round: another person's answer to keep, to modify or to skip. Keeping takes its words
 // and its ticks; modifying begins with them; one's own words come back when the choice is changed.
 import { counts, difference } from "../difference.js";
+import { t, tn } from "../words.js";
 
 export function setUpSecondRound({ board, saver }, unit, ticks, cite) {
   const block = document.getElementById("first");
@@ -54,9 +55,9 @@ export function setUpSecondRound({ board, saver }, unit, ticks, cite) {
   const usual = unit.problem.bind(unit);
   unit.problem = () => {
     const action = unit.value(group);
-    if (action && action !== "skip" && first === null) return "The first answer no longer exists: choose Skip.";
+    if (action && action !== "skip" && first === null) return t("The first answer no longer exists: choose Skip.");
     if (action === "modify" && unit.proseAsked() && field.value === plain)
-      return "Change the answer, or choose to keep it.";
+      return t("Change the answer, or choose to keep it.");
     return usual();
   };
 
@@ -83,6 +84,6 @@ function draw(place, first, own) {
   });
   place.replaceChildren(...parts);
   document.getElementById("changed-words").textContent = pieces.every(({ side }) => side === "both")
-    ? "no change yet"
-    : `${number.first} word${number.first === 1 ? "" : "s"} removed, ${number.second} added`;
+    ? t("no change yet")
+    : tn("{n} word removed, {added} added", "{n} words removed, {added} added", number.first, { added: number.second });
 }

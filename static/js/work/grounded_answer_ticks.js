@@ -1,6 +1,8 @@
 // Sentences to tick: a box drives the yes and no that the form sends. What is not ticked is no, but
 // where a judge's verdict is checked: there nothing may be answered by default.
 
+import { t } from "../words.js";
+
 export function setUpTicks({ sheet, board, does, saver }) {
   const units = sheet.units.filter(({ element }) => element.matches(".tick"));
   const group = (unit) => unit.groups[0];
@@ -32,7 +34,7 @@ export function setUpTicks({ sheet, board, does, saver }) {
         document.querySelector(`[data-source="${number}"] [data-ticked]`).textContent = count ? `${count} ticked` : "";
       }
       const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
-      if (units.length) document.getElementById("answered").textContent = `${all} ticked`;
+      if (units.length) document.getElementById("answered").textContent = t("{n} ticked", { n: all });
     },
   };
 

@@ -1,6 +1,7 @@
 // The answer: what it says and cites, what stands in its way, and the checklist before it goes.
 import { Citing, numbersIn, withoutMarkers } from "./grounded_answer_citing.js";
 import { setUpSecondRound } from "./grounded_answer_second.js";
+import { t, tn } from "../words.js";
 
 export function setUpAnswer(desk, unit, ticks) {
   const { saver, does, say } = desk;
@@ -31,8 +32,8 @@ export function setUpAnswer(desk, unit, ticks) {
       .filter((number) => !allowed.has(number))
       .map((number) =>
         sources.some((source) => source.number === number)
-          ? `[${number}] cites a passage without a tick: tick it, or remove the marker.`
-          : `[${number}] is not a passage of this item: remove the marker.`,
+          ? t("[{n}] cites a passage without a tick: tick it, or remove the marker.", { n: number })
+          : t("[{n}] is not a passage of this item: remove the marker.", { n: number }),
       );
   }
 
@@ -41,7 +42,7 @@ export function setUpAnswer(desk, unit, ticks) {
     const found = usual();
     if (found || !unit.proseAsked()) return found;
     const left = boxes.filter((box) => !box.checked).length;
-    return astray()[0] ?? (left ? `Confirm the checklist: ${left} left.` : null);
+    return astray()[0] ?? (left ? t("Confirm the checklist: {n} left.", { n: left }) : null);
   };
 
   const citing = new Citing({
@@ -74,7 +75,7 @@ export function setUpAnswer(desk, unit, ticks) {
   function show() {
     const asked = unit.proseAsked();
     const count = withoutMarkers(field.value).match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’-]*/gu)?.length ?? 0;
-    byId("words").textContent = `${count} word${count === 1 ? "" : "s"}`;
+    byId("words").textContent = tn("{n} word", "{n} words", count);
     byId("checklist").hidden = !asked;
     byId("cite").disabled = saver.closed || field.readOnly;
     showCited();

@@ -2,6 +2,7 @@
 import { desk } from "../item.js";
 import { Pair } from "./pair.js";
 import { reachable } from "./reachable.js";
+import { t, tn } from "../words.js";
 
 const { board, does, drawer, form, saver, say, sheet } = desk;
 const { refresh, go } = board;
@@ -25,9 +26,9 @@ function left() {
 board.refresh = () => {
   refresh.call(board);
   const done = sheet.units.filter((unit) => !unit.problem()).length;
-  document.getElementById("answered").textContent = `${done} of ${sheet.units.length} answered`;
+  document.getElementById("answered").textContent = t("{done} of {all} answered", { done, all: sheet.units.length });
   const open = sheet.units.length - done;
-  const words = open ? `${open} passage${open === 1 ? "" : "s"} left` : "All answered";
+  const words = open ? tn("{n} passage left", "{n} passages left", open) : t("All answered");
   document.getElementById("left").textContent = words;
 };
 
@@ -98,7 +99,7 @@ function fold(unit) {
   if (!unfolded.delete(unit)) unfolded.add(unit);
   refold();
   unit.element.scrollIntoView({ block: "nearest" });
-  say(unfolded.has(unit) ? "Unfolded" : "Folded");
+  say(unfolded.has(unit) ? t("Unfolded") : t("Folded"));
   return true;
 }
 
@@ -111,7 +112,7 @@ function refold() {
     reading.classList.toggle("folded", long && !unfolded.has(unit));
     button.hidden = !long;
     button.setAttribute("aria-expanded", String(unfolded.has(unit)));
-    button.firstElementChild.textContent = unfolded.has(unit) ? "Collapse the passage" : "Show the whole passage";
+    button.firstElementChild.textContent = unfolded.has(unit) ? t("Collapse the passage") : t("Show the whole passage");
   }
 }
 

@@ -1,10 +1,11 @@
 // All key points of a report at a glance: which are made, which are not, which are open.
 import { desk } from "../item.js";
+import { t } from "../words.js";
 
 // Points of a query are made by the report or not, points of an answer supported by its context.
 const STATES = {
-  entailed: { yes: "made", no: "not made", neutral: "neutral" },
-  grounded: { yes: "supported", no: "not supported" },
+  entailed: { yes: t("made"), no: t("not made"), neutral: t("neutral") },
+  grounded: { yes: t("supported"), no: t("not supported") },
 };
 const { board, does, say, sheet } = desk;
 const glance = document.getElementById("glance");
@@ -32,8 +33,8 @@ board.refresh = () => {
     dot.className = state ?? "";
     dot.classList.toggle("open", open);
     dot.setAttribute("aria-current", String(unit === board.current));
-    const said = state ? `${words}${open ? ", unfinished" : ""}` : "open";
-    dot.setAttribute("aria-label", `Point ${place + 1}, ${said}`);
+    const said = state ? `${words}${open ? `, ${t("unfinished")}` : ""}` : t("open");
+    dot.setAttribute("aria-label", `${t("Point {n}", { n: place + 1 })}, ${said}`);
     dot.title = said;
   });
   document.getElementById("next-open").disabled = !sheet.units.some((unit) => unit.problem());
@@ -44,7 +45,7 @@ function nextOpen() {
   const around = [...sheet.units.slice(from), ...sheet.units.slice(0, from)];
   const next = around.find((unit) => unit.problem());
   if (next) board.go(next, true);
-  else say("All points are answered");
+  else say(t("All points are answered"));
 }
 
 does.more.n = nextOpen;

@@ -1,6 +1,7 @@
 // A key point beside its document: suggested spans one after the other, and adopting them.
 import { desk } from "../item.js";
 import { toUnits } from "../offsets.js";
+import { t } from "../words.js";
 
 const byId = (id) => document.getElementById(id);
 const { board, does, form, saver, say, sheet, texts } = desk;
@@ -22,7 +23,9 @@ function setUpSuggestions() {
       one.line.querySelector(".shows").setAttribute("aria-current", String(place === at));
       one.line.querySelector(".adopted").hidden = !adopted;
     });
-    byId("suggested-place").textContent = all.length ? `${at + 1 || "–"} of ${all.length}` : "";
+    byId("suggested-place").textContent = all.length
+      ? t("{done} of {all}", { done: at + 1 || "–", all: all.length })
+      : "";
     byId("adopt").disabled = !all[at] || isAdopted(all[at]) || saver.closed || !unit.marks;
   };
 
@@ -33,7 +36,13 @@ function setUpSuggestions() {
     at = (place + all.length) % all.length;
     board.show(unit, all[at].ranges[0]);
     all[at].line.scrollIntoView({ block: "nearest" });
-    say(`Suggested span ${at + 1} of ${all.length}, may be wrong: ${all[at].words}`);
+    say(
+      t("Suggested span {done} of {all}, may be wrong: {words}", {
+        done: at + 1,
+        all: all.length,
+        words: all[at].words,
+      }),
+    );
     return true;
   }
 
@@ -42,7 +51,7 @@ function setUpSuggestions() {
     if (saver.closed || !unit.marks || isAdopted(all[at])) return false;
     for (const range of all[at].ranges) unit.add({ ...range });
     board.edited(unit);
-    say(`Adopted as your own highlight: ${all[at].words}`);
+    say(t("Adopted as your own highlight: {words}", { words: all[at].words }));
     return true;
   }
 

@@ -1,5 +1,6 @@
 // To which points of one's own list an extracted point is matched: several, or none.
 import { piece } from "../pieces.js";
+import { t } from "../words.js";
 
 export class Matching {
   constructor(desk, unit, points) {
@@ -19,13 +20,13 @@ export class Matching {
     const set = piece("matching", "", "fieldset");
     const legend = piece(
       "asked",
-      points.length ? "Which of your points say the same?" : "Your list is empty, so none matches.",
+      points.length ? t("Which of your points say the same?") : t("Your list is empty, so none matches."),
       "legend",
     );
     set.append(
       legend,
       ...points.map((point, place) => this.line(place + 1, point.prose.value)),
-      this.line(0, "None of mine"),
+      this.line(0, t("None of mine")),
     );
     this.group.after(set);
     unit.element.classList.add("matched-by-hand");
@@ -75,7 +76,13 @@ export class Matching {
     this.unit.choose(this.group, code);
     this.read();
     board.edited(this.unit);
-    say(code === "no" ? "None of yours" : code ? `Matches ${numbers.join(", ")}` : "Not matched yet");
+    say(
+      code === "no"
+        ? t("None of yours")
+        : code
+          ? t("Matches {numbers}", { numbers: numbers.join(", ") })
+          : t("Not matched yet"),
+    );
     return true;
   }
 

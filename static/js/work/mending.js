@@ -7,6 +7,7 @@ import { Sheet } from "../sheet.js";
 import { Spans } from "../spans.js";
 import { clock } from "../status.js";
 import { NuggetSaving } from "./nugget_saving.js";
+import { t } from "../words.js";
 
 const byId = (id) => document.getElementById(id);
 const dialog = byId("mending");
@@ -15,7 +16,7 @@ let layer = null;
 export async function open(button) {
   const nugget = button.closest("[data-nugget]");
   byId("mending-report").textContent = button.dataset.mends;
-  fill("Loading…");
+  fill(t("Loading…"));
   tell("");
   dialog.showModal();
   try {
@@ -23,7 +24,7 @@ export async function open(button) {
     if (!response.ok) throw new Error(response.statusText);
     byId("mending-body").innerHTML = await response.text();
   } catch {
-    fill("The report could not be loaded. Close this and open it again.");
+    fill(t("The report could not be loaded. Close this and open it again."));
     return;
   }
   if (dialog.open) layer = new Layer(nugget, button);
@@ -95,13 +96,13 @@ class Layer {
     byId("mending-undo").disabled = !this.sheet.history.length;
     byId("mending-drop").hidden = !this.changed;
     byId("mending-save").disabled = !this.changed || this.saving.busy || !some;
-    const problem = some ? "" : "Keep at least one highlight: your answer to the report was yes.";
+    const problem = some ? "" : t("Keep at least one highlight: your answer to the report was yes.");
     if (this.current.problemPlace.textContent !== problem) this.current.problemPlace.textContent = problem;
   }
 
   keep() {
     this.saving.keep(this.evidence);
-    state(this.nugget, this.changed ? "Not saved" : "", true);
+    state(this.nugget, this.changed ? t("Not saved") : "", true);
   }
 
   restore() {
@@ -109,7 +110,7 @@ class Layer {
     if (!kept) return;
     this.current.readEvidence(kept);
     this.sheet.settle();
-    tell("Your changes were not saved yet; here they are.");
+    tell(t("Your changes were not saved yet; here they are."));
   }
 
   // A click on a highlight takes it up; another click the next one that lies there.
@@ -134,7 +135,7 @@ class Layer {
     if (!(back ? this.sheet.undo() : this.sheet.redo())) return;
     this.keep();
     this.refresh();
-    this.say(back ? "Undone" : "Redone");
+    this.say(back ? t("Undone") : t("Redone"));
   }
 
   put(evidence) {
@@ -200,7 +201,7 @@ class Layer {
       Object.assign(document.createElement("li"), { textContent: quote, dir: "auto" }),
     );
     this.nugget.querySelector(".nugget-quotes").replaceChildren(...quotes);
-    state(this.nugget, `Saved ${clock(at)}`);
+    state(this.nugget, t("Saved {time}", { time: clock(at) }));
   }
 
   takeOther() {
@@ -208,7 +209,7 @@ class Layer {
     this.saving.standing = this.evidence;
     this.edited();
     byId("mending-other").hidden = true;
-    tell("This is the stored version.");
+    tell(t("This is the stored version."));
     this.focus();
   }
 }

@@ -3,12 +3,15 @@
 import { same } from "../sheet.js";
 import { unsaved } from "../store.js";
 import { post, uuid } from "../wire.js";
+import { t, tn } from "../words.js";
 
 const WHY = {
-  lost: "Not saved: the server cannot be reached. Your changes are kept in this browser; try again.",
-  login: "Not saved: you are no longer logged in. Your changes are kept in this browser; log in again and come back.",
-  other: "Not saved: another account is logged in now.",
-  gone: "Not saved: this report is no longer yours to answer.",
+  lost: t("Not saved: the server cannot be reached. Your changes are kept in this browser; try again."),
+  login: t(
+    "Not saved: you are no longer logged in. Your changes are kept in this browser; log in again and come back.",
+  ),
+  other: t("Not saved: another account is logged in now."),
+  gone: t("Not saved: this report is no longer yours to answer."),
 };
 
 export class NuggetSaving {
@@ -63,12 +66,17 @@ export class NuggetSaving {
 
 function reason(kind, body) {
   const [problem] = body?.problems ?? [];
-  return problem ? `Not saved: ${problem.message}.` : (WHY[kind] ?? WHY.lost);
+  return problem ? t("Not saved: {why}.", { why: problem.message }) : (WHY[kind] ?? WHY.lost);
 }
 
 function clash({ quotes, answer }) {
-  const words = quotes.length === 1 ? "1 highlight" : `${quotes.length} highlights`;
+  const words = tn("{n} highlight", "{n} highlights", quotes.length);
   return answer === "yes"
-    ? `Not saved: this answer was changed elsewhere in the meantime, and has ${words} there. Save again to keep yours, or use the other version.`
-    : "Not saved: this answer was changed elsewhere in the meantime, and is no longer yes. Use the other version, or revise the report itself.";
+    ? t(
+        "Not saved: this answer was changed elsewhere in the meantime, and has {words} there. Save again to keep yours, or use the other version.",
+        { words },
+      )
+    : t(
+        "Not saved: this answer was changed elsewhere in the meantime, and is no longer yes. Use the other version, or revise the report itself.",
+      );
 }

@@ -3,6 +3,7 @@ import { desk } from "../item.js";
 import { piece } from "../pieces.js";
 import { Matching } from "./matching.js";
 import { Points } from "./points.js";
+import { t, tn } from "../words.js";
 
 const byId = (id) => document.getElementById(id);
 const { board, does, form, saver, say, sheet } = desk;
@@ -34,28 +35,30 @@ sheet.last = sheet.choices();
 unit.problem = () => {
   if (!unit.value(unit.groups[0]))
     return waits
-      ? "Say whether your list is complete: the extracted points follow then."
-      : "Say whether your list is complete.";
-  return waits ? "The extracted points are loading." : standing(unit.value(unit.groups[0]));
+      ? t("Say whether your list is complete: the extracted points follow then.")
+      : t("Say whether your list is complete.");
+  return waits ? t("The extracted points are loading.") : standing(unit.value(unit.groups[0]));
 };
 
 function standing(code) {
   const written = points.all.filter((point) => !point.blank).length;
-  if (code === "yes" && !written) return "Your list is empty. Write a point, or say that there is none.";
-  return code === "no" && written ? "Your list contains points. Delete them, or say that all are listed." : null;
+  if (code === "yes" && !written) return t("Your list is empty. Write a point, or say that there is none.");
+  return code === "no" && written ? t("Your list contains points. Delete them, or say that all are listed.") : null;
 }
 
 function count() {
   const written = points.all.filter((point) => !point.blank).length;
-  byId("own-count").textContent = written === 1 ? "1 point" : `${written} points`;
+  byId("own-count").textContent = tn("{n} point", "{n} points", written);
 }
 
 board.refresh = () => {
   refresh.call(board);
   count();
   const left = extracted.filter((one) => one.problem()).length;
-  byId("answered").textContent = extracted.length ? `${extracted.length - left} of ${extracted.length} matched` : "";
-  byId("left").textContent = sealed ? (left ? `${left} left to match` : "All matched") : "";
+  byId("answered").textContent = extracted.length
+    ? t("{done} of {all} matched", { done: extracted.length - left, all: extracted.length })
+    : "";
+  byId("left").textContent = sealed ? (left ? t("{n} left to match", { n: left }) : t("All matched")) : "";
 };
 board.turn = (touched, words) => turn.call(board, (touched === unit && points.inHand) || touched, words);
 board.focus = () => {
@@ -67,13 +70,13 @@ board.focus = () => {
 board.summary = (one, asked) => {
   const matching = matches.get(one);
   if (!matching) return one === unit ? [] : summary.call(board, one, asked);
-  const words = matching.numbers.length ? [`matches ${matching.numbers.join(", ")}`] : [];
+  const words = matching.numbers.length ? [t("matches {numbers}", { numbers: matching.numbers.join(", ") })] : [];
   return one.value(one.groups[0]) === "no"
-    ? [piece("pill no", "none of mine")]
+    ? [piece("pill no", t("none of mine"))]
     : words.map((each) => piece("pill yes", each));
 };
 board.highlight = (range) => {
-  if (fixed()) return say("Your list is complete and can no longer change");
+  if (fixed()) return say(t("Your list is complete and can no longer change"));
   return highlight.call(board, range);
 };
 
@@ -126,8 +129,8 @@ function declare(code) {
   if (wrong.length || why) return true;
   byId("seal-words").textContent =
     code === "yes"
-      ? `You wrote ${byId("own-count").textContent}.`
-      : "You say that the text contains no key point for the question.";
+      ? t("You wrote {points}.", { points: byId("own-count").textContent })
+      : t("You say that the text contains no key point for the question.");
   const layer = byId("seal");
   layer.returnValue = "";
   layer.onclose = () => (layer.returnValue === "seal" ? seal(code) : board.focus());
@@ -140,7 +143,7 @@ function seal(code) {
   leaving = true;
   points.freeze();
   board.edited(unit);
-  byId("list-note").textContent = "Your list is being saved; the extracted points follow.";
+  byId("list-note").textContent = t("Your list is being saved; the extracted points follow.");
   saver.hurry();
   // The server shows what was extracted when it holds the list, and not before.
   const waiting = setInterval(() => {

@@ -1,6 +1,8 @@
 // Two cards of the sheet side by side. They stay where they are in the form, so that answers given
 // here are the same fields; the others step aside.
 
+import { t } from "../words.js";
+
 export class Pair {
   constructor({ form, units, entered, left }) {
     this.form = form;
@@ -42,8 +44,8 @@ export class Pair {
     list.scrollTop = this.open ? 0 : list.scrollTop;
     this.bar.hidden = !this.picked.length;
     this.words.textContent = this.open
-      ? `Side by side: passages ${one} and ${two}`
-      : `Passage ${one} is picked; pick another to see both side by side`;
+      ? t("Side by side: passages {one} and {two}", { one, two })
+      : t("Passage {one} is picked; pick another to see both side by side", { one });
     this.bar.querySelector("#pair-back span").textContent = this.open ? "Back to all" : "Put it back";
     for (const unit of this.units) this.showUnit(unit);
   }

@@ -1,6 +1,7 @@
 // A list of points that a person writes. Each point is a unit of the sheet to all that highlights;
 // what is stored is one JSON in the field of the unit that the list belongs to.
 import { Unit } from "../sheet.js";
+import { t } from "../words.js";
 
 export class Point extends Unit {
   constructor(element, texts, { text: words = "", evidence = [] }) {
@@ -19,8 +20,8 @@ export class Point extends Unit {
 
   problem() {
     if (this.blank) return null;
-    if (!this.prose.value.trim()) return "Write the point, or delete it.";
-    return this.highlights.length ? null : "Highlight the words of the text that support this point.";
+    if (!this.prose.value.trim()) return t("Write the point, or delete it.");
+    return this.highlights.length ? null : t("Highlight the words of the text that support this point.");
   }
 }
 
@@ -81,8 +82,8 @@ export class Points {
     sheet.units.forEach((unit, place) => (unit.number = place));
     this.all.forEach(({ element, prose, quotes }, place) => {
       Object.assign(element.dataset, { unit: place, place: place + 1 });
-      prose.setAttribute("aria-label", `Point ${place + 1}`);
-      quotes.setAttribute("aria-label", `Highlights of point ${place + 1}`);
+      prose.setAttribute("aria-label", t("Point {n}", { n: place + 1 }));
+      quotes.setAttribute("aria-label", t("Highlights of point {n}", { n: place + 1 }));
     });
     this.others
       .filter((unit) => unit !== this.unit)
@@ -115,7 +116,7 @@ export class Points {
     if (by < 0) other.element.before(point.element);
     else other.element.after(point.element);
     this.edited(point);
-    this.desk.say(`Now point ${place + by + 1}`);
+    this.desk.say(t("Now point {n}", { n: place + by + 1 }));
     point.element.scrollIntoView({ block: "nearest" });
   }
 
@@ -128,7 +129,7 @@ export class Points {
     const next = this.all[place] ?? this.all[place - 1] ?? this.unit;
     this.edited(next);
     this.desk.board.go(next, true);
-    this.desk.say(`Point ${place + 1} deleted`);
+    this.desk.say(t("Point {n} deleted", { n: place + 1 }));
   }
 
   press(target) {

@@ -1,6 +1,7 @@
 // Seven questions about one: keys go from question to question, and say why the rest is not asked.
 import { desk } from "../item.js";
 import { Chooser } from "./chooser.js";
+import { t, tn } from "../words.js";
 
 const { board, does, saver, say, sheet } = desk;
 const { refresh, focus, problems } = board;
@@ -9,9 +10,9 @@ const [unit] = sheet.units;
 const gate = document.getElementById("gate");
 const GATES = ["valid", "false_premise", "information_seeking"];
 const STOPS = {
-  valid: ["no", "it is not valid"],
-  false_premise: ["yes", "it rests on a false premise"],
-  information_seeking: ["no", "it does not seek information"],
+  valid: ["no", t("it is not valid")],
+  false_premise: ["yes", t("it rests on a false premise")],
+  information_seeking: ["no", t("it does not seek information")],
 };
 
 const chosen = (radio) => {
@@ -20,7 +21,7 @@ const chosen = (radio) => {
   board.aimed = radio.closest("[data-variable]");
   board.edited(unit);
   radio.focus();
-  say(`${unit.word(board.aimed, radio.value)} is chosen`);
+  say(t("{word} is chosen", { word: unit.word(board.aimed, radio.value) }));
 };
 const long = unit.groups.find((group) => group.querySelector("[data-filter]"));
 const chooser = long && new Chooser(long, { chosen, say, before: () => does.step(-1) });
@@ -33,11 +34,11 @@ const reasons = (values) =>
 function gateWords() {
   const values = unit.values();
   const why = reasons(values);
-  if (why.length) return `No more answers are needed for this question: ${why.join(", and ")}.`;
+  if (why.length) return t("No more answers are needed for this question: {why}.", { why: why.join(", ") });
   const open = GATES.some((name) => name in values && !values[name]);
   return open
-    ? "More follows if these answers admit the question."
-    : "The question is admitted. What kind of question is it?";
+    ? t("More follows if these answers admit the question.")
+    : t("The question is admitted. What kind of question is it?");
 }
 
 board.refresh = () => {
@@ -45,8 +46,10 @@ board.refresh = () => {
   const asked = unit.asked();
   const done = asked.filter((group) => unit.value(group)).length;
   const open = asked.length - done;
-  document.getElementById("answered").textContent = `${done} of ${asked.length} answered`;
-  document.getElementById("left").textContent = open ? `${open} question${open === 1 ? "" : "s"} left` : "All answered";
+  document.getElementById("answered").textContent = t("{done} of {all} answered", { done, all: asked.length });
+  document.getElementById("left").textContent = open
+    ? tn("{n} question left", "{n} questions left", open)
+    : t("All answered");
   const words = gate && gateWords();
   if (!gate || gate.textContent === words) return;
   gate.textContent = words;

@@ -1,5 +1,7 @@
 // The questions of a passage on its card: buttons that stand for the fields of the form.
 
+import { t } from "../words.js";
+
 export class Cards {
   constructor({ board, sheet, saver, say }) {
     this.board = board;
@@ -38,7 +40,7 @@ export class Cards {
     if (!empty.length) return false;
     for (const [unit, group] of empty) unit.choose(group, "no");
     this.board.edited(this.board.current);
-    this.say(`No for ${empty.length} answers; undo with z`);
+    this.say(t("No for {n} answers; undo with z", { n: empty.length }));
     return true;
   }
 

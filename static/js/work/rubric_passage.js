@@ -1,5 +1,6 @@
 // Passage rating: the steps of the scale with their words, and one's own nuggets, which can be mended.
 import { desk } from "../item.js";
+import { t } from "../words.js";
 
 const { board, does, say } = desk;
 
@@ -30,5 +31,5 @@ does.more.m = () => {
   const found = buttons(board.current.element);
   if (found.length === 1) mend(found[0]);
   else if (found.length) found[(found.indexOf(document.activeElement) + 1) % found.length].focus();
-  else say("You have no highlight to edit for this question");
+  else say(t("You have no highlight to edit for this question"));
 };

@@ -3,14 +3,15 @@
 // There is no way to confirm several at once.
 import { desk } from "../item.js";
 import { drawCited } from "./cited.js";
+import { t } from "../words.js";
 
 const { board, saver, texts } = desk;
 
 const WORDS = {
-  open: ["Confirm", ""],
-  confirmed: ["Confirmed", "You gave the same answer."],
-  respanned: ["Use its quotes", "You gave the same answer with other highlights."],
-  other: ["Use its answer", "You gave another answer."],
+  open: [t("Confirm"), ""],
+  confirmed: [t("Confirmed"), t("You gave the same answer.")],
+  respanned: [t("Use its quotes"), t("You gave the same answer with other highlights.")],
+  other: [t("Use its answer"), t("You gave another answer.")],
 };
 
 const verdicts = new Map();
@@ -40,7 +41,7 @@ function stopAtTheVerdict(unit) {
   const problem = unit.problem.bind(unit);
   unit.problem = () => {
     const found = problem();
-    return found && untouched(unit) ? "Confirm the judge’s label, or answer yourself." : found;
+    return found && untouched(unit) ? t("Confirm the judge’s label, or answer yourself.") : found;
   };
 }
 
@@ -86,7 +87,7 @@ function confirm(unit) {
   if (focused && !verdict.element.contains(document.activeElement)) board.focus();
   const left = unit.problem();
   if (left) board.problem(unit, left);
-  desk.say(left ?? `Confirmed, question ${unit.number + 1}`);
+  desk.say(left ?? t("Confirmed, question {n}", { n: unit.number + 1 }));
 }
 
 // The key confirms only what is open: an answer of one's own is not taken back by a slip.
@@ -97,7 +98,7 @@ desk.does.more.Enter = () => {
   if (!verdict || saver.closed) return false;
   if (verdict.state === "open") confirm(board.current);
   else if (verdict.state !== "confirmed")
-    desk.say("You gave another answer; press the button to use the judge’s label.");
+    desk.say(t("You gave another answer; press the button to use the judge’s label."));
   return true;
 };
 

@@ -1,0 +1,98 @@
+"""Annotators' pages in other languages: complete catalogues, and who reads which language."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from babel.messages.mofile import write_mo
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from annotation.protocols import PROTOCOLS
+from scripts.catalogues import LOCALE, catalogue, missing
+from tests.page_cast import Study, client_of, make_study, page
+
+LANGUAGES = [code for code, _ in settings.LANGUAGES if code != "en"]
+DOMAINS = ("django", "djangojs")
+PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}|</?\w+[^>]*>")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_text_of_annotators_pages_is_translated(language: str) -> None:
+    assert missing(language) == [], "run python -m scripts.catalogues, and translate these"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_translations_are_compiled_and_keep_every_placeholder(language: str, domain: str) -> None:
+    known, compiled = catalogue(language, domain), io.BytesIO()
+    write_mo(compiled, known)
+    stored = LOCALE / language / "LC_MESSAGES" / f"{domain}.mo"
+    assert stored.read_bytes() == compiled.getvalue(), "run python -m scripts.catalogues"
+    for message in known:
+        if not message.id:
+            continue
+        texts = [message.id] if isinstance(message.id, str) else list(message.id)
+        said = [message.string] if isinstance(message.string, str) else list(message.string)
+        for text, word in zip(texts, said, strict=True):
+            kept = {part.replace("ctrl", "strg") for part in PLACEHOLDER.findall(text)}
+            assert set(PLACEHOLDER.findall(word)) == kept, text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_guideline_is_translated_section_by_section(name: str, language: str) -> None:
+    declared = PROTOCOLS[name]
+    for protocol in (declared, *declared.readings.values()):
+        translated = protocol.guideline_in(language)
+        assert translated != protocol.guideline
+        for pattern in (r"(?m)^#{1,2} ", r"(?m)^- "):
+            found = [len(re.findall(pattern, text)) for text in (translated, protocol.guideline)]
+            assert found[0] == found[1]
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return make_study(reports=1)
+
+
+def test_an_annotator_reads_the_chosen_language_else_that_of_the_browser(study: Study) -> None:
+    ada, mine = client_of(study.ada), study.assignment(study.ada)
+    english = ada.get(page("item", mine)).content.decode()
+    assert ('<html lang="en">' in english, "Submit" in english) == (True, True)
+    browser = ada.get("/tasks/", headers={"accept-language": "de-AT"})
+    assert browser.headers["Content-Language"] == "de"
+    assert ada.post("/account/language/", {"language": "de"}).status_code == 302
+    german = ada.get(page("item", mine)).content.decode()
+    for words in ('<html lang="de">', "Absenden", "Kann der Bericht sie beantworten?", "Ja"):
+        assert words in german
+    assert '"Saved": "Gespeichert"' in german
+    guideline = ada.get(page("guideline", mine)).content.decode()
+    assert "Was ein Bericht beantwortet" in guideline
+    assert "<strong>Ergibt keinen Sinn</strong>" in guideline
+
+
+def test_a_guideline_names_answers_as_their_buttons_do(study: Study) -> None:
+    mine = study.assignment(study.ada)
+    guideline = client_of(study.ada).get(page("guideline", mine)).content.decode()
+    assert "<strong>Makes no sense</strong>" in guideline
+    assert "<strong>invalid</strong>" not in guideline
+
+
+def test_researchers_pages_stay_english(study: Study) -> None:
+    answer = client_of(study.rita).get("/tasks/", headers={"accept-language": "de"})
+    assert '<html lang="en">' in answer.content.decode()
+
+
+def test_a_language_from_right_to_left_turns_the_page() -> None:
+    for language, told in (("ar", ' lang="ar" dir="rtl"'), ("de", ' lang="de">')):
+        with translation.override(language):
+            assert told in render_to_string("404.html")
+
+
+def test_no_catalogue_is_without_its_language() -> None:
+    assert {path.name for path in Path(LOCALE).iterdir()} == set(LANGUAGES)
