@@ -281,7 +281,7 @@ def _texts(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
         heading = _heading(text.heading)
         if total[heading] > 1:
             heading = f"{heading} {so_far[heading]}"
-        plain = len(texts) == 1 and heading.lower() == text.field and not text.facts
+        plain = len(texts) == 1 and text.heading.lower() == text.field and not text.facts
         shown.append(("" if plain else heading, text))
     return tuple(shown)
 

@@ -250,7 +250,7 @@ class TestWaiting:
     def test_the_list_says_what_is_waited_for_and_offers_no_start(self, study: Study) -> None:
         said = self.words(study, "work")
         ratings = said.partition("Ratings")[2].partition("</section>")[0]
-        assert "0 done · 0 left for you · 4 waiting" in ratings
+        assert "0 of 4 · 4 waiting" in ratings
         assert "4 items wait for your own answers in “Study”" in ratings
         assert "All done" not in ratings
         assert "<form" not in ratings
@@ -267,7 +267,7 @@ class TestWaiting:
     def test_progress_tells_apart_what_may_be_taken_and_what_waits(self, study: Study) -> None:
         answered(study)
         said = self.words(study, "work")
-        assert "0 done · 2 left for you · 2 waiting" in said
+        assert "0 of 4 · 2 waiting" in said
         mine = to_rate(study)
         bar = client_of(study.ada).get(page("progress", mine)).content.decode()
         assert 'max="4" value="0"' in bar

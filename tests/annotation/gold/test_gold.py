@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -289,9 +290,9 @@ def _rater_of(study: Study) -> Rater:
 
 
 def _total(html: str) -> int:
-    numbers = [int(word) for word in html.replace("<", " ").replace(">", " ").split()
-               if word.isdigit()]  # fmt: skip
-    return max(numbers)
+    found = re.search(r'max="(\d+)"', html)
+    assert found is not None
+    return int(found[1])
 
 
 class TestPractice:
@@ -434,7 +435,7 @@ class TestFeedback:
         set_known(known(tmp_path, 1), "practice", "Study")
         Campaign.objects.update(qualify=0.8)
         html = client_of(study.ada).get("/tasks/").content.decode()
-        assert "1 left for you" in html
+        assert "0 of 3 · 2 waiting" in html
         assert "2 items wait for the practice to be passed with 80% correct" in html
 
 

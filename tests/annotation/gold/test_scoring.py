@@ -471,7 +471,7 @@ class TestFeedback:
             ("first", False, ("A", "B", False)),
             ("first", True, ("B", "A", False)),
             ("second", True, ("A", "A", True)),
-            ("tie", True, ("tie", "A", False)),
+            ("tie", True, ("Tie", "A", False)),
             (None, False, ("nothing", "B", False)),
         ],
     )

@@ -294,7 +294,7 @@ class TestItemsForOnePerson:
         set_most_items(study.campaign, 3)
         submit(study.assignment(study.ada), payload("no"), "page")
         told = client_of(study.ada).get(reverse("work")).content.decode()
-        assert "1 done · 2 left for you" in told
+        assert "1 of 3" in told
 
     def test_a_place_that_went_back_counts_no_more(self, study: Study) -> None:
         set_most_items(study.campaign, 1)

@@ -28,7 +28,7 @@ from tests.page_cast import Study, client_of, page, study_of
 pytestmark = pytest.mark.django_db
 FIRST = ["appropriate", "natural", "abstains", "irrelevant", "eligibility"]
 NEEDED = ("needed_question", "needed_answer")
-BESIDE = [f", answer {number}" for number in (1, 2, 3)]
+BESIDE = [f", Answer {number}" for number in (1, 2, 3)]
 
 
 def sheet(mine: Assignment) -> Sheet:

@@ -38,7 +38,7 @@ def test_the_guideline_is_shown_and_no_tag_of_it_survives(study: Study) -> None:
     mine = study.assignment(study.ada)
     shown = client_of(study.ada).get(page("guideline", mine)).content.decode()
     assert "<h2>Report coverage</h2>" in shown
-    assert "<strong>yes</strong>" in shown
+    assert "<strong>Yes</strong>" in shown
     hostile = (
         "# A <script>x</script>\n\n- one\n  more\n- **two** <img onerror=x>\n1. `a*b*`\n\ntail"
     )

@@ -146,13 +146,13 @@ def test_the_page_names_neither_system_nor_report(study: Study) -> None:
 
 def test_it_says_how_far_one_is_and_goes_on(study: Study) -> None:
     client = client_of(study.ada)
-    assert "0 done · 2 left for you" in client.get("/tasks/").content.decode()
+    assert "0 of 2" in client.get("/tasks/").content.decode()
     begun = client.post(reverse("take-next", args=[study.campaign.pk]))
     assert begun.headers["Location"] == page("item", Assignment.objects.get())
     assert "1 started" in client.get("/tasks/").content.decode()
     client.post(page("submit", Assignment.objects.get()), answers("no", "no", "no"))
     listed = client.get("/tasks/").content.decode()
-    assert "1 done · 1 left for you" in listed
+    assert "1 of 2" in listed
     assert page("item", Assignment.objects.get(status="done")) in listed
 
 
