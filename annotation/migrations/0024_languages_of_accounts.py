@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0022_views_of_texts'),
+        ('annotation', '0023_pay_and_trimmed_guideline'),
     ]
 
     operations = [
