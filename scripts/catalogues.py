@@ -64,11 +64,11 @@ def _of_modules() -> Iterator[Text]:
 
 def _called(source: str) -> Iterator[Text]:
     for _, name, found, _ in extract_python(io.BytesIO(source.encode()), KEYWORDS, (), {}):
-        several = [text for text in found if text] if isinstance(found, tuple) else [found]
+        said = [str(text) for text in ([found] if isinstance(found, str) else found) if text]
         if name == "ngettext":
-            yield several[0], several[1]
-        elif several and several[0]:
-            yield several[0]
+            yield said[0], said[1]
+        elif said:
+            yield said[0]
 
 
 def _of_protocols() -> Iterator[Text]:

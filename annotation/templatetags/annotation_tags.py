@@ -165,7 +165,8 @@ def _script_words(language: str) -> dict[str, str]:
     if language == "en":
         return {}
     found = DjangoTranslation(language, "djangojs", [str(path) for path in settings.LOCALE_PATHS])
-    return {key: word for key, word in found._catalog.items() if key and isinstance(key, str)}
+    words = found._catalog  # type: ignore[attr-defined]  # as Django's own view of catalogues does
+    return {key: word for key, word in words.items() if key and isinstance(key, str)}
 
 
 @register.inclusion_tag("work/_verdict.html", takes_context=True)
