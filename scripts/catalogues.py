@@ -64,7 +64,7 @@ def _of_modules() -> Iterator[Text]:
 
 def _called(source: str) -> Iterator[Text]:
     for _, name, found, _ in extract_python(io.BytesIO(source.encode()), KEYWORDS, (), {}):
-        said = [str(text) for text in ([found] if isinstance(found, str) else found) if text]
+        said = [str(text) for text in ([found] if isinstance(found, str) else found or ()) if text]
         if name == "ngettext":
             yield said[0], said[1]
         elif said:
