@@ -246,6 +246,7 @@ COLUMNS = {
         "background",
         "pay",
         "trims_guideline",
+        "has_shares",
         "created_at",
     ),
     "item__query": ("id", "key", "text", "history", "asked_at", "references", "meta"),

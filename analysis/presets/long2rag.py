@@ -250,6 +250,10 @@ protocol = "key-point-verification"
 batch = "{study}-documents"
 raters_per_item = 3
 labels = ["labels/verification.jsonl"]
+# The paper's split, for people with accounts: each of four answers a quarter, and a tenth is for
+# all of them. With raters_per_item = 4:
+# overlap = 0.1
+# share = {{ ada = 0.25, ben = 0.25, carla = 0.25, david = 0.25 }}
 
 [batch.{study}-points]            # the points that answers are held against
 rule = "verified-key-points"

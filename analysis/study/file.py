@@ -24,6 +24,7 @@ from annotation.derivation.base import read_options as read_options_of_rule
 from annotation.derivation.deciding import MODES
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import rule_called
+from annotation.management.base import read_given_rate, read_given_shares
 from datasets.derivation import DerivationError
 from datasets.rows import InputError, Place
 from judging.judge_file.document import Lines
@@ -301,6 +302,8 @@ class _Reader:
             )
             if options.get("deadline"):
                 read_deadline(options["deadline"])
+            read_given_shares(options)
+            read_given_rate(options)
         except DesignError as error:
             wrong, _, mend = str(error).partition("; ")
             name = error.field if error.field in options else "option"

@@ -181,6 +181,12 @@ class SettingsSerializer(Strict):
         help_text="what people get, such as `0.35 EUR per item`, `14 EUR per hour` or `20 EUR per "
         "person`; empty removes it",
     )
+    shares = serializers.DictField(
+        child=Number(min_value=0, max_value=1),
+        required=False,
+        help_text="the fixed share of all answers that each account gives, by its name; what is "
+        "left is for everybody else; an empty object removes them",
+    )
     guideline_shown = serializers.ChoiceField(
         GUIDELINES_SHOWN,
         required=False,
@@ -298,6 +304,7 @@ def settings_from(wanted: dict[str, Any]) -> CampaignSettings:
         "consent",
         "revoked",
         "pay",
+        "shares",
         "guideline_shown",
         "no_deadline",
         "no_qualify",

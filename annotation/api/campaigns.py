@@ -29,6 +29,7 @@ from annotation.campaign_setup.creation import CreatedCampaign, create_once
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.settings import change
 from annotation.models import Campaign, User
+from annotation.people.shares import current_shares
 from annotation.progress.person import progress_of
 from annotation.provenance import guideline_digest
 from annotation.registry import declared
@@ -88,6 +89,7 @@ def settings_tag(campaign: Campaign) -> str:
         campaign.background,
         campaign.pay,
         campaign.trims_guideline,
+        current_shares(campaign),
         campaign.is_open,
     )
 

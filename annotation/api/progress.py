@@ -35,6 +35,7 @@ A_PERSON: dict[str, Any] = {
     "practice": None,
     "known_reason": None,
     "excluded": None,
+    "allotted": None,
 }
 A_STATUS: dict[str, Any] = {
     "at": "2026-11-20T09:40:00Z",
@@ -94,6 +95,9 @@ class ProgressOfPersonSerializer(serializers.Serializer[Person]):
     practice = ScoreSerializer(allow_null=True, help_text="null if `known_reason` says why")
     known_reason = serializers.SerializerMethodField(help_text="why there is no score")
     excluded = serializers.CharField(allow_null=True, help_text="why the person is excluded")
+    allotted = serializers.IntegerField(
+        allow_null=True, help_text="the number of items in the person's fixed share, if any"
+    )
 
     def get_known_reason(self, found: Person) -> str | None:
         if self.context.get("blind"):

@@ -18,6 +18,7 @@ from annotation.models import CARRIED, Assignment, Campaign, Item, Rater
 from annotation.people.consent import check_intake, owed_step
 from annotation.people.leases import EXPIRED, lease_end, release_expired
 from annotation.people.membership import may_take
+from annotation.people.shares import keeps_shares, within_share
 from annotation.presentation import design, present, stored_units
 from annotation.protocols.base import name_units
 from annotation.registry import declared
@@ -69,7 +70,7 @@ def _claim_next(campaign: Campaign, rater: Rater) -> Assignment | None:
             continue
         asked, shown = order_for(item, rater)
         asked = prerequisites.units_asked(item, rater, asked)
-        slot = claim_slot(item)
+        slot = _claim_within_share(item, rater)
         if slot is not None:
             asked = units_left(item, rater, asked, slot)
             judge = prerequisites.judge_shown(campaign)
@@ -89,7 +90,7 @@ def _claim_next(campaign: Campaign, rater: Rater) -> Assignment | None:
 
 def _reclaim_item(item: Item, rater: Rater) -> Assignment | None:
     """Claim a slot on an item again after this person's lease expired, with the same units."""
-    slot = claim_slot(item)
+    slot = _claim_within_share(item, rater)
     if slot is None:
         return None
     mine = Assignment.objects.get(item=item, rater=rater, replicate=0, scope="")
@@ -107,7 +108,7 @@ def reopen(assignment: Assignment, slot: int) -> Assignment:
 
 def _next_free(campaign: Campaign, rater: Rater) -> tuple[Item, bool] | None:
     waits = bool(prerequisites.wait_rules(campaign))
-    if waits or not is_plain(campaign):
+    if waits or campaign.has_shares or not is_plain(campaign):
         ready = free_items(campaign, rater)
         if waits:
             ready = ready.filter(~prerequisites.waiting_items(campaign, rater))
@@ -124,6 +125,8 @@ def free_items(campaign: Campaign, rater: Rater) -> QuerySet[Item]:
     They have a free slot, and this person has had none of them, or the lease expired.
     """
     free = campaign.items.filter(~_has_assignment(rater.pk, ~Q(**EXPIRED)), taken__lt=F("quota"))
+    if campaign.has_shares:
+        free = free.filter(within_share(rater.pk))
     return free.filter(may_take(campaign.pk, rater.pk)).order_by("position")
 
 
@@ -197,6 +200,19 @@ def claim_slot(item: Item) -> int | None:
     return next(slot for slot in range(1, len(used) + 2) if slot not in used)
 
 
+def _claim_within_share(item: Item, rater: Rater) -> int | None:
+    """Like `claim_slot`, but never a slot that is allotted to another person.
+
+    The item is locked by the claim, so that two people without a share cannot both take the last
+    slot that is left over.
+    """
+    slot = claim_slot(item)
+    if slot is None or not item.campaign.has_shares or keeps_shares(item, rater.pk):
+        return slot
+    Item.objects.filter(pk=item.pk).update(taken=F("taken") - 1)
+    return None
+
+
 def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
     """Return the names of an item's units and the fields of its texts, in this rater's order."""
     stored = list(stored_units(item))
@@ -232,7 +248,7 @@ def reclaim(assignment: Assignment) -> bool:
         row = Assignment.objects.select_for_update(skip_locked=True).filter(pk=assignment.pk)
         if not row.filter(**EXPIRED).first() or has_reached_limit(campaign, assignment.rater):
             return False
-        slot = claim_slot(assignment.item)
+        slot = _claim_within_share(assignment.item, assignment.rater)
         if slot is None:
             return False
         reopen(assignment, slot)

@@ -30,6 +30,7 @@ from annotation.campaigns.settings import (
     settings_differ,
 )
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling, User
+from annotation.people.shares import allot
 from annotation.prerequisites import check_prerequisite
 from annotation.prerequisites.label_validation import check_validates, parse_validates
 from annotation.presentation import design as stored
@@ -266,6 +267,8 @@ def create_campaign(
         apply_settings(campaign, settings, by)
         _write_items(campaign, design, declared(campaign), progress)
         carried = carry_over(campaign, old) if old else 0
+        if campaign.has_shares:
+            allot(campaign)
         created = _count_created(campaign, carried=carried)
         if not created.items:
             raise DesignError(

@@ -34,7 +34,7 @@ def question(
     """Return the question of a preview, for `datasets.jobs.ask`. It is one person's own."""
     deadline = settings.deadline.isoformat() if settings.deadline else None
     # What people read and answer before their first item changes no number of a dry run.
-    settings = replace(settings, consent=None, revoked=None, background=None, pay=None)
+    settings = replace(settings, consent=None, revoked=None, background=None, pay=None, shares=None)
     return {
         "name": name,
         "protocol": protocol,

@@ -25,6 +25,7 @@ from annotation.people.background import Question, stored_questions
 from annotation.people.consent import LONGEST_CONSENT, current_text
 from annotation.people.membership import readable
 from annotation.people.pay import PayError, read_rate
+from annotation.people.shares import ShareError, check_shares, current_shares, set_shares
 from annotation.provenance import guideline_digest
 from audit.recording import record
 
@@ -56,9 +57,9 @@ class CampaignSettings:
     An empty `guideline` restores the protocol's, and an empty `practice_of` removes the practice.
     An empty `consent` and no questions of a `background` end the asking. `revoked` is what becomes
     of the answers of people who revoke their consent: `keep` or `delete`. An empty `pay` removes
-    the rate. `guideline_shown` is `asked`, the protocol's guideline without what is not asked here,
-    or `whole`.
-    `no_deadline` and `no_qualify` remove the deadline and the pass mark.
+    the rate, and empty `shares`, by the names of accounts, remove them. `guideline_shown` is
+    `asked`, the protocol's guideline without what is not asked here, or `whole`. `no_deadline` and
+    `no_qualify` remove the deadline and the pass mark.
     """
 
     deadline: datetime | None = None
@@ -72,6 +73,7 @@ class CampaignSettings:
     revoked: str | None = None
     background: tuple[Question, ...] | None = None
     pay: str | None = None
+    shares: dict[str, float] | None = None
     guideline_shown: str | None = None
     no_deadline: bool = False
     no_qualify: bool = False
@@ -144,6 +146,11 @@ def _check_intake(settings: CampaignSettings) -> None:
     if settings.guideline_shown not in (None, *GUIDELINES_SHOWN):
         wrong = f"guideline shown is {settings.guideline_shown!r}"
         raise DesignError(f"{wrong}; give {' or '.join(GUIDELINES_SHOWN)}", "guideline_shown")
+    if settings.shares is not None:
+        try:
+            check_shares(settings.shares)
+        except ShareError as error:
+            raise DesignError(str(error), "shares") from error
     if settings.pay is not None:
         try:
             read_rate(settings.pay)
@@ -198,11 +205,17 @@ def apply_settings(
         setattr(campaign, name, value)
     if changed:
         campaign.save(update_fields=list(changed))
+    if settings.shares is not None and settings.shares != current_shares(campaign):
+        try:
+            set_shares(campaign, settings.shares)
+        except ShareError as error:
+            raise DesignError(str(error), "shares") from error
 
 
 def current_settings(campaign: Campaign) -> dict[str, Any]:
     """Return the current settings of a campaign."""
-    return {name: getattr(campaign, name) for name in _NAMES}
+    found = {name: getattr(campaign, name) for name in _NAMES}
+    return found | {"shares": current_shares(campaign)}
 
 
 def settings_differ(campaign: Campaign, settings: CampaignSettings) -> bool:
@@ -222,6 +235,7 @@ def settings_differ(campaign: Campaign, settings: CampaignSettings) -> bool:
         (None if questions is None else stored_questions(questions), campaign.background),
         (None if settings.pay is None else _rate_of(settings.pay), campaign.pay),
         (settings.guideline_shown, shown_guideline(campaign)),
+        (settings.shares, current_shares(campaign)),
     )
     return any(new is not None and new != current for new, current in pairs)
 

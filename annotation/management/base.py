@@ -14,9 +14,12 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import CommandError, OutputWrapper
 
+from annotation.campaigns.design import DesignError
 from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
 from annotation.models import Campaign, User
 from annotation.people.background import BackgroundError, Question, read_toml
+from annotation.people.pay import PayError, read_rate
+from annotation.people.shares import ShareError, read_shares
 from datasets.access import READERS
 from datasets.console import no_such
 from datasets.models import Batch
@@ -195,6 +198,14 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
         "person`; empty for none",
     )
     parser.add_argument(
+        "--share",
+        action="append",
+        default=[],
+        metavar="NAME=SHARE",
+        help="the fixed share of all answers that this account gives, such as ada=0.25; once for "
+        "each person, and what is left is for everybody else",
+    )
+    parser.add_argument(
         "--guideline-shown",
         choices=GUIDELINES_SHOWN,
         help="of the protocol's guideline: asked (the default of new campaigns), only what is "
@@ -216,11 +227,31 @@ def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
         consent=_text(options.get("consent")),
         revoked=options.get("revoked"),
         background=_questions(options.get("background")),
-        pay=options.get("pay"),
+        pay=read_given_rate(options),
+        shares=read_given_shares(options),
         guideline_shown=options.get("guideline_shown"),
         no_deadline=bool(options.get("no_deadline")),
         no_qualify=bool(options.get("no_qualify")),
     )
+
+
+def read_given_shares(options: Mapping[str, Any]) -> dict[str, float] | None:
+    """Read shares from options; None if they say nothing of shares. Raises DesignError."""
+    try:
+        if options.get("share"):
+            return read_shares(options["share"])
+    except ShareError as error:
+        raise DesignError(str(error), "share") from error
+    return {} if options.get("no_shares") else None
+
+
+def read_given_rate(options: Mapping[str, Any]) -> str | None:
+    """Read what is paid from options; None if they do not say it. Raises DesignError."""
+    pay: str | None = options.get("pay")
+    try:
+        return None if pay is None else str(read_rate(pay) or "")
+    except PayError as error:
+        raise DesignError(str(error), "pay") from error
 
 
 def _questions(path: Path | None) -> tuple[Question, ...] | None:

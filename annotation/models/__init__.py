@@ -1,8 +1,8 @@
 """The models of annotation: people, campaigns, and answers.
 
 `people` has accounts, raters and their roles, `campaigns` what is asked of whom, `intake` what
-comes before the first item, and `answers` what people answered. Each imports from those before it;
-`people` names campaigns by their label.
+comes before the first item, `shares` who answers how much, and `answers` what people answered. Each
+imports from those before it; `people` names campaigns by their label.
 """
 
 from annotation.models.answers import (
@@ -49,6 +49,7 @@ from annotation.models.people import (
     new_pseudonym,
     rater_of,
 )
+from annotation.models.shares import Allotment, PersonShare
 
 __all__ = [
     "CARRIED",
@@ -59,6 +60,7 @@ __all__ = [
     "REVOKED",
     "ROLES",
     "Admission",
+    "Allotment",
     "Assignment",
     "Background",
     "Campaign",
@@ -79,6 +81,7 @@ __all__ = [
     "Look",
     "Membership",
     "Participant",
+    "PersonShare",
     "ProlificStudy",
     "QuerySampling",
     "Rater",

@@ -42,7 +42,8 @@ class Campaign(Owned):
     item (0: none), and `revoked` what becomes of the answers of a person who revokes. `background`
     are the questions that a person answers once, as `annotation.people.background` reads them.
     `pay` is what the campaign pays, as `annotation.people.pay` reads it. With `trims_guideline`,
-    people and judges see the protocol's guideline without what is not asked here.
+    people and judges see the protocol's guideline without what is not asked here. With shares
+    (`has_shares`), a person with a share gets only the items that are allotted to them.
     """
 
     class Pool(models.TextChoices):
@@ -86,6 +87,7 @@ class Campaign(Owned):
     )
     background = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     pay = models.CharField(max_length=60, default="", db_default="", blank=True)
+    has_shares = models.BooleanField(default=False, db_default=False)
     trims_guideline = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -12,6 +12,7 @@ from annotation.assignments.queue import free_items
 from annotation.gold.scoring import count_remaining_gold, is_ready
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
+from annotation.people.shares import share_statuses
 from datasets.db.prepared import Parameter, Prepared
 
 FEWEST_TIMED = 3
@@ -83,9 +84,22 @@ def minutes_left(numbers: Progress, seconds: float | None) -> int | None:
 
 
 def _split_waiting(user: User, campaign: Campaign, numbers: Progress) -> Progress:
-    return _limit_to_share(
+    numbers = _limit_to_allotted(user, campaign, numbers)
+    return _limit_to_quota(
         campaign, _with_gold(user, campaign, _move_waiting(user, campaign, numbers))
     )
+
+
+def _limit_to_allotted(user: User, campaign: Campaign, numbers: Progress) -> Progress:
+    """Count only the items that the person's fixed share, or what shares leave over, allows."""
+    if not campaign.has_shares:
+        return numbers
+    rater = Rater.objects.filter(user=user).first()
+    if rater is None:
+        # Whoever has no pseudonym yet has had no item, either.
+        mine = next((s.allotted for s in share_statuses(campaign) if s.user == user.pk), None)
+        return numbers if mine is None else replace(numbers, free=min(numbers.free, mine))
+    return replace(numbers, free=free_items(campaign, rater).filter(use=Item.Use.STUDY).count())
 
 
 def _with_gold(user: User, campaign: Campaign, numbers: Progress) -> Progress:
@@ -98,7 +112,7 @@ def _with_gold(user: User, campaign: Campaign, numbers: Progress) -> Progress:
     return replace(numbers, free=numbers.free + practice + free, waiting=numbers.waiting + waiting)
 
 
-def _limit_to_share(campaign: Campaign, numbers: Progress) -> Progress:
+def _limit_to_quota(campaign: Campaign, numbers: Progress) -> Progress:
     """Limit the numbers to what the campaign gives to one person, waiting items last."""
     most = campaign.items_per_person
     if not most:

@@ -19,6 +19,7 @@ from annotation.gold.scoring import Score, begun_scores
 from annotation.models import Assignment, Campaign, Item
 from annotation.people.membership import excluded
 from annotation.people.pay import median_times
+from annotation.people.shares import allotted_by_rater
 from annotation.progress.counts import (
     DONE,
     STUDY,
@@ -200,7 +201,8 @@ class Pace:
 class Person:
     """One person's counts, speed and scores, and the reason if they are excluded.
 
-    A score is None if the person has answered no gold or practice item.
+    A score is None if the person has answered no gold or practice item. `allotted` is the number of
+    items in a person's fixed share, if they have one.
     """
 
     counted: Counted
@@ -210,6 +212,7 @@ class Person:
     first_at: datetime | None
     newest_at: datetime | None
     excluded: str | None
+    allotted: int | None = None
 
     @property
     def rater(self) -> int:
@@ -262,7 +265,8 @@ def get_status(campaign: Campaign) -> CampaignStatus:
     raters = [each.rater for each in counted]
     pace = cached(f"pace-{campaign.pk}", lambda: (_pace(campaign, raters), answers))
     out = excluded(campaign.name)
-    people = tuple(_person(each, pace, out) for each in counted)
+    allotted = allotted_by_rater(campaign)
+    people = tuple(_person(each, pace, out, allotted) for each in counted)
     asked = total(campaign)
     places = places_now(campaign, asked, counted)
     return CampaignStatus(pace.at, asked, people, pace.days, places)
@@ -274,7 +278,8 @@ def find_person(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]
     if counted is None:
         return None
     pace = _pace(campaign, (rater,))
-    return _person(counted, pace, excluded(campaign.name)), pace.days
+    out, allotted = excluded(campaign.name), allotted_by_rater(campaign)
+    return _person(counted, pace, out, allotted), pace.days
 
 
 def forecast_end(campaign: Campaign, found: CampaignStatus) -> Forecast:
@@ -297,7 +302,9 @@ def _pace(campaign: Campaign, raters: Collection[int]) -> Pace:
     )
 
 
-def _person(counted: Counted, pace: Pace, out: Mapping[str, str]) -> Person:
+def _person(
+    counted: Counted, pace: Pace, out: Mapping[str, str], allotted: Mapping[int, int]
+) -> Person:
     rater = counted.rater
     when = pace.times.get(rater)
     return Person(
@@ -308,4 +315,5 @@ def _person(counted: Counted, pace: Pace, out: Mapping[str, str]) -> Person:
         when.first_at if when else None,
         when.newest_at if when else None,
         out.get(counted.name),
+        allotted.get(rater),
     )

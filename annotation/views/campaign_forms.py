@@ -41,6 +41,7 @@ from annotation.people.background import (
 )
 from annotation.people.consent import LONGEST_CONSENT
 from annotation.people.membership import readable
+from annotation.people.shares import ShareError, current_shares, read_shares, written_shares
 from annotation.prerequisites import RULES
 from annotation.protocols import PROTOCOLS
 from datasets.models import Batch
@@ -147,6 +148,13 @@ class SettingsForm(forms.Form):
         help_text="For the table of pay and time: 0.35 EUR per item, 14 EUR per hour, or 20 EUR "
         "per person.",
     )
+    shares = forms.CharField(
+        label="Fixed shares",
+        required=False,
+        max_length=5000,
+        help_text="Who gives which share of all answers, by account: ada=0.25, ben=0.25. What is "
+        "left is for everybody else. Empty: whoever comes first.",
+    )
     guideline_shown = forms.ChoiceField(
         label="Of the protocol’s guideline, people and judges see",
         required=False,
@@ -154,6 +162,13 @@ class SettingsForm(forms.Form):
         widget=forms.RadioSelect,
         initial=ASKED,
     )
+
+    def clean_shares(self) -> dict[str, float]:
+        pairs = [each for each in self.cleaned_data["shares"].split(",") if each.strip()]
+        try:
+            return read_shares(pairs)
+        except ShareError as error:
+            raise forms.ValidationError(as_sentence(error)) from error
 
     def clean_background(self) -> tuple[Question, ...]:
         try:
@@ -197,6 +212,7 @@ class SettingsForm(forms.Form):
             revoked=data["revoked"] or None,
             background=data["background"],
             pay=data["pay"],
+            shares=data["shares"],
             guideline_shown=data["guideline_shown"] or None,
             no_deadline=deadline is None,
             no_qualify=not data["qualify"],
@@ -239,6 +255,7 @@ def initial_settings(campaign: Campaign) -> dict[str, Any]:
         "revoked": campaign.revoked,
         "background": as_toml(questions_of(campaign)),
         "pay": campaign.pay,
+        "shares": written_shares(current_shares(campaign)),
         "guideline_shown": shown_guideline(campaign),
     }
 

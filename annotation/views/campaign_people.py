@@ -19,6 +19,7 @@ from annotation.people.invitations import invite
 from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, readable
 from annotation.people.pay import PayTable, pay_table
+from annotation.people.shares import share_statuses
 from annotation.progress.counts import cached
 from annotation.views.orders import FormError, carry_out, clean, posted_number
 from annotation.views.people import MAX_INVITATIONS, PAGE, TOO_MANY, show_link
@@ -181,6 +182,7 @@ def _campaign_page(
         "entry": _entry_address(request, campaign),
         "participants": pages["participants"],
         "pay": current_pay(campaign),
+        "shares": share_statuses(campaign),
         "wrong": wrong,
     }
     return render(request, "people/campaign.html", context, status=status)

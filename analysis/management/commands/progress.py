@@ -61,7 +61,8 @@ def _head(campaign: Campaign, found: CampaignStatus, left: Forecast) -> str:
 
 def _line(person: Person, made: Quality | None) -> Iterator[str]:
     counted, speed = person.counted, person.speed
-    yield f"{person.name}: {counted.done} answered, {counted.held} reserved"
+    share = f" of a share of {person.allotted}" if person.allotted is not None else ""
+    yield f"{person.name}: {counted.done} answered{share}, {counted.held} reserved"
     change = format_change(speed.change)
     recent = f", recent pace {change}" if change else ""
     yield f"median {format_seconds(speed.median)}{recent}" if speed.timed else "no times"

@@ -21,6 +21,7 @@ from annotation.people.leases import (
     set_lease,
 )
 from annotation.people.membership import PeopleError
+from annotation.people.shares import share_statuses
 from datasets.console import Command as BaseCommand
 
 
@@ -125,6 +126,9 @@ def _facts(campaign: Campaign) -> Iterator[str]:
     yield f"pool {campaign.pool}; lease {hold}; items per person: {most}"
     for each in campaign.memberships.select_related("user").filter(ended_at=None):
         yield f"member {each.user.username}: {each.role}"
+    for share in share_statuses(campaign):
+        numbers = f"{share.done} of {share.allotted} items answered"
+        yield f"share {share.account}: {share.share:g}, {numbers}"
     yield from map(_line, campaign_raters(campaign))
 
 

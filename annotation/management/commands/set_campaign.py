@@ -26,6 +26,9 @@ class Command(BaseCommand):
         either.add_argument("--close", action="store_true", help="accept no more answers")
         either.add_argument("--open", action="store_true", help="accept answers again")
         add_settings_arguments(parser)
+        parser.add_argument(
+            "--no-shares", action="store_true", help="remove the fixed shares of people"
+        )
         parser.add_argument("--no-deadline", action="store_true", help="remove the deadline")
         parser.add_argument(
             "--no-qualify", action="store_true", help="admit people once their practice is done"

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from analysis.models import Study
 from analysis.study import apply, read_study
 from analysis.study import stages as module
-from annotation.models import Campaign, Label
+from annotation.models import Campaign, Label, User
 from datasets.models import Batch, Team
 from judging.models import Judge
 from tests.analysis.study.conftest import labels_of
@@ -143,10 +143,19 @@ def test_a_batch_file_that_changed_under_its_name_is_refused(folder: Path) -> No
 
 def test_settings_may_change(folder: Path, rewrite: Rewrite) -> None:
     refused("apply_study", folder)
-    path = rewrite(("raters_per_item = 2", "raters_per_item = 2\nlanguage = 'de'"))
+    account = User.objects.create(username="ada")
+    (folder / "consent.md").write_text("Your labels are published.")
+    (folder / "background.toml").write_text('[field]\nquestion = "Your field?"')
+    more = "language = 'de'", "consent = 'consent.md'", "background = 'background.toml'"
+    more = *more, "pay = '14 EUR per hour'", "share = { ada = 0.5 }"
+    path = rewrite(("raters_per_item = 2", "\n".join(("raters_per_item = 2", *more))))
     assert refused("plan_study", path).returncode == 3
     refused("apply_study", path)
-    assert Campaign.objects.get().language == "de"
+    campaign = Campaign.objects.get()
+    assert (campaign.language, campaign.consent_version) == ("de", 1)
+    assert (campaign.pay, campaign.background[0]["name"]) == ("14 EUR per hour", "field")
+    assert campaign.person_shares.get().user == account
+    assert "change its settings" not in run("plan_study", path)
 
 
 def test_a_part_that_leaves_the_file_stays(folder: Path, rewrite: Rewrite) -> None:

@@ -1,0 +1,226 @@
+"""Fixed shares: each person answers a part of a campaign's items that is set beforehand.
+
+A share is a part of all answers that people give. Every slot of an item is allotted, when the
+campaign is created or its shares change: to the person who is furthest behind their share, and each
+item to a person at most once. What the shares leave over is for anybody without one. The items come
+in a random order that the campaign's seed determines, so that nobody gets only the hard ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from annotation.models import Allotment, Assignment, Campaign, Item, PersonShare, User
+from annotation.people.membership import workable
+
+CHUNK = 5000
+OTHERS = 0
+"""Stands for everybody without a share."""
+FORM = "write NAME=SHARE, such as ada=0.25"
+
+
+class ShareError(ValueError):
+    """Shares that cannot be given. The message says what is wrong and what to do."""
+
+
+def read_shares(pairs: Iterable[str]) -> dict[str, float]:
+    """Read shares written as NAME=SHARE, by the names of accounts. Raises ShareError."""
+    found: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, share = (each.strip() for each in pair.rpartition("="))
+        try:
+            number = float(share)
+        except ValueError:
+            number = 0.0
+        if not equals or not name:
+            raise ShareError(f"share {pair!r} has no name; {FORM}")
+        if name in found:
+            raise ShareError(f"{name} has two shares; keep one")
+        found[name] = number
+    check_shares(found)
+    return found
+
+
+def written_shares(shares: Mapping[str, float]) -> str:
+    """Return shares as one line, separated by commas."""
+    return ", ".join(f"{name}={share:g}" for name, share in shares.items())
+
+
+def check_shares(shares: Mapping[str, float]) -> None:
+    """Raise ShareError if a share is not above 0, or if they are more than 1 together."""
+    for name, share in shares.items():
+        if not 0 < share <= 1:
+            raise ShareError(f"the share of {name} is not above 0 and up to 1; {FORM}")
+    if sum(shares.values()) > 1 + 1e-9:
+        raise ShareError(f"the shares are {sum(shares.values()):g} together; give at most 1")
+
+
+def current_shares(campaign: Campaign) -> dict[str, float]:
+    """Return the shares of a campaign by the names of accounts, in the order in which they came."""
+    if not campaign.has_shares:
+        return {}
+    return dict(campaign.person_shares.order_by("pk").values_list("user__username", "share"))
+
+
+def set_shares(campaign: Campaign, shares: Mapping[str, float]) -> None:
+    """Set the shares of a stored campaign, and allot its items. Raises ShareError.
+
+    Whoever has begun or answered an item keeps it, and it counts towards their share. All other
+    slots are allotted anew, so that a person whose share became smaller may get none of them.
+    """
+    check_shares(shares)
+    users = {user.username: user for user in User.objects.filter(username__in=shares)}
+    for name in shares:
+        if name not in users:
+            raise ShareError(f"there is no account {name!r} to have a share; create it first")
+        if not workable(users[name]).filter(pk=campaign.pk).exists():
+            raise ShareError(f"{name} may not label in this campaign; add the person first")
+    with transaction.atomic():
+        campaign.person_shares.all().delete()
+        PersonShare.objects.bulk_create(
+            PersonShare(campaign=campaign, user=users[name], share=share)
+            for name, share in shares.items()
+        )
+        campaign.has_shares = bool(shares)
+        campaign.save(update_fields=["has_shares"])
+        allot(campaign)
+
+
+@dataclass
+class _Slots:
+    """The slots of one item: its number of them, and who holds some already."""
+
+    pk: int
+    key: str
+    quota: int
+    holders: list[int] = field(default_factory=list)
+
+
+def allot(campaign: Campaign) -> None:
+    """Allot the slots of a campaign's study items by its shares; those in use stay as they are."""
+    shares = dict(campaign.person_shares.values_list("user", "share"))
+    items = campaign.items.filter(use=Item.Use.STUDY)
+    Allotment.objects.filter(item__campaign=campaign).delete()
+    if not shares:
+        return
+    # Locked, so that nobody takes a slot while it is given away.
+    locked = items.select_for_update().order_by("pk").values_list("pk", "key", "quota")
+    slots = {pk: _Slots(pk, key, quota) for pk, key, quota in locked}
+    held = Assignment.objects.filter(item__campaign=campaign, slot__isnull=False)
+    for item, user in held.values_list("item", "rater__user"):
+        if item in slots:
+            slots[item].holders.append(user if user in shares else OTHERS)
+    ordered = sorted(slots.values(), key=lambda each: _random_place(campaign.seed, each.key))
+    rows = [Allotment(item_id=item, user_id=user) for item, user in _allotted(shares, ordered)]
+    Allotment.objects.bulk_create(rows, batch_size=CHUNK)
+
+
+def _random_place(seed: int, key: str) -> bytes:
+    return sha256(f"shares {seed} {key}".encode("utf-8", "surrogatepass")).digest()
+
+
+def _allotted(shares: Mapping[int, float], items: Sequence[_Slots]) -> Iterator[tuple[int, int]]:
+    """Yield items with the people whom they are allotted to, also those that they hold already."""
+    goals = {**shares, OTHERS: max(0.0, 1 - sum(shares.values()))}
+    given: dict[int, int] = defaultdict(int)
+    for item in items:
+        for user in item.holders:
+            given[user] += 1
+    total = sum(given.values())
+    for item in items:
+        people = set(item.holders) - {OTHERS}
+        yield from ((item.pk, user) for user in sorted(people))
+        for _ in range(item.quota - len(item.holders)):
+            total += 1
+            free = {user: goal for user, goal in goals.items() if user not in people and goal > 0}
+            if not free:
+                break
+            user = max(free, key=lambda u: (free[u] * total - given[u], -u))
+            given[user] += 1
+            if user != OTHERS:
+                people.add(user)
+                yield item.pk, user
+
+
+def within_share(rater: object) -> Q:
+    """Return the condition that a rater may take an item of a campaign with shares.
+
+    `rater` is a primary key or an expression. A person with a share may take what is allotted to
+    them, others the slots that are allotted to nobody.
+    """
+    mine = Allotment.objects.filter(item=OuterRef("pk"), user__rater=rater)
+    has_share = PersonShare.objects.filter(campaign=OuterRef("campaign"), user__rater=rater)
+    return ~Q(use=Item.Use.STUDY) | Q(Exists(mine)) | (~Q(Exists(has_share)) & _has_open_slot(0))
+
+
+def _has_open_slot(taken: int) -> Q:
+    """Return the condition that fewer slots are used or allotted than there are, by `taken`."""
+    rows = Allotment.objects.filter(item=OuterRef("pk")).order_by().values("item")
+    number = Subquery(rows.annotate(n=Count("pk")).values("n"), IntegerField())
+    theirs = Assignment.objects.filter(
+        Exists(Allotment.objects.filter(item=OuterRef("item"), user=OuterRef("rater__user"))),
+        item=OuterRef("pk"),
+        slot__isnull=False,
+    )
+    used = theirs.order_by().values("item").annotate(n=Count("pk")).values("n")
+    both = Coalesce(number, 0) - Coalesce(Subquery(used, IntegerField()), 0)
+    return Q(taken__lt=F("quota") - both + taken)
+
+
+def keeps_shares(item: Item, rater: int) -> bool:
+    """Whether a slot of an item that a rater just claimed leaves the slots allotted to others.
+
+    The claim has locked the item, and counts as taken.
+    """
+    mine = Allotment.objects.filter(item=item.pk, user__rater=rater)
+    if item.use != Item.Use.STUDY or mine.exists():
+        return True
+    return Item.objects.filter(_has_open_slot(1), pk=item.pk).exists()
+
+
+@dataclass(frozen=True)
+class ShareStatus:
+    """A person's share: how many items are allotted to them, and how many of these are done."""
+
+    user: int
+    account: str
+    share: float
+    allotted: int
+    done: int
+
+
+def share_statuses(campaign: Campaign) -> list[ShareStatus]:
+    if not campaign.has_shares:
+        return []
+    rows = Allotment.objects.filter(item__campaign=campaign).order_by()
+    answered = Assignment.objects.filter(
+        item=OuterRef("item"), rater__user=OuterRef("user"), status=Assignment.Status.DONE
+    )
+    allotted = dict(rows.values_list("user").annotate(n=Count("pk")))
+    done = dict(rows.filter(Exists(answered)).values_list("user").annotate(n=Count("pk")))
+    people: QuerySet[PersonShare] = campaign.person_shares.select_related("user").order_by("pk")
+    return [
+        ShareStatus(
+            each.user_id,
+            each.user.username,
+            each.share,
+            allotted.get(each.user_id, 0),
+            done.get(each.user_id, 0),
+        )
+        for each in people
+    ]
+
+
+def allotted_by_rater(campaign: Campaign) -> dict[int, int]:
+    """Return the number of allotted items by rater; raters without a share are left out."""
+    if not campaign.has_shares:
+        return {}
+    rows = Allotment.objects.filter(item__campaign=campaign, user__rater__isnull=False)
+    return dict(rows.order_by().values_list("user__rater").annotate(n=Count("pk")))

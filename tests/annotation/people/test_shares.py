@@ -1,0 +1,131 @@
+"""Fixed shares: who answers which part of the items, kept when items are drawn, changed midway."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from django.core.management import CommandError
+from django.urls import reverse
+
+from annotation.answers.submission import submit
+from annotation.assignments.queue import next_assignment
+from annotation.campaigns.design import DesignError
+from annotation.campaigns.settings import CampaignSettings, change
+from annotation.models import Allotment, Assignment, Campaign, PersonShare, User, rater_of
+from annotation.people.shares import (
+    ShareError,
+    _allotted,
+    _Slots,
+    read_shares,
+    share_statuses,
+)
+from annotation.progress.person import progress_here
+from annotation.progress.status import get_status
+from tests.annotation.people.cast import assert_whole
+from tests.api.cast import assert_told, script_of
+from tests.cast import run
+from tests.page_cast import Study, client_of, make_study, payload
+
+
+def test_a_tenth_by_all_and_the_rest_in_quarters_gives_each_a_quarter() -> None:
+    items = [_Slots(n, str(n), 4 if n % 10 == 0 else 1) for n in range(100)]
+    shares = dict.fromkeys((1, 2, 3, 4), 0.25)
+    rows = list(_allotted(shares, items))
+    assert len(rows) == len(set(rows)) == 130
+    assert sorted(Counter(user for _, user in rows).values()) == [32, 32, 33, 33]
+    assert Counter(item for item, _ in rows)[10] == 4
+    # A third for one, and what is left for anybody.
+    assert len(list(_allotted({1: 1 / 3}, [_Slots(n, "", 1) for n in range(30)]))) == 10
+
+
+def test_shares_are_read_and_wrong_ones_say_what_to_write() -> None:
+    assert read_shares(["ada=0.25", " ben = .5"]) == {"ada": 0.25, "ben": 0.5}
+    for wrong, message in (
+        (["ada"], "write NAME=SHARE"),
+        (["ada=0"], "not above 0"),
+        (["ada=x"], "not above 0"),
+        (["ada=.5", "ada=.2"], "two shares"),
+        (["ada=.7", "ben=.4"], "1.1 together; give at most 1"),
+    ):
+        with pytest.raises(ShareError, match=message):
+            read_shares(wrong)
+
+
+@pytest.fixture
+def study() -> Study:
+    """Eight items of one person each: half for Ada, a quarter for Ben, the rest for anybody."""
+    study = make_study(reports=8, people=1)
+    change(study.campaign, CampaignSettings(shares={"ada": 0.5, "ben": 0.25}))
+    return study
+
+
+def work(study: Study, user: User, most: int = 99) -> int:
+    """Answer items until there are none; return their number."""
+    number = 0
+    campaign = Campaign.objects.get(pk=study.campaign.pk)
+    while number < most and (mine := next_assignment(campaign, rater_of(user))):
+        submit(mine, payload("no"), "page")
+        number += 1
+    return number
+
+
+@pytest.mark.django_db
+def test_each_gets_their_share_whoever_comes_first(study: Study) -> None:
+    assert progress_here(study.ada, study.campaign).left == 4
+    assert work(study, study.rita) == 2
+    assert work(study, study.ben) == 2
+    assert work(study, study.ada, most=1) == 1
+    assert progress_here(study.ada, study.campaign).left == 3
+    assert work(study, study.ada) == 3
+    assert_whole(study.campaign)
+    ada, ben = share_statuses(study.campaign)
+    assert (ada.account, ada.share, ada.allotted, ada.done) == ("ada", 0.5, 4, 4)
+    assert (ben.allotted, ben.done) == (2, 2)
+    allotted = {person.name: person.allotted for person in get_status(study.campaign).people}
+    assert allotted[rater_of(study.ada).name] == 4
+    assert allotted[rater_of(study.rita).name] is None
+    assert "of a share of 4" in run("progress", study.campaign.name, "--brief")
+    shown = client_of(study.rita).get(reverse("campaign-people", args=[study.campaign.pk]))
+    assert "Fixed shares" in shown.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_share_changed_midway_keeps_what_is_begun(study: Study) -> None:
+    assert work(study, study.ada, most=2) == 2
+    held = next_assignment(study.campaign, rater_of(study.ada))
+    assert held is not None
+    change(study.campaign, CampaignSettings(shares={"ada": 0.25, "ben": 0.75}))
+    assert [each.allotted for each in share_statuses(study.campaign)] == [3, 5]
+    assert work(study, study.ada) == 1
+    assert work(study, study.rita) == 0
+    assert work(study, study.ben, most=1) == 1
+    change(study.campaign, CampaignSettings(shares={}))
+    assert not PersonShare.objects.exists()
+    assert not Allotment.objects.exists()
+    assert work(study, study.rita) == 4
+    assert_whole(study.campaign)
+    assert Assignment.objects.filter(status="done").count() == 8
+
+
+@pytest.mark.django_db
+def test_shares_are_declared_by_command_page_and_api(study: Study) -> None:
+    make = ("--protocol", "report-coverage", "--batch", "harbour", "--raters-per-item", "2")
+    run("create_campaign", "Split", *make, "--share", "ada=0.5", "--share", "ben=0.5")
+    campaign = Campaign.objects.get(name="Split")
+    assert [each.allotted for each in share_statuses(campaign)] == [8, 8]
+    assert "share ada: 0.5, 0 of 8 items answered" in run("campaign_people", "Split")
+    with pytest.raises(CommandError, match="no account 'cy' to have a share"):
+        run("set_campaign", "Split", "--share", "cy=0.5")
+    run("set_campaign", "Split", "--no-shares")
+    rita, terms = script_of(study.rita, "manage"), f"campaigns/{campaign.pk}/terms/"
+    assert rita.post(terms, {"shares": {"ada": 0.25}}).status_code == 200
+    assert [each.allotted for each in share_statuses(campaign)] == [4]
+    assert_told(rita.post(terms, {"shares": {"ada": 0.9, "ben": 0.9}}), 422)
+    page = client_of(study.rita)
+    place = reverse("campaign-terms", args=[campaign.pk])
+    assert page.post(place, {"shares": "ada=0.5, ben=x"}).status_code == 422
+    assert page.post(place, {"shares": "ada=0.5, ben=0.5"}).status_code == 302
+    assert [each.share for each in share_statuses(campaign)] == [0.5, 0.5]
+    with pytest.raises(DesignError, match="root may not label"):
+        change(campaign, CampaignSettings(shares={"root": 0.5}))
