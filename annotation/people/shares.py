@@ -149,10 +149,10 @@ def _allotted(shares: Mapping[int, float], items: Sequence[_Slots]) -> Iterator[
                 yield item.pk, user
 
 
-def within_share(rater: object) -> Q:
+def within_share(rater: int) -> Q:
     """Return the condition that a rater may take an item of a campaign with shares.
 
-    `rater` is a primary key or an expression. A person with a share may take what is allotted to
+    A person with a share may take what is allotted to
     them, others the slots that are allotted to nobody.
     """
     mine = Allotment.objects.filter(item=OuterRef("pk"), user__rater=rater)

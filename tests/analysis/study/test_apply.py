@@ -146,9 +146,13 @@ def test_settings_may_change(folder: Path, rewrite: Rewrite) -> None:
     account = User.objects.create(username="ada")
     (folder / "consent.md").write_text("Your labels are published.")
     (folder / "background.toml").write_text('[field]\nquestion = "Your field?"')
-    more = "language = 'de'", "consent = 'consent.md'", "background = 'background.toml'"
-    more = *more, "pay = '14 EUR per hour'", "share = { ada = 0.5 }"
-    path = rewrite(("raters_per_item = 2", "\n".join(("raters_per_item = 2", *more))))
+    more = """raters_per_item = 2
+language = "de"
+consent = "consent.md"
+background = "background.toml"
+pay = "14 EUR per hour"
+share = { ada = 0.5 }"""
+    path = rewrite(("raters_per_item = 2", more))
     assert refused("plan_study", path).returncode == 3
     refused("apply_study", path)
     campaign = Campaign.objects.get()

@@ -85,5 +85,5 @@ def test_a_new_campaign_shows_what_it_asks_and_an_older_one_stays_as_it_was() ->
     Campaign.objects.filter(pk=study.campaign.pk).update(trims_guideline=True, guideline="Ours.")
     study.campaign.refresh_from_db()
     assert schema(study.campaign).protocol.guideline == "Ours."
-    form = client_of(study.rita).get(reverse("campaign", args=[study.campaign.pk]))
+    form = client_of(study.rita).get(reverse("campaign-settings", args=[study.campaign.pk]))
     assert "What is about the variables" in form.content.decode()
