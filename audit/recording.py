@@ -105,7 +105,7 @@ EVENTS: dict[str, Kind] = {
     "prolific.ended": Kind("Participant ended"),
     "campaign.made": Kind("Campaign created"),
     "campaign.people": Kind("Pool, lease or items per person changed"),
-    "campaign.terms": Kind("Deadline, guideline, practice or another setting changed"),
+    "campaign.terms": Kind("Deadline, guideline, language or another setting changed"),
     "consent.given": Kind("Consent given", by_rater=True),
     "consent.revoked": Kind("Consent revoked", by_rater=True),
     "campaign.opened": Kind("Campaign opened"),
