@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0023_pay_and_trimmed_guideline'),
+        ('annotation', '0024_languages_of_accounts'),
     ]
 
     operations = [
