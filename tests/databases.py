@@ -103,7 +103,7 @@ def _make_test_database() -> None:
         _keep(Path(connection.settings_dict["NAME"]), kept)
         return
     connection.close()
-    name = creation._get_test_db_name()
+    name = creation._get_test_db_name()  # type: ignore[attr-defined]
     shutil.copy(kept, name)
     connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name
 

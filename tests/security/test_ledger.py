@@ -217,12 +217,3 @@ def test_what_is_refused_is_no_look(world: World) -> None:  # noqa: F811
     world.study.assignment(world.study.rita)
     assert world.clients[RESEARCHER].get(address).status_code == 403
     assert Look.objects.count() == before
-
-
-@pytest.mark.every_case
-@each_route
-def test_head_is_no_look(world: World, route: Route) -> None:  # noqa: F811
-    for role, address in addresses(world, route):
-        headers = {"authorization": f"Token {world.tokens[role]}"} if route.is_api else {}
-        world.clients[role].head(address, headers=headers)
-    assert not Look.objects.filter(user__in=world.users.values()).exists()

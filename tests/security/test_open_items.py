@@ -14,7 +14,8 @@ from annotation.answers.submission import submit
 from judging.models import JudgeCall, JudgeRun
 from tests.api.cast import assert_told, script_of
 from tests.page_cast import Study, client_of, payload
-from tests.security.world import World, make_world
+from tests.security.test_crawler import made, world  # noqa: F401 - fixtures
+from tests.security.world import World
 
 pytestmark = pytest.mark.django_db
 ENDINGS = [each.suffix for each in FORMATS.values()]
@@ -23,12 +24,7 @@ MARKERS = ("planted-judge says no", "planted-comment")
 
 
 @pytest.fixture
-def world(db: None) -> World:
-    return make_world()
-
-
-@pytest.fixture
-def study(world: World) -> Study:
+def study(world: World) -> Study:  # noqa: F811
     return world.study
 
 
