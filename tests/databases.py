@@ -10,14 +10,16 @@ import functools
 import hashlib
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from django.apps import apps
 from django.conf import settings
+from django.core.cache import caches
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import Model
@@ -53,7 +55,22 @@ def emptied_after(django_db_blocker: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            call_command("flush", interactive=False, verbosity=0)
+            empty()
+
+
+def empty() -> None:
+    """Takes back what was committed. On SQLite the file becomes as it was migrated, in a tenth of
+    the time in which its tables are emptied one by one."""
+    if ON_POSTGRESQL:
+        call_command("flush", interactive=False, verbosity=0)
+        return
+    connection.close()  # a statement that was not read to its end would keep the file in use
+    name = connection.settings_dict["NAME"]
+    with closing(sqlite3.connect(_EMPTY)) as migrated, closing(sqlite3.connect(name)) as used:
+        used.execute("PRAGMA synchronous=OFF")
+        migrated.backup(used)
+    for cache in caches.all():  # its keys hold numbers that are given again now
+        cache.clear()
 
 
 @contextmanager

@@ -67,6 +67,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_run_workers(session: pytest.Session, count: int) -> bool:
+    session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one for all
     gc.freeze()  # what was collected is shared by all and stays to the end
     gc.set_threshold(GARBAGE)
     Parent(session, count).run()
