@@ -11,7 +11,7 @@ PORT   ?= 8000
 	vllm unit-vllm mutants bench lock audit images sbom install install-dev chromium serve worker beat clean help
 
 help:
-	@echo "make demo      install, load a made-up study, judge it, report, and open the site"
+	@echo "make demo      install, apply a made-up study from one file, and open the site"
 	@echo "make check     style, types, and the tests of what you changed: every few minutes"
 	@echo "make test      install what tests need, then style, types, containers and the tests"
 	@echo "make test-all  the same with every case, all of PostgreSQL, the long faults and vLLM"
@@ -29,7 +29,6 @@ help:
 	@echo "make clean     remove what was installed; var/ with your data stays"
 
 demo: install
-	@$(MANAGE) migrate --verbosity 0
 	@$(MANAGE) demo --port $(PORT)
 
 # Two lanes beside each other: the tests on SQLite, which take longest, and everything else.

@@ -1,4 +1,4 @@
-"""Accounts and the worker of `make demo`.
+"""Accounts of `make demo`.
 
 Passwords are generated once and kept, so that a second run prints the same ones.
 """
@@ -8,11 +8,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +20,6 @@ ROLES = {
     "researcher": "labels too, and reads batches, campaigns and reports",
     "admin": "reads batches, campaigns and reports",
 }
-GRACE = 20
 
 
 @dataclass(frozen=True)
@@ -41,8 +35,10 @@ def make_accounts() -> list[Account]:
     """Create one account for each role; an existing account keeps its password."""
     passwords = _passwords(Path(settings.DATA_DIR) / "demonstration.json")
     for role in ROLES:
-        user, _ = User.objects.get_or_create(username=f"demo-{role}", defaults={"role": role})
-        if not user.check_password(passwords[role]):
+        name = f"demo-{role}"
+        user, created = User.objects.get_or_create(username=name, defaults={"role": role})
+        # A check costs as much as setting it: half a second of hashing.
+        if created or not user.check_password(passwords[role]):
             user.set_password(passwords[role])
             user.save()
     return [Account(f"demo-{role}", passwords[role], does) for role, does in ROLES.items()]
@@ -55,29 +51,3 @@ def _passwords(path: Path) -> dict[str, str]:
             json.dump(drawn, file)
     passwords: dict[str, str] = json.loads(path.read_text("utf-8"))
     return passwords
-
-
-@contextmanager
-def celery_worker() -> Iterator[Path]:
-    """Start a worker in its own process group, yield its log's path, and stop it at the end."""
-    log = Path(settings.DATA_DIR) / "worker.log"
-    command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "1",
-               "--loglevel", "INFO"]  # fmt: skip
-    with log.open("ab") as out:
-        process = subprocess.Popen(
-            command, cwd=settings.BASE_DIR, stdout=out, stderr=out, start_new_session=True
-        )
-    try:
-        yield log
-    finally:
-        _stop(process)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(GRACE)
-    except subprocess.TimeoutExpired:
-        # Its children are in the same group and would continue without it.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

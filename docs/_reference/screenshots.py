@@ -38,10 +38,7 @@ def demonstration() -> Iterator[str]:
     """Run the demonstration's site; yield the annotator's password."""
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"DEBUG": "1", "TANDEM_DATA_DIR": folder}
-        manage = [sys.executable, "manage.py"]
-        migrate = [*manage, "migrate", "--verbosity", "0"]
-        subprocess.run(migrate, cwd=ROOT, env=environment, check=True)
-        demo = [*manage, "demo", "--port", str(PORT)]
+        demo = [sys.executable, "manage.py", "demo", "--port", str(PORT)]
         server = subprocess.Popen(
             demo, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -1,11 +1,10 @@
-"""`demo`: a whole study from a batch file to an agreement report, and the running site."""
+"""`demo`: a whole study of CRUX's kind from one file, campaigns to try, and the running site."""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
-import time
 from argparse import ArgumentParser
 from contextlib import closing
 from io import StringIO
@@ -15,44 +14,50 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 
 import datasets
-from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.demo import celery_worker, make_accounts
-from analysis.formats.markdown import as_markdown
+from analysis.demo import make_accounts
+from analysis.models import Study
 from analysis.study import FILE_NAME
-from annotation.models import Assignment, Campaign
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 
 FILES = Path(datasets.__file__).parent / "demonstration"
 BATCH, CAMPAIGN, JUDGE = "demo", "demo-coverage", "lexical"
-STUDY = "demo-crux"
+STUDY, PRESET = "demo-crux", "crux"
 PEOPLE = 2
-PATIENCE = 120
 
 
 class Command(BaseCommand):
-    help = "A made-up study: loaded, judged by a real worker, reported, and opened in the browser."
+    help = "A made-up study of CRUX's kind, campaigns to try, and the site opened in the browser."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--no-serve", action="store_true", help="end after the report")
+        parser.add_argument("--no-serve", action="store_true", help="end before the site")
 
     def run(self, **options: Any) -> None:
-        self.say("1. The batch and the labels of three people (all made up)")
-        self.load()
-        self.say("\n2. A judge, run by a Celery worker over the file system broker")
-        self.judge()
-        self.say("\n3. A whole study from one file, of CRUX's kind (all made up)")
+        prepare_database()
+        self.say("1. A whole study from one file, of CRUX's kind (all made up)")
         self.study()
-        self.say("\n4. The agreement report\n")
-        self.say(as_markdown(campaign_report(Campaign.objects.get(name=CAMPAIGN), ReportOptions())))
+        self.say("\n2. Campaigns to try in the browser (all made up)")
+        self.load()
         if not options["no_serve"]:
             self.serve(options["port"])
 
+    def study(self) -> None:
+        """Apply the preset of CRUX: passages and reports rated by people and a fake judge."""
+        folder = Path(settings.DATA_DIR) / STUDY
+        with StringIO() as unsaid:
+            if not folder.exists():
+                call_command("init_study", folder, preset=PRESET, stdout=unsaid)
+            call_command("apply_study", folder, stdout=unsaid)
+        call_command("study_status", folder, stdout=self.stdout)
+        self.say(f"Its file is {folder / FILE_NAME}.")
+
     def load(self) -> None:
+        """Create a campaign of each protocol, and one in which nuggets lead to their passages."""
         out = self.stdout
         call_command("load_batch", FILES / "batch.jsonl", name=BATCH, stdout=out)
         call_command(
@@ -63,62 +68,32 @@ class Command(BaseCommand):
             raters_per_item=PEOPLE,
             stdout=out,
         )
-        call_command("import_labels", FILES / "labels.jsonl", campaign=CAMPAIGN, stdout=out)
         others = [name for name in PROTOCOLS if name != "report-coverage"]
         for name in others:
             with StringIO() as unsaid:
                 call_command(
                     "create_campaign", f"demo-{name}", protocol=name, batch=BATCH, stdout=unsaid
                 )
-        self.say(f"And {len(others)} campaigns to try the other protocols in the browser.")
-
-    def judge(self) -> None:
-        call_command("create_judge", JUDGE, backend="lexical", stdout=self.stdout)
-        with celery_worker() as log:
-            call_command(
-                "run_judge", campaign=CAMPAIGN, judge=JUDGE, queue=True, stdout=self.stdout
-            )
-            self.wait(log)
-
-    def study(self) -> None:
-        """Apply the preset of CRUX, and let people rate its passages with their nuggets in view."""
-        folder = Path(settings.DATA_DIR) / STUDY
         with StringIO() as unsaid:
-            if not folder.exists():
-                call_command("init_study", folder, preset="crux", stdout=unsaid)
-            call_command("apply_study", folder, stdout=unsaid)
             call_command(
                 "create_campaign",
-                f"{STUDY}-nuggets",
+                "demo-nuggets",
                 protocol="rubric-passage",
-                batch=f"{STUDY}-reports",
-                option=[f"prerequisite={STUDY}-coverage", "passages=relevant"],
+                batch=BATCH,
+                option=[f"prerequisite={CAMPAIGN}"],
                 stdout=unsaid,
             )
-        call_command("study_status", folder, stdout=self.stdout)
-        self.say(f"Its file is {folder / FILE_NAME}.")
-
-    def wait(self, log: Path) -> None:
-        items = Campaign.objects.get(name=CAMPAIGN).items.count()
-        ended = Assignment.objects.filter(
-            item__campaign__name=CAMPAIGN, rater__name=JUDGE, status__in=("done", "failed")
-        )
-        deadline = time.monotonic() + PATIENCE
-        with self.progress("judged", items) as tick:
-            while (done := ended.count()) < items:
-                if time.monotonic() > deadline:
-                    raise CommandError(f"The worker judged {done} of {items}; see {log}.")
-                tick(done)
-                time.sleep(0.3)
-        self.say(f"The worker judged {items} reports; its log is {log}.")
+        self.say(f"And {len(others) + 1} campaigns to try the other protocols.")
 
     def serve(self, wanted: int) -> None:
         port = free_port(wanted)
         if port != wanted:
             self.say(f"\nPort {wanted} is used by another program.")
-        self.say(f"\n5. The site: open http://127.0.0.1:{port}/ and log in as one of")
+        self.say(f"\n3. The site: open http://127.0.0.1:{port}/ and log in as one of")
         for account in make_accounts():
             self.say(f"   {account.name:<16} {account.password:<18} {account.does}")
+        tables = f"studies/{Study.objects.get(name=STUDY).pk}/tables/{PRESET}/"
+        self.say(f"   The study is the researcher's first page; its tables: {tables}")
         self.say("   Stop it with Ctrl+C; make demo again changes nothing that exists.")
         self.stdout.flush()
         # Judges that are started on a page run, since the workers stay as long as the site.
@@ -126,6 +101,13 @@ class Command(BaseCommand):
         gunicorn = [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"]
         os.chdir(settings.BASE_DIR)
         os.execve(sys.executable, gunicorn, env)
+
+
+def prepare_database() -> None:
+    """Bring the database up to date, in this process: a start of Python costs seconds."""
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", verbosity=0)
 
 
 def free_port(wanted: int) -> int:
