@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from analysis.models import Study, StudyPart
+from analysis.study import apply, read_study
 from tests.cast import run, write_lines
 from tests.databases import rolled_back
+from tests.docs.markdown import blocks, read
 
 Line = dict[str, Any]
 QUERIES = ("q1", "q2")
@@ -144,11 +145,11 @@ def reason_of(grid: dict[str, Any], name: str, column: int) -> str:
     return reason
 
 
-def study_of(name: str, *campaigns: Any) -> str:
-    """A study that holds campaigns which were created otherwise."""
-    study = Study.objects.create(name=name, preset="crux", text="", sha256="")
-    for position, campaign in enumerate(campaigns):
-        StudyPart.objects.create(
-            study=study, kind="campaign", name=campaign.name, position=position, campaign=campaign
-        )
-    return name
+def released(name: str, data: Path, folder: Path) -> str:
+    """Apply the study file that the documentation gives for released labels; return its name."""
+    texts = blocks(read("how-to/paper-tables.md"), "toml")
+    (text,) = [text for text in texts if f'name = "{name}-released"' in text]
+    (folder / "study.toml").write_text(text, "utf-8")
+    (folder / name).symlink_to((data / name).resolve())
+    apply(read_study(folder))
+    return f"{name}-released"

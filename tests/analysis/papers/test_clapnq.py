@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotation.models import Campaign
-from tests.analysis.papers.conftest import reason_of, row_of, study_of, tables_of
-from tests.cast import run
+from tests.analysis.papers.conftest import reason_of, released, row_of, tables_of
 from tests.databases import rolled_back
 
 pytestmark = [pytest.mark.django_db, pytest.mark.every_case]
@@ -23,14 +21,14 @@ PAIRS = {
 
 
 @pytest.fixture(scope="module")
-def tables(data: Path, django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Any]]:
+def tables(
+    data: Path,
+    django_db_setup: None,
+    django_db_blocker: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, Any]]:
     with rolled_back(django_db_blocker):
-        files = [str(path) for path in sorted((data / "clapnq").glob("*.jsonl"))]
-        run("load_batch", *files, "--name", "clapnq")
-        run("create_campaign", "nq", "--protocol", "grounded-answer", "--batch", "clapnq",
-            "--option", "variables=descriptor,deflected,action,selected")  # fmt: skip
-        run("import_labels", *files, "--campaign", "nq", "--format", "clapnq")
-        yield tables_of("clapnq", study_of("nq", Campaign.objects.get(name="nq")))
+        yield tables_of("clapnq", released("clapnq", data, tmp_path_factory.mktemp("clapnq")))
 
 
 def test_table_2_has_the_statistics_of_the_release(tables: Any, expected: Entries) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.papers.conftest import reason_of, row_of, study_of, tables_of
+from annotation.models import Label
+from tests.analysis.papers.conftest import reason_of, released, row_of, tables_of
 from tests.cast import run
 
 pytestmark = [pytest.mark.django_db]
@@ -123,10 +124,11 @@ class TestTheCommand:
 
 
 @pytest.mark.every_case
-def test_the_released_labels_give_the_printed_kappa_and_coverage(
-    crux: Any, expected: dict[str, Any], data: Path
+def test_the_released_labels_give_the_printed_kappa_and_coverage_by_one_file(
+    expected: dict[str, Any], data: Path, tmp_path: Path
 ) -> None:
-    coverage, spearman, kappa, cut = tables_of("crux", study_of("kit", crux))["figure-4"]
+    study = released("crux", data, tmp_path)
+    coverage, spearman, kappa, cut = tables_of("crux", study)["figure-4"]
     # The paper prints 0.52.
     assert row_of(kappa, "Fleiss' κ")[0] == pytest.approx(0.516, abs=5e-4)
     rows = json.loads((data / "expected.json").read_text("utf-8"))["tables"]["crux.t1.coverage"]
@@ -136,6 +138,13 @@ def test_the_released_labels_give_the_printed_kappa_and_coverage(
         people = [row[f"annotator{n}"] for n in (1, 2, 3)]
         assert found[:3] == pytest.approx(people, abs=1e-4)
         assert found[3] == pytest.approx(sum(people) / 3, abs=1e-4)
+    ratings = Label.objects.filter(
+        unit__item__campaign__name="crux-passages", response__current=True
+    )
+    given = expected["crux.t2.ratings"]["value"]
+    assert ratings.count() == sum(
+        each["ratings"] - each["on_null_questions"] for each in given.values()
+    )
     # No LLM rated anything in the release.
     assert "no judge" in reason_of(spearman, "none yet", 0)
-    assert "no campaign of rubric-passage" in reason_of(cut, "none yet", 0)
+    assert "no judge rated passages" in reason_of(cut, "none yet", 0)
