@@ -110,6 +110,9 @@ class Tally:
         }
 
 
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+
+
 class UnitDigests:
     """The digests of the units that were read, and one over all of them."""
 
@@ -119,7 +122,7 @@ class UnitDigests:
 
     def add(self, unit: object) -> None:
         """Add a unit with its labels, as JSON."""
-        text = json.dumps(unit, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        text = _encode(unit)
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         self._all.update(digest)
         self._units += digest[:UNIT]

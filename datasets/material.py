@@ -135,12 +135,25 @@ def _passages(queries: Keys, within: slice | None = None) -> Parts:
     return _gathered((query, _passage(*each)) for query, *each in _passages_of(queries, within))
 
 
-_key_points_of = _of(models.KeyPoint, "key", "text", "passage__key", "spans", "score", "meta")
+# As text, since Django would convert each of many values that are mostly absent.
+_key_points_of = _of(
+    models.KeyPoint,
+    "key",
+    "text",
+    "passage__key",
+    Cast("spans", TextField()),
+    "score",
+    Cast("meta", TextField()),
+)
+
+
+def _json(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
 
 
 def _key_points(queries: Keys, within: slice | None = None) -> Parts:
     return _gathered(
-        (query, rows.KeyPoint(key, text, passage, _texts(spans), score, meta))
+        (query, rows.KeyPoint(key, text, passage, _texts(_json(spans)), score, _json(meta)))
         for query, key, text, passage, spans, score, meta in _key_points_of(queries, within)
     )
 

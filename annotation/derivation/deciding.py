@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from annotation.derivation.labels import LabelledUnit, Votes
@@ -122,9 +123,16 @@ def _cut(votes: Votes, cut: Cut) -> Votes:
 def _most(votes: Votes) -> Decision:
     if not votes:
         return NOBODY
+    if len(votes) == 1:
+        return _decided(next(iter(votes)))
     most = max(votes.values())
     first, *others = (value for value, number in votes.items() if number == most)
-    return TIE if others else Decision(first, "decided")
+    return TIE if others else _decided(first)
+
+
+@cache
+def _decided(value: str) -> Decision:
+    return Decision(value, "decided")
 
 
 def check_decided(decider: Decider, campaigns: list[Campaign], what: str) -> None:

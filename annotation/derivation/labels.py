@@ -19,10 +19,12 @@ from datasets.derivation import UnitDigests
 
 Votes = dict[str, int]
 """How often each value was given."""
+MOST_SPARSE = 2
+"""A range of keys may have as many others as it has of those that are wanted."""
 WAITING = (Assignment.Status.OPEN, Assignment.Status.LEASED)
 
 
-@dataclass
+@dataclass(slots=True)
 class LabelledUnit:
     """A unit with its labels by variable: of people, and of the reference.
 
@@ -121,16 +123,17 @@ class LabelReader:
     def _units(
         self, items: Mapping[int, _ItemFacts], queries: Collection[int]
     ) -> dict[int, tuple[int, LabelledUnit]]:
-        rows = (
-            Unit.objects.filter(
-                item__campaign=self.campaign, item__query__in=queries, item__use=Item.Use.STUDY
-            ).order_by("position").values_list(
-                "pk", "item_id", "kind", "key", "name"
-            )
-        )  # fmt: skip
+        of_items = _range_of("item", items) or {
+            "item__campaign": self.campaign,
+            "item__query__in": queries,
+            "item__use": Item.Use.STUDY,
+        }
+        rows = Unit.objects.filter(**of_items).order_by("position")
         so_far = units_asked_so_far(self.campaign, items)
         by_item: dict[int, list[tuple[int, tuple[str, str, str]]]] = defaultdict(list)
-        for pk, item, *unit in rows:
+        for pk, item, *unit in rows.values_list("pk", "item_id", "kind", "key", "name"):
+            if item not in items:
+                continue
             if so_far is None or unit[2] in so_far[item]:
                 by_item[item].append((pk, (unit[0], unit[1], unit[2])))
         return {
@@ -164,7 +167,7 @@ class LabelReader:
         self, queries: Collection[int], units: Mapping[int, tuple[int, LabelledUnit]]
     ) -> None:
         aided: list[tuple[LabelledUnit, str, str, int]] = []
-        for unit, variable, value, kind, assisted, number in self._counted(queries):
+        for unit, variable, value, kind, assisted, number in self._counted(queries, units):
             if unit not in units:
                 continue
             labelled = units[unit][1]
@@ -179,10 +182,14 @@ class LabelReader:
             if id(labelled) not in blind:
                 add_votes(labelled.people, variable, value, number)
 
-    def _counted(self, queries: Collection[int]) -> Iterable[Sequence[Any]]:
+    def _counted(self, queries: Collection[int], units: Collection[int]) -> Iterable[Sequence[Any]]:
+        """Yield labels with their number; some may be of other units than those."""
+        of_units = _range_of("unit", units) or {
+            "unit__item__query__in": queries,
+            "unit__item__campaign": self.campaign,
+        }
         labels = Label.objects.filter(
-            unit__item__query__in=queries,
-            unit__item__campaign=self.campaign,
+            **of_units,
             variable__in=self.variables,
             response__current=True,
             response__assignment__replicate=0,
@@ -197,7 +204,24 @@ class LabelReader:
             )
         columns = ("unit_id", "variable", "value", "response__assignment__rater__kind")
         rows = labels.order_by().values_list(*columns, "response__assignment__assisted_by")
-        return rows.annotate(number=Count("pk")).iterator(chunk_size=5000)
+        return rows.annotate(number=_Number("pk")).iterator(chunk_size=5000)
+
+
+class _Number(Count):
+    """A count that the database gives as a whole number, so that Django need not convert it."""
+
+    convert_value = staticmethod(Count._convert_value_noop)
+
+
+def _range_of(name: str, keys: Collection[int]) -> dict[str, Any]:
+    """Return the condition that a foreign key lies in the range of these, if few others do.
+
+    The rows of a campaign were mostly written together, and a range of their keys takes a third of
+    the time that a join with their queries takes. It may have others', which the caller skips.
+    """
+    low, high = min(keys, default=0), max(keys, default=0)
+    is_dense = bool(keys) and high - low < MOST_SPARSE * len(keys)
+    return {f"{name}__gte": low, f"{name}__lte": high} if is_dense else {}
 
 
 class UnitReader:
