@@ -210,7 +210,7 @@ class LabelReader:
 class _Number(Count):
     """A count that the database gives as a whole number, so that Django need not convert it."""
 
-    convert_value = staticmethod(Count._convert_value_noop)
+    convert_value = staticmethod(Count._convert_value_noop)  # type: ignore[attr-defined]
 
 
 def _range_of(name: str, keys: Collection[int]) -> dict[str, Any]:
