@@ -27,6 +27,7 @@ from annotation.people.consent import consents, current_text
 from annotation.people.leases import Ended, release
 from annotation.people.membership import PeopleError
 from audit.recording import record
+from datasets.jobs import results
 
 Status = Assignment.Status
 OUTDATED = "the consent text has changed since you read it; read it again"
@@ -63,7 +64,10 @@ def revoke_consent(campaign: Campaign, rater: Rater) -> int:
     with transaction.atomic():
         list(Rater.objects.select_for_update().filter(pk=rater.pk).values_list("pk"))
     with transaction.atomic():
-        return number + _withdraw(campaign, rater)
+        number += _withdraw(campaign, rater)
+    # Reports and exports that were computed before would show the answers for as long as they stay.
+    results.forget(campaign=campaign.pk)
+    return number
 
 
 def _withdraw(campaign: Campaign, rater: Rater) -> int:

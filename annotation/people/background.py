@@ -218,8 +218,11 @@ def background_lines(campaign: Campaign, revoked: set[int]) -> Iterator[dict[str
     """
     known = {each.name: each for each in questions_of(campaign)}
     for row in _rows(campaign, revoked):
-        for name, given in row.answers.items():
-            asked = known.get(name)
+        # PostgreSQL keeps no order of keys.
+        for name in (*known, *sorted(row.answers.keys() - known.keys())):
+            if name not in row.answers:
+                continue
+            given, asked = row.answers[name], known.get(name)
             for value in given if isinstance(given, list) else [given]:
                 yield {
                     "rater": row.rater.name,

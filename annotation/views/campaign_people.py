@@ -15,6 +15,8 @@ from annotation.access import get_account, managed_campaign, visible_raters
 from annotation.models import Campaign, Rater, User
 from annotation.people import membership, prolific
 from annotation.people.accounts import campaign_raters, invitations_of
+from annotation.people.background import background_counts
+from annotation.people.consent import counts_of_consents, revoked_raters
 from annotation.people.invitations import invite
 from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, readable
@@ -183,6 +185,8 @@ def _campaign_page(
         "participants": pages["participants"],
         "pay": current_pay(campaign),
         "shares": share_statuses(campaign),
+        "consents": counts_of_consents(campaign) if campaign.consent_texts.exists() else None,
+        "background": background_counts(campaign, revoked_raters(campaign)),
         "wrong": wrong,
     }
     return render(request, "people/campaign.html", context, status=status)

@@ -85,6 +85,20 @@ def remove(name: str) -> None:
     (folder() / name).unlink(missing_ok=True)
 
 
+def forget(**options: object) -> int:
+    """Delete the finished jobs with these options, such as those of a campaign, and their files.
+
+    For results that nobody may read any more. Returns the number of jobs.
+    """
+    asked = {f"options__{name}": value for name, value in options.items()}
+    gone = list(Job.objects.filter(state=State.DONE, **asked))
+    Job.objects.filter(pk__in=[job.pk for job in gone]).delete()
+    for job in gone:
+        if name := job.result.get("file"):
+            remove(name)
+    return len(gone)
+
+
 def sweep() -> int:
     """Delete jobs that ended long ago, and the results that were unused for longest above the room.
 

@@ -121,6 +121,10 @@ def test_answers_are_counted_without_those_of_people_who_revoked(
     asked = ("--campaign", "Pilot", "--what", "background", "--format", "parquet")
     run("export", *asked, "--output", table)
     assert table.read_bytes().startswith(b"PAR1")
+    address = reverse("campaign-people", args=[study.campaign.pk])
+    people = client_of(study.rita).get(address).content.decode()
+    assert "German 1 · Türkçe 0 · another 1" in people
+    assert "2 people agreed" in people
     revoke_consent(study.campaign, rater_of(study.ben))
     left, *_ = background_counts(study.campaign, revoked_raters(study.campaign))
     assert left["counts"] == {"German": 1, "Türkçe": 0, "another": 0}

@@ -22,6 +22,7 @@ from annotation.people.consent import IntakeOwedError
 from annotation.people.membership import PeopleError
 from annotation.people.prolific import set_study
 from audit.models import Event
+from datasets.models import Job
 from tests.annotation.people.cast import assert_whole
 from tests.api.cast import assert_told, script_of
 from tests.cast import exported, run
@@ -108,7 +109,10 @@ def test_revoked_answers_are_left_out_and_count_again_with_a_new_consent(study: 
     mine, client = answered(study), client_of(study.ada)
     address = reverse("own-consent", args=[study.campaign.pk])
     assert client.post(address).status_code == 422
+    made = {"question": "q", "digest": "d", "state": "done", "result": {"file": "none"}}
+    Job.objects.create(kind="export", options={"campaign": study.campaign.pk}, **made)
     told = client.post(address, {"revoke": "1"}, follow=True).content.decode()
+    assert not Job.objects.exists()
     assert "You revoked your consent" in told
     assert labels(study.campaign) == 0
     assert not list(violations((), CheckedCounts()))
