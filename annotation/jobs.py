@@ -7,6 +7,7 @@ from annotation.campaign_setup import jobs as previews
 from annotation.derivation import jobs as derivations
 from annotation.exports import jobs as exports
 from annotation.exports.bundles import tells_answers
+from annotation.imports import jobs as imports
 from annotation.models import User
 from annotation.people.membership import manageable
 from datasets import behind
@@ -33,6 +34,12 @@ def _sees_derivation(user: User, options: Options) -> bool:
     return user.pk == options["user"] and may_derive and readable
 
 
+def _sees_import(user: User, options: Options) -> bool:
+    managed = manageable(user).filter(pk=options["campaign"]).exists()
+    return user.pk == options["user"] and managed and may_read(user, options["campaign"])
+
+
+register(Kind(imports.IMPORT, "Imported labels", imports.state, imports.carry_out, _sees_import))
 register(Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _sees_preview))
 
 

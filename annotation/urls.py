@@ -13,6 +13,7 @@ from annotation.views import (
     campaigns,
     derivation,
     exports,
+    imports,
     intake,
     items,
     people,
@@ -86,6 +87,7 @@ urlpatterns = [
     path("campaigns/<int:pk>/audit.jsonl", audit.campaign_trail_file, name="campaign-audit-file"),
     path("audit/", audit.trail, name="audit"),
     path("audit.jsonl", audit.trail_file, name="audit-file"),
+    path("campaigns/<int:pk>/import/", imports.import_file, name="campaign-import"),
     path("campaigns/<int:pk>/exports/", exports.exports, name="exports"),
     path(
         "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",

@@ -27,6 +27,7 @@ urlpatterns = [
 
 urlpatterns += [
     path("jobs/", jobs.jobs, name="jobs"),
+    path("jobs/notices/", jobs.ended, name="job-notices"),
     path("jobs/<slug:key>/live/", jobs.live, name="job-live"),
     path("jobs/<slug:key>/order/", jobs.order, name="job-order"),
     path("batches/upload/", views_urls.upload, name="upload-new"),

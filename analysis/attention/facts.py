@@ -6,7 +6,7 @@ needs. Of a report only the brief is kept, in the cache, since its file never ch
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ from analysis.data.selection import ReportOptions
 from analysis.report.brief import BRIEF_VERSION, brief_of
 from analysis.types import JSON
 from annotation.counters import answers, sum_counts
-from annotation.models import Assignment, Campaign, Item, Membership, Rater, Tally
+from annotation.models import Assignment, Campaign, Consent, Item, Membership, Rater, Tally
 from annotation.progress import with_counts
 from annotation.progress.places import Places, places_of
 from datasets.jobs import queue, results
@@ -35,6 +35,7 @@ from judging.models import JudgeRun
 WEEK = timedelta(days=7)
 FEW_ITEMS = 1000
 """Up to so many items with imported answers are counted on the spot, more by the last checks."""
+DONE = answers(Item.Use.STUDY.value, "done", True)
 FAILED = answers(Item.Use.STUDY.value, "failed", False)
 RUN_FIELDS = ("campaign", "judge__rater", "lane__paused", "state", "queued", "lease", "failures",
               "most_cost", "cost", "most_tokens", "prompt_tokens", "completion_tokens", "error",
@@ -49,7 +50,8 @@ class Facts:
     judge, and `failed` the number of its missing answers by the judge's name. `report` is the brief
     of the last finished report, from `report_at`, and `checks` the last finished checks; both are
     None before the first. `rater_keys` are the primary keys of the report's raters by name.
-    `members` counts the annotators of a named pool, and `idle` the slots that were reserved a week
+    `members` counts the annotators of a named pool, `unconsented` people with answers who have not
+    agreed to the campaign's consent text (or revoked that), and `idle` the slots that were reserved a week
     ago. `is_stuck` says that a job waits although no worker is there.
     """
 
@@ -64,6 +66,7 @@ class Facts:
     checks_job: Job | None = None
     rater_keys: Mapping[str, int] = field(default_factory=dict)
     members: int = 0
+    unconsented: int = 0
     idle: int = 0
     is_stuck: bool = False
 
@@ -99,6 +102,7 @@ def facts_of(campaigns: Sequence[int]) -> list[Facts]:
     now = timezone.now()
     runs, failed = _runs(campaigns), _failed(campaigns)
     members, idle = _members(campaigns), _idle(campaigns, now)
+    unconsented = _unconsented([each.pk for each in asked if each.consent_version])
     jobs, stuck = _jobs(asked)
     briefs = {each.pk: _brief(jobs.get(report_of(each))) for each in asked}
     keys = _rater_keys(briefs.values())
@@ -119,6 +123,7 @@ def facts_of(campaigns: Sequence[int]) -> list[Facts]:
                 checks_job,
                 keys,
                 members.get(each.pk, 0),
+                unconsented.get(each.pk, 0),
                 idle.get(each.pk, 0),
                 report_of(each) in stuck or checks_of(each) in stuck,
             )
@@ -155,6 +160,19 @@ def _members(campaigns: Sequence[int]) -> dict[int, int]:
         campaign__in=campaigns, ended_at=None, role=Membership.Role.ANNOTATOR
     )
     return dict(rows.order_by().values_list("campaign").annotate(n=Count("pk")))
+
+
+def _unconsented(campaigns: Sequence[int]) -> Counter[int]:
+    """Count the accounts that answered without an agreement that holds; files have none."""
+    if not campaigns:
+        return Counter()
+    rows = Tally.objects.filter(campaign__in=campaigns, what=DONE, rater__user__isnull=False)
+    counted = rows.order_by().values_list("campaign", "rater").annotate(n=Sum("number"))
+    answered = {(campaign, rater) for campaign, rater, number in counted if number}
+    agreed = Consent.objects.filter(text__campaign__in=campaigns, revoked_at=None)
+    return Counter(
+        campaign for campaign, _ in answered - set(agreed.values_list("text__campaign", "rater"))
+    )
 
 
 def _idle(campaigns: Sequence[int], now: datetime) -> dict[int, int]:

@@ -18,6 +18,7 @@ RULES: tuple[Rule, ...] = (
     Rule("interrupted", "judges", judges.interrupted),
     Rule("deadline", "design", schedule.deadline),
     Rule("nobody", "people", people.nobody),
+    Rule("consent", "people", people.consent),
     Rule("odd-rater", "people", people.odd, tells_answers=True),
     Rule("failed-answers", "judges", judges.failed),
     Rule("budget", "judges", judges.budget),

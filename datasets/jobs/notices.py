@@ -1,8 +1,7 @@
 """Notices at the end of long work: which of a person's jobs are under way, and which have ended.
 
 A browser remembers the jobs that were under way on any page, and asks for them until they have
-ended. What a page asks for by itself, and shows in place, needs no notice: its address is the
-page's own, without options.
+ended. What a page asks for by itself, and shows in place, needs no notice.
 """
 
 from __future__ import annotations
@@ -25,8 +24,12 @@ State = Job.State
 def under_way(user: Any) -> list[str]:
     """Return the keys of the jobs that a person waits for."""
     rows = JobAsker.objects.filter(user=user.pk, withdrawn=False, job__state__in=queue.ACTIVE)
-    found = rows.order_by("-pk").values_list("job__key", "address")[:MOST]
-    return [key for key, address in found if not _IN_PLACE.fullmatch(address)]
+    found = rows.order_by("-pk").values_list("job__key", "job__kind", "address")[:MOST]
+    return [
+        key
+        for key, kind, address in found
+        if kind_named(kind).listed and not _IN_PLACE.fullmatch(address)
+    ]
 
 
 def notices(user: Any, keys: Sequence[str]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ OWN = ("job", "seen")
 """Parameters of these pages, which are no options."""
 QUICK_SECONDS, QUICK, SLOW = 15, 1, 3
 RETRY_AFTER = "2"
+MINUTE = 60
 
 
 def options_of(request: HttpRequest, *beside: str) -> Any:
@@ -105,6 +106,21 @@ class Status:
         """How much is done; None if that is unknown."""
         job = self.job
         return min(100, 100 * job.done // job.total) if job.total else None
+
+    @property
+    def left(self) -> str:
+        """How long it takes at the pace so far, in words; empty while that is not known."""
+        job = self.job
+        if not job.total or not job.done or job.started_at is None:
+            return ""
+        spent = (timezone.now() - job.started_at).total_seconds()
+        seconds = spent * (job.total - job.done) / job.done
+        if seconds < MINUTE:
+            return "less than a minute"
+        minutes = round(seconds / MINUTE)
+        if minutes < 2 * MINUTE:
+            return f"about {minutes} minute{'' if minutes == 1 else 's'}"
+        return f"about {round(minutes / MINUTE)} hours"
 
     @property
     def seconds(self) -> int:

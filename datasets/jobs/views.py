@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
@@ -13,6 +13,7 @@ from datasets.access import READERS, role_required
 from datasets.jobs import launching, queue
 from datasets.jobs.asking import ask
 from datasets.jobs.kinds import kind_named
+from datasets.jobs.notices import notices
 from datasets.jobs.pages import safe, status_of, with_job
 from datasets.jobs.queue import TooManyError
 from datasets.models import Job, JobAsker
@@ -43,6 +44,13 @@ def jobs(request: HttpRequest) -> HttpResponse:
 def _is_listed(job: Job, user: Any) -> bool:
     kind = kind_named(job.kind)
     return kind.listed and kind.may_see(user, job.options)
+
+
+@require_safe
+@role_required(*READERS)
+def ended(request: HttpRequest) -> HttpResponse:
+    """Return which of the person's jobs in `job` are under way, and what to say of the others."""
+    return JsonResponse(notices(request.user, request.GET.getlist("job")))
 
 
 @require_safe

@@ -1,6 +1,8 @@
 // Disagreements: keys that move through the list, and highlight layers that can be hidden. Without
 // this script all layers are shown, and Tab moves.
 
+import { singleKeys } from "./site_keys.js";
+
 const LAYERS = 8;
 
 /** @returns {HTMLElement[]} */
@@ -52,6 +54,7 @@ document.addEventListener("change", (event) => {
 document.addEventListener("keydown", (event) => {
   const typing = event.target instanceof Element && event.target.closest("input, select, textarea");
   const box = event.target instanceof HTMLInputElement && event.target.type === "checkbox";
+  if (!singleKeys() || document.querySelector("dialog[open]")) return;
   if ((typing && !box) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "j" || event.key === "k") {
     move(event.key === "j" ? 1 : -1);

@@ -478,6 +478,12 @@ DEEDS: dict[str, list[Doing]] = {
         lambda w: Deed("campaign.closed", _at(w, "campaign-turn"), {"to": "closed"}),
         lambda w: Deed("campaign.opened", _at(w, "campaign-turn", pk=w.closed.pk), {"to": "open"}),
     ],
+    "campaign-import": [
+        lambda w: Deed(
+            "labels.imported", _at(w, "campaign-import", pk=w.closed.pk),
+            {"file": _known_file(w)},
+        )
+    ],
     "campaign-known": [
         lambda w: Deed(
             "known.set", _at(w, "campaign-known", pk=w.closed.pk),

@@ -101,6 +101,8 @@ RULES: dict[str, Rule] = {
     "campaigns": reads(READERS),
     "search": reads(READERS),
     "exports": reads(READERS),
+    # An empty body has no file.
+    "campaign-import": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "export-file": reads(READERS),
     "people": reads(ADMINS),
     # An admin creates teams, by a name; a researcher may only look.
@@ -157,6 +159,7 @@ RULES: dict[str, Rule] = {
     "batch-schema": reads(READERS),
     "batch-example": reads(READERS),
     "jobs": reads(READERS),
+    "job-notices": reads(READERS),
     "job-live": reads(READERS),
     # An empty body orders nothing.
     "job-order": takes(READERS, 404),

@@ -470,6 +470,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("campaign-item", "pk"): _labelled_campaigns,
     ("campaign-item", "position"): _positions,
     ("campaign-settings", "pk"): _campaigns,
+    ("campaign-import", "pk"): _campaigns,
     ("campaign-judge-start", "pk"): _campaigns,
     ("api-attention", "pk"): _campaigns,
     ("campaign-terms", "pk"): _campaigns,

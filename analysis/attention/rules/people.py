@@ -83,6 +83,15 @@ def thin(facts: Facts) -> Iterator[Finding]:
         yield Finding("hint", text, (look,))
 
 
+def consent(facts: Facts) -> Iterator[Finding]:
+    """Find people who answered and have not agreed to the campaign's consent text."""
+    if number := facts.unconsented:
+        who = "1 person has" if number == 1 else f"{number} people have"
+        text = f"{who} answered without a consent that holds: not given, or revoked."
+        people = Action("People", "campaign-people", (facts.campaign.pk,))
+        yield Finding("warning", text, (people,))
+
+
 def idle(facts: Facts) -> Iterator[Finding]:
     """Find slots that have been reserved for a week."""
     if facts.idle and facts.campaign.takes_answers:

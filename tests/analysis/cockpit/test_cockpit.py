@@ -9,8 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.answers.submission import submit
-from annotation.models import Campaign, Look, User
-from datasets.models import Job
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Campaign, Look, Rater, User
+from datasets.models import Job, JobAsker
+from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload, plant
 
 pytestmark = pytest.mark.django_db
@@ -88,8 +91,6 @@ class TestSmall:
         rita = client_of(study.rita)
         address = f"/campaigns/{study.campaign.pk}/judges/start/"
         assert "No judge yet" in rita.get(address).content.decode()
-        from tests.cast import run
-
         run("create_judge", "words", "--backend", "lexical")
         shown = rita.get(address).content.decode()
         assert "<option" in shown
@@ -111,3 +112,62 @@ class TestFigures:
             again = page(campaign)
         assert "κ 0.52" in again
         assert len(captured) < 60, len(captured)
+
+
+class TestHome:
+    @pytest.fixture
+    def study(self) -> Study:
+        return make_study()
+
+    def listed(self, study: Study, query: str = "") -> str:
+        return client_of(study.rita).get(f"/campaigns/{query}").content.decode()
+
+    def test_what_needs_somebody_comes_first(self, study: Study) -> None:
+        create_campaign("A calm one", "report-coverage", study.campaign.batch, Design())
+        Campaign.objects.filter(pk=study.campaign.pk).update(pool="named")
+        shown = self.listed(study)
+        assert shown.index("Pilot") < shown.index("A calm one")
+        assert "Only members may answer, and nobody is a member." in shown
+
+    def test_words_and_state_choose_among_them(self, study: Study) -> None:
+        made = create_campaign("Quay", "report-coverage", study.campaign.batch, Design())
+        Campaign.objects.filter(pk=made.campaign.pk).update(is_open=False)
+        assert "Quay" not in self.listed(study)
+        assert "Quay" in self.listed(study, "?state=closed")
+        assert "Pilot" in self.listed(study, "?find=pil+harbour")
+        assert "No campaign matches" in self.listed(study, "?find=nothing")
+
+    def test_search_finds_what_one_may_read_by_words(self, study: Study) -> None:
+        plant(study)
+        run("create_judge", "words", "--backend", "lexical")
+        rater = Rater.objects.get(user=study.ben)
+
+        def found(text: str, user: User = study.rita) -> str:
+            return client_of(user).get("/search/", {"q": text}).content.decode()
+
+        assert f'<a href="/campaigns/{study.campaign.pk}/">' in found("pilot")
+        assert "/queries/0/" in found("harbour what")
+        assert "words" in found("lexic wor") or "words" in found("words")
+        assert f"/raters/{rater.pk}/" in found(rater.name[:10])
+        assert "ben" not in found("ben").partition("<main")[2].replace('value="ben"', "")
+        assert f"/people/{study.ben.pk}/" in found("ben", study.root)
+        assert "Nothing has all of these words" in found("pilot zebra")
+
+    def test_the_end_of_a_job_is_told_wherever_one_is(self, study: Study) -> None:
+        job = Job.objects.create(
+            kind="report", options={"campaign": study.campaign.pk}, question="q", digest="d"
+        )
+        address = f"/campaigns/{study.campaign.pk}/report/?seed=2"
+        JobAsker.objects.create(job=job, user=study.rita, address=address)
+        assert f'data-jobs="{job.key}"' in self.listed(study)
+        rita = client_of(study.rita)
+        assert rita.get(f"/jobs/notices/?job={job.key}").json() == {
+            "active": [job.key],
+            "ended": [],
+        }
+        Job.objects.update(state="done")
+        (told,) = rita.get(f"/jobs/notices/?job={job.key}").json()["ended"]
+        assert told["text"] == "Report: ready."
+        assert told["address"] == f"{address}&job={job.key}"
+        nobody = client_of(study.root).get(f"/jobs/notices/?job={job.key}").json()
+        assert nobody == {"active": [], "ended": []}

@@ -1,0 +1,91 @@
+"""The job that imports a labels file which somebody uploaded on a campaign's page."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path, PurePath
+from typing import Any
+
+from django.conf import settings
+
+from annotation.imports.files import read_groups
+from annotation.imports.importer import import_labels, taken_names
+from annotation.imports.index import KnownItems
+from annotation.models import Campaign, Response, User
+from datasets.jobs import JobError, Options, Progress, Result
+from datasets.rows import InputError, Place, ReadNotes
+
+IMPORT = "import"
+SUFFIXES = (".jsonl", ".json", ".csv")
+MOST_WARNINGS = 20
+GONE = "the file is no longer there; choose it again"
+
+
+def question(campaign: Campaign, key: str, name: str, rater: str, user: User) -> dict[str, Any]:
+    """Return the question of an import, for `datasets.jobs.ask`. It is one person's own."""
+    return {"campaign": campaign.pk, "file": key, "name": name, "rater": rater, "user": user.pk}
+
+
+def keep(chunks: Iterable[bytes], name: str) -> str:
+    """Keep an uploaded file until it is imported, and return its key.
+
+    A file is kept under the digest of its content, since an uploaded name is not trusted as a path.
+    """
+    folder = _folder()
+    suffix = PurePath(name).suffix.lower()
+    digest, partial = hashlib.sha256(), folder / f"{hashlib.sha256(name.encode()).hexdigest()}.part"
+    with partial.open("wb") as file:
+        for chunk in chunks:
+            digest.update(chunk)
+            file.write(chunk)
+    key = f"{digest.hexdigest()}{suffix if suffix in SUFFIXES else SUFFIXES[0]}"
+    partial.replace(folder / key)
+    return key
+
+
+def _folder() -> Path:
+    found = Path(settings.DATA_DIR) / "imports"
+    found.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return found
+
+
+def state(options: Options) -> Any:
+    """Return the newest answer, so that a file that was imported is imported again on request."""
+    answers = Response.objects.filter(assignment__item__campaign=options["campaign"])
+    return answers.order_by("-pk").values_list("pk", flat=True).first()
+
+
+def carry_out(options: Options, progress: Progress) -> Result:
+    """Import the file, all or nothing: return the counts, or why nothing was imported."""
+    campaign = Campaign.objects.select_related("batch").get(pk=options["campaign"])
+    path, rater = _folder() / PurePath(options["file"]).name, options["rater"] or None
+    if not path.is_file():
+        raise JobError(GONE)
+    try:
+        _check_raters(path, campaign, rater)
+        report = import_labels([path], campaign, rater, None, lambda done: progress(done, 0))
+    except InputError as error:
+        return Result.of({"refused": _told(error)})
+    finally:
+        path.unlink(missing_ok=True)
+    more = max(0, len(report.warnings) - MOST_WARNINGS)
+    shown = [text.replace(str(path), options["name"]) for text in report.warnings[:MOST_WARNINGS]]
+    return Result.of({**asdict(report), "warnings": shown, "more_warnings": more})
+
+
+def _check_raters(path: Path, campaign: Campaign, rater: str | None) -> None:
+    """Refuse labels under the name of a person or judge who answers on this site."""
+    groups = read_groups(path, KnownItems(campaign), rater, None, ReadNotes())
+    if taken := sorted(taken_names({group.rater for group in groups})):
+        raise InputError(
+            Place(str(path)),
+            f"rater {taken[0]!r} answers here, and nobody else may in that name",
+            "give the labels another rater",
+        )
+
+
+def _told(error: InputError) -> str:
+    where = f"Line {error.place.line}: " if error.place.line else ""
+    return f"{where}{error.wrong}; {error.mend}."

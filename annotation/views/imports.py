@@ -1,0 +1,85 @@
+"""The page that imports labels from a file: choose it, wait for the job, read what it did."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from annotation.access import get_account, is_blind, managed_campaign
+from annotation.imports.jobs import IMPORT, keep, question
+from annotation.models import Campaign
+from datasets.access import READERS, role_required, takes_files
+from datasets.jobs import TooManyError, ask, queue, results
+from datasets.jobs import pages as jobs
+from datasets.models import Job
+
+LONGEST_RATER = 150
+BLIND = "You have an open item in this campaign; answer it before you import labels."
+
+
+class ImportForm(forms.Form):
+    file = forms.FileField(
+        label="Labels file",
+        help_text="JSON Lines or CSV: item, unit, variable, value, rater. Files of Label Studio, "
+        "CRUX and CLAPnq are recognised.",
+    )
+    rater = forms.CharField(
+        required=False,
+        max_length=LONGEST_RATER,
+        help_text="Only for lines that name none.",
+    )
+
+
+@takes_files
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*READERS)
+def import_file(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask for the job that imports an uploaded file, or show what became of it."""
+    campaign, user = managed_campaign(request, pk), get_account(request)
+    if is_blind(user, campaign):
+        return _page(request, campaign, {"wrong": BLIND}, 403)
+    if request.method != "POST":
+        return _followed(request, campaign)
+    form = ImportForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _page(request, campaign, {"form": form}, 422)
+    file: UploadedFile[Any] = form.cleaned_data["file"]
+    name, rater = str(file.name or "labels"), form.cleaned_data["rater"]
+    wanted = question(campaign, keep(file.chunks(), name), name, rater, user)
+    address = reverse("campaign-import", args=[pk])
+    try:
+        job = ask(IMPORT, wanted, user, address, again=True).job
+    except TooManyError as error:
+        form.add_error(None, str(error))
+        return _page(request, campaign, {"form": form}, 429)
+    return redirect(f"{address}?{urlencode({'job': job.key})}")
+
+
+def _followed(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    """Show the form, the status of the job in the address, or its result."""
+    own = {"kind": IMPORT, "options__campaign": campaign.pk, "options__user": request.user.pk}
+    job = Job.objects.filter(key=request.GET.get("job", ""), **own).first()
+    if job is None:
+        return _page(request, campaign, {})
+    if job.state in queue.ACTIVE or job.state == Job.State.FAILED:
+        return jobs.waiting(request, job, reverse("campaign-import", args=[campaign.pk]))
+    if not results.is_there(job):
+        return _page(request, campaign, {})
+    found = results.value(job)
+    labels = sum(found.get("labels", {}).values())
+    context = {"found": found, "number": labels, "name": job.options["name"]}
+    return _page(request, campaign, context, 422 if "refused" in found else 200)
+
+
+def _page(
+    request: HttpRequest, campaign: Campaign, more: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    context = {"campaign": campaign, "form": ImportForm(), **more}
+    return render(request, "campaigns/import.html", context, status=status)

@@ -1,0 +1,63 @@
+"""Labels are imported from a file on a page, as the command does, all or nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from annotation.imports.jobs import _folder
+from annotation.models import Label
+from tests.page_cast import Study, client_of, make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.fixture
+def rita(study: Study) -> Client:
+    return client_of(study.rita)
+
+
+def sent(rita: Client, study: Study, **more: str) -> str:
+    """What the page says after a file with three labels of the first item."""
+    key = study.campaign.items.order_by("position")[0].key
+    lines = "".join(
+        json.dumps({"item": key, "unit": f"q:{n}", "variable": "answerable", "value": "no",
+                    "rater": "crowd", **more}) + "\n"
+        for n in range(3)
+    )  # fmt: skip
+    file = SimpleUploadedFile("../labels.jsonl", lines.encode())
+    address = f"/campaigns/{study.campaign.pk}/import/"
+    return rita.post(address, {"file": file}, follow=True).content.decode()
+
+
+def test_it_says_what_was_imported_and_does_it_once(rita: Client, study: Study) -> None:
+    assert "Imported 3 labels from labels.jsonl" in sent(rita, study)
+    assert Label.objects.count() == 3
+    again = sent(rita, study)
+    assert "Nothing new in labels.jsonl" in again
+    assert "3 labels were there already" in again
+    assert not list(_folder().iterdir()), "the file is kept no longer than it is needed"
+
+
+def test_one_wrong_line_imports_nothing_and_is_named(rita: Client, study: Study) -> None:
+    told = sent(rita, study, value="perhaps")
+    assert "Nothing was imported from labels.jsonl" in told
+    assert "Line 1" in told
+    assert str(_folder()) not in told
+    assert not Label.objects.exists()
+
+
+def test_nobody_gives_labels_in_the_name_of_somebody_who_answers_here(
+    rita: Client, study: Study
+) -> None:
+    name = study.assignment(study.ada).rater.name
+    assert "answers here" in sent(rita, study, rater=name)
+    assert not Label.objects.exists()
