@@ -50,9 +50,9 @@ class Facts:
     judge, and `failed` the number of its missing answers by the judge's name. `report` is the brief
     of the last finished report, from `report_at`, and `checks` the last finished checks; both are
     None before the first. `rater_keys` are the primary keys of the report's raters by name.
-    `members` counts the annotators of a named pool, `unconsented` people with answers who have not
-    agreed to the campaign's consent text (or revoked that), and `idle` the slots that were reserved a week
-    ago. `is_stuck` says that a job waits although no worker is there.
+    `members` counts the annotators of a named pool, `unconsented` the people with answers whose
+    consent is missing or revoked, and `idle` the slots that were reserved a week ago. `is_stuck`
+    says that a job waits although no worker is there.
     """
 
     campaign: Campaign
