@@ -18,10 +18,11 @@ const isTyping = (target) =>
   Boolean(target.closest("textarea, select, input:not([type=radio]):not([type=checkbox]), [contenteditable]"));
 
 export function setUpSiteKeys() {
-  const dialog = /** @type {HTMLDialogElement | null} */ (document.getElementById("site-keys"));
+  const found = document.getElementById("site-keys");
+  const dialog = found instanceof HTMLDialogElement ? found : null;
   const search = document.querySelector(".seek input");
-  const box = /** @type {HTMLInputElement | null} */ (dialog?.querySelector("input[type=checkbox]"));
-  if (box) {
+  const box = dialog?.querySelector("input[type=checkbox]");
+  if (box instanceof HTMLInputElement) {
     box.checked = singleKeys();
     box.addEventListener("change", () => {
       try {
