@@ -56,6 +56,12 @@ def attention(context: Context, *topics: str) -> dict[str, Any]:
     return {"matters": found, "quiet": True}
 
 
+@register.inclusion_tag("attention/_folded.html", takes_context=True)
+def attention_folded(context: Context, *topics: str) -> dict[str, Any]:
+    """Like `attention`, folded under its number, where something else comes first."""
+    return attention(context, *topics)
+
+
 @register.simple_tag(takes_context=True)
 def jobs_under_way(context: Context) -> str:
     """Return the keys of the jobs that the reader waits for, so that every page tells their end."""

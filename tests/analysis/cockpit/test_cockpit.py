@@ -167,7 +167,7 @@ class TestHome:
         }
         Job.objects.update(state="done")
         (told,) = rita.get(f"/jobs/notices/?job={job.key}").json()["ended"]
-        assert told["text"] == "Report: ready."
+        assert told["text"] == "Results: ready."
         assert told["address"] == f"{address}&job={job.key}"
         nobody = client_of(study.root).get(f"/jobs/notices/?job={job.key}").json()
         assert nobody == {"active": [], "ended": []}

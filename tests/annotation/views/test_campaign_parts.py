@@ -13,7 +13,7 @@ from tests.page_cast import Study, client_of, make_study, payload
 
 TABS = {
     "campaign": "Overview",
-    "report": "Results",
+    "results": "Results",
     "disagreements": "Disagreements",
     "campaign-data": "Data",
     "campaign-progress": "People",
@@ -21,7 +21,6 @@ TABS = {
     "campaign-settings": "Settings",
 }
 BELOW = {
-    "measures": "Results",
     "campaign-people": "People",
     "exports": "Settings",
     "campaign-audit": "Settings",
@@ -29,10 +28,8 @@ BELOW = {
 """Pages that stand under a tab with another one, and that tab."""
 WORDS = {
     **TABS,
-    "report": "report",
     "campaign-progress": "progress",
     "campaign-people": "people",
-    "measures": "measures",
     "exports": "exports",
     "campaign-audit": "audit trail",
 }
