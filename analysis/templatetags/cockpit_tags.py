@@ -19,7 +19,6 @@ from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.people.membership import manageable
 from annotation.progress import with_counts
-from datasets.jobs.notices import under_way
 
 register = template.Library()
 WIDTH, HEIGHT, MARGIN = 200, 14, 6
@@ -60,13 +59,6 @@ def attention(context: Context, *topics: str) -> dict[str, Any]:
 def attention_folded(context: Context, *topics: str) -> dict[str, Any]:
     """Like `attention`, folded under its number, where something else comes first."""
     return attention(context, *topics)
-
-
-@register.simple_tag(takes_context=True)
-def jobs_under_way(context: Context) -> str:
-    """Return the keys of the jobs that the reader waits for, so that every page tells their end."""
-    request = context.get("request")
-    return " ".join(under_way(request.user)) if request is not None else ""
 
 
 @register.simple_tag

@@ -1,12 +1,11 @@
 """Notices at the end of long work: which of a person's jobs are under way, and which have ended.
 
-A browser remembers the jobs that were under way on any page, and asks for them until they have
-ended. What a page asks for by itself, and shows in place, needs no notice.
+A browser remembers the jobs whose status it showed on any page, and asks for them until they have
+ended. What a page shows in place without a status, such as a campaign's first page, needs none.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,20 +15,7 @@ from datasets.jobs.pages import with_job
 from datasets.models import Job, JobAsker
 
 MOST = 20
-_IN_PLACE = re.compile(r"/campaigns/\d+/")
-"""A campaign's first page, which asks for its figures by itself."""
 State = Job.State
-
-
-def under_way(user: Any) -> list[str]:
-    """Return the keys of the jobs that a person waits for."""
-    rows = JobAsker.objects.filter(user=user.pk, withdrawn=False, job__state__in=queue.ACTIVE)
-    found = rows.order_by("-pk").values_list("job__key", "job__kind", "address")[:MOST]
-    return [
-        key
-        for key, kind, address in found
-        if kind_named(kind).listed and not _IN_PLACE.fullmatch(address)
-    ]
 
 
 def notices(user: Any, keys: Sequence[str]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-// Notices at the end of long work. The jobs that were under way on any page are remembered in this
-// tab, and asked for until they have ended, wherever one has gone meanwhile.
+// Notices at the end of long work. The jobs whose status a page showed are remembered in this tab,
+// and asked for until they have ended, wherever one has gone meanwhile.
 
 const KEPT = "tandem.jobs";
 const SECONDS = 5;
@@ -25,11 +25,18 @@ function remember(keys) {
 export function setUpNotices() {
   const place = document.getElementById("jobs-notice");
   if (!place) return;
-  const own = (place.dataset.jobs ?? "").split(" ").filter(Boolean);
-  let keys = [...new Set([...remembered(), ...own])];
-  remember(keys);
+  let keys = remembered();
+  let waits = false;
+  const collect = () => {
+    const shown = [...document.querySelectorAll("[data-job]")].map((each) => each.getAttribute("data-job") ?? "");
+    keys = [...new Set([...keys, ...shown])];
+    remember(keys);
+    if (keys.length && !waits) {
+      waits = true;
+      setTimeout(ask, shown.length ? SECONDS * 1000 : 0);
+    }
+  };
   const ask = async () => {
-    if (!keys.length) return;
     const answer = await fetch(`${place.dataset.notices}?${new URLSearchParams(keys.map((key) => ["job", key]))}`, {
       headers: { Accept: "application/json" },
     }).catch(() => null);
@@ -39,9 +46,11 @@ export function setUpNotices() {
       remember(keys);
       for (const each of found.ended) show(place, each);
     }
-    if (keys.length) setTimeout(ask, SECONDS * 1000);
+    waits = keys.length > 0;
+    if (waits) setTimeout(ask, SECONDS * 1000);
   };
-  if (keys.length) setTimeout(ask, own.length ? SECONDS * 1000 : 0);
+  collect();
+  document.body.addEventListener("htmx:afterSettle", collect);
 }
 
 /**

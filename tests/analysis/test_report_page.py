@@ -114,6 +114,8 @@ def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
     page = client.get(f"/campaigns/{labelled.pk}/results/").content.decode()
     file = client.get(f"/campaigns/{labelled.pk}/report.html").content.decode()
     sections = re.findall(r"<section.*?</section>", page, re.DOTALL)
+    # What needs attention is of the site, and no part of the report.
+    sections = [each for each in sections if 'class="card next"' not in each]
     assert len(sections) == 9
     assert '<p class="figure-files"' not in file
     # A file has no links, and all of its folds are open.
@@ -166,7 +168,7 @@ def test_its_queries_do_not_grow_with_the_labels(labelled: Campaign, tmp_path: P
             client.get(f"/campaigns/{labelled.pk}/results/")
         counts.append(len(asked))
         more_labels(labelled, tmp_path)
-    assert counts[0] == counts[1] <= 92
+    assert counts[0] == counts[1] <= 104
 
 
 def test_no_page_may_be_changed_by_asking_for_it(labelled: Campaign) -> None:

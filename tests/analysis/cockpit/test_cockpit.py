@@ -159,7 +159,8 @@ class TestHome:
         )
         address = f"/campaigns/{study.campaign.pk}/report/?seed=2"
         JobAsker.objects.create(job=job, user=study.rita, address=address)
-        assert f'data-jobs="{job.key}"' in self.listed(study)
+        live = client_of(study.rita).get(f"/jobs/{job.key}/live/?next={address}")
+        assert f'data-job="{job.key}"' in live.content.decode()
         rita = client_of(study.rita)
         assert rita.get(f"/jobs/notices/?job={job.key}").json() == {
             "active": [job.key],
