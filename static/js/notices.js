@@ -45,6 +45,8 @@ export function setUpNotices() {
       keys = found.active;
       remember(keys);
       for (const each of found.ended) show(place, each);
+    } else if (answer) {
+      keys = []; // the session has ended
     }
     waits = keys.length > 0;
     if (waits) setTimeout(ask, SECONDS * 1000);
