@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analysis.campaigns.behind import behind_warnings
+from analysis.campaigns.consistency import add_consistency
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.fakes import mark_fakes
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
@@ -37,5 +38,6 @@ def campaign_report(
     report["warnings"] += contaminated_prompts(campaign, judges_there)
     report["warnings"] += behind_warnings(campaign)
     mark_fakes(report)
+    add_consistency(report, campaign)
     answers = written_answers(campaign, options.exposed)
     return report if answers is None else {**report, "written": written(answers)}

@@ -196,4 +196,5 @@ FIGURE = Figure(
     data,
     draw,
     "systems",
+    lambda subject: len(subject.block["items"]),
 )

@@ -6,11 +6,17 @@ from ..document import DASH, Block, Cell, Number, RaterName, Table
 from ..types import JSON
 
 ABOUT = (
-    "Agreement of judges beyond chance says nothing about people: they may share their errors. "
-    "The units to label first are those on which the judges differ most; they are the hard ones, "
-    "so take a random sample besides to estimate agreement."
+    "Agreement of judges beyond chance says nothing about people: they may share their errors."
 )
-SHOWN = 10
+ABOUT_ERRORS = (
+    "The correlation of two judges' errors, given people's label. A jury of judges that err on the "
+    "same units outvotes few errors."
+)
+ABOUT_FIRST = (
+    "The units on which the judges differ most, at most a tenth of them from one query. They are "
+    "the hard ones, so take a random sample besides to estimate agreement."
+)
+SHOWN = 50
 
 
 def between_judges_blocks(variable: JSON) -> list[Block]:
@@ -18,12 +24,13 @@ def between_judges_blocks(variable: JSON) -> list[Block]:
     found = variable.get("between_judges")
     if not found:
         return []
-    tables = [_matrix(found)]
+    blocks = [Block("Judges among themselves", (_matrix(found),), ABOUT)]
     if found["errors"] and "matrix" in found["errors"]:
-        tables.append(_errors(found["errors"]))
+        blocks.append(Block("How alike they err", _errors(found["errors"]), ABOUT_ERRORS))
     if found["label_first"]:
-        tables.append(_label_first(found["label_first"]))
-    return [Block("Judges among themselves", tuple(tables), ABOUT)]
+        table = _label_first(found["label_first"])
+        blocks.append(Block("What people should label first", (table,), ABOUT_FIRST))
+    return blocks
 
 
 def _matrix(found: JSON) -> Table:
@@ -40,12 +47,24 @@ def _matrix(found: JSON) -> Table:
     return Table("Cohen's kappa of each two judges", header, rows)
 
 
-def _errors(errors: JSON) -> Table:
-    rows: tuple[tuple[Cell, ...], ...] = (
+def _errors(errors: JSON) -> tuple[Table, ...]:
+    names = errors["judges"]
+    header: tuple[str | RaterName, ...] = ("Judge", *(RaterName(name, "judge") for name in names))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            RaterName(name, "judge"),
+            *(DASH if n == k else Number.from_estimate(cell) for k, cell in enumerate(row)),
+        )
+        for n, (name, row) in enumerate(zip(names, errors["matrix"], strict=True))
+    )
+    whole: tuple[tuple[Cell, ...], ...] = (
         ("Mean correlation of errors", Number.from_estimate(errors["mean_correlation"])),
         ("Effective number of judges", Number.from_estimate(errors["effective_judges"])),
     )
-    return Table("How alike they err", ("Of", "Value"), rows)
+    return (
+        Table("Correlation of errors of each two judges", header, rows),
+        Table("Together", ("Of", "Value"), whole),
+    )
 
 
 def _label_first(units: list[JSON]) -> Table:

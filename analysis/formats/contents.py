@@ -23,7 +23,7 @@ from .sections import (
     span_blocks,
     validation_blocks,
 )
-from .variable_sections import judge_blocks, people_blocks, slice_blocks
+from .variable_sections import consistency_table, judge_blocks, people_blocks, slice_blocks
 
 PEOPLE, JUDGES, SYSTEMS, PLANNING = "people", "judges", "systems", "planning"
 PARTS = {
@@ -128,7 +128,9 @@ def judges_sections(report: JSON) -> Iterator[Section]:
             block
             for name, variable in report["variables"].items()
             for block in _titled(
-                [*_side_by_side(variable), *between_judges_blocks(variable)], name, report
+                [*_side_by_side(variable), *between_judges_blocks(variable), *_again(variable)],
+                name,
+                report,
             )
         ]
         yield Section(
@@ -166,6 +168,13 @@ def _side_by_side(variable: JSON) -> list[Block]:
         return []
     header = ("Judge", "Units", "With the majority", "With each person", "People", "Gap")
     return [Block("Agreement with people", (Table("Cohen's kappa", header, tuple(rows)),))]
+
+
+def _again(variable: JSON) -> list[Block]:
+    """Return how consistent the judges are that were asked more than once."""
+    if not any("consistency" in of for of in variable["judges"].values()):
+        return []
+    return [Block("Consistency", (consistency_table(variable["judges"]),))]
 
 
 def systems_section(report: JSON) -> list[Section]:

@@ -274,16 +274,20 @@ def _figure(figure: Figure, subject: Subject, anchor: str, files: str) -> str:
 
     A drawing of more rows than a page has is only in the files.
     """
+    title, size = escape(figure.title), figure.size(subject)
+    if size > MOST_ROWS:
+        return (
+            f'<figure class="drawn" aria-labelledby="{anchor}">\n'
+            f'<figcaption><strong id="{anchor}">{title}</strong></figcaption>\n'
+            f'<p class="about">{size:,} rows are too many for a page; the files have them.</p>\n'
+            f'<div class="figure-foot">{files}</div>\n</figure>\n'
+        )
     data = figure.data(subject)
     rest = max(0, len(data.rows) - MOST_ROWS)
     more = f'<p class="about">{rest} more in the CSV file.</p>' if rest else ""
     table = table_html(replace(data, rows=data.rows[:MOST_ROWS]))
-    title = escape(figure.title)
     drawing = (
-        f'<p class="about">{len(data.rows)} rows are too many to draw on a page; '
-        "the files have the whole figure.</p>\n"
-        if rest
-        else f'<div class="figure-frame" tabindex="0" role="group" aria-label="{title}">'
+        f'<div class="figure-frame" tabindex="0" role="group" aria-label="{title}">'
         f"{figure.draw(subject).inline()}</div>\n"
     )
     return (

@@ -116,14 +116,17 @@ def _cited(name: str) -> str:
 
 
 def methods_of(node: Any, defined: bool = False) -> Iterator[str]:
-    """Yield the methods of all estimates below; strata repeat those above them."""
+    """Yield the methods of all estimates below.
+
+    Strata repeat those above them, and the items of a score have none.
+    """
     if isinstance(node, dict):
         if "method" in node and "value" in node:
             if node["value"] is not None or not defined:
                 yield node["method"]
             return
         for key, each in node.items():
-            if key != "strata":
+            if key not in ("strata", "items"):
                 yield from methods_of(each, defined)
     elif isinstance(node, list):
         for each in node:

@@ -65,6 +65,7 @@ _CUTS = {
     "recall_below": "Recall <",
 }
 """Precision and recall of reaching a threshold; those with < are of staying below it."""
+_AGAIN = {"replicates": "with the same request", "orders": "in the other order"}
 OF_OTHERS = "mean over pairs, weighted by shared units"
 FEWEST_COMPARED = 3
 """Of two people each differs as much from the other."""
@@ -199,6 +200,8 @@ def judge_blocks(block: JSON, ordered: bool) -> list[Block]:
     found.append(Block("Alternative annotator test", tuple(_tests(block))))
     if scored := _scored(block):
         found.append(Block("Its scores", tuple(scored)))
+    if "consistency" in block:
+        found.append(Block("Consistency", (consistency_table({"": block}),)))
     if "graded" in block:
         found.append(Block("Its grades", tuple(graded_tables(block["graded"], block["reference"]))))
     if "reading" in block:
@@ -209,6 +212,23 @@ def judge_blocks(block: JSON, ordered: bool) -> list[Block]:
     if "adjudicated" in block:
         further.append(_adjudicated(block["adjudicated"], block["reference"]))
     return [*found, Block("Further coefficients", tuple(further))]
+
+
+def consistency_table(judges: JSON) -> Table:
+    """Return how often judges with `consistency` gave the same label again; names may be empty."""
+    rows = tuple(
+        (RaterName(name, "judge") if name else label, *((label,) if name else ()), *cells)
+        for name, of in judges.items()
+        for key, label in _AGAIN.items()
+        if key in of.get("consistency", {})
+        for cells in [_again(of["consistency"][key])]
+    )
+    named = ("Judge",) if any(judges) else ()
+    return Table("The same label again", (*named, "Asked again", "Share", "Pairs"), rows)
+
+
+def _again(estimate: JSON) -> tuple[Cell, Cell]:
+    return Number.from_estimate(estimate), estimate["n"]
 
 
 def _tests(block: JSON) -> list[Table]:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..document import DASH, count, rounded
+from ..document import DASH, rounded
+from ..document import count as counted
 from ..measures.base import percent
 from ..types import JSON
 
@@ -435,6 +436,11 @@ def _short(estimate: JSON) -> str:
 
 def _signed(estimate: JSON) -> str:
     return _number(estimate).replace("-", "−")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Format a count with its noun, and a comma before thousands."""
+    return counted(number, one, many).replace(str(number), f"{number:,}", 1)
 
 
 def _share(n: int, whole: int) -> str:

@@ -46,7 +46,7 @@ def report() -> dict[str, Any]:
 
 
 def _add_fake(made: dict[str, Any]) -> None:
-    """Add what only a campaign knows: model families, and that a judge is scripted."""
+    """Add what only a campaign knows: families, replicates, and that a judge is scripted."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
@@ -56,6 +56,8 @@ def _add_fake(made: dict[str, Any]) -> None:
     column = next(n for n, rater in enumerate(frame.raters) if rater.name == JUDGE)
     found = own_family(sample, column, Families(items, items, {JUDGE: "SYSTEM"}))
     made["variables"]["answerable"]["judges"][JUDGE] |= found
+    again = dict.fromkeys(("replicates", "orders"), found["own_family"]["preference"])
+    made["variables"]["answerable"]["judges"][JUDGE]["consistency"] = again
     next(rater for rater in made["raters"] if rater["name"] == JUDGE)["scripted"] = True
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from analysis.campaigns.reports import campaign_report
+from analysis.data.selection import ReportOptions
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import sheet
 from annotation.models import Campaign
@@ -39,6 +41,9 @@ def test_a_judge_that_goes_by_the_place_turns_every_verdict(pairs: Campaign) -> 
     assert (found["compared"], found["turned"]["value"]) == (2, 1)
     assert found["same_place"] == {"first": 2, "second": 0}
     assert "Both orders" in as_markdown(dict(sheet(pairs, rater)))
+    report = campaign_report(pairs, ReportOptions(resamples=10))
+    again = report["variables"]["preferred"]["judges"]["j"]["consistency"]
+    assert (again["orders"]["n"], again["orders"]["value"]) == (2, 0)
 
 
 def test_a_judge_that_goes_by_the_answer_turns_none(pairs: Campaign) -> None:
