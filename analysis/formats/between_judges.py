@@ -5,9 +5,7 @@ from __future__ import annotations
 from ..document import DASH, Block, Cell, Number, RaterName, Table
 from ..types import JSON
 
-ABOUT = (
-    "Agreement of judges beyond chance says nothing about people: they may share their errors."
-)
+ABOUT = "Agreement of judges beyond chance says nothing about people: they may share their errors."
 ABOUT_ERRORS = (
     "The correlation of two judges' errors, given people's label. A jury of judges that err on the "
     "same units outvotes few errors."

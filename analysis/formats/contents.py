@@ -193,11 +193,14 @@ def systems_section(report: JSON) -> list[Section]:
 
 def evidence_section(report: JSON) -> list[Section]:
     """Return how alike the highlights are, and which were quoted from another text."""
-    blocks = [
-        replace(block, title=name if len(report["variables"]) > 1 else "")
-        for name, variable in report["variables"].items()
-        for block in span_blocks(variable)
-    ]
+    several = len(report["variables"]) > 1
+    blocks: list[Block] = []
+    for name, variable in report["variables"].items():
+        for block in span_blocks(variable):
+            first, *rest = block.tables
+            blocks.append(replace(block, tables=(first,), title=name if several else ""))
+            title = f"{name}: further measures" if several else "Further measures"
+            blocks.append(Block(title, tuple(rest)))
     blocks += quality_block(report)
     return [Section("Evidence", tuple(blocks), name="evidence")] if blocks else []
 

@@ -27,6 +27,8 @@ MOST_ROWS = 300
 CODE = re.compile(r"`([^`]+)`")
 SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css", "css/figures.css")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+FIRST = "raters"
+"""The figure below the verdict."""
 AFTER = ("evidence", "slices", "planning", "methods")
 """The sections before which systems come."""
 Links = Callable[[Figure, Subject], str]
@@ -160,7 +162,7 @@ def document_html(
     # A file has no links; there, all is open.
     names = {each.address for each in rest} if folded else set()
     head = verdict_html(report, partial(_anchor, report, names), units)
-    head += _first_figure(report, links) if head and folded else ""
+    head += _first_figure(report, links)
     if "systems" in inside and not any(each.address == "systems" for each in rest):
         # Measures of systems, of a protocol without scores.
         place = next((n for n, each in enumerate(rest) if each.address in AFTER), len(rest))
@@ -183,7 +185,7 @@ def _anchor(report: JSON, names: Collection[str], key: Sequence[str]) -> str:
 
 def _first_figure(report: JSON, links: Links) -> str:
     """Render the axis of all raters for the report's first variable that has one."""
-    figure = FIGURES["raters"]
+    figure = FIGURES[FIRST]
     for subject in subjects(report, figure):
         return _figure(figure, subject, "figure-first", links(figure, subject)) + "\n"
     return ""
@@ -206,8 +208,7 @@ def _section(
     about = f'<p class="about">{escape(section.about)}</p>' if section.about else ""
     text = "".join(f'<p class="text">{escape(each)}</p>\n' for each in section.paragraphs)
     if section.points:
-        points = "".join(f"<li>{words_html(point)}</li>" for point in section.points)
-        text += f'<ul class="points">{points}</ul>\n'
+        text += _points(section, folded)
     blocks = [_block(block, folded) for block in section.blocks]
     # The first block answers; what is drawn of it comes next, and folds last.
     first = 1 if section.blocks and not section.blocks[0].title else 0
@@ -221,6 +222,16 @@ def _section(
         f'<div id="section-{name}">\n{about}\n{text}{body}{inside}\n</div>\n'
         "</details>\n</section>\n"
     )
+
+
+def _points(section: Section, folded: bool) -> str:
+    """Render a section's list; what a text cites is a fold below it."""
+    points = "".join(f"<li>{words_html(point)}</li>" for point in section.points)
+    listed = f'<ul class="points">{points}</ul>\n'
+    if not section.paragraphs:
+        return listed
+    head = f'<details class="fold"{"" if folded else " open"}><summary>'
+    return f"{head}<h3>References</h3></summary>\n{listed}</details>\n"
 
 
 def folds_html(shown: Document) -> str:
@@ -258,6 +269,8 @@ def _figures(section: Section, report: JSON, links: Links, folded: bool) -> str:
     found = []
     for figure in FIGURES.values() if section.subjects else ():
         drawn = [each for each in subjects(report, figure) if each.name in section.subjects]
+        # The first axis is at the head already.
+        drawn = drawn[1:] if figure.name == FIRST else drawn
         for n, subject in enumerate(drawn if figure.place == section.place else (), start=1):
             anchor = f"figure-{section.address}-{figure.name}-{n}"
             made = _figure(figure, subject, escape(anchor), links(figure, subject))
