@@ -162,7 +162,7 @@ def document_html(
     # A file has no links; there, all is open.
     names = {each.address for each in rest} if folded else set()
     head = verdict_html(report, partial(_anchor, report, names), units)
-    head += _first_figure(report, links)
+    head += _first_figure(report, links) if head else ""
     if "systems" in inside and not any(each.address == "systems" for each in rest):
         # Measures of systems, of a protocol without scores.
         place = next((n for n, each in enumerate(rest) if each.address in AFTER), len(rest))
@@ -270,7 +270,7 @@ def _figures(section: Section, report: JSON, links: Links, folded: bool) -> str:
     for figure in FIGURES.values() if section.subjects else ():
         drawn = [each for each in subjects(report, figure) if each.name in section.subjects]
         # The first axis is at the head already.
-        drawn = drawn[1:] if figure.name == FIRST else drawn
+        drawn = drawn[1:] if figure.name == FIRST and report.get("verdict") else drawn
         for n, subject in enumerate(drawn if figure.place == section.place else (), start=1):
             anchor = f"figure-{section.address}-{figure.name}-{n}"
             made = _figure(figure, subject, escape(anchor), links(figure, subject))
