@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from analysis.data.grades import given_grade
 from annotation.adjudication.disputes import counted
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Label, Rater, Unit
@@ -18,16 +19,25 @@ MOST_LAYERS = 8
 
 @dataclass
 class Answer:
-    """What one rater said of the unit. `layer` numbers the rater's highlights, from 1."""
+    """What one rater said of the unit. `layer` numbers the rater's highlights, from 1.
+
+    `grades` are a judge's labels on its own scale, by variable.
+    """
 
     name: str
     kind: str
     layer: int
     values: dict[str, str] = field(default_factory=dict)
+    grades: dict[str, str] = field(default_factory=dict)
     score: float | None = None
     comment: str = ""
     quotes: list[str] = field(default_factory=list)
     call: int | None = None
+
+    @property
+    def labels(self) -> list[tuple[str, str, str]]:
+        """Each variable with its label, and its grade, empty if it has none."""
+        return [(name, value, self.grades.get(name, "")) for name, value in self.values.items()]
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,8 @@ def _answers(labels: Sequence[Label]) -> tuple[list[Answer], Spans]:
                 calls = JudgeCall.objects.filter(assignment=assignment).order_by("-pk")
                 answer.call = calls.values_list("pk", flat=True).first()
         answer.values[label.variable] = label.value
+        if grade := given_grade(label.meta):
+            answer.grades[label.variable] = grade
         answer.score = label.score if label.score is not None else answer.score
         for span in label.spans.all():
             answer.quotes.append(span.quote)

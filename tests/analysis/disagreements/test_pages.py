@@ -15,7 +15,7 @@ from django.test import Client
 
 from analysis.disagreements.detail import Piece, pieces
 from analysis.models import UnitTag
-from annotation.models import Campaign, Look, Unit, User
+from annotation.models import Campaign, Label, Look, Unit, User
 from audit.models import Event
 from tests.analysis.conftest import run
 
@@ -113,6 +113,8 @@ def test_a_unit_opens_in_place_with_all_answers_and_their_evidence(
     rita: Client, labelled: Campaign
 ) -> None:
     unit = Unit.objects.get(item__campaign=labelled, item__key="q1#long", key="q1:a")
+    judged = Label.objects.filter(unit=unit, response__assignment__rater__name="model-x")
+    judged.update(meta={"grade": "4 of 5"})
     address = f"/campaigns/{labelled.pk}/disagreements/{unit.pk}/"
     whole = rita.get(address).content.decode()
     part = rita.get(address, headers=HTMX).content.decode()
@@ -121,6 +123,7 @@ def test_a_unit_opens_in_place_with_all_answers_and_their_evidence(
     for name in ("ada", "bram", "chidi", "model-x"):
         assert f"<bdi>{name}</bdi>" in part
     assert "run by the town</mark>" in part
+    assert "grade 4 of 5" in part
 
 
 def test_a_tag_is_kept_counted_and_in_the_trail(rita: Client, labelled: Campaign) -> None:
