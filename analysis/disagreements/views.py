@@ -32,6 +32,7 @@ from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
+from datasets.text import number_in
 from judging.access import blind_page
 
 PAGE = 50
@@ -59,8 +60,7 @@ class Listed:
         given = self.given
         judge = given["judge"] if given["judge"] in self.judges else next(iter(self.judges), "")
         show = given["show"] if given["show"] in SHOWS else "judge" if judge else "people"
-        digits = given["query"].isascii() and given["query"].isdigit() and len(given["query"]) < 16
-        query = int(given["query"]) if digits else None
+        query = number_in(given["query"]) or None
         cell = (given["people"], given["said"]) if given["people"] and given["said"] else None
         sort = given["sort"] if given["sort"] in SORTS else "unanimous"
         system = given["system"] if given["system"] in self.systems else ""

@@ -43,6 +43,7 @@ from annotation.models import Campaign
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.teams import visible_batches
+from datasets.text import number_in
 
 STOP_POLLING = 286  # htmx's own status
 LONGEST_POLLED = 2 * 3600
@@ -245,5 +246,4 @@ def _refused(problems: list[str]) -> HttpResponse:
 
 
 def _number(request: HttpRequest, name: str) -> int:
-    text = request.GET.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+    return number_in(request.GET.get(name, ""))

@@ -11,6 +11,7 @@ from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from annotation.models import User
 from annotation.people.membership import PeopleError
 from audit.recording import record
+from datasets.text import number_in
 
 
 class _Keys(PasswordResetTokenGenerator):
@@ -35,7 +36,5 @@ def log_in_key(user: User) -> str:
 def account_of(key: str) -> User | None:
     """Return the account that a link logs in, or None if the link holds no longer."""
     number, _, token = key.partition("-")
-    if not (number.isascii() and number.isdigit() and len(number) < 16):
-        return None
-    user = User.objects.filter(pk=int(number), is_active=True, is_guest=False).first()
+    user = User.objects.filter(pk=number_in(number), is_active=True, is_guest=False).first()
     return user if user is not None and _keys.check_token(user, token) else None
