@@ -64,6 +64,7 @@ from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, keyed, once,
 from datasets.api.errors import RefusedBodyError, TooManyRequestsError, problem
 from datasets.api.permissions import PEOPLE, READ
 from datasets.api.throttling import seconds_to_wait
+from datasets.teams import managed_teams
 
 OWN = "you cannot change your own account; ask another admin"
 
@@ -201,8 +202,8 @@ class Invitations(List):
     @described(
         "Invite a person",
         "Creates a link that works once, within seven days. Researchers invite annotators to "
-        "their campaigns, and admins invite anyone. The link is returned only once: it is null "
-        "in a response that is repeated for an Idempotency-Key.",
+        "their campaigns and teams, and admins invite anyone. The link is returned only once: it "
+        "is null in a response that is repeated for an Idempotency-Key.",
         {201: MadeInvitationSerializer},
         tag="people",
         request=NewInvitationSerializer,
@@ -224,6 +225,11 @@ def _invite(request: Request, wanted: dict[str, Any]) -> Response:
         wanted["campaign"] = readable(me).select_related("batch").filter(pk=pk).first()
         if wanted["campaign"] is None:
             wrong = [problem("is not a campaign that you may read", "campaign")]
+            raise RefusedBodyError("no invitation was created", wrong)
+    if name := wanted.pop("team", None):
+        wanted["team"] = managed_teams(me).filter(name=name).first()
+        if wanted["team"] is None:
+            wrong = [problem("is not a team that you manage", "team")]
             raise RefusedBodyError("no invitation was created", wrong)
     wait = seconds_to_wait("invite", me.pk)
     if wait is not None:

@@ -90,6 +90,9 @@ class InvitationSerializer(serializers.Serializer[Invitation]):
     role = serializers.ChoiceField(User.Role.values)
     campaign = serializers.IntegerField(source="campaign_id", allow_null=True)
     campaign_role = serializers.ChoiceField(Membership.Role.values)
+    team = serializers.CharField(
+        source="team.name", default=None, allow_null=True, help_text="that the account joins"
+    )
     note = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField()
@@ -109,6 +112,7 @@ class NewInvitationSerializer(Strict):
     campaign_role = serializers.ChoiceField(
         Membership.Role.values, default=Membership.Role.ANNOTATOR
     )
+    team = serializers.CharField(required=False, help_text="the name of a team that you manage")
     note = serializers.CharField(max_length=150, allow_blank=True, default="")
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from knox.models import AuthToken
 
-from datasets.models import SeveralTeamsError, TeamMember, only_team
+from datasets.models import SeveralTeamsError, Team, TeamMember, only_team
 
 LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 """Letters and digits that are not confused with one another."""
@@ -198,8 +198,8 @@ class Invitation(models.Model):
     """A link that invites one person, once. Only the digest of its key is stored.
 
     `role` is the role of the new account, and `campaign_role` its role in the campaign, if the
-    invitation names one. `note` says who is invited. No export contains it, and it is erased with
-    the account.
+    invitation names one. The account becomes a member of the `team`, if there is one. `note` says
+    who is invited. No export contains it, and it is erased with the account.
     """
 
     digest = models.CharField(max_length=64, unique=True)
@@ -208,6 +208,7 @@ class Invitation(models.Model):
     campaign_role = models.CharField(
         max_length=11, choices=Membership.Role, default=Membership.Role.ANNOTATOR
     )
+    team = models.ForeignKey(Team, models.CASCADE, null=True, related_name="+")
     note = models.CharField(max_length=150, default="", blank=True)
     by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="invitations")
     created_at = models.DateTimeField(default=timezone.now)

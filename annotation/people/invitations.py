@@ -14,7 +14,10 @@ from django.utils import timezone
 
 from annotation.models import Campaign, Invitation, Membership, User
 from annotation.people.membership import AT_MOST, PeopleError, add_member, manageable
+from annotation.people.teams import set_role
 from audit.recording import folded, record
+from datasets.models import Team, TeamMember
+from datasets.teams import managed_teams
 
 LIFE = timedelta(days=7)
 BYTES = 32
@@ -43,10 +46,11 @@ def invite(
     campaign_role: str = Membership.Role.ANNOTATOR,
     note: str = "",
     by: User | None = None,
+    team: Team | None = None,
 ) -> NewInvitation:
     """Create an invitation. `by` is None for a command. Raises PeopleError."""
     if by is not None:
-        _check_inviter(by, role, campaign)
+        _check_inviter(by, role, campaign, team)
     if campaign is not None and campaign_role not in AT_MOST[role]:
         raise PeopleError(f"an account with the role {role} cannot be {campaign_role}; change one")
     key = secrets.token_urlsafe(BYTES)
@@ -56,6 +60,7 @@ def invite(
             role=role,
             campaign=campaign,
             campaign_role=campaign_role,
+            team=team,
             note=" ".join(note.split())[:150],
             by=by,
             expires_at=timezone.now() + LIFE,
@@ -65,13 +70,17 @@ def invite(
     return NewInvitation(invitation, key)
 
 
-def _check_inviter(by: User, role: str, campaign: Campaign | None) -> None:
-    """Allow admins to invite anyone, and researchers to invite annotators to their campaigns."""
+def _check_inviter(by: User, role: str, campaign: Campaign | None, team: Team | None) -> None:
+    """Allow admins to invite anyone, and researchers annotators to their campaigns and teams."""
     if by.role == User.Role.ADMIN:
         return
-    if role != User.Role.ANNOTATOR or campaign is None:
-        raise PeopleError("a researcher invites annotators to a campaign; ask an admin for more")
-    if not manageable(by).filter(pk=campaign.pk).exists():
+    if role != User.Role.ANNOTATOR or (campaign is None and team is None):
+        raise PeopleError(
+            "a researcher invites annotators to a campaign or a team; ask an admin for more"
+        )
+    if team is not None and not managed_teams(by).filter(pk=team.pk).exists():
+        raise PeopleError("this team is not yours; name another")
+    if campaign is not None and not manageable(by).filter(pk=campaign.pk).exists():
         raise PeopleError("this campaign is not yours; name another")
 
 
@@ -83,7 +92,7 @@ def invitation_of(key: str) -> Invitation | None:
     """Return the invitation for a link's key, in any state."""
     if not key or len(key) > MAX_KEY_LENGTH:
         return None
-    rows = Invitation.objects.select_related("campaign", "by")
+    rows = Invitation.objects.select_related("campaign", "by", "team")
     return rows.filter(digest=digest_of(key)).first()
 
 
@@ -120,7 +129,7 @@ def accept_identity(invitation: Invitation, name: str) -> User:
 
 def join(invitation: Invitation, user: User) -> None:
     """Give an existing account the invitation's role in its campaign, and mark it as used."""
-    if invitation.campaign is None:
+    if invitation.campaign is None and invitation.team is None:
         raise PeopleError("this link is for a new account; log out to create one")
     with transaction.atomic():
         _use_up(invitation, user)
@@ -129,6 +138,10 @@ def join(invitation: Invitation, user: User) -> None:
 
 
 def _make_member(invitation: Invitation, user: User) -> None:
+    team = invitation.team
+    if team is not None and not team.members.filter(user=user).exists():
+        with folded():
+            set_role(team, user, TeamMember.Role.MEMBER)
     if invitation.campaign is not None:
         with folded():
             add_member(invitation.campaign, user, invitation.campaign_role, invitation.by)
@@ -151,7 +164,9 @@ def _use_up(invitation: Invitation, user: User) -> None:
 
 def _check_inviter_access(invitation: Invitation) -> None:
     """Refuse links from inviters who have lost access to the campaign since."""
-    by, campaign = invitation.by, invitation.campaign
+    by, campaign, team = invitation.by, invitation.campaign, invitation.team
+    if by and team and not managed_teams(by).filter(pk=team.pk).exists():
+        raise PeopleError("the person who created this link has left the team; ask for a new one")
     if by and campaign and not manageable(by).filter(pk=campaign.pk).exists():
         raise PeopleError(
             "the person who created this link has left the campaign; ask for a new one"

@@ -10,6 +10,8 @@ from django.contrib.auth.password_validation import password_validators_help_tex
 from annotation.models import MAX_REASON, Campaign, Membership, User
 from annotation.people.leases import MAX_LEASE
 from annotation.people.membership import readable
+from datasets.models import Team
+from datasets.teams import managed_teams, there_are_several
 
 ACCOUNT_ROLES = (
     (User.Role.ANNOTATOR, "Annotator: labels, and sees only their own work"),
@@ -43,6 +45,13 @@ class InviteForm(forms.Form):
     campaign_role = forms.ChoiceField(
         label="Role in the campaign", choices=CAMPAIGN_ROLES, widget=forms.RadioSelect
     )
+    team = forms.ModelChoiceField(
+        Team.objects.none(),
+        required=False,
+        empty_label="No team",
+        to_field_name="name",
+        help_text="The account becomes a member, and sees what the team has.",
+    )
     note = forms.CharField(
         label="For whom",
         required=False,
@@ -52,6 +61,12 @@ class InviteForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        teams = self.fields["team"]
+        assert isinstance(teams, forms.ModelChoiceField)
+        teams.queryset = managed_teams(user)
+        if not there_are_several():
+            # Everybody joins the only team anyway.
+            del self.fields["team"]
         field = self.fields["campaign"]
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = readable(user)

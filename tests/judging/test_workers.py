@@ -35,6 +35,14 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.processes
 
 LONG = 120.0  # seconds
+ASK_FOR_A_REPORT = """
+from analysis.campaigns.jobs import REPORT, question
+from analysis.data.selection import ReportOptions
+from annotation.models import Campaign, User
+from datasets.jobs import ask
+admin = User.objects.create(username="root", role="admin")
+ask(REPORT, question(Campaign.objects.get(), ReportOptions(resamples=20)), admin)
+"""
 REPAID = CONCURRENCY + GROUP + PROBES
 
 
@@ -188,6 +196,16 @@ class TestABrokerThatIsAway:
             all_labelled(house)
         assert each_once(house, server.url)
         assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
+
+    def test_a_report_is_computed_by_its_workers(
+        self, house: House, broker: InValkey, server: Running
+    ) -> None:
+        with house.worker():
+            until(lambda: "ready." in house.log(), "a worker that is ready")
+            house.manage("shell", "-c", ASK_FOR_A_REPORT)
+            until(lambda: house.asked("SELECT state FROM datasets_job") == [("done",)], "a report")
+        assert "work_on_jobs" in house.log()
+        assert house.asked("SELECT places FROM datasets_worker") == [(1,)], "nobody else works"
 
     def test_workers_take_messages_again_after_it_was_restarted(
         self, house: House, broker: InValkey, server: Running, valkey_server: Valkey

@@ -13,6 +13,7 @@ from annotation.models import Invitation, Membership, User
 from annotation.people.invitations import LIFE, invite, revoke
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
+from datasets.teams import TeamError, team_named
 
 SHOWN = 50
 
@@ -37,6 +38,7 @@ class Command(BaseCommand):
             default=Membership.Role.ANNOTATOR.value,
             help="the role in that campaign",
         )
+        parser.add_argument("--team", metavar="T", help="the team that the account joins")
         parser.add_argument("--note", default="", metavar="TEXT", help="the person whom it is for")
         parser.add_argument(
             "--site",
@@ -62,8 +64,11 @@ class Command(BaseCommand):
     def _invite(self, options: dict[str, Any]) -> None:
         campaign = campaign_called(options["campaign"]) if options["campaign"] else None
         try:
-            made = invite(options["role"], campaign, options["campaign_role"], options["note"])
-        except PeopleError as error:
+            team = team_named(options["team"]) if options["team"] else None
+            made = invite(
+                options["role"], campaign, options["campaign_role"], options["note"], team=team
+            )
+        except (PeopleError, TeamError) as error:
             raise CommandError(f"{error}.") from error
         self.say(f"{options['site'].rstrip('/')}{reverse('join')}?key={made.key}")
         self.stderr.write(

@@ -30,7 +30,8 @@ from annotation.people.invitations import (
     revoke_all_of,
 )
 from annotation.people.membership import PeopleError, end_membership, set_pool
-from datasets.models import Batch
+from annotation.people.teams import set_role
+from datasets.models import Batch, Team
 from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
@@ -43,6 +44,32 @@ GOOD = {"name": "eve", "password": "a-rather-long-word", "again": "a-rather-long
 @pytest.fixture
 def study() -> Study:
     return make_study()
+
+
+def test_one_for_a_team_makes_a_member_on_pages_and_in_the_api(study: Study) -> None:
+    team = Team.objects.create(name="Readers")
+    mary = User.objects.create_user("mary", role="researcher")
+    set_role(team, mary, "manager")
+    asks = client_of(study.root).get(reverse("invite"))
+    assert 'value="Readers"' in asks.content.decode()
+    sent = {"role": "annotator", "campaign_role": "annotator", "team": "Readers"}
+    shown = client_of(study.root).post(reverse("invite"), sent).content.decode()
+    assert "a member of the team Readers" in shown
+    found = re.search(r"/join/\?key=[\w-]+", shown)
+    assert found
+    Client().post(found[0], GOOD)
+    eve = User.objects.get(username="eve")
+    assert team.members.get(user=eve).role == "member"
+    # A manager of the team invites to it, and nobody to a team of others.
+    assert script_of(mary).post("invitations/", {"team": "Readers"}).json()["team"] == "Readers"
+    others = Team.objects.exclude(pk=team.pk).first()
+    assert others
+    assert script_of(mary).post("invitations/", {"team": others.name}).status_code == 422
+    late = invite("annotator", by=mary, team=team)
+    set_role(team, study.ada, "member")
+    team.members.filter(user=mary).delete()
+    with pytest.raises(PeopleError, match="has left the team"):
+        join(late.invitation, study.ada)
 
 
 def door(made: NewInvitation) -> str:
