@@ -38,7 +38,8 @@ from analysis.results.address import (
     Address,
     address_of,
 )
-from annotation.access import get_account, is_blind, readable_campaign
+from annotation.access import get_account, is_blind, open_campaigns, readable_campaign
+from annotation.exposure.ledger import exposes
 from annotation.models import Campaign
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
@@ -156,9 +157,17 @@ def _numbers(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
         ],
         "kinds": available_kinds(),
         "newest": shown.value["newest"],
+        "exposes": _exposes(request, campaign, shown),
         "opened": int(time.time()),
         "chosen": describe_options(found["choices"]) if asked.address.report else [],
     }
+
+
+def _exposes(request: HttpRequest, campaign: Campaign, shown: jobs.Shown) -> bool:
+    """Return whether reading marks what this person labels in the campaign afterwards."""
+    notes = shown.job.result.get("notes", ()) if shown.job else ()
+    mine = open_campaigns(get_account(request)).filter(pk=campaign.pk)
+    return exposes(notes, campaign) and mine.exists()
 
 
 def _measures(request: HttpRequest, asked: Asked) -> Found | HttpResponse:

@@ -26,6 +26,7 @@ __all__ = [
     "collected",
     "deliver",
     "describe",
+    "exposes",
     "from_json",
     "is_collecting",
     "record",
@@ -137,6 +138,11 @@ def as_json(notes: Iterable[Note]) -> list[Note]:
 
 def from_json(rows: Iterable[Note]) -> list[Note]:
     return [dict(row) for row in rows]
+
+
+def exposes(notes: Iterable[Note], campaign: Campaign) -> bool:
+    """Return whether what was noted marks answers that its reader gives in a campaign later."""
+    return any(note["exposing"] and note["campaign_id"] == campaign.pk for note in notes)
 
 
 def describe(kind: str) -> str:

@@ -64,6 +64,17 @@ class TestPages:
         assert "model-x" in self.text(rita, address), "without scripts a reload shows it"
         assert Job.objects.count() == 1
 
+    def test_who_may_still_label_is_told_that_reading_marks_it(
+        self, rita: Client, labelled: Campaign
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/results/?resamples=20"
+        admin = logged_in("admin")
+        for client in (rita, admin):
+            client.get(address)
+            worked()
+        assert "is marked as exposed" in self.text(rita, address)
+        assert "is marked as exposed" not in self.text(admin, address)
+
     @pytest.mark.parametrize("of", ["report", "measures"])
     def test_a_job_tells_which_share_is_done(
         self, rita: Client, labelled: Campaign, of: str
