@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0023_pay_and_trimmed_guideline'),
+        ('annotation', '0025_fixed_shares'),
         ('datasets', '0014_history_of_queries'),
     ]
 
