@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -80,6 +81,7 @@ class TestPages:
         self, rita: Client, labelled: Campaign, of: str
     ) -> None:
         self.text(rita, f"/campaigns/{labelled.pk}/{of}.json?resamples=20", 202)
+        caches["reports"].clear()
         told: list[tuple[int, int]] = []
         job = queue.take()
         assert job is not None
