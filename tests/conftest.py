@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
@@ -25,12 +26,18 @@ from tests.workers import NAME
 # Another process for each report is a second each; tests/analysis/crosscheck has it on.
 process.IS_ON = False
 
-CASES = 3  # of a test's cases, where the test is not marked "every_case"
+CASES = 2  # of a test's cases, where the test is not marked "every_case"
+
+# Imported where a test first needs them, which takes each worker that does some seconds.
+LARGE = (
+    "markdown_it", "pandas", "scipy.optimize", "scipy.stats", "statsmodels.stats.inter_rater",
+    "statsmodels.regression.mixed_linear_model", "statsmodels.stats.multitest",
+)  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every case, and what takes minutes")
-    parser.addoption("--quick", action="store_true", help="three cases even where all matter")
+    parser.addoption("--quick", action="store_true", help="two cases even where all matter")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -73,7 +80,7 @@ def _runs(item: pytest.Item) -> bool:
 
 
 def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:
-    """Return the cases of each test other than its first, its last and the middle one."""
+    """Return the cases of each test other than its first and its last."""
     functions: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if config.getoption("--quick") or not item.get_closest_marker("every_case"):
@@ -101,7 +108,9 @@ def _differs_between_databases(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_run_workers(session: pytest.Session) -> Generator[None, bool, bool]:
-    """The database is migrated once, for all workers to copy."""
+    """The database is migrated and large libraries are imported once, for all workers."""
+    for name in LARGE:
+        importlib.import_module(name)
     blocker = session.config.stash[blocking_manager_key]
     with blocker.unblock(), databases.migrated():
         databases.disconnect()
