@@ -14,6 +14,8 @@ from django.urls import reverse
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.assignments.withdrawal import give_consent, revoke_consent
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.exports.registry import exports_of
 from annotation.integrity import CheckedCounts, violations
@@ -197,3 +199,22 @@ def test_the_settings_name_the_text_and_what_becomes_of_answers(
     assert study.campaign.consent_version == 0
     with pytest.raises(PeopleError, match="changed since you read it"):
         give_consent(study.campaign, rater_of(study.ada), 1)
+
+
+def test_copies_that_another_campaign_carried_over_go_and_come_back_too(study: Study) -> None:
+    answered(study)
+    batch, design = study.campaign.batch, Design(raters_per_item=1)
+    later = create_campaign("Later", "report-coverage", batch, design, continues="Pilot").campaign
+    assert labels(later) == 3
+    revoke_consent(study.campaign, rater_of(study.ada))
+    assert (labels(study.campaign), labels(later)) == (0, 0)
+    assert not list(violations((), CheckedCounts()))
+    assert_whole(later)
+    give_consent(study.campaign, rater_of(study.ada), 1)
+    assert (labels(study.campaign), labels(later)) == (3, 3)
+    assert not list(violations((), CheckedCounts()))
+    change(study.campaign, CampaignSettings(revoked="delete"))
+    study.campaign.refresh_from_db()
+    revoke_consent(study.campaign, rater_of(study.ada))
+    assert not Response.objects.exists()
+    assert_whole(later)
