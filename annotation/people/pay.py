@@ -126,7 +126,10 @@ def pay_table(campaign: Campaign) -> PayTable:
 def _done(campaign: Campaign) -> QuerySet[Assignment]:
     rows = Assignment.objects.filter(item__campaign=campaign, status=Assignment.Status.DONE)
     rows = rows.filter(rater__kind=Rater.Kind.HUMAN, replicate=0)
-    return rows.exclude(Q(responses__current=True, responses__carried__isnull=False)).order_by()
+    if campaign.continues_id is not None:
+        carried = Q(responses__current=True, responses__carried__isnull=False)
+        rows = rows.exclude(carried)
+    return rows.order_by()
 
 
 def _work(of: _Sums, medians: dict[int, tuple[int, float]], rate: Rate | None) -> Work:
