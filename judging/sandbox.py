@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -44,8 +45,9 @@ from judging.servers import GUARDED
 DEADLINE = 45.0
 # Slightly longer than the client waits for a connection.
 UNCONNECTED_SECONDS = 5.5
-# Each try occupies a thread of the web server for up to `DEADLINE`, and a process has four.
-MOST_AT_ONCE = 2
+# Each try occupies a thread of the web server for up to `DEADLINE`. With those that wait for jobs
+# they take at most two thirds of the threads for such requests.
+MOST_AT_ONCE = settings.JOB_WAITS
 KEPT = (
     "this item's query is reserved for evaluation or an audit, and prompts must not be tuned on "
     "it; try an item of a development query, or leave the number out for a random one"
