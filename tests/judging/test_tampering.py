@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,7 @@ from datasets.models import Batch, Report
 from judging.invariants import CHECKS, violations
 from tests.annotation.adjudication.cast import Dispute, answer, decided, make_dispute
 from tests.cast import run
+from tests.databases import rolled_back
 from tests.page_cast import answers, client_of, page
 
 pytestmark = pytest.mark.django_db
@@ -56,8 +58,19 @@ class Cast:
         return ", ".join((f"campaign Pilot, {name}, item {assignment.item.key}", *words))
 
 
+@pytest.fixture(scope="module")
+def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cast]:
+    """Created once, since it takes longer than most tests; each test returns to this state."""
+    with rolled_back(django_db_blocker):
+        yield make_cast()
+
+
 @pytest.fixture
-def cast(db: None) -> Cast:
+def cast(made: Cast, db: None) -> Cast:
+    return deepcopy(made)
+
+
+def make_cast() -> Cast:
     there = make_dispute()
     batch = Batch.objects.get()
     Batch.objects.update(digest=digests.recomputed(batch), counts={"queries": 1})
