@@ -40,11 +40,12 @@ from analysis.measures.coverage import (
 )
 from analysis.measures.ratings import answerable, answers
 from analysis.papers.base import missing
-from analysis.papers.material import Material, evaluators, labels_by
+from analysis.papers.material import Material, evaluators, judges, labels_by
 from analysis.statistics import Floats, Ints
 from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.rows import Query
+from judging.models import Judge
 
 REFERENCE = "reference"
 DEN = DENSITIES[0]
@@ -116,7 +117,31 @@ class DataSet:
     @cached_property
     def evaluators(self) -> list[str]:
         there = [c for c in (self.passages, self.reports) if c is not None]
-        return evaluators(map(self.material.frame, there))
+        taken = {name: pair for pair, names in self.pairs.items() for name in names}
+        found = evaluators(map(self.material.frame, there))
+        return list(dict.fromkeys(taken.get(name, name) for name in found))
+
+    @cached_property
+    def pairs(self) -> dict[str, tuple[str, str]]:
+        """Two judges of one model, as one evaluator: who rated passages, and who rated reports.
+
+        Another prompt is another judge, and a judge file is for one protocol. A model with several
+        judges for one of the two is no pair.
+        """
+        if self.passages is None or self.reports is None:
+            return {}
+        frames = [self.material.frame(each) for each in (self.passages, self.reports)]
+        sides = [set(judges(frame)) for frame in frames]
+        one_sided = Judge.objects.filter(rater__name__in=sides[0] ^ sides[1])
+        rows = one_sided.values_list("rater__name", "model", "family")
+        # A fake judge has no model, and says by its family which one it stands for.
+        models = {name: model or family for name, model, family in rows if model or family}
+        found = {}
+        for model in sorted(set(models.values())):
+            of = [sorted(n for n in side if models.get(n) == model) for side in sides]
+            if [len(names) for names in of] == [1, 1]:
+                found[f"{of[0][0]} and {of[1][0]}"] = (of[0][0], of[1][0])
+        return found
 
     @cached_property
     def ratings(self) -> VariableFrame | None:
@@ -152,8 +177,11 @@ class DataSet:
             return f"no campaign of report-coverage labels reports of {self.name}"
         return f"{by} labelled no report in campaign {self.reports.name}"
 
+    def rater_of_passages(self, by: str) -> str:
+        return self.pairs.get(by, (by, by))[0]
+
     def passage_ratings(self, by: str) -> PassageRatings | None:
-        evaluator = labels_by(self.ratings, by)
+        evaluator = labels_by(self.ratings, self.rater_of_passages(by))
         if evaluator is None or self.ratings is None:
             return None
         return PassageRatings(self.layout, self.layout.ratings(self.ratings, evaluator))
@@ -227,7 +255,7 @@ class DataSet:
         parts = [
             part
             for part in report_parts(self.queries, frame, options, self.counted(by, options))
-            if part.rater == by
+            if part.rater == self.pairs.get(by, (by, by))[1]
         ]
         wanted = "" if by == PEOPLE else RATED
         return next((p for p in parts if p.suffix == wanted), next(iter(parts), None))

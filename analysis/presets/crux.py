@@ -248,11 +248,13 @@ files = ["documents.jsonl"]
 [judge.passage-judge]             # both judges are fakes: they replay a file,
 backend = "scripted"              # with prompt and parser of a judge file of the library
 file = "passage-rubric"
+family = "made-up"                # of one model, so that the paper's tables take them together
 answers = "labels/passages-judge.jsonl"
 
 [judge.report-judge]
 backend = "scripted"
 file = "report-coverage"
+family = "made-up"
 answers = "labels/coverage-judge.jsonl"
 
 [campaign.{study}-passages]       # how well does each passage answer each sub-question?

@@ -109,17 +109,21 @@ def _label(item: str, unit: str, variable: str, value: object, rater: str) -> Li
     return {**found, "spans": [{"field": "report", "text": "word"}]} if value == "yes" else found
 
 
-@pytest.fixture(scope="module")
-def crux_study(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    folder: Path = tmp_path_factory.mktemp("crux")
+def write_files(folder: Path) -> None:
     people = ("ada", "ben")
     write_lines(folder / "documents.jsonl", documents())
     write_lines(folder / "reports.jsonl", reports())
     write_lines(folder / "passages.jsonl", [x for r in people for x in passage_labels(r)])
     write_lines(folder / "coverage.jsonl", [x for r in people for x in report_labels(r)])
     write_lines(folder / "judge.jsonl", [*passage_labels("replay"), *report_labels("replay")])
+
+
+@pytest.fixture(scope="module")
+def crux_study(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    folder: Path = tmp_path_factory.mktemp("crux")
+    write_files(folder)
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         run("apply_study", folder)

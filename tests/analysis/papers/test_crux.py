@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from annotation.models import Label
-from tests.analysis.papers.conftest import reason_of, released, row_of, tables_of
+from tests.analysis.papers.conftest import (
+    STUDY,
+    reason_of,
+    released,
+    row_of,
+    tables_of,
+    write_files,
+)
 from tests.cast import run
 
 pytestmark = [pytest.mark.django_db]
@@ -60,6 +68,23 @@ class TestTable1:
         # Covered alike in both: the three settings are ordered the same.
         assert row_of(people, people["rows"][-1]["name"]) == [1.0, 1.0, "", 1.0, ""]
         assert "3 systems" in people["rows"][-1]["cells"][0]["method"]
+
+
+def test_two_judges_of_one_model_are_one_evaluator(tables: Any, tmp_path: Path) -> None:
+    del tables  # of one judge, that rated both
+    text = STUDY.replace('"small"', '"two"').replace('judges = ["replay"]', 'judges = ["first"]', 1)
+    text = text.replace('judges = ["replay"]', 'judges = ["other"]')
+    for name in ("documents", "passages", "answered", "coverage"):
+        text = text.replace(f".{name}]", f".two-{name}]").replace(f'"{name}"', f'"two-{name}"')
+    (judge,) = re.findall(r"\[judge.replay\]\n.*\n.*\n", text)
+    first = judge.replace("replay", "first") + 'family = "made-up"\n'
+    text = text.replace(judge, first + first.replace("first", "other"))
+    (tmp_path / "study.toml").write_text(text, "utf-8")
+    write_files(tmp_path)
+    run("apply_study", tmp_path)
+    judge_grid = tables_of("crux", "two")["table-1"][1]
+    assert judge_grid["caption"] == "By first and other"
+    assert row_of(judge_grid, "first") == pytest.approx([1, 1, 1, 1, 2**0.5])
 
 
 def test_figure_4_has_coverage_of_each_person_and_their_agreement(tables: Any) -> None:
