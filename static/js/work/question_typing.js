@@ -34,7 +34,7 @@ const reasons = (values) =>
 function gateWords() {
   const values = unit.values();
   const why = reasons(values);
-  if (why.length) return t("No more answers are needed for this question: {why}.", { why: why.join(", ") });
+  if (why.length) return t("No more answers are needed for this question: {why}.", { why: why.join(`, ${t("and")} `) });
   const open = GATES.some((name) => name in values && !values[name]);
   return open
     ? t("More follows if these answers admit the question.")
