@@ -47,14 +47,31 @@ def report_document(context: Context) -> SafeString:
     report: dict[str, Any] = context.get("report") or {}
     folded = bool(report.get("verdict"))
     units = _units(context) if context.get("campaign") else without_units
-    inside = {}
+    inside: dict[str, str] = {}
     if measures := context.get("measures"):
         inside["systems"] = render_to_string("results/_measures.html", measures, context["request"])
+    if context.get("campaign") and _has_several_judges(report):
+        inside["judges"] = _units_of_judges(context)
     opened = ("systems",) if context.get("parts") else ()
     shown = html.document_html(
         context["document"], report, links, units, folded=folded, inside=inside, opened=opened
     )
     return mark_safe(shown)
+
+
+def _has_several_judges(report: dict[str, Any]) -> bool:
+    return any("between_judges" in of for of in report.get("variables", {}).values())
+
+
+def _units_of_judges(context: Context) -> SafeString:
+    """Render the way to the units on which judges differ, as a list and as a file for labelling."""
+    pk = context["campaign"].pk
+    return format_html(
+        '<p class="actions"><a class="button" href="{}?show=judges">Units on which judges differ'
+        '</a> <a class="button" href="{}?show=judges">These as CSV</a></p>',
+        reverse("disagreements", args=[pk]),
+        reverse("disagreements-file", args=[pk]),
+    )
 
 
 @register.simple_tag
