@@ -467,7 +467,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-rater-progress", "rater"): _people_asked,
     ("campaign", "pk"): _campaigns,
     ("campaign-data", "pk"): _campaigns,
-    ("campaign-item", "pk"): _labelled_campaigns,
+    ("campaign-item", "pk"): _campaigns,
     ("campaign-item", "position"): _positions,
     ("campaign-settings", "pk"): _campaigns,
     ("campaign-import", "pk"): _campaigns,
