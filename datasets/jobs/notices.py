@@ -19,11 +19,16 @@ State = Job.State
 
 
 def notices(user: Any, keys: Sequence[str]) -> dict[str, Any]:
-    """Return which of these jobs are `active`, and what to say of those that `ended`."""
+    """Return which of these jobs are `active`, and what to say of those that `ended`.
+
+    Nothing is said of parts that pages ask for by themselves.
+    """
     rows = JobAsker.objects.filter(user=user.pk, job__key__in=list(keys)[:MOST])
     found: dict[str, Any] = {"active": [], "ended": []}
     for each in rows.select_related("job"):
         kind = kind_named(each.job.kind)
+        if not kind.listed:
+            continue
         if each.job.state in queue.ACTIVE:
             found["active"].append(each.job.key)
         elif each.job.state != State.CANCELLED and kind.may_see(user, each.job.options):
