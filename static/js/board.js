@@ -99,7 +99,9 @@ export class Board {
     const reading = Boolean(document.activeElement?.closest("[data-marks]"));
     if (!reading) this.focus();
     this.refresh();
-    const after = this.movesOn && open && !unit.problem() && this.nextOpen();
+    // Where a highlight may be added, though none is owed, the question stays in hand.
+    const whole = open && !unit.problem() && !(unit.marks && unit.counts() && !unit.highlights.length);
+    const after = this.movesOn && whole && this.nextOpen();
     if (after) this.go(after, !reading);
     return true;
   }
