@@ -35,6 +35,7 @@ def rated(errors: list[str], page: Page, tmp_path: Path) -> Desk:
         submit(study.assignment(study.ada), coverage(codes), "page")
     desk = Desk(page, Study(made.campaign, study.ada, study.ben, study.rita, study.root))
     desk.log_in("ada")
+    desk.page.get_by_text("Your other campaigns").click()
     section = desk.page.locator(".study", has_text="Ratings")
     section.get_by_role("button", name="Start").click()
     desk.ready()
