@@ -1,7 +1,8 @@
 """The figures of the report, each drawn from its JSON.
 
 Each module is one figure: what it shows, its data and its drawing. `base` holds scales, axes, keys,
-panels and grids, `svg` the marks and texts, and `files` writes a figure as SVG, PDF or CSV.
+panels and grids, `svg` the marks and texts, `vega` the charts as Vega-Lite, and `files` writes a
+figure as a file.
 `FIGURES` is the registry.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..document import Number, RaterName, Table
 from ..types import JSON
-from . import base, svg
+from . import base, svg, vega
 from .base import Cell, Figure, Grid, Subject
 from .svg import Drawing
 
@@ -112,6 +112,25 @@ def _cell(of: JSON | None, pair: tuple[str, str], notes: base.Notes) -> Cell | N
     return Cell(f"{kappa.value:.2f}", ends, kappa.value, title)
 
 
+def chart(subject: Subject) -> JSON:
+    if _bars(subject):
+        return {
+            "width": 2 * vega.COLUMN,
+            "mark": {"type": "bar", "color": vega.PEOPLE},
+            "encoding": {
+                "x": vega.name("cohens_kappa", "Cohen's kappa with the others"),
+                "y": vega.number("people", "People"),
+            },
+        }
+    shade = vega.shade("cohens_kappa", "Cohen's kappa", "blues")
+    words = {**vega.number("cohens_kappa", "Cohen's kappa"), "format": ".2f"}
+    return {
+        "width": {"step": 60},
+        "height": {"step": 40},
+        "layer": vega.cells(vega.name("rater", None), vega.name("with", None), shade, words),
+    }
+
+
 FIGURE = Figure(
     "agreement",
     "Agreement of each two raters",
@@ -122,5 +141,6 @@ FIGURE = Figure(
     lambda subject: bool(_bars(subject) or _in_pairs(subject)),
     data,
     draw,
+    chart,
     "people",
 )

@@ -50,8 +50,9 @@ class Figure:
     """A figure: its name in addresses, its title, and the part of the report that it shows.
 
     `place` is its section. `suits` says whether there is anything to draw. `data` has the drawn
-    numbers in full precision, and `caption` explains how to read the figure. `size` is the number
-    of things along the axis that grows, where a page may have to leave the drawing out.
+    numbers in full precision, `chart` is its Vega-Lite view of them, and `caption` explains how to
+    read the figure. `size` is the number of things along the axis that grows, where a page may have
+    to leave the drawing out.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Figure:
     suits: Callable[[Subject], bool]
     data: Callable[[Subject], Table]
     draw: Callable[[Subject], Drawing]
+    chart: Callable[[Subject], JSON]
     place: Place = "judges"
     size: Callable[[Subject], int] = lambda subject: 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..document import Number, RaterName, Table
 from ..types import JSON
-from . import base, svg
+from . import base, svg, vega
 from .base import Cell, Figure, Grid, Subject
 from .svg import Drawing
 
@@ -77,6 +77,22 @@ def _share(count: int, row: list[int]) -> Number:
     return Number(count / total) if total else Number(None, reason=NEVER)
 
 
+def chart(subject: Subject) -> JSON:
+    share = "share_of_what_people_say"
+    shade = vega.shade(share, "Share of row", "oranges", (0, 1))
+    view = {
+        "width": {"step": 60},
+        "height": {"step": 40},
+        "layer": vega.cells(
+            vega.name("people_say", "People say"),
+            vega.name("judge_says", "Judge says"),
+            shade,
+            vega.number("units", "Units"),
+        ),
+    }
+    return vega.beside("judge", view)
+
+
 FIGURE = Figure(
     "confusion",
     "Judges against people together",
@@ -86,4 +102,5 @@ FIGURE = Figure(
     lambda subject: bool(_tables(subject)),
     data,
     draw,
+    chart,
 )

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ..document import Number, RaterName, Table
-from . import base, svg
+from ..types import JSON
+from . import base, svg, vega
 from .base import Figure, Subject
 from .svg import Drawing
 
@@ -143,23 +144,24 @@ def _lacking(row: Row, y: float, judges: list[str], placed: _Placed) -> str:
 
 
 def _line(placed: _Placed, judge: str, number: int, judges: int) -> str:
-    """Draw a judge's scores, joined within a system but not between systems.
+    """Draw a judge's scores, each joined with the mean of people on the same report.
 
     Judges are below people, who would cover them, and slightly beside each other. With several
     judges the lines are faint.
     """
     aside = UNDER + (number - (judges - 1) / 2) * min(3.0, 6.0 / judges)
-    points = [
-        (row.group, (placed.scale.at(row.judges[judge]), y + aside), row.judges[judge])
-        for row, y in placed.rows
-        if judge in row.judges
-    ]
-    systems = groupby(points, key=lambda point: point[0])
     css = f"judge dash{number % DASHES}{' faint' if judges > 1 else ''}"
-    lines = [svg.path(css, [place for _, place, _ in of_system]) for _, of_system in systems]
-    squares = [
-        svg.square(judge_css(number), *at, f"{judge}: {value:.3f}") for _, at, value in points
-    ]
+    lines, squares = [], []
+    for row, y in placed.rows:
+        if (value := row.judges.get(judge)) is None:
+            continue
+        at = placed.scale.at(value), y + aside
+        if row.mean is not None:
+            lines.append(svg.path(css, [(placed.scale.at(row.mean), y + aside), at]))
+        title = f"{judge}: {value:.3f}"
+        if row.mean is not None:
+            title += f", {value - row.mean:+.3f} from the {MEAN_NAME}"
+        squares.append(svg.square(judge_css(number), *at, title))
     return "".join(lines + squares)
 
 
@@ -186,15 +188,52 @@ def judge_css(number: int) -> str:
     return "judge hollow" if number % 2 else "judge"
 
 
+def chart(subject: Subject) -> JSON:
+    """Return dumbbells: people's mean and each judge of a report, joined; people are points."""
+    places = {
+        "y": vega.name("report", None),
+        "x": vega.number("score", subject.name.capitalize(), (0, 1)),
+    }
+    channels = vega.kinds("kind")
+    together = f"datum.kind == 'judge' || datum.rater == '{MEAN_NAME}'"
+    single = f"datum.kind == 'human' && datum.rater != '{MEAN_NAME}'"
+    view = {
+        "width": 2 * vega.COLUMN,
+        "layer": [
+            {
+                "transform": [{"filter": together}],
+                "mark": {"type": "line", "color": vega.INK, "opacity": 0.4},
+                "encoding": {**places, "detail": {"field": "report"}},
+            },
+            {
+                "transform": [{"filter": single}],
+                "mark": {"type": "point", "size": 18, "opacity": 0.6},
+                "encoding": {**places, **channels},
+            },
+            {
+                "transform": [{"filter": together}],
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "encoding": {**places, **channels, "tooltip": {"field": "rater"}},
+            },
+        ],
+    }
+    return {
+        "facet": {"row": vega.name("system", None)},
+        "spec": view,
+        "resolve": {"scale": {"y": "independent"}},
+    }
+
+
 FIGURE = Figure(
     "coverage",
     "Score of each report",
     "scores",
     "Reports are grouped by system, the highest mean first. Each person is a point, the mean of "
-    "people is a bar, and each judge is a line with squares.",
+    "people is a bar, and each judge is a square, joined with that mean by a line.",
     lambda subject: bool(subject.block["items"]),
     data,
     draw,
+    chart,
     "systems",
     lambda subject: len(subject.block["items"]),
 )

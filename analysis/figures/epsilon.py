@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..document import Number, RaterName, Table
 from ..report.alt_test import describe_verdict
 from ..types import JSON
-from . import base, svg
+from . import base, svg, vega
 from .base import Figure, Subject
 from .coverage import DASHES, judge_css, judge_mark
 from .svg import Drawing
@@ -105,6 +105,33 @@ def _line(judge: str, test: JSON, number: int, x: base.Scale, y: base.Scale) -> 
     return "".join(parts)
 
 
+def chart(subject: Subject) -> JSON:
+    judge = {"field": "judge", "type": "nominal", "title": None}
+    rate = "datum.which_decides == 'items' ? datum.winning_rate_by_items : "
+    return {
+        "width": 2 * vega.COLUMN,
+        "layer": [
+            {
+                "transform": [
+                    {"calculate": f"{rate}datum.winning_rate_by_queries", "as": "winning_rate"}
+                ],
+                "mark": {"type": "line", "point": True},
+                "encoding": {
+                    "x": vega.number("epsilon", "Epsilon"),
+                    "y": vega.number("winning_rate", "Winning rate", (0, 1)),
+                    "color": judge,
+                    "strokeDash": judge,
+                    "tooltip": {"field": "verdict"},
+                },
+            },
+            {
+                "mark": {"type": "rule", "strokeDash": [2, 3], "color": vega.INK},
+                "encoding": {"y": {"datum": PASS}},
+            },
+        ],
+    }
+
+
 FIGURE = Figure(
     "epsilon",
     "Alternative annotator test over epsilon",
@@ -114,4 +141,5 @@ FIGURE = Figure(
     lambda subject: any(test.get("curve") for test in _tests(subject).values()),
     data,
     draw,
+    chart,
 )

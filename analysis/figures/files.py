@@ -1,4 +1,4 @@
-"""A figure as a file: SVG, PDF with embedded fonts, or its data as CSV."""
+"""A figure as a file: SVG, PDF with embedded fonts, PNG, Vega-Lite, or its data as CSV."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from annotation.spreadsheet import write_rows
 
 from ..document import Cell, Number, Table
 from .base import Figure, Subject
+from .vega import as_vega, column
 
 PAGE = b"""\
 #set page(width: auto, height: auto, margin: 0pt)
@@ -17,10 +18,12 @@ PAGE = b"""\
 #image(bytes(sys.inputs.svg), format: "svg", alt: sys.inputs.title)
 """
 """The title and the drawing are passed as data, so that nothing in them is executed."""
+DOTS_PER_INCH = 300
+BY_TYPST = ("pdf", "png")
 
 
 def can_make_pdf() -> bool:
-    """Return whether the package that converts SVG to PDF is installed."""
+    """Return whether the package that converts SVG to PDF and PNG is installed."""
     return find_spec("typst") is not None
 
 
@@ -29,6 +32,15 @@ def as_pdf(svg: str, title: str) -> bytes:
     import typst
 
     made: bytes = typst.compile(PAGE, sys_inputs={"svg": svg, "title": title}, format="pdf")
+    return made
+
+
+def as_png(svg: str, title: str) -> bytes:
+    """Return a drawing as PNG for print. Raises ImportError if `typst` is not installed."""
+    import typst
+
+    inputs = {"svg": svg, "title": title}
+    made: bytes = typst.compile(PAGE, sys_inputs=inputs, format="png", ppi=float(DOTS_PER_INCH))
     return made
 
 
@@ -55,6 +67,15 @@ def pdf_file(figure: Figure, subject: Subject) -> bytes:
     return as_pdf(drawing.file(), drawing.title)
 
 
+def png_file(figure: Figure, subject: Subject) -> bytes:
+    drawing = figure.draw(subject)
+    return as_png(drawing.file(), drawing.title)
+
+
+def vega_file(figure: Figure, subject: Subject) -> bytes:
+    return as_vega(figure.data(subject), figure.chart(subject), figure.caption).encode()
+
+
 def csv_file(figure: Figure, subject: Subject) -> bytes:
     """Return the data in full precision; a missing number has its reason in the last column."""
     table = figure.data(subject)
@@ -69,7 +90,7 @@ def _cells(table: Table, row: tuple[Cell, ...]) -> list[str]:
 def _pairs(table: Table, row: tuple[Cell, ...]) -> Iterator[tuple[str, object]]:
     """Yield a column for each number, both ends of its interval, and the reason if missing."""
     for head, value in zip(table.header, row, strict=True):
-        name = str(head).lower().replace("'", "").replace(",", "").replace(" ", "_")
+        name = column(str(head))
         if isinstance(value, Number):
             yield name, value.value
             yield f"{name}_low", value.low
@@ -84,11 +105,13 @@ FILES: dict[str, FileKind] = {
     for each in (
         FileKind("SVG", "svg", "image/svg+xml", svg_file),
         FileKind("PDF", "pdf", "application/pdf", pdf_file, slow=True),
+        FileKind("PNG", "png", "image/png", png_file, slow=True),
+        FileKind("Vega-Lite", "json", "application/json", vega_file),
         FileKind("CSV", "csv", "text/csv; charset=utf-8", csv_file),
     )
 }
 
 
 def available_kinds() -> list[FileKind]:
-    """Return the kinds of file available here: PDF needs a package that may not be installed."""
-    return [each for each in FILES.values() if each.suffix != "pdf" or can_make_pdf()]
+    """Return the kinds available here: PDF and PNG need a package that may not be installed."""
+    return [each for each in FILES.values() if each.suffix not in BY_TYPST or can_make_pdf()]

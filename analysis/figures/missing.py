@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 
 from ..document import RaterName, Table
-from . import base, svg
+from ..types import JSON
+from . import base, svg, vega
 from .base import Figure, Subject
 from .svg import Drawing
 
@@ -58,6 +59,18 @@ def _bar(reason: str, count: int, scale: base.Scale, y: float) -> str:
     )
 
 
+def chart(subject: Subject) -> JSON:
+    view = {
+        "width": vega.COLUMN,
+        "mark": {"type": "bar", "color": vega.JUDGE},
+        "encoding": {
+            "y": vega.name("reason", None),
+            "x": vega.number("missing_labels", "Missing labels"),
+        },
+    }
+    return {"facet": {"row": vega.name("judge", None)}, "spec": view}
+
+
 FIGURE = Figure(
     "missing",
     "Missing labels by reason",
@@ -67,4 +80,5 @@ FIGURE = Figure(
     lambda subject: bool(_counts(subject)),
     data,
     draw,
+    chart,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..document import Number, RaterName, Table
 from ..types import JSON
-from . import base, svg
+from . import base, svg, vega
 from .base import Figure, Subject
 from .svg import Drawing
 
@@ -108,6 +108,16 @@ def _ends(kappa: Number) -> list[float]:
     return [each for each in (kappa.value, kappa.low, kappa.high) if each is not None]
 
 
+def chart(subject: Subject) -> JSON:
+    place = {"y": vega.name("rater", None)}
+    title = "Cohen's kappa with each person, mean"
+    channels = vega.kinds("rater_kind")
+    return {
+        "width": 2 * vega.COLUMN,
+        "layer": vega.whiskers("x", "cohens_kappa", title, channels, place),
+    }
+
+
 FIGURE = Figure(
     "raters",
     "All raters on one axis",
@@ -117,5 +127,6 @@ FIGURE = Figure(
     lambda subject: any(each.kappa.value is not None for each in places(subject)),
     data,
     draw,
+    chart,
     "people",
 )

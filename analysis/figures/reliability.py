@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..document import Number, RaterName, Table
 from ..types import JSON
-from . import base, svg
+from . import base, svg, vega
 from .base import Figure, Panel, Subject
 from .svg import Drawing
 
@@ -37,10 +37,7 @@ def data(subject: Subject) -> Table:
         for judge, of in _calibrations(subject).items()
         for each in of["reliability"]
     )
-    says = (
-        "Share that people label alike" if _of_labels(subject) else "Share to which people say yes"
-    )
-    header = ("Judge", "Units", "Mean probability", says)
+    header = ("Judge", "Units", "Mean probability", SHARES[_of_labels(subject)])
     return Table(f"Probabilities of judges on {subject.name}, in bins", header, rows)
 
 
@@ -88,6 +85,27 @@ def _bin(of: JSON, at: svg.Point, y: base.Scale) -> str:
     return f"<g><title>{title}</title>{''.join(parts)}</g>"
 
 
+def chart(subject: Subject) -> JSON:
+    share = vega.column(SHARES[_of_labels(subject)])
+    across = {"x": vega.number("mean_probability", "Mean probability", (0, 1))}
+    said = [{"mean_probability": end, share: end} for end in (0, 1)]
+    view = {
+        "width": vega.COLUMN,
+        "height": vega.COLUMN,
+        "layer": [
+            {
+                "data": {"values": said},
+                "mark": {"type": "line", "strokeDash": [2, 3], "color": vega.INK},
+                "encoding": {**across, "y": vega.number(share, SHARES[_of_labels(subject)])},
+            },
+            *vega.whiskers(
+                "y", share, SHARES[_of_labels(subject)], {"color": {"value": vega.JUDGE}}, across
+            ),
+        ],
+    }
+    return vega.beside("judge", view)
+
+
 FIGURE = Figure(
     "reliability",
     "Reliability of the judges' probabilities",
@@ -99,4 +117,5 @@ FIGURE = Figure(
     lambda subject: bool(_calibrations(subject)),
     data,
     draw,
+    chart,
 )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..document import Cell, Number, Table
 from ..types import JSON
-from . import base, svg
+from . import base, svg, vega
 from .base import Figure, Mark, Subject
 from .svg import Drawing
 
@@ -135,6 +135,20 @@ def _estimate(series: Series, of: JSON, scale: base.Scale, y: float, notes: base
     return f"<g>{title}{drawn}</g>"
 
 
+def chart(subject: Subject) -> JSON:
+    used = _used(_scores(subject))
+    columns = [vega.column(each.label) for each in used]
+    colours = {"person": vega.PEOPLE, "judge": vega.JUDGE, "both": vega.INK}
+    channels = vega.series("series", columns, [colours[each.css] for each in used])
+    more = {"y": vega.name("system", None), "yOffset": {"field": "series", "sort": columns}}
+    view = {
+        "width": 2 * vega.COLUMN,
+        "transform": vega.folded(columns),
+        "layer": vega.whiskers("x", "value", subject.name.capitalize(), channels, more),
+    }
+    return {"facet": {"row": vega.name("judge", None)}, "spec": view}
+
+
 FIGURE = Figure(
     "systems",
     "Systems under people, judge and both",
@@ -144,5 +158,6 @@ FIGURE = Figure(
     lambda subject: bool(_scores(subject)),
     data,
     draw,
+    chart,
     "systems",
 )

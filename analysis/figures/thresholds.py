@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..document import Cell, Number, RaterName, Table
 from ..types import JSON
-from . import base, svg
+from . import base, svg, vega
 from .base import Figure, Mark, Panel, Subject
 from .svg import Drawing
 
@@ -166,6 +166,28 @@ def _sample(series: Series) -> Mark:
     return lambda x, y: svg.line(series.line, (x - 20, y), (x + 16, y)) + series.mark(x, y)
 
 
+def chart(subject: Subject) -> JSON:
+    columns = [vega.column(each.label) for each in _series(_cuts(subject))]
+    colours = [vega.INK, vega.JUDGE, vega.REFERENCE, vega.JUDGE, vega.REFERENCE][: len(columns)]
+    channels = vega.series("series", columns, colours, "strokeDash")
+    across = {"x": vega.name("threshold", "Threshold")}
+    value = vega.number("value", "Value")
+    band = {"y": vega.number("value_low", "Value"), "y2": {"field": "value_high"}}
+    lines = {"type": "line", "point": True}
+    view = {
+        "width": vega.COLUMN,
+        "transform": vega.folded(columns),
+        "layer": [
+            {
+                "mark": {"type": "area", "opacity": 0.13},
+                "encoding": {**across, **band, "color": channels["color"]},
+            },
+            {"mark": lines, "encoding": {**across, "y": value, **channels}},
+        ],
+    }
+    return vega.beside("judge", view)
+
+
 FIGURE = Figure(
     "thresholds",
     "Judges at each threshold",
@@ -176,4 +198,5 @@ FIGURE = Figure(
     lambda subject: bool(_cuts(subject)),
     data,
     draw,
+    chart,
 )

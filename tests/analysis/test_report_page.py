@@ -129,13 +129,17 @@ def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
 def test_each_figure_is_there_with_its_data_and_its_files(labelled: Campaign) -> None:
     client = logged_in("researcher")
     page = client.get(f"/campaigns/{labelled.pk}/results/").content.decode()
-    links = re.findall(r'<a href="([^"]+/figures/[^"]+)">(\w+)</a>', page)
+    links = re.findall(r'<a href="([^"]+/figures/[^"]+)">([\w-]+)</a>', page)
     kinds = [kind.label for kind in available_kinds()]
     assert page.count('<figure class="drawn"') == page.count('<details class="figure-data">') > 4
     assert len(links) == len(kinds) * page.count('<figure class="drawn"')
+    drawn = set()
     for address, label in links:
-        response = client.get(address)
         kind = next(each for each in available_kinds() if each.label == label)
+        if kind.slow and kind.suffix in drawn:
+            continue
+        drawn.add(kind.suffix)
+        response = client.get(address)
         assert response["Content-Type"] == kind.media_type
         assert response["Content-Disposition"].endswith(f'-{labelled.pk}.{kind.suffix}"')
         assert len(b"".join(response)) > 40
@@ -144,7 +148,7 @@ def test_each_figure_is_there_with_its_data_and_its_files(labelled: Campaign) ->
 def test_a_figure_that_is_not_there_is_not_found(labelled: Campaign) -> None:
     client = logged_in("researcher")
     start = f"/campaigns/{labelled.pk}/report/figures"
-    wrong = ("nothing.svg", "thresholds.svg", "coverage.svg?of=else", "coverage.png")
+    wrong = ("nothing.svg", "thresholds.svg", "coverage.svg?of=else", "coverage.gif")
     assert {client.get(f"{start}/{each}").status_code for each in wrong} == {404}
     assert client.get(f"{start}/coverage.svg").content.startswith(b"<?xml")
 

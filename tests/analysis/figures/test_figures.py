@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import csv
 import io
+import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from analysis.document import Number
 from analysis.figures import FIGURES, Subject, subjects
 from analysis.figures.base import Notes, Scale
-from analysis.figures.files import available_kinds, csv_file, svg_file
+from analysis.figures.files import available_kinds, csv_file, svg_file, vega_file
 from analysis.figures.svg import fitted, width_of, wrapped
 from tests.analysis.figure_cast import report_of
 from tests.analysis.hostile import HOSTILE
@@ -345,9 +346,54 @@ def test_a_figure_is_a_pdf_too_where_that_can_be_made(full: JSON) -> None:
             assert b"/Subtype /Image" not in made
 
 
+def test_a_figure_is_a_picture_for_print(full: JSON) -> None:
+    pytest.importorskip("typst")
+    png = next(kind for kind in available_kinds() if kind.suffix == "png")
+    made = png.render(FIGURES["missing"], subject(full, "missing"))
+    assert made.startswith(b"\x89PNG")
+    width = int.from_bytes(made[16:20], "big")
+    assert width == pytest.approx(
+        FIGURES["missing"].draw(subject(full, "missing")).width / 96 * 300, abs=2
+    )
+
+
+@pytest.mark.parametrize("name", ["full", "no judge", "judges alone", "hostile names"])
+def test_a_figure_is_a_vega_lite_specification_of_its_own_data(
+    report: Callable[[str], JSON], name: str
+) -> None:
+    for figure in FIGURES.values():
+        for each in subjects(report(name), figure):
+            made = json.loads(vega_file(figure, each), parse_constant=pytest.fail)
+            values = made["data"]["values"]
+            assert len(values) == len(figure.data(each).rows)
+            there = {field for value in values for field in value} | set(made_fields(made))
+            assert set(used_fields(made)) <= there
+
+
+def used_fields(part: Any) -> Iterator[str]:
+    """The columns that the encodings of a specification name."""
+    if isinstance(part, dict):
+        if isinstance(part.get("field"), str):
+            yield part["field"]
+        yield from (f for key, each in part.items() if key != "data" for f in used_fields(each))
+    elif isinstance(part, list):
+        yield from (field for each in part for field in used_fields(each))
+
+
+def made_fields(part: Any) -> Iterator[str]:
+    """The columns that its transforms make."""
+    if isinstance(part, dict):
+        for step in part.get("transform", ()):
+            made = step.get("as", [])
+            yield from [made] if isinstance(made, str) else made
+        yield from (f for key, each in part.items() if key != "data" for f in made_fields(each))
+    elif isinstance(part, list):
+        yield from (field for each in part for field in made_fields(each))
+
+
 def test_without_what_makes_pdf_the_others_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analysis.figures.files.can_make_pdf", lambda: False)
-    assert [kind.suffix for kind in available_kinds()] == ["svg", "csv"]
+    assert [kind.suffix for kind in available_kinds()] == ["svg", "json", "csv"]
 
 
 def test_all_raters_stand_on_one_axis_people_round_and_judges_square(full: JSON) -> None:

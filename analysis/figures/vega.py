@@ -1,0 +1,140 @@
+"""A figure as a Vega-Lite specification with its data, to restyle it in notebooks and papers.
+
+Each figure's module declares its chart: marks and encodings of the columns of its data. A number
+has its column, `_low` and `_high` for the ends of its interval, and `_reason` where it is not
+defined; a rater has its column and `_kind`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..document import Cell, Number, RaterName, Table
+from ..types import JSON
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+PEOPLE, JUDGE, REFERENCE, INK = "#1f5fa8", "#b4540a", "#17643f", "#1d1f23"
+KINDS = ["human", "judge"]
+NO_GRID: JSON = {"axis": {"grid": False}}
+COLUMN = 240
+"""The width of a plot, in pixels: 84 mm, a column of a paper in two columns."""
+
+
+def column(head: str) -> str:
+    """Return the name of a column of the data for the head of a table's column."""
+    return head.lower().replace("'", "").replace(",", "").replace(" ", "_")
+
+
+def as_vega(table: Table, chart: JSON, caption: str) -> str:
+    """Return the specification of a chart of a table, as JSON."""
+    whole = {
+        "$schema": SCHEMA,
+        "title": {"text": table.caption, "anchor": "start"},
+        "description": caption,
+        "data": {"values": list(_records(table))},
+        "config": {"view": {"stroke": None}, "axis": {"grid": True}},
+        **chart,
+    }
+    return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+
+
+def _records(table: Table) -> Iterator[dict[str, Any]]:
+    for row in table.rows:
+        record: dict[str, Any] = {}
+        for head, cell in zip(table.header, row, strict=True):
+            record |= _values(column(str(head)), cell)
+        yield record
+
+
+def _values(name: str, cell: Cell) -> dict[str, Any]:
+    if isinstance(cell, Number):
+        ends = {f"{name}_low": cell.low, f"{name}_high": cell.high}
+        reason = {f"{name}_reason": cell.reason} if cell.value is None else {}
+        return {name: cell.value, **ends, **reason}
+    if isinstance(cell, RaterName):
+        return {name: cell.name, f"{name}_kind": cell.kind}
+    return {name: cell if isinstance(cell, int) else str(cell)}
+
+
+def number(field: str, title: str, bounds: tuple[float, float] | None = None) -> JSON:
+    """Return the encoding of a number; the axis has `bounds`, else the reach of the data."""
+    scale = {"scale": {"domain": list(bounds)}} if bounds else {}
+    return {"field": field, "type": "quantitative", "title": title, **scale}
+
+
+def name(field: str, title: str | None) -> JSON:
+    """Return the encoding of names, in the order of the data."""
+    return {"field": field, "type": "nominal", "title": title, "sort": None}
+
+
+def kinds(field: str) -> JSON:
+    """Return the channels that tell people, round and blue, from judges, square and orange."""
+    colours = {"domain": KINDS, "range": [PEOPLE, JUDGE]}
+    shapes = {"domain": KINDS, "range": ["circle", "square"]}
+    told = {"field": field, "type": "nominal", "title": None}
+    return {"color": {**told, "scale": colours}, "shape": {**told, "scale": shapes}}
+
+
+def series(
+    field: str, names: Iterable[str], colours: Iterable[str], channel: str = "shape"
+) -> JSON:
+    """Return the channels of series that differ in colour and in another channel, in order."""
+    domain = list(names)
+    words = {"labelExpr": "replace(datum.label, /_/g, ' ')"}
+    told = {"field": field, "type": "nominal", "title": None, "legend": words}
+    return {
+        "color": {**told, "scale": {"domain": domain, "range": list(colours)}},
+        channel: {**told, "scale": {"domain": domain}},
+    }
+
+
+def folded(columns: list[str], into: str = "value", by: str = "series") -> list[JSON]:
+    """Return transforms that make a row of each of several numbers, with its interval."""
+    return [
+        {"fold": columns, "as": [by, into]},
+        {"calculate": f"datum[datum.{by} + '_low']", "as": f"{into}_low"},
+        {"calculate": f"datum[datum.{by} + '_high']", "as": f"{into}_high"},
+    ]
+
+
+def whiskers(at: str, field: str, title: str, channels: JSON, more: JSON) -> list[JSON]:
+    """Return layers of points with their intervals along `at`, x or y; `more` has the rest."""
+    place = number(field, title)
+    channels = {**channels, **more}
+    colour = {"color": channels["color"]} if "color" in channels else {}
+    low = {at: number(f"{field}_low", title), f"{at}2": {"field": f"{field}_high"}}
+    placed = {key: value for key, value in more.items() if key != "shape"}
+    return [
+        {"mark": {"type": "rule"}, "encoding": {**low, **placed, **colour}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+            "encoding": {at: place, **channels},
+        },
+    ]
+
+
+def cells(row: JSON, across: JSON, shade: JSON, words: JSON) -> list[JSON]:
+    """Return layers of a matrix: shaded cells with their numbers."""
+    places = {"y": {**row, **NO_GRID}, "x": {**across, **NO_GRID}}
+    return [
+        {"mark": "rect", "encoding": {**places, "color": shade}},
+        {"mark": {"type": "text"}, "encoding": {**places, "text": words}},
+    ]
+
+
+def shade(field: str, title: str, scheme: str, bounds: tuple[float, float] | None = None) -> JSON:
+    """Return the encoding of a number as a colour on which words stay readable."""
+    domain = {"domain": list(bounds)} if bounds else {}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"scheme": {"name": scheme, "extent": [0, 0.6]}, **domain},
+    }
+
+
+def beside(field: str, view: JSON) -> JSON:
+    """Return small multiples: the view once for each value of a column."""
+    return {"facet": {"column": {**name(field, None)}}, "spec": view}
