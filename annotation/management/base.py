@@ -173,6 +173,17 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
         help="the pass mark: the share of gold answers that must be correct in practice",
     )
     parser.add_argument(
+        "--guideline-shown",
+        choices=GUIDELINES_SHOWN,
+        help="of the protocol's guideline: asked (the default of new campaigns), only what is "
+        "about the variables that the campaign asks, or whole",
+    )
+    _add_people_arguments(parser)
+
+
+def _add_people_arguments(parser: ArgumentParser) -> None:
+    """Add what a campaign asks of its people beforehand, pays them, and shares among them."""
+    parser.add_argument(
         "--consent",
         type=Path,
         metavar="F",
@@ -204,12 +215,6 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
         metavar="NAME=SHARE",
         help="the fixed share of all answers that this account gives, such as ada=0.25; once for "
         "each person, and what is left is for everybody else",
-    )
-    parser.add_argument(
-        "--guideline-shown",
-        choices=GUIDELINES_SHOWN,
-        help="of the protocol's guideline: asked (the default of new campaigns), only what is "
-        "about the variables that the campaign asks, or whole",
     )
 
 

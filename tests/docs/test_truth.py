@@ -150,7 +150,7 @@ def test_the_script_says_why_it_was_refused(study: str, live_server: LiveServer)
 
 def test_what_the_annotator_reads_of_a_missing_highlight_is_quoted() -> None:
     said = (ROOT / "static" / "js" / "sheet.js").read_text("utf-8")
-    (line,) = re.findall(r'owes\(\)\) return "([^"]+)"', said)
+    (line,) = re.findall(r'owes\(\)\) return t\("([^"]+)"\)', said)
     page = " ".join(read("tutorials/annotator.md").split())
     assert line in page
     words = PROTOCOLS["report-coverage"].variables[0].words
