@@ -93,6 +93,7 @@ def spectacular(version: str) -> dict[str, Any]:
                 "cancelled",
             ],
             "CampaignRoleEnum": ["annotator", "adjudicator", "researcher"],
+            "RevokedAnswersEnum": ["keep", "delete"],
         },
         "SERVE_INCLUDE_SCHEMA": False,
     }

@@ -148,7 +148,7 @@ class CastSerializer(serializers.Serializer[Any]):
     raters = AnsweringSerializer(many=True)
 
 
-class WorkSerializer(serializers.Serializer[Any]):
+class PaidWorkSerializer(serializers.Serializer[Any]):
     """A person's work in a campaign."""
 
     rater = serializers.CharField(allow_blank=True, help_text="the pseudonym; empty for everybody")
@@ -165,8 +165,8 @@ class WorkSerializer(serializers.Serializer[Any]):
 
 class PayTableSerializer(serializers.Serializer[Any]):
     rate = serializers.CharField(allow_null=True, help_text="such as `0.35 EUR per item`")
-    people = WorkSerializer(many=True)
-    everybody = WorkSerializer()
+    people = PaidWorkSerializer(many=True)
+    everybody = PaidWorkSerializer()
 
 
 A_WORK = {
