@@ -1,7 +1,7 @@
 // The words of the page in the language of its reader. The server puts the catalogue into the page
 // (templates/_words.html); English needs none, since the words of the source are English.
 
-const element = globalThis.document?.getElementById("words");
+const element = globalThis.document?.getElementById("page-words");
 /** @type {Record<string, string>} */
 const catalogue = element ? JSON.parse(element.textContent ?? "{}") : {};
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 element(
-  '<script id="words" type="application/json">{"{n} questions left": "noch {n} Fragen", "Saved": "Gespeichert"}</script>',
+  '<script id="page-words" type="application/json">{"{n} questions left": "noch {n} Fragen", "Saved": "Gespeichert"}</script>',
 );
 const { t, tn } = await import("../../static/js/words.js?de");
 

@@ -32,7 +32,7 @@ ALIVE = """() => [...document.querySelectorAll("a, area, form, button, iframe, b
     each.getAttribute(name) ?? "")
     // What stands in the query of an address of ours leads nowhere else.
     .map((to) => (/^\\/[^/\\\\]/.test(to) ? to.split("?")[0] : to))
-    .filter((to) => /script:|leak|data:/i.test(to)))"""
+    .filter((to) => !to.startsWith("#") && /script:|leak|data:/i.test(to)))"""
 
 
 class Watch:

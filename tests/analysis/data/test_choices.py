@@ -209,26 +209,27 @@ def test_a_wrong_choice_is_told_by_the_command(
 @pytest.mark.django_db
 def test_the_page_its_numbers_and_its_downloads_take_the_same_choices(labelled: Campaign) -> None:
     client, start = logged_in("researcher"), f"/campaigns/{labelled.pk}/report"
+    results = f"/campaigns/{labelled.pk}/results/"
     query = "?seed=3&resamples=50&epsilon=0.1&judge=model-x"
-    page = client.get(f"{start}/{query}").content.decode()
+    page = client.get(f"{results}{query}").content.decode()
     assert "only judges model-x · epsilon 0.1" in page
     for address in (".json", ".csv"):
         assert f"{start}{address}?seed=3&amp;resamples=50&amp;epsilon=0.1&amp;judge=model-x" in page
     found = client.get(f"{start}.json{query}").json()
     assert (found["seed"], found["resamples"]) == (3, 50)
     assert found["choices"]["judges"] == ["model-x"]
-    numbers = client.get(f"{start}/body/{query}").content.decode()
+    numbers = client.get(f"{results}{query}", headers={"HX-Request": "true"}).content.decode()
     assert "only judges model-x · epsilon 0.1" in numbers
 
 
 @pytest.mark.django_db
 def test_a_wrong_choice_computes_nothing_and_is_told_everywhere(labelled: Campaign) -> None:
-    client, start = logged_in("researcher"), f"/campaigns/{labelled.pk}/report"
-    for address in ("/", "/body/", ".json"):
-        answer = client.get(f"{start}{address}?epsilon=7")
+    client, start = logged_in("researcher"), f"/campaigns/{labelled.pk}"
+    for address in ("results/", "report.json"):
+        answer = client.get(f"{start}/{address}?epsilon=7")
         assert answer.status_code == 422
         assert "Epsilon must be a number from 0 to 1." in answer.content.decode()
-    assert "hx-get" not in client.get(f"{start}/?epsilon=7").content.decode()
+    assert "hx-get" not in client.get(f"{start}/results/?epsilon=7").content.decode()
 
 
 @pytest.mark.django_db
