@@ -231,7 +231,7 @@ class TestFrozenReports:
         self.freeze(rita, study, assisted=True)
         row = FrozenReport.objects.get()
         client = client_of(study.rita)
-        page = f"/campaigns/{study.campaign.pk}/report/?{row.choices}"
+        page = f"/campaigns/{study.campaign.pk}/results/?{row.choices}"
         assert client.get(page).status_code == 200
         assert "assisted=true" in row.choices
 

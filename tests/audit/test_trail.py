@@ -129,6 +129,7 @@ class TestWhatAnEventHolds:
     def test_only_what_raters_do_is_told_under_a_pseudonym(self) -> None:
         assert {name for name, kind in EVENTS.items() if kind.by_rater} == {
             "prolific.arrived", "answer.changed", "adjudication.decided", "adjudication.changed",
+            "consent.given", "consent.revoked",
         }  # fmt: skip
 
     @database

@@ -198,7 +198,7 @@ class TestBareFiles:
         for options, words in (((), "left out"), (("--assisted",), "counted like all others")):
             text = unescape(FORMATS[name].render(report_of(bare, *options)))
             assert f"4 labels given with a judge's label in view {words}" in text
-            assert "Validated judges" in text
+            assert "Validated by people" in text
             assert "Share confirmed" in text
 
     def test_the_csv_has_each_number_with_its_judge(self, bare: Path) -> None:

@@ -211,7 +211,10 @@ def test_the_page_and_the_api_carry_over_too(tmp_path: Path, client: Client) -> 
     sent = {name: value for name, value in sent.items() if value is not None}
     given = {"name": "by the page", "raters_per_item": 3, "continues": "old"}
     hidden = {"protocol": "report-coverage", "batch": "b2"}
-    page = client.post(reverse("campaign-new"), {**sent, **given, **hidden}, follow=True)
+    made = client.post(reverse("campaign-new"), {**sent, **given, **hidden})
+    assert made.status_code == 302
+    study = Campaign.objects.get(name="by the page")
+    page = client.get(reverse("campaign-settings", args=[study.pk]))
     assert "old: 12 answers carried" in page.content.decode()
     run("export", "--campaign", "by the page", "--what", "labels", "--format", "csv")
 

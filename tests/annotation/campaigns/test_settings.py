@@ -148,7 +148,7 @@ class TestGuideline:
         run("set_campaign", "Pilot", "--guideline", words)
         mine = study.assignment(study.ada)
         html = client_of(study.ada).get(page("guideline", mine)).content.decode()
-        assert "Say <strong>yes</strong> only if it stands there." in html
+        assert "Say <strong>Yes</strong> only if it stands there." in html
         told = script_of(study.ada).get(place(mine, "guideline/")).json()
         assert told["markdown"].startswith("# Ours\n")
 

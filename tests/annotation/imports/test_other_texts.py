@@ -132,7 +132,8 @@ class TestACampaign:
             {"report": 1, "passage": 0, "reference": 0},
         )
         assert "1 quotes another text" in hint["message"]
-        assert "Data quality" in [section.title for section in document(report).sections]
+        blocks = [block.title for section in document(report).sections for block in section.blocks]
+        assert "Data quality" in blocks
         assert "They may have judged that other text" in as_markdown(report)
 
     def test_work_of_the_page_gives_no_hint(self, ratings: Campaign) -> None:

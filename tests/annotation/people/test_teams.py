@@ -269,6 +269,6 @@ def test_changes_of_a_running_campaign_are_on_its_page(study: Study) -> None:
     )
     told = client.get(page).content.decode()
     assert "Changed since it opened" in told
-    assert re.search(r"rita: Deadline, guideline, practice.*language changed", told)
+    assert re.search(r"rita: Deadline, guideline, language or another setting changed", told)
     assert "rita: Member given a role, an annotator" in told
     assert Event.objects.filter(event="campaign.terms", who=study.rita.pk).count() == 1
