@@ -35,13 +35,11 @@ from annotation.progress.counts import answers_by_guideline
 from annotation.protocols import PROTOCOLS
 from annotation.registry import declared
 from annotation.spreadsheet import write_rows
-from annotation.views.campaign_forms import (
-    ITEM_ORDERS,
+from annotation.views.campaign_forms import ITEM_ORDERS, CampaignForm, TaskForm
+from annotation.views.settings_forms import (
     AdmitForm,
-    CampaignForm,
     GoldForm,
     SettingsForm,
-    TaskForm,
     add_design_error,
     describe_differences,
     describe_file_error,

@@ -65,6 +65,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "annotation/imports/gold.py",
         "annotation/imports/index.py",
         "annotation/views/campaign_forms.py",
+        "annotation/views/settings_forms.py",
         "annotation/views/work.py",
     ),
     "costs": (

@@ -55,7 +55,7 @@ from annotation.label_rows import LabelRow
 from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item, Rater
 from annotation.presentation import schema
 from annotation.protocols.base import Variable
-from annotation.views import campaign_forms as sending
+from annotation.views import settings_forms as sending
 from annotation.views.work import _feedback_row, _word
 from datasets.rows import InputError, Place
 from tests.annotation.gold.test_gold import answer, folder, rater
