@@ -37,7 +37,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "datasets/jobs/results.py",
         "datasets/lineage.py",
         "datasets/loading.py",
-        "datasets/models.py",
+        "datasets/models/*.py",
         "datasets/quotes.py",
         "datasets/uploads/*.py",
         "judging/models.py",

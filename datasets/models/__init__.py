@@ -1,0 +1,68 @@
+"""The models of datasets: teams, batches, jobs, uploads, and what the API keeps.
+
+`teams` has who owns what, `batches` the queries and texts that are labelled, and where a derived
+batch came from, `jobs` the computations of the site and their workers, `uploads` files on their way
+to a batch, and `tokens` the scopes of API tokens and stored answers.
+"""
+
+from datasets.models.batches import (
+    MAX_ID,
+    Batch,
+    BatchShare,
+    Grounding,
+    KeyPoint,
+    LabelsRead,
+    LeftOut,
+    Lineage,
+    Part,
+    Passage,
+    Query,
+    QueryDigest,
+    Question,
+    Ranking,
+    Report,
+)
+from datasets.models.jobs import Job, JobAsker, Worker, random_key
+from datasets.models.teams import (
+    FIRST_TEAM,
+    Owned,
+    SeveralTeamsError,
+    Share,
+    Team,
+    TeamMember,
+    only_team,
+)
+from datasets.models.tokens import Grant, KeptAnswer
+from datasets.models.uploads import Upload
+
+__all__ = [
+    "FIRST_TEAM",
+    "MAX_ID",
+    "Batch",
+    "BatchShare",
+    "Grant",
+    "Grounding",
+    "Job",
+    "JobAsker",
+    "KeptAnswer",
+    "KeyPoint",
+    "LabelsRead",
+    "LeftOut",
+    "Lineage",
+    "Owned",
+    "Part",
+    "Passage",
+    "Query",
+    "QueryDigest",
+    "Question",
+    "Ranking",
+    "Report",
+    "SeveralTeamsError",
+    "Share",
+    "Team",
+    "TeamMember",
+    "Upload",
+    "Worker",
+    "only_team",
+    "random_key",
+]
