@@ -14,19 +14,17 @@ from django.utils import timezone
 from annotation.models import Assignment, Draft, Response, Span
 from annotation.people.leases import extend
 from annotation.protocols.base import Payload
-from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.protocols.validation import (
+from annotation.protocols.points import (
     MAX_OFFSET,
     MAX_QUOTE,
     MAX_QUOTES,
-    MAX_TEXT,
-    Problem,
-    RefusedError,
     describe_too_long,
     describe_too_many,
     draft_list_problem,
     is_storable,
 )
+from annotation.protocols.schema import EVIDENCE_KEY
+from annotation.protocols.validation import MAX_TEXT, Problem, RefusedError
 from datasets.db.prepared import Parameter, PreparedModels, columns_of
 
 MAX_FIELD = Span._meta.get_field("field").max_length or 0

@@ -18,8 +18,9 @@ from django.db.models import Count, QuerySet
 from annotation.models import Campaign, Item, Label, Rater
 from annotation.presentation import present, shown_texts
 from annotation.protocols.base import ItemSpec
+from annotation.protocols.points import Quote
 from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.protocols.validation import Channel, Entry, Problem, Quote, RefusedError
+from annotation.protocols.validation import Channel, Entry, Problem, RefusedError
 from annotation.registry import declared
 from datasets.material import as_row
 from datasets.text import find_quote

@@ -18,14 +18,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from annotation.protocols.base import Payload, UnitSpec
+from annotation.protocols.points import describe_too_long, is_storable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from annotation.protocols.validation import (
-    MAX_COMMENT,
-    Problem,
-    RefusedError,
-    describe_too_long,
-    is_storable,
-)
+from annotation.protocols.validation import MAX_COMMENT, Problem, RefusedError
 
 
 class FormData(Protocol):

@@ -1,8 +1,8 @@
-"""The only writer of Response, Label and Span, and the row locks that writing needs.
+"""The only writer of Response, Label and Span, on rows that `annotation.answers.locks` has locked.
 
-`annotation.answers.submission` is the only caller. A group of answers of any size is written in a
-handful of statements. An error in one answer is reported for that answer and does not affect the
-others.
+New answers come from `annotation.answers.submission`; `campaign_setup.carrying` copies answers, and
+`assignments.withdrawal` withdraws and restores them. A group of any size is written in a handful of
+statements. An error in one answer is reported for that answer and does not affect the others.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
-
-from django.db.models import Q, QuerySet
+from typing import Any, TypeVar
 
 from annotation.answers.evidence import Spans
+from annotation.answers.locks import LockedRow, lock_assignments, lock_rows
 from annotation.answers.types import (
     Answer,
     Circumstances,
@@ -27,7 +26,7 @@ from annotation.answers.types import (
 )
 from annotation.exposure.ledger import STATED
 from annotation.exposure.marking import Evidence, evidence_against
-from annotation.models import REVOKED, Assignment, Draft, Exposure, Label, Response, Span
+from annotation.models import REVOKED, Assignment, Exposure, Label, Response, Span
 from annotation.presentation import stored_units
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
@@ -40,75 +39,9 @@ from datasets.db.prepared import (
     Among,
     Parameter,
     Picked,
-    Prepared,
     PreparedInsert,
-    PreparedModels,
     PreparedUpdate,
-    columns_of,
 )
-
-
-class LockedRow(NamedTuple):
-    """A locked assignment, with its current response, its draft, and the response to this key."""
-
-    status: str
-    lease: uuid.UUID | None
-    seconds: float | None
-    current: Response | None = None
-    draft: Draft | None = None
-    sent: Response | None = None
-
-
-def lock_assignments(keys: Mapping[int, str | None]) -> dict[int, LockedRow]:
-    """Lock assignments and return them by primary key. Must be called in a transaction.
-
-    Each comes with its current response and draft. If the save with this key was stored before, its
-    response is `sent`, even if a later one has replaced it.
-    """
-    pks = list(keys)
-    sought = [key for key in keys.values() if key is not None]
-    # Read only after the rows are locked: a single statement that waits for the lock would return
-    # responses as they were when the waiting began.
-    rows = lock_rows(pks)
-    drafts = {draft.assignment_id: draft for draft, _ in _drafts.all(assignments=pks)}
-    current: dict[int, Response] = {}
-    sent: dict[int, Response] = {}
-    for response, _ in _responses.all(assignments=pks, keys=sought):
-        owner = response.assignment_id
-        if response.current:
-            current[owner] = response
-        if response.key is not None and response.key == keys.get(owner):
-            sent[owner] = response
-    if not current and not drafts and not sent:
-        return rows
-    return {
-        pk: row._replace(current=current.get(pk), draft=drafts.get(pk), sent=sent.get(pk))
-        for pk, row in rows.items()
-    }
-
-
-def lock_rows(pks: Sequence[int]) -> dict[int, LockedRow]:
-    """Lock the rows of assignments, without their responses and drafts."""
-    return {pk: LockedRow(*row) for pk, *row in _lock.rows(pks=pks)}
-
-
-def _current_or_sent() -> QuerySet[Response]:
-    sent = Q(Among("key", "keys"))
-    return Response.objects.filter(Q(current=True) | sent, Among("assignment", "assignments"))
-
-
-def _rows_to_lock() -> QuerySet[Assignment, tuple[Any, ...]]:
-    # Always in the same order, so that no two transactions wait for each other.
-    rows = Assignment.objects.select_for_update().filter(Among("pk", "pks")).order_by("pk")
-    return rows.values_list("pk", "status", "lease", "seconds")
-
-
-_lock = Prepared(_rows_to_lock)
-_drafts = PreparedModels(
-    lambda: Draft.objects.filter(Among("assignment", "assignments")), {"": columns_of(Draft)}
-)
-_responses = PreparedModels(_current_or_sent, {"": columns_of(Response)})
-
 
 CHUNK = 100
 BY_PEOPLE = ("page", "api")

@@ -16,7 +16,8 @@ from sys import intern
 from typing import Any
 
 from annotation.label_rows import KNOWN, REASONS, LabelRow, SpanRow
-from annotation.protocols.validation import coerce, is_storable
+from annotation.protocols.points import is_storable
+from annotation.protocols.validation import coerce
 from annotation.spreadsheet import read_rows
 from datasets.readers.fields import Fields
 from datasets.readers.jsonl import records, records_in, shown

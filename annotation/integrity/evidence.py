@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from annotation.integrity.rows import Answer, Answered, Range, Value
 from annotation.models import Label, Rater, Span
 from annotation.presentation import shown_texts
-from annotation.protocols.validation import Quote
+from annotation.protocols.points import Quote
 from audit.violations import Check, Place, Violation
 from datasets.quotes import fold
 from datasets.text import find_quote

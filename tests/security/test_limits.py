@@ -13,12 +13,11 @@ from pytest_django.fixtures import Settings
 from annotation.models import Assignment, Draft, Response
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
+from annotation.protocols.points import MAX_QUOTE, MAX_QUOTES
 from annotation.protocols.schema import schema_of
 from annotation.protocols.validation import (
     MAX_CITATIONS,
     MAX_COMMENT,
-    MAX_QUOTE,
-    MAX_QUOTES,
     MAX_TEXT,
     Channel,
     RefusedError,

@@ -28,16 +28,9 @@ from annotation.imports.importer import details_of, merged
 from annotation.models import Draft, Response
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec
+from annotation.protocols.points import Quote, read_quote
 from annotation.protocols.schema import UnknownVariableError, schema_of
-from annotation.protocols.validation import (
-    Entry,
-    Prose,
-    Quote,
-    RefusedError,
-    check,
-    passage_of,
-    read_quote,
-)
+from annotation.protocols.validation import Entry, Prose, RefusedError, check, passage_of
 from annotation.provenance import Bases, Basis, basis_of, guideline_digest
 from annotation.views.answers import find_changes, read_key, read_number, read_seconds
 from datasets.api import concurrency

@@ -13,15 +13,9 @@ from annotation.answers.evidence import locate
 from annotation.answers.payloads import from_form
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, name_units
+from annotation.protocols.points import MAX_POINT, MAX_POINTS, MAX_QUOTES
 from annotation.protocols.schema import schema_of
-from annotation.protocols.validation import (
-    MAX_POINT,
-    MAX_POINTS,
-    MAX_QUOTES,
-    Channel,
-    RefusedError,
-    check,
-)
+from annotation.protocols.validation import Channel, RefusedError, check
 from tests.annotation.protocol_cast import QUERY
 
 SCHEMA = schema_of(PROTOCOLS["key-point-writing"])

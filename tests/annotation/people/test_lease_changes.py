@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.answers.storage import lock_assignments, lock_rows
+from annotation.answers.locks import lock_assignments, lock_rows
 from annotation.assignments import queue
 from annotation.assignments.queue import next_assignment, reclaim
 from annotation.campaign_setup.creation import create_campaign

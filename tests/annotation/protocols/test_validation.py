@@ -8,8 +8,9 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol, UnitSpec, Variable, name_units
+from annotation.protocols.points import Quote, is_storable
 from annotation.protocols.schema import schema_of
-from annotation.protocols.validation import Problem, Quote, RefusedError, check, coerce, is_storable
+from annotation.protocols.validation import Problem, RefusedError, check, coerce
 from tests.annotation.checks import STRICT, entry, refused
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])

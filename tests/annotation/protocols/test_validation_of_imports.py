@@ -8,8 +8,9 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
+from annotation.protocols.points import Quote
 from annotation.protocols.schema import Schema, schema_of
-from annotation.protocols.validation import Entry, Quote, RefusedError, check
+from annotation.protocols.validation import Entry, RefusedError, check
 from tests.annotation.checks import refused
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])

@@ -1,0 +1,77 @@
+"""Row locks on assignments, without which no answer is written.
+
+Rows are locked always in the same order, and read after the lock is held.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.db.models import Q, QuerySet
+
+from annotation.models import Assignment, Draft, Response
+from datasets.db.prepared import Among, Prepared, PreparedModels, columns_of
+
+
+class LockedRow(NamedTuple):
+    """A locked assignment, with its current response, its draft, and the response to this key."""
+
+    status: str
+    lease: uuid.UUID | None
+    seconds: float | None
+    current: Response | None = None
+    draft: Draft | None = None
+    sent: Response | None = None
+
+
+def lock_assignments(keys: Mapping[int, str | None]) -> dict[int, LockedRow]:
+    """Lock assignments and return them by primary key. Must be called in a transaction.
+
+    Each comes with its current response and draft. If the save with this key was stored before, its
+    response is `sent`, even if a later one has replaced it.
+    """
+    pks = list(keys)
+    sought = [key for key in keys.values() if key is not None]
+    # Read only after the rows are locked: a single statement that waits for the lock would return
+    # responses as they were when the waiting began.
+    rows = lock_rows(pks)
+    drafts = {draft.assignment_id: draft for draft, _ in _drafts.all(assignments=pks)}
+    current: dict[int, Response] = {}
+    sent: dict[int, Response] = {}
+    for response, _ in _responses.all(assignments=pks, keys=sought):
+        owner = response.assignment_id
+        if response.current:
+            current[owner] = response
+        if response.key is not None and response.key == keys.get(owner):
+            sent[owner] = response
+    if not current and not drafts and not sent:
+        return rows
+    return {
+        pk: row._replace(current=current.get(pk), draft=drafts.get(pk), sent=sent.get(pk))
+        for pk, row in rows.items()
+    }
+
+
+def lock_rows(pks: Sequence[int]) -> dict[int, LockedRow]:
+    """Lock the rows of assignments, without their responses and drafts."""
+    return {pk: LockedRow(*row) for pk, *row in _lock.rows(pks=pks)}
+
+
+def _current_or_sent() -> QuerySet[Response]:
+    sent = Q(Among("key", "keys"))
+    return Response.objects.filter(Q(current=True) | sent, Among("assignment", "assignments"))
+
+
+def _rows_to_lock() -> QuerySet[Assignment, tuple[Any, ...]]:
+    # Always in the same order, so that no two transactions wait for each other.
+    rows = Assignment.objects.select_for_update().filter(Among("pk", "pks")).order_by("pk")
+    return rows.values_list("pk", "status", "lease", "seconds")
+
+
+_lock = Prepared(_rows_to_lock)
+_drafts = PreparedModels(
+    lambda: Draft.objects.filter(Among("assignment", "assignments")), {"": columns_of(Draft)}
+)
+_responses = PreparedModels(_current_or_sent, {"": columns_of(Response)})
