@@ -24,15 +24,29 @@ register = template.Library()
 WIDTH, HEIGHT, MARGIN = 200, 14, 6
 
 
-@register.simple_tag(takes_context=True)
-def campaign_head(context: Context) -> dict[str, Any]:
-    """Return the numbers of a campaign's tabs: people, judges, and units in dispute.
+TABS = {
+    "results": ("Results", "results"),
+    "disagreements": ("Disagreements", "disagreements"),
+    "data": ("Data", "campaign-data"),
+    "progress": ("People", "campaign-progress"),
+    "judges": ("Judges", "judges-compared"),
+}
+"""The title and the route of each tab that has pages below it."""
 
-    The last is None where it may not be shown, or covers too few units to be shown everywhere.
+
+@register.simple_tag(takes_context=True)
+def campaign_head(context: Context, here: str) -> dict[str, Any]:
+    """Return the numbers of a campaign's tabs, and the tab that the page belongs to.
+
+    The numbers are people, judges, and units in dispute. The last is None where it may not be
+    shown, or covers too few units to be shown everywhere.
     """
     campaign, user = context["campaign"], context["request"].user
     row: Any = with_counts(Campaign.objects.filter(pk=campaign.pk)).get()
+    tab, route = TABS.get(here, ("", ""))
     return {
+        "tab": tab,
+        "tab_url": reverse(route, args=[campaign.pk]) if route else "",
         "people": row.people,
         "judges": row.judges,
         "disputes": None if is_blind(user, campaign) else _disputes(campaign),
