@@ -29,6 +29,7 @@ from annotation.people.invitations import (
     join,
     revoke,
 )
+from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import PeopleError
 from annotation.views.people_forms import InviteForm, JoinForm
 from audit.recording import folded
@@ -73,8 +74,13 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(ADMIN)
 def change_account(request: HttpRequest, pk: int) -> HttpResponse:
-    """Change role or pseudonym, end sessions, unlock, disable or delete, as `order` says."""
+    """Change role or pseudonym, end sessions, unlock, disable or delete, as `order` says.
+
+    The order `link` shows a link that logs the account in, once.
+    """
     user, order = _account(request, pk), request.POST.get("order", "")
+    if order == "link":
+        return _log_in_link(request, user)
     act = ACCOUNT_ORDERS.get(order)
     if act is None:
         return redirect("person", pk)
@@ -85,6 +91,15 @@ def change_account(request: HttpRequest, pk: int) -> HttpResponse:
     except PeopleError as error:
         return _account_page(request, user, as_sentence(error), 409)
     return redirect("people") if order == "forget" else redirect("person", pk)
+
+
+def _log_in_link(request: HttpRequest, user: User) -> HttpResponse:
+    try:
+        key = log_in_key(user)
+    except PeopleError as error:
+        return _account_page(request, user, as_sentence(error), 409)
+    address = request.build_absolute_uri(f"{reverse('log-in-link')}?key={key}")
+    return render(request, "people/log_in_link.html", {"account": user, "address": address})
 
 
 def _forget(user: User, request: HttpRequest) -> None:

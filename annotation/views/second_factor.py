@@ -124,6 +124,7 @@ class Overview(IndexView):
             "next": self.request.GET.get("next", ""),
             "single_sign_on": settings.TANDEM_OIDC_NAME,
             "linked": identities.is_linked(user),
+            "may_set_password": settings.TANDEM_PASSWORDS,
             "may_unlink": settings.TANDEM_PASSWORDS and user.has_usable_password(),
         }
 

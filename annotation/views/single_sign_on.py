@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import requests
-from allauth.account.internal.flows.login import perform_login
+from allauth.account.internal.flows.login import perform_login, record_authentication
 from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.account.models import Login
 from allauth.socialaccount.providers.openid_connect import views as openid_connect
@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_account
@@ -79,7 +80,10 @@ remove_link = require_POST(own_account(_remove_link))
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def log_in_by_link(request: HttpRequest) -> HttpResponseBase:
-    """Log in by a link that a command has printed; a GET only shows the button."""
+    """Log in by a link from an admin or a command; a GET only shows the button.
+
+    The person may set a new password at once, without the old one.
+    """
     wait = seconds_to_wait("join", client_address(request))
     if wait is not None:
         context = {"reason": "Too many links were tried from your network address."}
@@ -91,6 +95,9 @@ def log_in_by_link(request: HttpRequest) -> HttpResponseBase:
         context = {"reason": "This link was used, or is older than ten minutes."}
         return render(request, "accounts/refused.html", context, status=410)
     if request.method == "POST":
-        answer: Any = perform_login(request, Login(user=user))
+        then = reverse("password") if settings.TANDEM_PASSWORDS else None
+        answer: Any = perform_login(request, Login(user=user, redirect_url=then))
+        if request.user.is_authenticated:
+            record_authentication(request, user, method="link", reauthenticated=True)
         return answer
     return render(request, "accounts/link.html", {"account": user})

@@ -68,6 +68,7 @@ RULES: dict[str, Rule] = {
     "mfa_download_recovery_codes": Rule({"GET": ACCOUNTS}, frozenset({404})),
     "account_reauthenticate": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}),
     "mfa_reauthenticate": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({302})),
+    "password": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({302})),
     "identity-remove": takes(ACCOUNTS, 302),
     "who": reads(ALL),
     "language": takes(ACCOUNTS, 302),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import os
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -356,6 +358,28 @@ class TestTheLinkOfACommand:
         assert who(client) == "root"
         assert Client().post(path).status_code == 410
         assert Event.objects.filter(event="login.link").count() == 1
+
+    def test_an_admin_s_page_shows_one_and_it_leads_to_a_new_password(self, study: Study) -> None:
+        ada, elsewhere = Client(), client_of(study.ada)
+        page = client_of(study.root).post(f"/people/{study.ada.pk}/change/", {"order": "link"})
+        path = re.search(r"/login/link/[^<]+", page.content.decode())
+        assert path is not None
+        answer = ada.post(html.unescape(path[0]))
+        assert answer.headers["Location"] == reverse("password")
+        new = {"new_password1": "salted-herring-9", "new_password2": "salted-herring-9"}
+        wrong = ada.post(reverse("password"), {**new, "new_password2": "another"})
+        assert wrong.status_code == 422
+        assert ada.post(reverse("password"), new).status_code == 302
+        assert (who(ada), who(elsewhere)) == ("ada", None)
+        assert User.objects.get(username="ada").check_password("salted-herring-9")
+        assert Event.objects.filter(event="account.password", object_id=study.ada.pk).exists()
+
+    def test_without_it_a_new_password_asks_for_the_old_one(self, study: Study) -> None:
+        ada = client_of(study.ada)
+        new = {"new_password1": "salted-herring-9", "new_password2": "salted-herring-9"}
+        for answer in (ada.get(reverse("password")), ada.post(reverse("password"), new)):
+            assert answer.headers["Location"].startswith(reverse("account_reauthenticate"))
+        assert not User.objects.get(username="ada").check_password("salted-herring-9")
 
     def test_it_ends_after_ten_minutes_and_with_the_sessions(
         self, study: Study, settings: Settings
