@@ -232,6 +232,7 @@ COLUMNS = {
         "human_share",
         "options",
         "is_open",
+        "is_archived",
         "pool",
         "hold_minutes",
         "items_per_person",

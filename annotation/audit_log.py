@@ -111,6 +111,8 @@ CHANGES = (
     "campaign.terms",
     "campaign.people",
     "campaign.opened",
+    "campaign.archived",
+    "campaign.restored",
     "campaign.closed",
     "member.added",
     "member.ended",

@@ -16,7 +16,7 @@ from annotation.registry import declared
 
 MOST_CHECKED = 200
 """Of more open campaigns than this, only the newest are checked for what they need."""
-STATES = {"open": "open", "closed": "closed"}
+STATES = {"open": "open", "closed": "closed", "archived": "archived"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ def found_campaigns(user: User, state: str, find: str) -> QuerySet[Campaign]:
 
     The words are looked for in the names of the campaign, its batch, its task and its study.
     """
-    rows = readable(user).filter(is_open=state != "closed")
+    rows = readable(user).filter(
+        is_open=state not in ("closed", "archived"), is_archived=state == "archived"
+    )
     for word in find.split():
         studies = StudyPart.objects.filter(study__name__icontains=word, campaign__isnull=False)
         rows = rows.filter(
@@ -56,9 +58,7 @@ def found_campaigns(user: User, state: str, find: str) -> QuerySet[Campaign]:
 
 def counts_of(user: User) -> dict[str, int]:
     """Count an account's campaigns by state."""
-    rows = readable(user)
-    opened = rows.filter(is_open=True).count()
-    return {"open": opened, "closed": rows.count() - opened}
+    return {state: found_campaigns(user, state, "").count() for state in STATES}
 
 
 def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:

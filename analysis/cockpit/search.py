@@ -39,8 +39,9 @@ def search(user: User, text: str) -> dict[str, list[Hit]]:
 
 def _campaigns(user: User, words: list[str]) -> Iterator[Hit]:
     rows = _having(readable(user).select_related("batch"), words, "name", "batch__name", "protocol")
-    for each in rows.order_by("-is_open", "name")[:MOST]:
-        of = f"{declared(each).title} · {each.batch.name}{'' if each.is_open else ' · closed'}"
+    for each in rows.order_by("-is_open", "is_archived", "name")[:MOST]:
+        state = "" if each.is_open else " · archived" if each.is_archived else " · closed"
+        of = f"{declared(each).title} · {each.batch.name}{state}"
         yield Hit(each.name, of, reverse("campaign", args=[each.pk]))
 
 

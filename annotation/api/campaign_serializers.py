@@ -31,6 +31,9 @@ class CampaignParameters(PageParameters):
         required=False, trim_whitespace=False, help_text="only the campaign with exactly this name"
     )
     is_open = serializers.BooleanField(required=False, help_text="only open ones, or closed ones")
+    is_archived = serializers.BooleanField(
+        required=False, help_text="only archived ones, or only others"
+    )
 
 
 class WorkSerializer(serializers.Serializer[Progress]):
@@ -72,6 +75,7 @@ class CampaignSerializer(serializers.Serializer[Any]):
     protocol = serializers.CharField()
     title = serializers.CharField(help_text="the title of the task")
     is_open = serializers.BooleanField(help_text="false if a researcher has closed it")
+    is_archived = serializers.BooleanField(help_text="whether it is closed and out of lists")
     deadline = serializers.DateTimeField(
         allow_null=True, help_text="no answer counts after this time"
     )
@@ -238,6 +242,9 @@ class ChangedSettingsSerializer(SettingsSerializer):
     is_open = serializers.BooleanField(
         required=False, help_text="true opens the campaign, and false closes it"
     )
+    is_archived = serializers.BooleanField(
+        required=False, help_text="true closes the campaign and archives it, and false restores it"
+    )
     no_deadline = serializers.BooleanField(required=False, help_text="removes the deadline")
     no_qualify = serializers.BooleanField(required=False, help_text="removes the pass mark")
 
@@ -252,6 +259,7 @@ A_CAMPAIGN: dict[str, Any] = {
     "protocol": "report-coverage",
     "title": "Report coverage",
     "is_open": True,
+    "is_archived": False,
     "deadline": "2026-12-31T23:59:59Z",
     "takes_answers": True,
     "language": "en",

@@ -60,6 +60,7 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
             "protocol": campaign.protocol,
             "title": declared(campaign).title,
             "is_open": campaign.is_open,
+            "is_archived": campaign.is_archived,
             "deadline": campaign.deadline,
             "takes_answers": campaign.takes_answers,
             "language": campaign.language,
@@ -91,6 +92,7 @@ def settings_tag(campaign: Campaign) -> str:
         campaign.trims_guideline,
         current_shares(campaign),
         campaign.is_open,
+        campaign.is_archived,
     )
 
 
@@ -112,9 +114,8 @@ class Campaigns(List):
     )
     def get(self, request: Request) -> Response:
         user = get_account(request)
-        exact = {
-            name: self.parameters[name] for name in ("name", "is_open") if name in self.parameters
-        }
+        asked = ("name", "is_open", "is_archived")
+        exact = {name: self.parameters[name] for name in asked if name in self.parameters}
         rows = visible_campaigns(user).filter(**exact)
         return self.page(rows, lambda campaigns: as_campaigns(user, campaigns))
 
@@ -184,9 +185,10 @@ class ChangedSettings(Resource):
     scopes = {"POST": (MANAGE,)}
 
     @described(
-        "Change, close or open a campaign",
+        "Change, close, open or archive a campaign",
         "Changes settings: deadline, language, guideline (each change is a new version), gold, "
-        "practice, consent, background questions, and whether the campaign is open. Fields that "
+        "practice, consent, background questions, and whether the campaign is open or archived. "
+        "Fields that "
         "are left out stay unchanged.",
         {200: CampaignSerializer, 409: ChangedSerializer},
         tag="campaigns",
@@ -203,7 +205,8 @@ class ChangedSettings(Resource):
         with transaction.atomic():
             campaign = lock_unchanged(request, pk)
             try:
-                change(campaign, settings_from(wanted), wanted.get("is_open"), user)
+                state = wanted.get("is_open"), user, wanted.get("is_archived")
+                change(campaign, settings_from(wanted), *state)
             except DesignError as error:
                 sentence = "the campaign was not changed"
                 raise RefusedBodyError(sentence, [design_problem(error)]) from error

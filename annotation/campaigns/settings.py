@@ -312,38 +312,58 @@ def change(
     settings: CampaignSettings,
     is_open: bool | None = None,
     user: User | None = None,
+    is_archived: bool | None = None,
 ) -> None:
-    """Change settings, and close or open a campaign, in one transaction. Raises DesignError.
+    """Change settings; open, close or archive a campaign, in one transaction. Raises DesignError.
 
-    A campaign whose deadline is past can only be opened with a new deadline.
+    A campaign whose deadline is past can only be opened with a new deadline. Archiving closes a
+    campaign, and opening takes it out of the archive.
     """
     with transaction.atomic():
         locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
         check_settings(locked, settings)
         check_practice(locked, settings, user)
-        before, was_open = current_settings(locked), locked.is_open
+        before, was = current_settings(locked), _state(locked)
         apply_settings(locked, settings, user)
-        if is_open is not None:
-            locked.is_open = is_open
-            if is_open and not locked.takes_answers:
-                raise DesignError(
-                    "its deadline is past; give a later one, or remove it", "deadline"
-                )
-            locked.save(update_fields=["is_open"])
-        _record_change(locked, before, was_open)
+        _set_state(locked, is_open, is_archived)
+        _record_change(locked, before, was)
     campaign.refresh_from_db()
 
 
-def _record_change(campaign: Campaign, before: dict[str, Any], was_open: bool) -> None:
-    """Record one event for the change. Opening or closing takes precedence over other changes."""
+def _set_state(campaign: Campaign, is_open: bool | None, is_archived: bool | None) -> None:
+    if is_open and is_archived:
+        raise DesignError("an archived campaign is closed; open it, or archive it", "is_archived")
+    if is_open is None and is_archived is None:
+        return
+    if is_open is not None:
+        campaign.is_open = is_open
+    if is_archived is not None:
+        campaign.is_archived = is_archived
+    if is_open:
+        campaign.is_archived = False
+        if not campaign.takes_answers:
+            raise DesignError("its deadline is past; give a later one, or remove it", "deadline")
+    if is_archived:
+        campaign.is_open = False
+    campaign.save(update_fields=["is_open", "is_archived"])
+
+
+def _state(campaign: Campaign) -> dict[str, bool]:
+    return {"is_open": campaign.is_open, "is_archived": campaign.is_archived}
+
+
+def _record_change(campaign: Campaign, before: dict[str, Any], was: dict[str, bool]) -> None:
+    """Record one event for the change. A change of state takes precedence over other changes."""
     after = current_settings(campaign)
     changed = [name for name in after if after[name] != before[name]]
-    if campaign.is_open != was_open:
-        event = "campaign.opened" if campaign.is_open else "campaign.closed"
+    now = _state(campaign)
+    if now["is_archived"] != was["is_archived"] and not now["is_open"]:
+        event = "campaign.archived" if now["is_archived"] else "campaign.restored"
+    elif now["is_open"] != was["is_open"]:
+        event = "campaign.opened" if now["is_open"] else "campaign.closed"
     elif changed:
         event = "campaign.terms"
     else:
         return
     facts: dict[str, Any] = dict.fromkeys(changed, "changed")
-    was, now = {"is_open": was_open} | before, {"is_open": campaign.is_open} | after
-    record(event, campaign.pk, campaign, was, now, **facts)
+    record(event, campaign.pk, campaign, was | before, now | after, **facts)

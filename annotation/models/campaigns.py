@@ -31,6 +31,8 @@ class Campaign(Owned):
     (empty: the protocol's), `gold_every` (a gold item comes after this many items; 0: never),
     `practice_of` (the campaign whose practice people take first) and `qualify` (its pass mark).
 
+    An archived campaign is a closed one that lists show only when asked for archived ones.
+
     A campaign that `continues` another one carried its answers over, as far as texts and questions
     are the same.
 
@@ -68,6 +70,7 @@ class Campaign(Owned):
     options = models.JSONField(default=dict)
     seed = models.PositiveIntegerField(default=0)
     is_open = models.BooleanField(default=True)
+    is_archived = models.BooleanField(default=False, db_default=False)
     deadline = models.DateTimeField(null=True, blank=True)
     language = models.CharField(max_length=35, default="", db_default="", blank=True)
     text_view = models.CharField(
@@ -97,6 +100,9 @@ class Campaign(Owned):
             models.CheckConstraint(condition=Q(pool__in=("open", "named")), name="pool_is_known"),
             models.CheckConstraint(
                 condition=Q(revoked__in=("keep", "delete")), name="fate_of_answers_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_open=False) | Q(is_archived=False), name="an_archived_one_is_closed"
             ),
         ]
 

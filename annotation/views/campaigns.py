@@ -314,10 +314,12 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def open_or_close(request: HttpRequest, pk: int) -> HttpResponse:
-    """Open or close a campaign, as `to` says."""
+    """Open, close, archive or restore a campaign, as `to` says."""
     found, user = managed_campaign(request, pk), get_account(request)
     to = request.POST.get("to")
     try:
+        if to in ("archived", "restored"):
+            change(found, CampaignSettings(), user=user, is_archived=to == "archived")
         if to in ("open", "closed"):
             change(found, CampaignSettings(), to == "open", user)
     except DesignError as error:

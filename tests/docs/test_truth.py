@@ -321,11 +321,12 @@ def test_a_design_is_tried_drawn_and_changed_as_the_page_says(db: None) -> None:
     run(*tries[1][: tries[1].index("--dry-run")])
     (check,) = [line for line in lines_of(page, "draws") if "--check" in line]
     assert "agrees with its seed" in run(*check)
-    terms, _, gold, close, again = lines_of(page, "set_campaign")
+    terms, _, gold, close, again, archive = lines_of(page, "set_campaign")
     assert "deadline 2026-12-31" in run(*terms)
     run(*gold)
     assert "is closed" in run(*close)
     assert "is open" in run(*again)
+    assert "is archived" in run(*archive)
     study = Campaign.objects.get()
     assert (study.gold_every, study.qualify, study.deadline) == (20, 0.8, None)
 

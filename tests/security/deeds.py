@@ -408,6 +408,7 @@ DEEDS: dict[str, list[Doing]] = {
         _person("off", "account.off"),
         _person("end-sessions", "account.sessions"),
         _person("pseudonym", "account.pseudonym", name="somebody else"),
+        _person("link", "login.link"),
         _person("forget", "account.forgotten", name="ben"),
     ],
     "api-forget": [
@@ -477,6 +478,7 @@ DEEDS: dict[str, list[Doing]] = {
     "campaign-turn": [
         lambda w: Deed("campaign.closed", _at(w, "campaign-turn"), {"to": "closed"}),
         lambda w: Deed("campaign.opened", _at(w, "campaign-turn", pk=w.closed.pk), {"to": "open"}),
+        lambda w: Deed("campaign.archived", _at(w, "campaign-turn"), {"to": "archived"}),
     ],
     "campaign-import": [
         lambda w: Deed(
@@ -686,6 +688,7 @@ SILENT = {
     "mfa_activate_totp": _CONFIRMED,
     "mfa_deactivate_totp": _CONFIRMED,
     "mfa_generate_recovery_codes": _CONFIRMED,
+    "password": _CONFIRMED,
     "identity-remove": "there is no link; tests/security/test_single_sign_on.py has its event",
     "openid_connect_login": "leads to another site, and changes nothing here",
     "account_reauthenticate": "who is logged in shows it again, and changes nothing",

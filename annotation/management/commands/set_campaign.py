@@ -1,4 +1,4 @@
-"""`set_campaign`: changes a campaign's settings; opens and closes it."""
+"""`set_campaign`: changes a campaign's settings; opens, closes and archives it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from datasets.console import Command as BaseCommand
 class Command(BaseCommand):
     help = (
         "Change a campaign's settings: deadline, language, guideline, gold items and practice; "
-        "close or open it."
+        "close, open or archive it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -25,6 +25,10 @@ class Command(BaseCommand):
         either = parser.add_mutually_exclusive_group()
         either.add_argument("--close", action="store_true", help="accept no more answers")
         either.add_argument("--open", action="store_true", help="accept answers again")
+        either.add_argument(
+            "--archive", action="store_true", help="close it, and leave it out of lists"
+        )
+        either.add_argument("--restore", action="store_true", help="list it again; it stays closed")
         add_settings_arguments(parser)
         parser.add_argument(
             "--no-shares", action="store_true", help="remove the fixed shares of people"
@@ -39,9 +43,10 @@ class Command(BaseCommand):
         is_open = True if options["open"] else False if options["close"] else None
         try:
             settings = read_settings(options)
-            if settings.is_empty and is_open is None:
+            is_archived = True if options["archive"] else False if options["restore"] else None
+            if settings.is_empty and is_open is None and is_archived is None:
                 raise CommandError("Nothing to change; give an option, see --help.")
-            change(campaign, settings, is_open)
+            change(campaign, settings, is_open, is_archived=is_archived)
         except DesignError as error:
             raise CommandError(f"Campaign {campaign.name!r}: {error}.") from error
         self.say(f"Campaign {campaign.name!r} {describe_status(campaign, settings)}.")
@@ -49,7 +54,8 @@ class Command(BaseCommand):
 
 def describe_status(campaign: Campaign, settings: CampaignSettings) -> str:
     """Describe whether the campaign is open, its deadline and its guideline."""
-    words = ["is open" if campaign.takes_answers else "is closed"]
+    state = "open" if campaign.takes_answers else "archived" if campaign.is_archived else "closed"
+    words = [f"is {state}"]
     if campaign.deadline:
         past = campaign.is_open and not campaign.takes_answers
         words[0] = "is past its deadline" if past else words[0]

@@ -134,6 +134,9 @@ class TestHome:
         Campaign.objects.filter(pk=made.campaign.pk).update(is_open=False)
         assert "Quay" not in self.listed(study)
         assert "Quay" in self.listed(study, "?state=closed")
+        client_of(study.rita).post(f"/campaigns/{made.campaign.pk}/turn/", {"to": "archived"})
+        assert "Quay" not in self.listed(study, "?state=closed")
+        assert "Quay" in self.listed(study, "?state=archived")
         assert "Pilot" in self.listed(study, "?find=pil+harbour")
         assert "No campaign matches" in self.listed(study, "?find=nothing")
 

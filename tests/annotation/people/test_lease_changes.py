@@ -345,6 +345,24 @@ class TestOpening:
         closed, opened = kinds.order_by("pk")
         assert (closed.before, closed.after) == (opened.after, opened.before)
 
+    def test_an_archived_campaign_is_closed_until_it_is_opened(self, study: Study) -> None:
+        def state() -> tuple[bool, bool]:
+            return study.campaign.is_open, study.campaign.is_archived
+
+        change(study.campaign, CampaignSettings(), is_archived=True)
+        assert state() == (False, True)
+        change(study.campaign, CampaignSettings(), is_archived=False)
+        assert state() == (False, False)
+        change(study.campaign, CampaignSettings(), is_archived=True)
+        change(study.campaign, CampaignSettings(), is_open=True)
+        assert state() == (True, False)
+        with pytest.raises(DesignError, match="an archived campaign is closed"):
+            change(study.campaign, CampaignSettings(), is_open=True, is_archived=True)
+        told = Event.objects.filter(campaign=study.campaign.pk, event__startswith="campaign.")
+        assert list(told.order_by("pk").values_list("event", flat=True))[-4:] == [
+            "campaign.archived", "campaign.restored", "campaign.archived", "campaign.opened",
+        ]  # fmt: skip
+
     def test_a_closing_that_cannot_be_told_has_not_happened(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
