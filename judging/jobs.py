@@ -1,14 +1,18 @@
-"""The jobs of judges: the estimate of a run, a run's manifest, and the comparison of judges."""
+"""The jobs of judges: estimates of runs, their manifests, and the comparison of judges.
+
+The notice at the end of a run is here, too.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Max
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.access import may_read
@@ -16,13 +20,16 @@ from annotation.counters import answers_by_rater
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from datasets.jobs import JobError, Kind, Options, Progress, Result, register, results
+from datasets.jobs.notices import Work, register_notices
 from datasets.models import Job
 from datasets.teams import manages, visible_batches
-from judging.access import visible_judges
+from datasets.text import number_in
+from judging.access import visible_judges, visible_runs
 from judging.backends.base import SetupError
+from judging.display import standing_of
 from judging.estimate import Estimate, estimate
 from judging.manifest import manifest_of
-from judging.models import Judge, JudgeCall, JudgeRun, Price
+from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, Price
 from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
 from judging.runs.comparison import compare_judges
@@ -138,6 +145,20 @@ def _sees_build(user: User, options: Options) -> bool:
     return user.pk == options["user"] and may_build and may_see
 
 
+def _runs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
+    """Yield runs over campaigns that an account may read."""
+    for run in visible_runs(user).filter(pk__in=[number_in(key) for key in keys]):
+        name = f"run:{run.pk}"
+        if run.state in ACTIVE:
+            yield Work(name)
+            continue
+        missing = f", {run.failed:,} missing" if run.failed else ""
+        text = f"Judge {run.judge} in {run.campaign.name}: {standing_of(run).word.lower()}"
+        address = reverse("judge-run", args=[run.pk])
+        yield Work(name, f"{text}, {run.done:,} answered{missing}.", address)
+
+
+register_notices("run", _runs)
 for kind in (
     Kind(builds.BUILD, "Built batch", builds.state, builds.carry_out, _sees_build),
     Kind(ESTIMATE, "Estimate", _state_of_estimate, _estimate, _sees_estimate, listed=False),

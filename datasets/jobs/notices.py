@@ -1,46 +1,92 @@
-"""Notices at the end of long work: which of a person's jobs are under way, and which have ended.
+"""Notices at the end of long work: which of it is under way, and what to say of what has ended.
 
-A browser remembers the jobs whose status it showed on any page, and asks for them until they have
-ended. What a page shows in place without a status, such as a campaign's first page, needs none.
+A browser remembers the work whose status it showed on any page, and asks for it until it has ended.
+What a page shows in place without a status, such as a campaign's first page, needs none.
+
+Work is named by the key of its job, or by its kind and key, as in `upload:3f…`. Other kinds are
+registered with `register_notices`, in the module `jobs` of their app.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from django.urls import reverse
+from django.utils.module_loading import autodiscover_modules
 
 from datasets.jobs import queue
 from datasets.jobs.kinds import kind_named
 from datasets.jobs.pages import with_job
-from datasets.models import Job, JobAsker
+from datasets.models import Job, JobAsker, Upload
 
 MOST = 20
 State = Job.State
 
 
-def notices(user: Any, keys: Sequence[str]) -> dict[str, Any]:
-    """Return which of these jobs are `active`, and what to say of those that `ended`.
+@dataclass(frozen=True)
+class Work:
+    """Work of one name: under way as long as `text` is empty, then said in a sentence."""
 
-    Nothing is said of parts that pages ask for by themselves.
-    """
-    rows = JobAsker.objects.filter(user=user.pk, job__key__in=list(keys)[:MOST])
-    found: dict[str, Any] = {"active": [], "ended": []}
-    for each in rows.select_related("job"):
-        kind = kind_named(each.job.kind)
+    name: str
+    text: str = ""
+    address: str = ""
+
+
+Source = Callable[[Any, Sequence[str]], Iterator[Work]]
+"""Yields the work with these keys that an account may hear of."""
+_sources: dict[str, Source] = {}
+
+
+def register_notices(kind: str, source: Source) -> None:
+    _sources[kind] = source
+
+
+def notices(user: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the names of what is `active`, and what to say of what has `ended`."""
+    asked: dict[str, list[str]] = {}
+    for name in list(names)[:MOST]:
+        kind, _, key = name.rpartition(":")
+        asked.setdefault(kind, []).append(key)
+    if not asked.keys() <= _sources.keys():
+        autodiscover_modules("jobs")
+    known = [(_sources[kind], keys) for kind, keys in asked.items() if kind in _sources]
+    work = [each for source, keys in known for each in source(user, keys)]
+    ended = [{"key": w.name, "text": w.text, "address": w.address} for w in work if w.text]
+    return {"active": [each.name for each in work if not each.text], "ended": ended}
+
+
+def _jobs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
+    """Yield a person's jobs, but for parts that pages ask for by themselves."""
+    for asker in JobAsker.objects.filter(user=user.pk, job__key__in=keys).select_related("job"):
+        job, kind = asker.job, kind_named(asker.job.kind)
         if not kind.listed:
             continue
-        if each.job.state in queue.ACTIVE:
-            found["active"].append(each.job.key)
-        elif each.job.state != State.CANCELLED and kind.may_see(user, each.job.options):
-            found["ended"].append(_ended(each, kind.title))
-    return found
+        if job.state in queue.ACTIVE:
+            yield Work(job.key)
+        elif job.state != State.CANCELLED and kind.may_see(user, job.options):
+            is_done = job.state == State.DONE
+            address = asker.address if asker.address.startswith("/") else ""
+            text = f"{kind.title}: {'ready' if is_done else 'not computed'}."
+            yield Work(job.key, text, with_job(address, job) if address and is_done else address)
 
 
-def _ended(asker: JobAsker, title: str) -> dict[str, str]:
-    is_done = asker.job.state == State.DONE
-    address = asker.address if asker.address.startswith("/") else ""
-    return {
-        "key": asker.job.key,
-        "text": f"{title}: {'ready' if is_done else 'not computed'}.",
-        "address": with_job(address, asker.job) if address and is_done else address,
-    }
+UPLOADS = {
+    Upload.State.READING: "",
+    Upload.State.KEEPING: "",
+    Upload.State.READY: "Upload “{}” has been read.",
+    Upload.State.REFUSED: "Upload “{}” was refused.",
+    Upload.State.KEPT: "Batch “{}” is loaded.",
+}
+"""What to say of an upload in each state; of a discarded one nothing."""
+
+
+def _uploads(user: Any, keys: Sequence[str]) -> Iterator[Work]:
+    for upload in Upload.objects.filter(user=user.pk, key__in=keys, state__in=UPLOADS):
+        text = UPLOADS[Upload.State(upload.state)].format(upload.name)
+        yield Work(f"upload:{upload.key}", text, reverse("upload", args=[upload.key]))
+
+
+register_notices("", _jobs)
+register_notices("upload", _uploads)

@@ -1,5 +1,5 @@
-// Notices at the end of long work. The jobs whose status a page showed are remembered in this tab,
-// and asked for until they have ended, wherever one has gone meanwhile.
+// Notices at the end of long work. The jobs, uploads and runs whose status a page showed are
+// remembered in this tab, and asked for until they have ended, wherever one has gone meanwhile.
 
 const KEPT = "tandem.jobs";
 const SECONDS = 5;

@@ -13,6 +13,7 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Campaign, Look, Rater, User
 from datasets.models import Job, JobAsker
+from judging.models import Judge, JudgeRun
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload, plant
 
@@ -173,5 +174,15 @@ class TestHome:
         (told,) = rita.get(f"/jobs/notices/?job={job.key}").json()["ended"]
         assert told["text"] == "Results: ready."
         assert told["address"] == f"{address}&job={job.key}"
+        run("create_judge", "words", "--backend", "lexical")
+        begun = JudgeRun.objects.create(
+            campaign=study.campaign, judge=Judge.objects.get(), done=3, failures={"timeout": 1}
+        )
+        asked = f"/jobs/notices/?job=run:{begun.pk}&job=upload:none&job=run:x&job=spoon:1"
+        assert rita.get(asked).json() == {"active": [f"run:{begun.pk}"], "ended": []}
+        JudgeRun.objects.update(state="done")
+        (told,) = rita.get(asked).json()["ended"]
+        assert told["text"] == "Judge words in Pilot: done, 3 answered, 1 missing."
+        assert told["address"] == f"/judges/runs/{begun.pk}/"
         nobody = client_of(study.root).get(f"/jobs/notices/?job={job.key}").json()
         assert nobody == {"active": [], "ended": []}
