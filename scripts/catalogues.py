@@ -21,7 +21,17 @@ from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).parent.parent
 LOCALE = ROOT / "locale"
-TEMPLATES = ("base.html", "_words.html", "accounts/login.html", "work/*.html", "work/pages/*.html")
+TEMPLATES = (
+    "403.html",
+    "403_csrf.html",
+    "404.html",
+    "base.html",
+    "_words.html",
+    "accounts/*.html",
+    "people/join*.html",
+    "work/*.html",
+    "work/pages/*.html",
+)
 MODULES = ("annotation/item_context.py", "annotation/campaigns/rendering.py", "annotation/views")
 KEYWORDS = {"gettext": None, "gettext_noop": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
 _QUOTED = r'("(?:[^"\\]|\\.)*")'

@@ -16,6 +16,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_account
@@ -90,14 +91,17 @@ class TokenForm(forms.Form):
     """A new API token, valid for at most a year."""
 
     note = forms.CharField(
-        label="Note", required=False, max_length=LONGEST_NOTE, help_text="Only you see it."
+        label=gettext("Note"),
+        required=False,
+        max_length=LONGEST_NOTE,
+        help_text=gettext("Only you see it."),
     )
     scopes = forms.MultipleChoiceField(
-        label="Scopes",
+        label=gettext("Scopes"),
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one scope."},
+        error_messages={"required": gettext("Choose at least one scope.")},
     )
-    days = forms.IntegerField(label="Valid for, in days", min_value=1, max_value=MAX_DAYS)
+    days = forms.IntegerField(label=gettext("Valid for, in days"), min_value=1, max_value=MAX_DAYS)
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -6,6 +6,8 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.password_validation import password_validators_help_texts
+from django.utils.functional import lazy
+from django.utils.translation import gettext_lazy as gettext
 
 from annotation.models import MAX_REASON, Campaign, Membership, User
 from annotation.people.leases import MAX_LEASE
@@ -81,27 +83,35 @@ class CampaignInviteForm(forms.Form):
     note = forms.CharField(label="For whom", required=False, max_length=150)
 
 
+def _password_help() -> str:
+    return " ".join(password_validators_help_texts())
+
+
 class JoinForm(forms.Form):
     """The name and password that an invited person chooses."""
 
     name = forms.CharField(
+        label=gettext("Name"),
         max_length=150,
-        error_messages={"required": "Choose a name to log in with."},
-        help_text="To log in with. Your answers are stored under a pseudonym, not under this name.",
+        error_messages={"required": gettext("Choose a name to log in with.")},
+        help_text=gettext(
+            "To log in with. Your answers are stored under a pseudonym, not under this name."
+        ),
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
     )
     password = forms.CharField(
+        label=gettext("Password"),
         strip=False,
         max_length=4096,
-        error_messages={"required": "Choose a password."},
-        help_text=" ".join(password_validators_help_texts()),
+        error_messages={"required": gettext("Choose a password.")},
+        help_text=lazy(_password_help, str)(),
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     again = forms.CharField(
-        label="Repeat the password",
+        label=gettext("Repeat the password"),
         strip=False,
         max_length=4096,
-        error_messages={"required": "Repeat the password."},
+        error_messages={"required": gettext("Repeat the password.")},
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
 
@@ -109,7 +119,7 @@ class JoinForm(forms.Form):
         data = super().clean() or {}
         first, second = data.get("password"), data.get("again")
         if None not in (first, second) and first != second:
-            self.add_error("again", "The two passwords differ; type both again.")
+            self.add_error("again", gettext("The two passwords differ; type both again."))
         return data
 
 

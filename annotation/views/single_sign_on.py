@@ -14,6 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_account
@@ -25,7 +26,7 @@ from datasets.access import client_address
 from datasets.api.throttling import seconds_to_wait
 
 INVITATION = "invitation"
-AWAY = "The identity provider cannot be reached right now. Try again in a minute."
+AWAY = gettext("The identity provider cannot be reached right now. Try again in a minute.")
 
 
 @require_POST
@@ -45,8 +46,7 @@ def start(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     try:
         response = openid_connect.login(request, provider_id)
     except requests.RequestException:
-        context = {"reason": AWAY}
-        return render(request, "accounts/refused.html", context, status=503)
+        return render(request, "accounts/refused.html", {"reason": AWAY}, status=503)
     if response.status_code != 302:
         return response
     context = {"address": response["Location"], "name": settings.TANDEM_OIDC_NAME}
@@ -86,13 +86,13 @@ def log_in_by_link(request: HttpRequest) -> HttpResponseBase:
     """
     wait = seconds_to_wait("join", client_address(request))
     if wait is not None:
-        context = {"reason": "Too many links were tried from your network address."}
+        context = {"reason": gettext("Too many links were tried from your network address.")}
         refused = render(request, "accounts/refused.html", context, status=429)
         refused["Retry-After"] = str(wait)
         return refused
     user = account_of(request.GET.get("key", ""))
     if user is None:
-        context = {"reason": "This link was used, or is older than ten minutes."}
+        context = {"reason": gettext("This link was used, or is older than ten minutes.")}
         return render(request, "accounts/refused.html", context, status=410)
     if request.method == "POST":
         then = reverse("password") if settings.TANDEM_PASSWORDS else None

@@ -73,6 +73,8 @@ def test_an_annotator_reads_the_chosen_language_else_that_of_the_browser(study: 
     assert '"Saved": "Gespeichert"' in german
     guideline = ada.get(page("guideline", mine)).content.decode()
     assert "Was ein Bericht beantwortet" in guideline
+    assert "Ihre Anmeldung" in ada.get("/account/").content.decode()
+    assert "Hier nicht" in ada.get("/tasks/finished/0/").content.decode()
     assert "<strong>Ergibt keinen Sinn</strong>" in guideline
 
 
