@@ -1,0 +1,117 @@
+"""Carrying out one job: what people are told when it fails, and what is left of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from pathlib import Path
+
+import pytest
+from django.db import DatabaseError
+
+from annotation.models import User
+from datasets.jobs import Options, Result, queue, results
+from datasets.jobs.execution import NO_SPACE, carry_out
+from datasets.models import Job
+from tests.datasets.jobs.conftest import DEEDS, Asking, Labels
+from tests.queue_cast import ended
+
+pytestmark = pytest.mark.django_db
+
+
+def taken(job: Job) -> Job:
+    found = queue.take()
+    assert found == job
+    return found
+
+
+@pytest.fixture
+def failing(asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A job that is begun, and ends by whatever error is put into `DEEDS`."""
+    monkeypatch.setitem(DEEDS, "fail", lambda options: None)
+    return taken(asked("kappa", ada, do="fail"))
+
+
+def fail_by(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(options: Options) -> None:
+        raise error
+
+    monkeypatch.setitem(DEEDS, "fail", fail)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.ENOSPC, "No space left"), NO_SPACE),
+        (OSError(errno.EDQUOT, "Quota exceeded"), NO_SPACE),
+        (OSError(errno.EACCES, "Denied"), "an unexpected error ended it (PermissionError)"),
+        (DatabaseError("deadlock"), "an unexpected error ended it (DatabaseError)"),
+    ],
+)
+def test_an_unexpected_error_is_told_by_what_it_means(
+    failing: Job, error: Exception, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_by(error, monkeypatch)
+    closed: list[bool] = []
+    monkeypatch.setattr("datasets.jobs.execution.connection.close", lambda: closed.append(True))
+    carry_out(failing, lambda done, total: None)
+    assert ended(failing).state == "failed"
+    assert told in failing.error
+    assert bool(closed) == isinstance(error, DatabaseError), "a transaction may be broken"
+
+
+def test_whoever_asks_strictly_gets_the_error_itself(
+    failing: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_by(IndexError("which"), monkeypatch)
+    with pytest.raises(IndexError, match="which"):
+        carry_out(failing, lambda done, total: None, strict=True)
+    assert ended(failing).state == "running"
+
+
+def test_the_file_of_a_job_that_was_cancelled_meanwhile_is_removed(
+    failing: Job, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(DEEDS, "fail", lambda options: queue.cancel(failing, ada))
+    carry_out(failing, lambda done, total: None)
+    assert ended(failing).state == "cancelled"
+    assert list(results.folder().iterdir()) == []
+
+
+def test_a_job_that_another_worker_has_is_not_computed(failing: Job, labels: Labels) -> None:
+    Job.objects.update(lease_until="2020-01-01T00:00:00Z")
+    other = queue.take()
+    carry_out(failing, lambda done, total: None)
+    assert labels.computed == []
+    assert other is not None
+    assert ended(other).state == "running"
+
+
+class TestResults:
+    def test_a_file_that_cannot_be_written_whole_leaves_nothing(self, labels: Labels) -> None:
+        def pieces() -> object:
+            yield b"half"
+            raise OSError(errno.ENOSPC, "No space left")
+
+        with pytest.raises(OSError, match="No space"):
+            results.write("name", Result(pieces(), "a", "text/plain"))  # type: ignore[arg-type]
+        assert list(results.folder().iterdir()) == []
+
+    def test_a_result_whose_file_is_gone_says_so(self, labels: Labels) -> None:
+        with pytest.raises(results.GoneError):
+            results.opened(Job(result={"file": "gone"}))
+
+    def test_what_a_killed_process_left_goes_after_a_day(self, labels: Labels) -> None:
+        folder = results.folder()
+        names = ["a" * 65, "b" * 65, "x.part", "y.part", "worker.log"]
+        day, minute = 24 * 3600, 60
+        for name, age in zip(names, (day + 60, day - 60, day + 60, minute, 9 * day), strict=True):
+            (folder / name).touch()
+            os.utime(folder / name, (time.time() - age,) * 2)
+        assert results.sweep() == 0
+        assert sorted(path.name for path in folder.iterdir()) == ["b" * 65, "worker.log", "y.part"]
+
+    def test_what_goes_meanwhile_is_as_young_as_can_be(self, tmp_path: Path) -> None:
+        assert results._age(tmp_path / "gone") == 0
