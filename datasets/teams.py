@@ -94,15 +94,6 @@ def shares_of(model: type[Model]) -> Any:
     return relations["shares"].related_model if "shares" in relations else None
 
 
-def visible_to(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Select what an account may read, by its role and its teams alone."""
-    if user.role == ADMIN:
-        return rows
-    if user.role != RESEARCHER or user.is_guest:
-        return rows.none()
-    return rows.filter(in_a_team_of(rows.model, user))
-
-
 def managed_by(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
     """Select what an account may change, by its role and its teams alone."""
     if user.role == ADMIN:

@@ -26,7 +26,6 @@ from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Assignment, Campaign, Item, QuerySampling
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
-from annotation.prerequisites.base import prerequisite_of
 from annotation.presentation import stored_units
 from annotation.protocols.validation import Problem, RefusedError
 from judging.answers.results import payload_of
@@ -152,8 +151,7 @@ def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
 
 def _item(campaign: Campaign, judge: Judge, number: int | None) -> tuple[Item, list[str]]:
     items = campaign.items.select_related("campaign", "query", "report")
-    if prerequisite_of(campaign):
-        items = items.filter(ready_for_judges(campaign))
+    items = items.filter(ready_for_judges(campaign))
     tunable = _for_prompts(campaign, items)
     rows = tunable.order_by("?") if number is None else items.filter(position=number - 1)
     if (item := rows.first()) is None:

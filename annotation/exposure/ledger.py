@@ -22,12 +22,10 @@ __all__ = [
     "FEWEST_UNITS",
     "KINDS",
     "Note",
-    "as_json",
     "collected",
     "deliver",
     "describe",
     "exposes",
-    "from_json",
     "is_collecting",
     "record",
     "recorded_again",
@@ -129,15 +127,6 @@ def recorded_again(user: int | None, notes: Iterable[Note]) -> None:
     """Record looks up to the answers that came while they were being streamed."""
     newest = _newest()
     record(user, [{**note, "upto": newest} for note in notes if note["upto"] < newest])
-
-
-def as_json(notes: Iterable[Note]) -> list[Note]:
-    """Return notes as JSON, for a job to keep beside its result."""
-    return [dict(note) for note in notes]
-
-
-def from_json(rows: Iterable[Note]) -> list[Note]:
-    return [dict(row) for row in rows]
 
 
 def exposes(notes: Iterable[Note], campaign: Campaign) -> bool:

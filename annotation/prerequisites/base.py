@@ -21,20 +21,12 @@ AsksJudges = Callable[[Item, list[str]], list[str]]
 Describe = Callable[[Campaign], str]
 
 
-def anything(campaign: Campaign) -> Q:
-    return Q()
-
-
 def every_unit(item: Item, rater: Rater, names: list[str]) -> list[str]:
     return names
 
 
 def every_unit_of_judges(item: Item, names: list[str]) -> list[str]:
     return names
-
-
-def until_done(campaign: Campaign) -> str:
-    return f"{prerequisite_of(campaign)} to be done"
 
 
 @dataclass(frozen=True)
@@ -51,10 +43,10 @@ class PrerequisiteRule:
 
     after: tuple[str, ...]
     ready: Ready
+    judges: ReadyForJudges
+    describe: Describe
     asks: Asks = every_unit
-    judges: ReadyForJudges = anything
     asks_judges: AsksJudges = every_unit_of_judges
-    describe: Describe = until_done
     samples: Callable[[Campaign], bool] = lambda campaign: False
 
 

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.answers.submission import submit
+from annotation.audit_log import visible_events
 from annotation.models import Rater
 from annotation.people.accounts import forget
 from annotation.people.membership import add_member, end_membership, set_pool
@@ -101,6 +102,20 @@ def test_the_filter_of_a_person_tells_no_more_than_the_list(study: Study, mine: 
     assert "member.added" in found(rita, "rita")
     own = Rater.objects.create(name="person-of-rita", user=study.rita).name
     assert found(rita, own) == []
+
+
+def test_an_admin_filters_the_whole_trail_by_account(study: Study, mine: str) -> None:
+    root = client_of(study.root)
+    told = rows(root.get("/audit.jsonl?person=ada&event=answer.changed"))
+    assert [row["who"] for row in told] == ["ada"]
+    assert rows(root.get(f"/audit.jsonl?person={mine}&event=answer.changed")) == []
+
+
+def test_without_the_right_to_read_a_campaign_there_are_no_events(study: Study) -> None:
+    assert visible_events(study.rita, study.campaign).exists()
+    assert not visible_events(study.ada, study.campaign).exists()
+    assert visible_events(study.root).exists()
+    assert not visible_events(study.rita).exists()
 
 
 def test_what_when_and_whether_it_is_sealed(study: Study) -> None:

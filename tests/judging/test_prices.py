@@ -11,7 +11,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from judging.costs import PriceBook, Rates, cost_of_call, find_rates, format_money, tokens_in
-from judging.list_prices import list_prices
+from judging.list_prices import PriceFileError, list_prices, read_prices
 from judging.models import Price
 from tests.judging.cast import command
 
@@ -223,3 +223,27 @@ def test_a_file_that_is_none_of_prices_is_refused_whole(
     with pytest.raises(CommandError, match=what):
         command("create_price", "--file", str(path))
     assert not Price.objects.exists()
+
+
+def test_a_price_file_that_is_wrong_is_told_with_its_path_and_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "prices.toml"
+    with pytest.raises(PriceFileError, match=r"prices.toml: cannot be read \(No such file"):
+        read_prices(path)
+    entry = {"models": '["m"]', "prompt": 2, "checked": "2026-11-25"}
+    for wrong, told in (
+        ({"prompt": -1}, "price 2: prompt: '-1' is no price"),
+        ({"models": "[]"}, "price 2: models is no list of names"),
+        ({"models": '["m", " "]'}, "price 2: models is no list of names"),
+        ({"models": '"m"'}, "price 2: models is no list of names"),
+        ({"checked": '"soon"'}, "price 2: checked is no day"),
+        ({"checked": "2026-11-25T00:00:00"}, "price 2: checked is no day"),
+    ):
+        path.write_text(ENTRY.format(**entry) + ENTRY.format(**entry | wrong))
+        with pytest.raises(PriceFileError, match=told):
+            read_prices(path)
+    path.write_text(ENTRY.format(**entry) + "[other]\n")
+    with pytest.raises(PriceFileError, match="something else besides"):
+        read_prices(path)
+    path.write_text(ENTRY.format(**entry))
+    (price,) = read_prices(path)
+    assert (price.cached, price.completion) == (Decimal(2), Decimal(1)), "cached cost as others do"

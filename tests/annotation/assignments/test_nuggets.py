@@ -17,6 +17,7 @@ from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Draft, Response, Span, rater_of
+from annotation.people.membership import end_membership
 from tests.cast import FULL, SHORT
 from tests.page_cast import Study, client_of, page, study_of
 
@@ -229,6 +230,14 @@ class TestMending:
         assert not nuggets_for(to_rate(study))[BUILT].found[0].is_open
         sent = mend(client_of(study.ada), held, quote(OTHER))
         assert "campaign is closed" in sent.json()["problems"][0]["message"]
+
+    def test_who_no_longer_takes_part_mends_nothing(self, study: Study) -> None:
+        held = answered(study)
+        end_membership(study.campaign, study.ada)
+        sent = mend(client_of(study.ada), held, quote(OTHER))
+        assert sent.status_code == 422
+        assert "no longer take part" in sent.json()["problems"][0]["message"]
+        assert spans(held) == [(MARKED, FULL.index(MARKED))]
 
     def test_only_an_answered_question_of_a_report_has_such_a_page(self, study: Study) -> None:
         held = answered(study)

@@ -11,8 +11,9 @@ import pytest
 from django.db import transaction
 
 from annotation.assignments.queue import next_assignment
-from annotation.campaign_setup.replay import differences
+from annotation.campaign_setup.replay import differences, saw_sample
 from annotation.campaigns.sampling import query_rows, sample_lines, summary, unit_rows
+from annotation.exposure import ledger
 from annotation.models import Campaign, Item, QuerySampling, UnitSampling
 from tests.annotation.follow_cast import answer, coverage, rater, rating
 from tests.cast import Line, campaign_of, load
@@ -233,3 +234,18 @@ def test_each_campaign_has_its_own_draw(campaign: Campaign) -> None:
     assert set(summary(other)["roles"]) == {"audit", "evaluation"}
     assert query_rows(other).count() == query_rows(campaign).count() == 4
     assert unit_rows(other).count() == unit_rows(campaign).count() == 8
+
+
+def test_who_reads_strata_looks_at_the_answers_that_they_follow(batch: Path) -> None:
+    first, second = coverage(), rating()
+    with ledger.collected() as before:
+        saw_sample(second)
+    for item in ("r", "r#1"):
+        answer(first, item, "ann", {"a/b#1": "yes"})
+    assert next_assignment(second, rater("ann"))
+    with ledger.collected() as after:
+        saw_sample(second)
+        saw_sample(first)
+    saw_sample(second)
+    assert before == []
+    assert [(look["kind"], look["campaign_id"]) for look in after] == [("sample", first.pk)]

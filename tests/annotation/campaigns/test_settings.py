@@ -11,7 +11,14 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.settings import open_now, read_deadline
+from annotation.campaigns.design import DesignError
+from annotation.campaigns.settings import (
+    LONGEST_CONSENT,
+    CampaignSettings,
+    change,
+    open_now,
+    read_deadline,
+)
 from annotation.models import Assignment, Campaign, Draft, Response
 from annotation.presentation import asked_units, present, schema
 from annotation.protocols import PROTOCOLS
@@ -250,6 +257,21 @@ class TestTerms:
         with pytest.raises(CommandError, match=said):
             campaign_of("report-coverage", option, value)
         assert not Campaign.objects.exists()
+
+    def test_what_a_script_gives_wrong_is_told_with_its_field(self, study: Study) -> None:
+        for settings, told in (
+            (CampaignSettings(revoked="hidden"), "revoked is 'hidden'; give keep or"),
+            (CampaignSettings(guideline_shown="never"), "guideline shown is 'never'; give "),
+            (CampaignSettings(pay="much"), "much"),
+            (CampaignSettings(shares={"ada": 2.0}), "2"),
+            (CampaignSettings(consent="a\0b"), "NUL character"),
+            (CampaignSettings(consent="x" * (LONGEST_CONSENT + 1)), "cut it"),
+        ):
+            with pytest.raises(DesignError, match=told) as refused:
+                change(study.campaign, settings)
+            (name,) = (each for each, value in vars(settings).items() if value is not None)
+            assert refused.value.field == name
+        change(study.campaign, CampaignSettings(consent="x" * LONGEST_CONSENT))
 
 
 @pytest.mark.postgresql

@@ -19,11 +19,15 @@ from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exposure import ledger
+from annotation.exposure.marking import _content, evidence_against
+from annotation.exposure.marks import marks_of, marks_of_person
 from annotation.integrity import CHECKS, exposure
-from annotation.models import Assignment, Campaign, Exposure, Look, Response, User, rater_of
+from annotation.models import Assignment, Campaign, Exposure, Item, Look, Response, User, rater_of
+from annotation.protocols.base import UnitSpec
 from datasets.models import Batch
+from tests.annotation import validating_cast
 from tests.cast import Line, load
-from tests.page_cast import Study, client_of, make_study, payload
+from tests.page_cast import Study, client_of, make_study, payload, study_of
 
 pytestmark = pytest.mark.django_db
 
@@ -319,3 +323,81 @@ def test_an_answer_that_is_carried_over_keeps_its_mark(study: Study) -> None:
     assert set(carried.values_list("exposed", flat=True)) == {False, True}
     (mark,) = Exposure.objects.filter(response__in=carried)
     assert (mark.kind, mark.units) == ("dispute", ["q:1"])
+
+
+class TestWhatIsToldOfPeople:
+    def test_their_exposed_answers_are_counted_with_what_they_had_looked_at(
+        self, study: Study
+    ) -> None:
+        for _ in range(2):
+            answer(study, study.ada)
+        with ledger.collected() as looks:
+            ledger.saw_answers("dispute", study.campaign)
+        ledger.record(study.rita.pk, looks)
+        answer(study, study.rita)
+        exported(client_of(study.rita), study.campaign)
+        answer(study, study.rita)
+        Response.objects.filter(assignment__rater=rater_of(study.ada)).update(exposed=None)
+        (found,) = marks_of(study.campaign)
+        assert (found.name, found.exposed) == (rater_of(study.rita).name, 2)
+        assert found.in_words == "a dispute (2), an export (1)"
+        person = marks_of_person(study.campaign, rater_of(study.rita).pk)
+        assert (person.exposed, person.answers, person.unknown) == (2, 2, 0)
+        assert person.kinds == {"a dispute": 2, "an export": 1}
+        other = marks_of_person(study.campaign, rater_of(study.ada).pk)
+        assert (other.exposed, other.kinds, other.answers, other.unknown) == (0, {}, 2, 2)
+
+    def test_practice_and_answers_that_were_replaced_do_not_count(self, study: Study) -> None:
+        answer(study, study.ada)
+        exported(client_of(study.rita), study.campaign)
+        mine = answer(study, study.rita)
+        Item.objects.filter(pk=mine.assignment.item_id).update(use=Item.Use.PRACTICE)
+        assert marks_of(study.campaign) == []
+        assert marks_of_person(study.campaign, rater_of(study.rita).pk).answers == 0
+
+    def test_a_kind_that_is_no_longer_known_keeps_its_name(self) -> None:
+        assert ledger.describe("export") == "an export"
+        assert ledger.describe("of old") == "of old"
+
+
+def test_the_judges_labels_that_an_item_shows_are_no_exposure(tmp_path: Path) -> None:
+    validating_cast.judge()
+    study = study_of("report-coverage", tmp_path, validating_cast.validating())
+    mine = study.campaign.items.get(position=0)
+    validating_cast.judged(mine)
+    with ledger.collected() as looks:
+        ledger.saw_answers("report", study.campaign)
+    ledger.record(study.rita.pk, looks)
+    assignment = study.assignment(study.rita)
+    assert assignment.assisted_by
+    given = validating_cast.plain_answer(assignment)
+    names = sorted(given)
+    assert evidence_against(assignment, names) == []
+    validating_cast.judged(mine, rater=validating_cast.judge("Another"))
+    with ledger.collected() as looks:
+        ledger.saw_answers("report", study.campaign)
+    ledger.record(study.rita.pk, looks)
+    assert [each.kind for each in evidence_against(assignment, names)] == ["report"]
+
+
+def test_a_pair_is_the_same_where_both_texts_are() -> None:
+    unit = UnitSpec("pair", "a|b", "Which?")
+    texts = {"report:a": "One.", "report:b": "Two."}
+    assert _content(unit, texts) == ("pair", "One.", "Two.")
+    assert _content(unit, texts) != _content(unit, {**texts, "report:b": "Three."})
+
+
+def test_a_look_shows_what_one_rater_said_by_then_and_nothing_else(study: Study) -> None:
+    def looked(rater: User) -> None:
+        with ledger.collected() as looks:
+            ledger.saw_answers("flagged", study.campaign, rater=rater_of(rater))
+        ledger.record(study.rita.pk, looks)
+
+    mine, names = study.assignment(study.rita), ["q:0", "q:1", "q:2"]
+    looked(study.ada)
+    answer(study, study.ada)
+    looked(study.ben)
+    assert evidence_against(mine, names) == []
+    looked(study.ada)
+    (found,) = evidence_against(mine, names)
+    assert found.look == Look.objects.latest("pk").pk

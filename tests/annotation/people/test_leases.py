@@ -254,6 +254,12 @@ class TestWhatComesLate:
         end_membership(study.campaign, study.ada)
         assert not reclaim(mine)
 
+    def test_a_slot_that_somebody_else_has_taken_is_not_taken_again(self, study: Study) -> None:
+        mine = lost(study)
+        assert study.assignment(study.ben).item == mine.item
+        assert not reclaim(mine)
+        assert_whole(study.campaign)
+
     def test_nobody_elses_row_is_read_or_locked_for_it(self, study: Study) -> None:
         mine = lost(study)
         rater_of(study.ben)

@@ -9,10 +9,10 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from annotation.answers.submission import submit
-from annotation.assignments.queue import next_assignment
+from annotation.assignments.queue import _claim_within_share, next_assignment
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.settings import CampaignSettings, change
-from annotation.models import Allotment, Assignment, Campaign, PersonShare, User, rater_of
+from annotation.models import Allotment, Assignment, Campaign, Item, PersonShare, User, rater_of
 from annotation.people.shares import (
     ShareError,
     _allotted,
@@ -129,3 +129,14 @@ def test_shares_are_declared_by_command_page_and_api(study: Study) -> None:
     assert [each.share for each in share_statuses(campaign)] == [0.5, 0.5]
     with pytest.raises(DesignError, match="root may not label"):
         change(campaign, CampaignSettings(shares={"root": 0.5}))
+
+
+@pytest.mark.django_db
+def test_a_slot_that_is_kept_for_somebody_else_is_not_claimed(study: Study) -> None:
+    """Between the choice of an item and the claim of its slot, shares may have changed."""
+    change(study.campaign, CampaignSettings(shares={"ada": 1.0}))
+    item = Item.objects.select_related("campaign").filter(campaign=study.campaign)[0]
+    for user, slot in ((study.rita, None), (study.ada, 1)):
+        assert _claim_within_share(item, rater_of(user)) == slot
+        item.refresh_from_db(fields=["taken"])
+        assert item.taken == (slot or 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+from types import SimpleNamespace
 
 import pytest
 from django.core.management.base import CommandError
@@ -14,10 +16,22 @@ from annotation.models import Assignment, Campaign, User, rater_of
 from annotation.people import teams
 from annotation.people.accounts import change_role
 from annotation.people.membership import add_member, manageable, readable, set_pool, workable
-from annotation.people.teams import create_team, hand_over, leave, move, set_role, share
+from annotation.people.teams import (
+    OWNERS,
+    create_team,
+    hand_over,
+    leave,
+    move,
+    set_role,
+    share,
+    tell_after_upgrade,
+)
 from audit.models import Event
+from audit.recording import record
 from datasets.models import Batch, Team, TeamMember
 from datasets.teams import NotManagedError, TeamError, team_for, visible_batches
+from judging.judges import Definition, define
+from judging.models import Judge
 from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
@@ -242,6 +256,35 @@ class TestSharingAndMoving:
         assert script_of(olga).post("campaigns/", new).status_code == 201
         assert Campaign.objects.get(name="c").team.name == "bridges"
         assert study.campaign not in readable(olga)
+
+    def test_a_judge_is_moved_with_its_variants(self, study: Study, olga: User) -> None:
+        team, was = olga.teams.get().team, study.campaign.team
+        base, variant, other = (
+            define(Definition(name, "openai", name, "http://127.0.0.1:8000", ""), team=was)[0]
+            for name in ("base", "variant", "other")
+        )
+        Judge.objects.filter(pk=variant.pk).update(base=base)
+        move(base, team)
+        assert set(Judge.objects.filter(team=team)) == {base, variant}
+        assert Judge.objects.get(pk=other.pk).team == was
+
+    def test_who_creates_a_team_for_somebody_makes_them_its_owner(self, study: Study) -> None:
+        made = create_team("new", study.rita)
+        assert TeamMember.objects.get(team=made).role == "owner"
+        assert not TeamMember.objects.filter(team=create_team("empty")).exists()
+
+    def test_the_upgrade_tells_how_much_went_to_how_many_teams(self, study: Study) -> None:
+        out, plan = io.StringIO(), [(SimpleNamespace(name=OWNERS), False)]
+        tell_after_upgrade(plan, stdout=out)
+        assert out.getvalue() == "", "an upgrade without anything to give says nothing"
+        teams = (study.campaign.team, Team.objects.create(name="second"))
+        for team in (*teams, teams[0]):
+            record("team.given", of=study.campaign.batch, team=team.pk)
+        for silent in ((None, 1), (plan, 0), ([(plan[0][0], True)], 1)):
+            tell_after_upgrade(*silent, stdout=out)
+        assert out.getvalue() == ""
+        tell_after_upgrade(plan, stdout=out)
+        assert "3 batches, campaigns and judges were given to 2 teams;" in out.getvalue()
 
     def test_by_commands_which_say_what_went_where(self, study: Study, olga: User) -> None:
         run("team", "share", "batch", "harbour", "--with", "bridges")
