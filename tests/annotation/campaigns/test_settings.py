@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
@@ -259,18 +260,18 @@ class TestTerms:
         assert not Campaign.objects.exists()
 
     def test_what_a_script_gives_wrong_is_told_with_its_field(self, study: Study) -> None:
-        for settings, told in (
-            (CampaignSettings(revoked="hidden"), "revoked is 'hidden'; give keep or"),
-            (CampaignSettings(guideline_shown="never"), "guideline shown is 'never'; give "),
-            (CampaignSettings(pay="much"), "much"),
-            (CampaignSettings(shares={"ada": 2.0}), "2"),
-            (CampaignSettings(consent="a\0b"), "NUL character"),
-            (CampaignSettings(consent="x" * (LONGEST_CONSENT + 1)), "cut it"),
-        ):
+        cases: list[tuple[str, Any, str]] = [
+            ("revoked", "hidden", "revoked is 'hidden'; give keep or"),
+            ("guideline_shown", "never", "guideline shown is 'never'; give "),
+            ("pay", "much", "much"),
+            ("shares", {"ada": 2.0}, "2"),
+            ("consent", "a\0b", "NUL character"),
+            ("consent", "x" * (LONGEST_CONSENT + 1), "cut it"),
+        ]
+        for field, value, told in cases:
             with pytest.raises(DesignError, match=told) as refused:
-                change(study.campaign, settings)
-            (name,) = (each for each, value in vars(settings).items() if value is not None)
-            assert refused.value.field == name
+                change(study.campaign, CampaignSettings(**{field: value}))
+            assert refused.value.field == field
         change(study.campaign, CampaignSettings(consent="x" * LONGEST_CONSENT))
 
 
