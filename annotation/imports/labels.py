@@ -218,7 +218,7 @@ def _grade(fields: Fields) -> str | None:
     given = fields.raw.get("grade")
     grade = coerce(given)
     if grade is None and given is not None:
-        wrong = f"grade is {shown(given)}"
+        wrong = f"grade is {shown(str(given))}"
         raise InputError(fields.place, wrong, "write it as text or a whole number")
     if grade and len(grade) > MAX_FIELD:
         wrong = f"grade has {len(grade)} characters"
@@ -267,7 +267,7 @@ def truth(fields: Fields, name: str) -> bool | None:
         return bool(value == "true")
     if value is None or value in (0, 1):
         return None if value is None else bool(value)
-    raise InputError(fields.place, f"{name} is {shown(value)}", "write true or false")
+    raise InputError(fields.place, f"{name} is {shown(str(value))}", "write true or false")
 
 
 def moment(fields: Fields) -> str | None:

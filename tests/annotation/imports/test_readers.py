@@ -143,6 +143,26 @@ class TestLabels:
     ) -> None:
         assert getattr(self.row(file, **{name: given}), name) == given
 
+    def test_a_grade_is_text_or_a_whole_number_and_exposure_true_or_false(self, file: File) -> None:
+        for given, grade in ((3, "3"), ("good", "good"), ("", None), (None, None)):
+            assert self.row(file, grade=given).grade == grade
+        longest = "g" * 300
+        assert self.row(file, grade=longest).grade == longest
+        wrong: list[tuple[Any, str]] = [
+            (True, 'grade is "True"'),
+            ([1], "grade is "),
+            (longest + "g", "grade has 301"),
+        ]
+        for given, told in wrong:
+            assert self.refused(file, grade=given).startswith(told)
+        truths: list[tuple[Any, bool | None]] = [
+            ("true", True), ("false", False), (1, True), (0, False), (True, True), (None, None),
+        ]  # fmt: skip
+        for given, exposed in truths:
+            assert self.row(file, exposed=given).exposed is exposed
+        for given in (2, "yes", "", [True]):
+            assert self.refused(file, exposed=given).startswith("exposed is ")
+
     @pytest.mark.parametrize("reason", REASONS)
     def test_each_reason_for_a_missing_label_is_known(self, file: File, reason: str) -> None:
         row = self.row(file, value=None, missing=reason)

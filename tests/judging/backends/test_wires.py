@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judging.backends.anthropic import Anthropic
+from judging.backends.anthropic import Anthropic, _usage
 from judging.backends.base import (
     Answer,
     BackendError,
@@ -125,6 +125,24 @@ def test_messages_have_their_system_apart_and_their_structure_by_a_tool() -> Non
         "temperature": 0.0,
         "output_config": {"effort": "low"},
     }
+
+
+def test_settings_of_sampling_and_templates_are_sent_as_they_are_given() -> None:
+    assert sent("messages", top_p=0.5)["top_p"] == 0.5
+    assert "top_p" not in sent("messages")
+    template = {"enable_thinking": False}
+    assert sent("responses", chat_template_kwargs=template)["chat_template_kwargs"] == template
+
+
+def test_the_tokens_of_a_prompt_are_counted_together_with_those_from_a_cache() -> None:
+    usage = {"input_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2,
+             "output_tokens": 4, "output_tokens_details": {"thinking_tokens": 1}}  # fmt: skip
+    found = _usage(usage)
+    assert (found["prompt_tokens"], found["completion_tokens"]) == (10, 4)
+    assert found["prompt_tokens_details"] == {"cached_tokens": 3}
+    assert found["completion_tokens_details"] == {"reasoning_tokens": 1}
+    assert _usage("many") == {}
+    assert "prompt_tokens" not in _usage({"output_tokens": 4, "cache_read_input_tokens": 3})
 
 
 def test_a_model_that_thinks_is_neither_made_to_use_a_tool_nor_given_a_temperature() -> None:

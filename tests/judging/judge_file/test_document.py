@@ -75,6 +75,7 @@ def test_its_fixtures_are_read_as_they_say() -> None:
     assert list(failures(read_file(GRADED))) == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

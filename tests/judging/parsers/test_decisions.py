@@ -104,6 +104,7 @@ def test_two_equal_probabilities_are_ambiguous():
     assert fault(probabilities={"yes": 0.5, "no": 0.5}) == "ambiguous"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "found",
     [
@@ -134,6 +135,7 @@ def test_an_answer_without_any_label_has_the_one_reason_of_all_its_questions():
     assert set(mixed.missing.values()) == {"refused", "off-label"}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "text", ["", "yes", "[]", '{"answers": []}', '{"answers": {}}', "[" * 10**5]
 )

@@ -122,6 +122,7 @@ def test_an_answer_to_an_item_has_its_units_by_name() -> None:
     assert SCHEMA.read(Answer(text), owed).units == {"question 1": {"answerable": "no"}}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("words", ["“quoted”", "a, }", "[1, ]", '\\"', "👩‍👩‍👧 \u0301 שלום", "```"])
 def test_what_a_string_contains_is_never_mended(words: str) -> None:
     inside = json.dumps({"answerable": words}, ensure_ascii=False)

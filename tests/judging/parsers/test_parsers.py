@@ -8,7 +8,7 @@ from judging.backends.base import Answer, AskedUnit, AskedVariable
 from judging.parsers.base import Owed, Parser, Reading, UnreadError
 from judging.parsers.codes import Verdicts
 from judging.parsers.first_token import FirstTokenParser
-from judging.parsers.json_path import JsonParser, read_path, values_at
+from judging.parsers.json_path import JsonParser, as_text, read_path, values_at
 from judging.parsers.letter import LetterParser
 from judging.parsers.lines import LinesParser
 from judging.parsers.regex import RegexParser, compile_pattern
@@ -42,6 +42,7 @@ def fault(parser: Parser, text: str, *units: AskedUnit) -> str:
     return raised.value.fault
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("parser", "text"),
     [
@@ -73,6 +74,7 @@ def test_a_map_that_loses_nothing_has_no_grades_nor_have_verdicts_that_differ() 
 class TestRegex:
     GRADE = RegexParser(SCORE, ("relevant",), Verdicts(GRADES))
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("text", "code"),
         [
@@ -93,6 +95,7 @@ class TestRegex:
         assert label(RegexParser(SCORE, ("relevant",), first), text) == "no"
         assert label(RegexParser(SCORE, ("relevant",), last), text) == "yes"
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["", "Relevant.", "final score: 7", "<think>final score: 2"])
     def test_without_a_capture_there_is_no_answer(self, text: str) -> None:
         assert fault(self.GRADE, text) == "unreadable"
@@ -110,6 +113,7 @@ class TestRegex:
         }
         assert read(parser, "R: no, U: related").units == {"passage 1": {"relevant": "no"}}
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", "(", r"(?<!x)y"])
     def test_a_pattern_that_may_run_away_is_none(self, pattern: str) -> None:
         with pytest.raises(ValueError, match=r"\S"):
@@ -128,6 +132,7 @@ class TestLetter:
         ),
     )
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("text", "code"),
         [
@@ -147,6 +152,7 @@ class TestLetter:
     def test_a_lone_option_is_read(self, text: str, code: str) -> None:
         assert preferred(self.PAIRWISE, text) == code
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "text",
         [
@@ -158,6 +164,7 @@ class TestLetter:
     def test_an_option_before_another_is_no_verdict(self, text: str) -> None:
         assert fault(self.PAIRWISE, text, PAIR) == "ambiguous"
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["", "D", "A or B", "A good question", "Both. A and B", "AB"])
     def test_anything_else_is_not(self, text: str) -> None:
         assert fault(self.PAIRWISE, text, PAIR) == "unreadable"
@@ -176,6 +183,7 @@ class TestTags:
     def test_two_that_differ_are_ambiguous(self) -> None:
         assert fault(self.BRACKETS, "[[A]] or [[B]]", PAIR) == "ambiguous"
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["A", "[A]", "[[D]]", f"[[{'x' * 500}]]"])
     def test_without_a_verdict_there_is_no_answer(self, text: str) -> None:
         assert fault(self.BRACKETS, text, PAIR) == "unreadable"
@@ -196,6 +204,7 @@ class TestLines:
         units = read(self.SUPPORT, text, units=3).units
         assert [units[f"passage {n}"]["relevant"] for n in (1, 2, 3)] == ["yes", "no", "yes"]
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("text", "fault_of_it"),
         [
@@ -229,9 +238,20 @@ class TestJson:
         last = JsonParser(self.SCORE.paths, verdicts=Verdicts(GRADES, "last"))
         assert label(last, text) == "yes"
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["2", '{"score": 2}', '{"result": {"score": null}}', "[]"])
     def test_where_the_path_leads_nowhere_there_is_no_answer(self, text: str) -> None:
         assert fault(self.SCORE, text) == "unreadable"
+
+    def test_a_variable_that_is_not_asked_may_be_left_out(self) -> None:
+        both = JsonParser({"relevant": read_path("$.r"), "use": read_path("$.u")})
+        assert read(both, '{"r": "no"}').units == {"passage 1": {"relevant": "no"}}
+        assert read(both, '{"r": "yes", "u": "related"}').units == {
+            "passage 1": {"relevant": "yes", "use": "related"}
+        }
+        assert [as_text(value) for value in (True, False, 2.0, 2.5, "a", None, [1])] == [
+            "true", "false", "2", "2.5", "a", None, None,
+        ]  # fmt: skip
 
     def test_an_array_has_an_element_for_each_unit(self) -> None:
         parser = JsonParser({"relevant": read_path("$.v")}, read_path("$.verdicts"))
@@ -240,6 +260,7 @@ class TestJson:
         assert [units[f"passage {n}"]["relevant"] for n in (1, 2, 3)] == ["yes", "no", "no"]
         assert fault(parser, '{"verdicts": [{"v": "yes"}]}', *UNITS) == "unreadable"
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("path", "found"),
         [
@@ -248,11 +269,14 @@ class TestJson:
             ("$['a'].b[*]", [1, 2]),
             ("$.c", []),
             ("$[0]", []),
+            ("$.a.b[0][0]", []),
+            ("$.a.b[2]", []),
         ],
     )
     def test_a_path_leads_to_values(self, path: str, found: list[object]) -> None:
         assert list(values_at({"a": {"b": [1, 2]}}, read_path(path))) == found
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("path", ["", "a", "$.", "$.a..b", "$a", "$.a[b]", "$.a "])
     def test_what_is_no_path_is_refused(self, path: str) -> None:
         with pytest.raises(ValueError, match="is no path"):
@@ -295,6 +319,7 @@ class TestFirstToken:
         assert reading.units["passage 1"]["rating"] == "4"
         assert reading.scores["passage 1", "rating"].value == pytest.approx(3.75)
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["Hm, A", "AB", "a"])
     def test_an_answer_that_begins_otherwise_is_unreadable(self, text: str) -> None:
         with pytest.raises(UnreadError):
