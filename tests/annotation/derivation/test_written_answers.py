@@ -27,7 +27,7 @@ def answer(units: dict[str, dict[str, Any]]) -> WrittenAnswer | None:
 
 class TestOneAnswer:
     def test_has_its_text_its_citations_and_the_selected_sentences(self) -> None:
-        units = {
+        units: dict[str, dict[str, Any]] = {
             "query": {"action": "modify", "written": {"text": "In 1901.", "citations": ["p"]}},
             "one": {"selected": "no"},
             "two": {"selected": "yes"},

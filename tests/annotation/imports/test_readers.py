@@ -160,8 +160,8 @@ class TestLabels:
         ]  # fmt: skip
         for given, exposed in truths:
             assert self.row(file, exposed=given).exposed is exposed
-        for given in (2, "yes", "", [True]):
-            assert self.refused(file, exposed=given).startswith("exposed is ")
+        for other in (2, "yes", "", [True]):
+            assert self.refused(file, exposed=other).startswith("exposed is ")
 
     @pytest.mark.parametrize("reason", REASONS)
     def test_each_reason_for_a_missing_label_is_known(self, file: File, reason: str) -> None:
