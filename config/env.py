@@ -73,6 +73,10 @@ VARIABLES = {
     ),
     "BIND": ("127.0.0.1:8000", "The address on which gunicorn listens."),
     "WEB_WORKERS": ("2", "Web server processes."),
+    "WEB_OTHER_WORKERS": (
+        "1",
+        "More of them, to which the others pass on what is no work on items; 0 on small machines.",
+    ),
     "WEB_THREADS": ("4", "Threads in each of them that open and save items."),
     "WEB_OTHER_THREADS": ("3", "Threads in each of them for all other requests."),
     "TANDEM_WITH_WORKERS": ("0", "1 to have gunicorn run the workers too, on one machine."),

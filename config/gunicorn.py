@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from config import env
-from config.front import beside
+from config.front import beside, exchange
 from config.logging import logging_config
 
 bind = env.read("BIND", "127.0.0.1:8000")
-workers = env.whole_number("WEB_WORKERS")
+# Processes for work on items, and processes that these pass all other requests on to.
+_WORK, _OTHER = env.whole_number("WEB_WORKERS"), env.whole_number("WEB_OTHER_WORKERS", least=0)
+workers = _WORK + (_OTHER if exchange.IS_HERE else 0)
 threads = env.whole_number("WEB_THREADS")
 worker_class = "config.front.worker.Worker"
 # Slow clients occupy a connection and no thread; when there are more, the idlest is closed.
@@ -65,8 +67,25 @@ def on_starting(_: Any) -> None:
 
 def when_ready(server: Any) -> None:
     """Start the workers beside the site, if there are to be any."""
+    if workers > _WORK:
+        server.tandem_exchange = exchange.Exchange(_WORK)
     if env.flag("TANDEM_WITH_WORKERS"):
         server.tandem_beside = beside.start(env.data_dir() / "worker.log")
+
+
+def on_reload(server: Any) -> None:
+    if passing := getattr(server, "tandem_exchange", None):
+        passing.renew(_WORK)
+
+
+def pre_fork(server: Any, worker: Any) -> None:
+    if passing := getattr(server, "tandem_exchange", None):
+        passing.assign(worker, server.WORKERS.values())
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    if passing := getattr(server, "tandem_exchange", None):
+        passing.note(worker, False)
 
 
 def post_fork(server: Any, worker: Any) -> None:

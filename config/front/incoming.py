@@ -6,6 +6,8 @@ gunicorn's parser, which gets exactly the bytes of one request.
 
 from __future__ import annotations
 
+import io
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -109,6 +111,35 @@ class Incoming:
         self._missing = self._taken = self._place = 0
         if begun:
             self.feed(begun)
+
+    @classmethod
+    def whole(
+        cls, limits: Limits, head: bytes, data: bytes, rest: bytes, body: int | None
+    ) -> Incoming:
+        """Return a request that arrived at another process. Raises NoRoomError.
+
+        `body` is an open file with its body, or else `data` is the body.
+        """
+        arrived = cls(limits)
+        arrived.head, arrived.rest, arrived.is_whole = bytearray(head), rest, True
+        arrived.read = read_head(head)
+        if body is not None:
+            arrived._body = os.fdopen(body, "rb")
+            limits.room.take(arrived.read.body or 0)
+            arrived._taken = arrived.read.body or 0
+        elif data:
+            arrived._body = io.BytesIO(data)
+        return arrived
+
+    def parts(self) -> tuple[bytes, bytes, bytes, int | None]:
+        """Return a whole request as `whole` takes it; a large body as its open file."""
+        body, data = None, b""
+        if self._taken and self._body is not None:
+            body = self._body.fileno()
+        elif self._body is not None:
+            data = self._body.read()
+            self._body.seek(0)
+        return bytes(self.head), data, self.rest, body
 
     @property
     def path(self) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 HEALTH, WORK, DOOR, OTHER = "health", "work", "door", "other"
 
 # The beginning of the path says which lane a request belongs to; what begins otherwise is `OTHER`.
+# The first page after log-in only leads on, an annotator to the items.
+FIRST_PAGE = "/"
 PATHS = {
     HEALTH: ("/health/",),
     WORK: ("/tasks/", "/api/v1/assignments/", "/static/"),
@@ -22,6 +24,8 @@ THREADS_FOR_HEALTH, THREADS_AT_THE_DOOR = 1, 2
 
 
 def lane_of(path: str) -> str:
+    if path == FIRST_PAGE:
+        return WORK
     for lane, beginnings in PATHS.items():
         if path.startswith(beginnings):
             return lane

@@ -1,5 +1,8 @@
 """A worker class of gunicorn: one loop for all connections, and lanes of threads for requests.
 
+Where there are processes for other requests (`exchange`), those that people save in accept all
+connections, and pass a connection on with each other request; it comes back with the response sent.
+
 It builds on gunicorn's own threaded worker, whose parser, responses, restarts and way to stop stay.
 That one gives a connection to a thread as soon as its first byte arrives, so a few slow clients
 would occupy all threads.
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import selectors
 import socket
 import sys
@@ -21,9 +25,11 @@ from typing import Any
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers import gthread
 
+from config.front.exchange import Exchange, Passed
 from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadError
 from config.front.lanes import Lanes, threads_of_lanes
 from config.front.outgoing import Outgoing
+from config.front.passing import Passing
 
 _ThreadWorker: Any = gthread.ThreadWorker
 _Connection: Any = gthread.TConn
@@ -34,6 +40,8 @@ LINGER_SECONDS = 2.0  # for a client to read the end of a response before the co
 # A save gives the interpreter up at each query, and would wait 5 ms for it each time, Python's own
 # interval, if a thread of another lane computes meanwhile.
 SWITCH_SECONDS = 0.0005
+# Of the processes for other requests. Workers of jobs have twice as much (`datasets.jobs.worker`).
+NICENESS = 5
 STOP_SECONDS = 5.0  # for a request that is arriving when the worker is told to stop
 # A client that is slower than this over a period is cut off, in either direction.
 PERIOD_SECONDS, LEAST_BYTES = 30.0, 30 * 512
@@ -112,22 +120,41 @@ class Worker(_ThreadWorker):
     """See the module. `cfg.threads` answer work on items, `cfg.other_threads` all else."""
 
     limits: Limits
+    # What the main process says before it forks; without an exchange a process answers everything.
+    exchange: Exchange | None = None
+    is_other = False
+    generation = 0
 
     def init_process(self) -> None:
         self.connections: dict[Connection, None] = {}
+        self.passing: Passing | None = None
         sys.setswitchinterval(SWITCH_SECONDS)
+        if self.is_other:
+            os.nice(NICENESS)
         super().init_process()
 
     def get_thread_pool(self) -> Lanes:
         from config import env
 
-        return Lanes(threads_of_lanes(self.cfg.threads, env.whole_number("WEB_OTHER_THREADS")))
+        others = env.whole_number("WEB_OTHER_THREADS")
+        if self.exchange is not None:
+            self.passing = Passing(self, self.exchange, others)
+        return Lanes(threads_of_lanes(self.cfg.threads, others))
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
         from config.front.sizes import body_limits
 
         self.limits = body_limits()
+
+    def run(self) -> None:
+        if self.passing is not None:
+            self.passing.begin()
+        super().run()
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        if not self.is_other:
+            super().set_accept_enabled(enabled)
 
     # Connections and their requests, all called by the loop.
 
@@ -143,11 +170,35 @@ class Worker(_ThreadWorker):
             return
         if self.nr_conns >= self.worker_connections - 1:
             self.make_place()
-        connection = Connection(self, real, client, listener.getsockname())
+        connection = self.add(real, client, listener.getsockname())
+        self.watch(connection)
+
+    def add(self, real: socket.socket, client: Any, server: Any) -> Connection:
+        connection = Connection(self, real, client, server)
         self.nr_conns += 1
         self.connections[connection] = None
         connection.enter(State.IDLE, self.cfg.keepalive)
+        return connection
+
+    def receive_back(self, passed: Passed) -> None:
+        """Take a connection back, with what its client has sent since."""
+        connection = self.add(passed.real, passed.client, passed.server)
+        if passed.rest:
+            self.take(connection, passed.rest)
         self.watch(connection)
+
+    def answer_passed(self, passed: Passed) -> Connection:
+        """Answer a request that another process has passed on."""
+        connection = self.add(passed.real, passed.client, passed.server)
+        parts = (passed.head, passed.data, passed.rest, passed.body)
+        try:
+            connection.incoming = Incoming.whole(self.limits, *parts)
+        except NoRoomError:
+            self.refuse(connection, NO_ROOM)
+        else:
+            connection.enter(State.ANSWERING)
+            self.answer(connection)
+        return connection
 
     def make_place(self) -> None:
         """Close the connection that has waited longest without a request under way."""
@@ -210,8 +261,8 @@ class Worker(_ThreadWorker):
             connection.outgoing.sendall(incoming.answers.pop())
         if incoming.is_whole:
             connection.enter(State.ANSWERING)
-            connection.parser = Parser(self.cfg, incoming, connection.client)
-            self.enqueue_req(connection)
+            if self.passing is None or not self.passing.pass_on(connection):
+                self.answer(connection)
         elif connection.state is State.IDLE and incoming.has_begun:
             connection.enter(State.RECEIVING, HEAD_SECONDS)
         if incoming.read and connection.state is State.RECEIVING:
@@ -226,6 +277,10 @@ class Worker(_ThreadWorker):
         connection.enter(State.SENDING)
         self.settle(connection)
 
+    def answer(self, connection: Connection) -> None:
+        connection.parser = Parser(self.cfg, connection.incoming, connection.client)
+        self.enqueue_req(connection)
+
     def enqueue_req(self, connection: Connection) -> None:
         done = self.tpool.submit(connection.incoming.path, self.handle, connection)
         done.add_done_callback(
@@ -234,6 +289,8 @@ class Worker(_ThreadWorker):
 
     def finish_request(self, connection: Connection, done: Future[bool]) -> None:
         """Go on after the thread is through: send what waits, and then expect the next request."""
+        if self.passing is not None:
+            self.passing.is_through(connection)
         if connection.state is State.CLOSED:
             return
         failed = done.cancelled() or done.exception() is not None
@@ -254,11 +311,17 @@ class Worker(_ThreadWorker):
                 connection.real.shutdown(socket.SHUT_WR)
             connection.enter(State.LINGERING, LINGER_SECONDS)
             return self.watch(connection)
+        if self.passing is not None and self.passing.bring_back(connection):
+            return None
+        return self.expect_next(connection)
+
+    def expect_next(self, connection: Connection) -> None:
+        rest = connection.incoming.rest
         connection.incoming = Incoming(self.limits)
         connection.enter(State.IDLE, self.cfg.keepalive if self.alive else LINGER_SECONDS)
-        if arrived.rest:
-            self.take(connection, arrived.rest)
-        return self.watch(connection)
+        if rest:
+            self.take(connection, rest)
+        self.watch(connection)
 
     def close(self, connection: Connection) -> None:
         if connection.state is State.CLOSED:
@@ -278,6 +341,8 @@ class Worker(_ThreadWorker):
 
     def murder_keepalived(self, force: bool = False) -> None:
         now = time.monotonic()
+        if self.passing is not None:
+            self.passing.tick(now)
         for connection in list(self.connections):
             if force and connection.state in READING:
                 self.close(connection)
@@ -304,6 +369,8 @@ class Worker(_ThreadWorker):
 
     def _cap_keepalive(self, deadline: float) -> None:
         """Give connections a short time when the worker stops: requests may be under way."""
+        if self.passing is not None:
+            self.passing.stop()
         later = deadline - LINGER_SECONDS + STOP_SECONDS
         for connection in self.connections:
             if connection.state is State.IDLE:

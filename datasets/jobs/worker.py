@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NoReturn
 
 from django.apps import apps
@@ -43,6 +44,7 @@ SWEEP_SECONDS = 600.0
 MOST_SECONDS = 3600.0
 GRACE_SECONDS = 10.0
 NICENESS = 10
+GROUP = Path("/proc/self/autogroup")
 SPENT_MEMORY = 12
 """The exit status of a process that had no memory left, even to say so."""
 TOO_LONG = "it took longer than an hour; ask for less, or use the command"
@@ -87,6 +89,7 @@ class JobWorker:
 
     def run(self) -> None:
         """Work until stopped: by `stop`, or after `idle` seconds without a job."""
+        give_way()
         _import_everything()
         self._bell = Bell()
         if self._bell.descriptor is not None:
@@ -233,6 +236,25 @@ def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
         logger.exception("the process of job %s ended by an error", job.key)
     finally:
         os._exit(status)
+
+
+def give_way() -> None:
+    """Let web processes have the processor first.
+
+    On Linux, niceness counts within a session only (sched_autogroup_enabled), and a worker beside
+    the web server has a session of its own, which would get as much as the whole web server.
+    """
+    if os.getsid(0) != os.getpid():
+        return
+    for _ in range(5):
+        try:
+            GROUP.write_text(str(NICENESS), "ascii")
+            return
+        except BlockingIOError:
+            # The kernel allows this ten times a second, for all users together.
+            time.sleep(0.1)
+        except OSError:
+            return
 
 
 def _end_with(parent: int) -> None:

@@ -1,7 +1,8 @@
 """The site, where a request with the header `X-Hold` occupies its thread until it is released.
 
 A test names a folder in `TANDEM_TEST_HELD`: each held request puts a file there and waits for the
-file `release`. As gunicorn's configuration this module has the site's own, with short limits.
+file `release`. Responses say which process answered. As gunicorn's configuration this module has
+the site's own, with short limits.
 """
 
 from __future__ import annotations
@@ -29,12 +30,18 @@ def post_worker_init(worker: Any) -> None:
 def application() -> Any:
     from config.wsgi import application as site
 
+    process = str(os.getpid())
+
     def held(environ: dict[str, Any], start_response: Any) -> Any:
         if "HTTP_X_HOLD" in environ:
             folder = Path(os.environ["TANDEM_TEST_HELD"])
             (folder / uuid.uuid4().hex).touch()
             while not (folder / "release").exists():
                 time.sleep(0.02)
-        return site(environ, start_response)
+
+        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+            return start_response(status, [*headers, ("X-Process", process)], *more)
+
+        return site(environ, start)
 
     return held

@@ -43,10 +43,18 @@ def site(study: Site) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def hurried(site: Site) -> Iterator[Site]:
-    """The same with limits that a test can wait for, where requests can be held."""
-    other = site.beside("-c", "tests/serving/held.py")
+    """The same with limits that a test can wait for, where requests can be held.
+
+    One process is for work on items, and one for all else.
+    """
+    other = site.beside("-c", "tests/serving/held.py", WEB_OTHER_WORKERS="1")
     with other.served():
+        until(lambda: process_of(other, "/login/") != process_of(other, "/people/"), "both")
         yield other
+
+
+def process_of(site: Site, path: str) -> str:
+    return requests.get(site.url + path, timeout=PATIENCE).headers["X-Process"]
 
 
 def test_two_hundred_of_them_keep_nobody_from_saving(site: Site) -> None:
@@ -110,19 +118,10 @@ def test_whoever_reads_slowly_gets_everything_in_the_end(site: Site) -> None:
 
 
 def test_a_save_is_answered_while_every_other_place_is_held(hurried: Site) -> None:
-    ben, held = Person(hurried, "ben").come_in(), hurried.folder
-    cookies = {"sessionid": hurried.sessions["rita"]}
-    statuses: list[int] = []
-
-    def ask() -> None:
-        answer = requests.get(
-            f"{hurried.url}/campaigns/", cookies=cookies, headers={"X-Hold": "1"}, timeout=PATIENCE
-        )
-        statuses.append(answer.status_code)
-
-    asking = [threading.Thread(target=ask) for _ in range(3 * PLACES)]
-    with started(asking, held / "release"):
-        until(lambda: len(marks(held)) == PLACES, "every place is held", 60)
+    ben = Person(hurried, "ben").come_in()
+    asking, statuses = asked(hurried, 3 * PLACES)
+    with started(asking, hurried.folder / "release"):
+        until(lambda: len(marks(hurried.folder)) == PLACES, "every place is held", 60)
         ben.work()
         assert len(ben.acknowledged) == 6
         for probe in ("live", "ready"):
@@ -130,8 +129,21 @@ def test_a_save_is_answered_while_every_other_place_is_held(hurried: Site) -> No
             assert answer.text == "ok"
         assert requests.get(f"{hurried.url}/login/", timeout=PATIENCE).status_code == 200
         assert statuses == []
-        assert len(marks(held)) == PLACES
+        assert len(marks(hurried.folder)) == PLACES
     assert statuses == [200] * len(asking)
+
+
+def asked(site: Site, times: int) -> tuple[list[threading.Thread], list[int]]:
+    """Requests of Rita's that are held, to be started, and the statuses of their answers."""
+    cookies, statuses = {"sessionid": site.sessions["rita"]}, list[int]()
+
+    def ask() -> None:
+        answer = requests.get(
+            f"{site.url}/campaigns/", cookies=cookies, headers={"X-Hold": "1"}, timeout=PATIENCE
+        )
+        statuses.append(answer.status_code)
+
+    return [threading.Thread(target=ask) for _ in range(times)], statuses
 
 
 @contextmanager
@@ -178,3 +190,22 @@ def test_a_client_that_waits_for_leave_to_send_its_body_gets_it(hurried: Site) -
         received = b"".join(iter(lambda: client.recv(65536), b""))
     # Without a token of the site's own form it is refused, but it was read.
     assert received.startswith(b"HTTP/1.1 403")
+
+
+def test_what_was_passed_on_is_answered_before_the_site_stops(hurried: Site) -> None:
+    release, server = hurried.folder / "release", hurried.server
+    assert server is not None
+    release.unlink(missing_ok=True)
+    before = len(marks(hurried.folder))
+    asking, statuses = asked(hurried, PLACES)
+    with started(asking, release):
+        until(lambda: len(marks(hurried.folder)) == before + PLACES, "all have begun", 60)
+        server.terminate()
+        until(lambda: not is_listening(hurried), "it takes no more")
+    assert statuses == [200] * PLACES
+    assert server.wait(PATIENCE) == 0
+
+
+def is_listening(site: Site) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", site.port)) == 0

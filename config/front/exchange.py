@@ -1,0 +1,109 @@
+"""The exchange: how one web process hands a request, with its connection, to another.
+
+Processes that people save in take no other requests, as long as there are processes for these.
+The kernel carries the client's socket from one to the other (SCM_RIGHTS), through two queues that
+all web processes have from the main one: `requests` lead to whoever answers what is no work on
+items, and `returns` bring the connections back once they have been answered. Whoever is free takes
+the next message, and a message survives the processes at both ends.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import socket
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+SLOTS = 256
+LONGEST = 256 * 1024
+# Elsewhere each process answers all requests.
+IS_HERE = sys.platform == "linux"
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A client's connection, and what is known of its request.
+
+    `body` is an open file with the body, at its beginning, unless the body is empty or stands in
+    `data`, and `rest` is what the client sent after the request.
+    """
+
+    real: socket.socket
+    client: Any
+    server: Any
+    head: bytes = b""
+    data: bytes = b""
+    rest: bytes = b""
+    body: int | None = None
+
+
+class Line:
+    """One queue of the kernel. Both ends never wait: they raise BlockingIOError instead."""
+
+    def __init__(self) -> None:
+        self.inlet, self.outlet = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in (self.inlet, self.outlet):
+            end.setblocking(False)
+
+    def send(self, passed: Passed) -> None:
+        """Send a copy of the connection; the sender closes its own. Raises OSError."""
+        parts = (passed.head, passed.data, passed.rest)
+        facts = [passed.client, passed.server, *map(len, parts)]
+        known = json.dumps(facts).encode()
+        descriptors = [passed.real.fileno(), *([] if passed.body is None else [passed.body])]
+        message = [len(known).to_bytes(4, "big"), known, *parts]
+        socket.send_fds(self.inlet, message, descriptors)
+
+    def receive(self) -> Passed:
+        """Return the next message. Raises BlockingIOError if there is none."""
+        message, descriptors, _, _ = socket.recv_fds(
+            self.outlet, LONGEST, 2, socket.MSG_CMSG_CLOEXEC
+        )
+        start = 4 + int.from_bytes(message[:4], "big")
+        client, server, *sizes = json.loads(message[4:start])
+        parts = []
+        for size in sizes:
+            parts.append(message[start : start + size])
+            start += size
+        real = socket.socket(fileno=descriptors[0])
+        body = descriptors[1] if len(descriptors) > 1 else None
+        return Passed(real, _address(client), _address(server), *parts, body)
+
+
+def _address(told: Any) -> Any:
+    """Return a socket's address, which JSON has as a list."""
+    return tuple(told) if isinstance(told, list) else told
+
+
+class Exchange:
+    """Both queues, and which processes answer other requests at the moment.
+
+    The main process makes it, and says of each process that it starts what it is for.
+    """
+
+    def __init__(self, work: int) -> None:
+        self.requests, self.returns = Line(), Line()
+        self._work, self._generation = work, 0
+        self._present = mmap.mmap(-1, SLOTS)
+
+    def renew(self, work: int) -> None:
+        """Say that the processes from now on replace those before, and how many are for work."""
+        self._work, self._generation = work, self._generation + 1
+
+    def assign(self, worker: Any, living: Iterable[Any]) -> None:
+        """Say what a new process is for: for work on items while there are too few of these."""
+        mine = [each for each in living if each.generation == self._generation]
+        worker.exchange, worker.generation = self, self._generation
+        worker.is_other = sum(not each.is_other for each in mine) >= self._work
+
+    def note(self, worker: Any, is_there: bool) -> None:
+        """Note that a process takes requests from now on, or no longer."""
+        if worker.is_other:
+            self._present[worker.age % SLOTS] = is_there
+
+    @property
+    def has_takers(self) -> bool:
+        return self._present.find(b"\1") >= 0

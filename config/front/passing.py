@@ -1,0 +1,169 @@
+"""Passing connections on and taking them, by the loop of a web process.
+
+A process that people save in passes on each connection with a request for other processes, and
+takes it back. A process for other requests takes as many as it has free threads, so that the next
+free thread of any process gets the request that has waited longest.
+"""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from config.front.exchange import Exchange, Passed
+from config.front.lanes import OTHER, lane_of
+
+if TYPE_CHECKING:
+    from config.front.worker import Connection, Worker
+
+LATE_SECONDS = 1.0
+"""How long a process that stops waits for requests that others were still passing on."""
+
+
+class Passing:
+    """What one process passes on and takes. `places` is how many requests it takes at a time."""
+
+    def __init__(self, worker: Worker, exchange: Exchange, places: int) -> None:
+        self.worker, self.exchange = worker, exchange
+        lines = (exchange.returns, exchange.requests)
+        self._out, self._in = lines if worker.is_other else lines[::-1]
+        self._free = places
+        self._taken: set[Connection] = set()
+        self._parting: deque[Connection] = deque()
+        self._listens = self._sends = False
+        self._until = float("inf")
+
+    def begin(self) -> None:
+        self._listen(True)
+        self.exchange.note(self.worker, True)
+
+    # Passing on.
+
+    def pass_on(self, connection: Connection) -> bool:
+        """Pass a whole request on; return False if it is to be answered here."""
+        incoming, worker = connection.incoming, self.worker
+        return (
+            worker.alive
+            and not worker.is_other
+            and lane_of(incoming.path) == OTHER
+            # The site refuses what was not read, and then the connection ends.
+            and not incoming.is_last
+            and not connection.outgoing.waiting
+            and self.exchange.has_takers
+            and self._send(connection)
+        )
+
+    def bring_back(self, connection: Connection) -> bool:
+        """Return a connection whose request is answered; return False if it stays here."""
+        return self.worker.is_other and self.worker.alive and self._send(connection)
+
+    def _send(self, connection: Connection) -> bool:
+        if not self._parting:
+            try:
+                self._out.send(self._message(connection))
+            except BlockingIOError:
+                pass
+            except OSError:
+                return False
+            else:
+                self.worker.close(connection)
+                return True
+        self._parting.append(connection)
+        self._wait_to_send(True)
+        return True
+
+    def _message(self, connection: Connection) -> Passed:
+        incoming = connection.incoming
+        ends = (connection.real, connection.client, connection.server)
+        if self.worker.is_other:
+            return Passed(*ends, rest=incoming.rest)
+        return Passed(*ends, *incoming.parts())
+
+    def _wait_to_send(self, on: bool) -> None:
+        if on == self._sends:
+            return
+        self._sends = on
+        if on:
+            self.worker.poller.register(self._out.inlet, selectors.EVENT_WRITE, self._go_on)
+        else:
+            self.worker.poller.unregister(self._out.inlet)
+
+    def _go_on(self, _: Any) -> None:
+        """Send those that had to wait, in their order."""
+        waiting, self._parting = self._parting, deque()
+        while waiting and not self._parting:
+            connection = waiting.popleft()
+            if not self._send(connection):
+                self._keep(connection)
+        self._parting += waiting
+        self._wait_to_send(bool(self._parting))
+
+    def _keep(self, connection: Connection) -> None:
+        if self.worker.is_other:
+            self.worker.expect_next(connection)
+        else:
+            self.worker.answer(connection)
+
+    # Taking.
+
+    def _listen(self, on: bool) -> None:
+        if on == self._listens:
+            return
+        self._listens = on
+        if on:
+            self.worker.poller.register(self._in.outlet, selectors.EVENT_READ, self._take)
+        else:
+            self.worker.poller.unregister(self._in.outlet)
+
+    def _take(self, _: Any) -> None:
+        worker = self.worker
+        while self._has_room:
+            try:
+                passed = self._in.receive()
+            except BlockingIOError:
+                return
+            if not worker.is_other:
+                worker.receive_back(passed)
+                continue
+            connection = worker.answer_passed(passed)
+            if connection.parser is not None:
+                self._free -= 1
+                self._taken.add(connection)
+        self._listen(False)
+
+    def is_through(self, connection: Connection) -> None:
+        """Note that the thread of a request is free again."""
+        if connection in self._taken:
+            self._taken.remove(connection)
+            self._free += 1
+            self._listen(True)
+
+    # Stopping.
+
+    def stop(self) -> None:
+        """Pass nothing on any more, and take what others have passed on already."""
+        self.exchange.note(self.worker, False)
+        while self._parting:
+            self._keep(self._parting.popleft())
+        self._wait_to_send(False)
+        if not self.worker.is_other or self.exchange.has_takers:
+            self._listen(False)
+            return
+        # Keeps gunicorn's loop going.
+        self.worker.nr_conns += 1
+        self._until = time.monotonic() + LATE_SECONDS
+
+    def tick(self, now: float) -> None:
+        """Look once a second whether there is room again, or nothing left to take at the end."""
+        if self.worker.alive:
+            self._listen(self._has_room)
+        elif now >= self._until and self._listens:
+            self._until = float("inf")
+            self.worker.nr_conns -= 1
+            self._listen(False)
+
+    @property
+    def _has_room(self) -> bool:
+        return self._free > 0 and self.worker.nr_conns < self.worker.worker_connections

@@ -1,0 +1,100 @@
+"""Which threads and which process answer a request, and how it gets there."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from config.front.exchange import Exchange, Line, Passed
+from config.front.incoming import Incoming, Limits, Room
+from config.front.lanes import DOOR, HEALTH, OTHER, WORK, lane_of
+
+pytestmark = pytest.mark.once
+
+LARGE = bytes(range(256)) * 1000
+NEXT = b"GET /tasks/ HTTP/1.1\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "lane"),
+    [
+        ("/health/live", HEALTH),
+        ("/", WORK),
+        ("/tasks/3f0c/submit", WORK),
+        ("/api/v1/assignments/next/", WORK),
+        ("/static/css/tandem.css", WORK),
+        ("/login/", DOOR),
+        ("/prolific/7/", DOOR),
+        ("/campaigns/1/results/", OTHER),
+        ("/campaigns/1/exports/labels/jsonl/", OTHER),
+        ("/api/v1/campaigns/1/report/", OTHER),
+        ("/nothing/tasks/", OTHER),
+    ],
+)
+def test_work_on_items_has_a_lane_apart_from_researchers_pages(path: str, lane: str) -> None:
+    assert lane_of(path) == lane
+
+
+class TestRoles:
+    def test_processes_for_work_come_first_and_each_is_replaced_by_its_like(self) -> None:
+        exchange = Exchange(work=2)
+        first = started(exchange)
+        second = started(exchange, first)
+        other = started(exchange, first, second)
+        assert [each.is_other for each in (first, second, other)] == [False, False, True]
+        assert not started(exchange, second, other).is_other
+        assert started(exchange, first, second).is_other
+
+    def test_a_reload_replaces_all_of_them(self) -> None:
+        exchange = Exchange(work=1)
+        old = [started(exchange)]
+        old.append(started(exchange, *old))
+        exchange.renew(work=1)
+        new = started(exchange, *old)
+        assert not new.is_other
+        assert started(exchange, *old, new).is_other
+
+    def test_requests_are_passed_on_only_while_somebody_takes_them(self) -> None:
+        exchange = Exchange(work=1)
+        work = started(exchange)
+        other = started(exchange, work)
+        exchange.note(work, True)
+        assert not exchange.has_takers
+        exchange.note(other, True)
+        assert exchange.has_takers
+        exchange.note(other, False)
+        assert not exchange.has_takers
+
+
+def started(exchange: Exchange, *living: Any) -> Any:
+    worker = SimpleNamespace(age=len(living) + 1)
+    exchange.assign(worker, living)
+    return worker
+
+
+@pytest.mark.parametrize("body", [b"", b"a=b", LARGE], ids=["none", "small", "large"])
+def test_a_request_arrives_at_the_other_process_as_it_was_sent(body: bytes, tmp_path: Path) -> None:
+    limits = Limits(len(LARGE), lambda _: 0, Room(len(LARGE)), str(tmp_path))
+    head = f"POST /batches/ HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    sent, line = Incoming(limits, head + body + NEXT), Line()
+    client, real = socket.socketpair()
+    with client, real:
+        line.send(Passed(real, ("127.0.0.1", 5), ("127.0.0.1", 80), *sent.parts()))
+        sent.close()
+        real.close()
+        passed = line.receive()
+        there = Incoming.whole(limits, passed.head, passed.data, passed.rest, passed.body)
+        assert b"".join(iter(lambda: there.recv(65536), b"")) == head + body
+        assert (there.path, there.rest) == ("/batches/", NEXT)
+        assert (passed.client, passed.server) == (("127.0.0.1", 5), ("127.0.0.1", 80))
+        there.close()
+        assert limits.room.left == len(LARGE)
+        passed.real.sendall(b"done")
+        passed.real.close()
+        assert client.recv(10) == b"done"
+    with pytest.raises(BlockingIOError):
+        line.receive()
