@@ -5,6 +5,8 @@ exports and slow connections stay open. The promise is a ratio within one run: t
 of a save and of `/health/live` are at most three times those of the quiet site.
 
 `python -m benchmarks.promise …` is the client, in a process of its own; it prints one JSON object.
+With `--load` it is everybody else, in another process, as they are at other machines: a client that
+reads their responses would be late to notice that a save is answered.
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import aiohttp
 
 from benchmarks.material import write_tasks
 from benchmarks.person import Person
@@ -32,6 +36,7 @@ Figures = dict[str, Any]
 STUDY = "promise"
 MOST_TIMES = 3.0
 PROBE_SECONDS = 0.1
+READY = b"ready\n"
 SHARE = 0.99
 
 
@@ -94,53 +99,36 @@ def lines(database: str, figures: Figures) -> str:
 
 
 class Client:
-    """Everybody at the site, and how long they waited, in seconds."""
+    """People who save, and how long they waited, in seconds."""
 
     def __init__(self, address: str, campaign: int, size: Size) -> None:
         self.address, self.campaign, self.size = address, campaign, size
         self.waited: dict[str, list[float]] = {"save": [], "health/live": []}
-        self.others: Counter[str] = Counter()
         self.until = 0.0
 
-    async def run(self, people: list[str], researchers: list[str]) -> Figures:
+    async def run(self, people: list[str], load: list[str]) -> Figures:
+        """Save alone, and then while the command `load` is at work."""
         async with AsyncExitStack() as stack:
-            staff = [await self._come_in(stack, key) for key in people]
-            others = [await self._come_in(stack, key) for key in researchers]
+            staff = [await come_in(stack, self.address, self.campaign, key) for key in people]
             pages = [await person.first_page() for person in staff]
-            quiet = await self._half(staff, pages, [])
-            reports, exports = others[: self.size.reports], others[self.size.reports :]
-            busy = await self._half(
-                staff,
-                pages,
-                [
-                    *(self._ask_for_reports(n, each) for n, each in enumerate(reports)),
-                    *(self._ask_for_exports(each) for each in exports),
-                    *(self._be_slow() for _ in range(self.size.slow)),
-                ],
-            )
+            quiet = await self._half(staff, pages)
+            beside = await asyncio.create_subprocess_exec(*load, stdout=asyncio.subprocess.PIPE)
+            assert beside.stdout is not None
+            assert await beside.stdout.readline() == READY
+            busy = await self._half(staff, pages)
+            others = json.loads(await beside.stdout.read())
+            await beside.wait()
         p99 = {
             name: {"quiet": quiet[name], "busy": busy[name], "times": busy[name] / quiet[name]}
             for name in quiet
         }
-        return {"p99": p99, "others": dict(self.others)}
+        return {"p99": p99, "others": others}
 
-    async def _come_in(self, stack: AsyncExitStack, key: str) -> Person:
-        person = Person(self.address, self.campaign, 0)
-        stack.push_async_callback(person.session.close)
-        await person.come_in(key)
-        return person
-
-    async def _half(
-        self, staff: list[Person], pages: list[str], others: list[Coroutine[Any, Any, None]]
-    ) -> dict[str, float]:
+    async def _half(self, staff: list[Person], pages: list[str]) -> dict[str, float]:
         self.until = time.monotonic() + self.size.seconds
         self.waited = {name: [] for name in self.waited}
-        beside = [asyncio.create_task(each) for each in others]
         working = (self._work(n, staff, pages) for n in range(len(staff)))
-        await asyncio.gather(self._probe(staff[0]), *working)
-        for task in beside:
-            task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        await asyncio.gather(self._probe(), *working)
         return {name: 1000 * _percentile(waited) for name, waited in self.waited.items()}
 
     async def _work(self, number: int, staff: list[Person], pages: list[str]) -> None:
@@ -153,9 +141,7 @@ class Client:
             pages[number] = await person.text("GET", following)
             due = max(due + 1, time.monotonic())
 
-    async def _probe(self, person: Person) -> None:
-        import aiohttp
-
+    async def _probe(self) -> None:
         async with aiohttp.ClientSession() as session:
 
             async def probe() -> None:
@@ -172,6 +158,35 @@ class Client:
         self.waited[name].append(time.perf_counter() - began)
         return done
 
+
+async def come_in(stack: AsyncExitStack, address: str, campaign: int, key: str) -> Person:
+    person = Person(address, campaign, 0)
+    stack.push_async_callback(person.session.close)
+    await person.come_in(key)
+    return person
+
+
+class Load:
+    """Researchers who ask for reports and exports without a pause, and slow connections."""
+
+    def __init__(self, address: str, campaign: int, size: Size) -> None:
+        self.address, self.campaign, self.size = address, campaign, size
+        self.answered: Counter[str] = Counter()
+
+    async def run(self, researchers: list[str]) -> Figures:
+        async with AsyncExitStack() as stack:
+            others = [await come_in(stack, self.address, self.campaign, key) for key in researchers]
+            print(READY.decode(), end="", flush=True)
+            reports, exports = others[: self.size.reports], others[self.size.reports :]
+            asking = [
+                *(self._ask_for_reports(n, each) for n, each in enumerate(reports)),
+                *(self._ask_for_exports(each) for each in exports),
+                *(self._be_slow() for _ in range(self.size.slow)),
+            ]
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.gather(*asking), self.size.seconds)
+        return dict(self.answered)
+
     async def _ask_for_reports(self, number: int, person: Person) -> None:
         """Reload the report with ever new options, so that each has to be computed."""
         for turn in range(10_000):
@@ -186,7 +201,7 @@ class Client:
         address = f"{self.address}/campaigns/{self.campaign}/{path}"
         async with person.session.get(address) as answer:
             await answer.read()
-            self.others[f"{what}s ({answer.status})"] += 1
+            self.answered[f"{what}s ({answer.status})"] += 1
             if answer.status != 200:
                 await asyncio.sleep(1)
 
@@ -195,7 +210,7 @@ class Client:
         where = urlsplit(self.address)
         while True:
             _, writer = await asyncio.open_connection(where.hostname, where.port)
-            self.others["slow connections"] += 1
+            self.answered["slow connections"] += 1
             try:
                 for letter in b"GET /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n":
                     writer.write(bytes([letter]))
@@ -221,10 +236,16 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("campaign", type=int)
     parser.add_argument("sessions", type=Path)
     parser.add_argument("size", type=json.loads)
+    parser.add_argument("--load", action="store_true", help="be everybody who does not save")
     options = parser.parse_args(arguments)
     keys = json.loads(options.sessions.read_text("utf-8"))
-    client = Client(options.address, options.campaign, Size(**options.size))
-    print(json.dumps(asyncio.run(client.run(keys["people"], keys["researchers"]))))
+    site = (options.address, options.campaign, Size(**options.size))
+    if options.load:
+        done = Load(*site).run(keys["researchers"])
+    else:
+        load = [sys.executable, "-m", "benchmarks.promise", *arguments, "--load"]
+        done = Client(*site).run(keys["people"], load)
+    print(json.dumps(asyncio.run(done)))
 
 
 if __name__ == "__main__":

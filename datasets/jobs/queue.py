@@ -91,36 +91,65 @@ def find_or_add(name: str, options: Options, user: Any, address: str, again: boo
     if last is not None and last.digest == digest:
         return Asked(last, last)
     for _ in range(3):
+        found = _job_to_use(question, digest, user, again)
+        if found is None and _waiting_for(user) >= MOST_WAITING:
+            raise TooManyError
+        if found is not None and (found.state not in ACTIVE or _asks(found, user, address)):
+            return Asked(found, last)
         try:
+            # Only what is written, since people cannot save on SQLite meanwhile.
             with transaction.atomic():
-                job = _join_or_add(kind, options, question, digest, user, again)
-                if job.state in ACTIVE:
-                    actor = current_actor()
-                    asker = {"withdrawn": False, "address": address, "request": actor.request}
-                    asker["network"] = actor.address
-                    JobAsker.objects.update_or_create(job=job, user=user, defaults=asker)
-                return Asked(job, last)
+                job = _still_active(found) if found else _added(kind, options, question, digest)
+                if job is not None:
+                    _add_asker(job, user, address)
         except IntegrityError:
             # Another process added the same question in the meantime.
             continue
+        if job is not None:
+            job.refresh_from_db()
+            return Asked(job, last)
     raise RuntimeError(f"the question {question} can be neither found nor added")
 
 
-def _join_or_add(
-    kind: Kind, options: Options, question: str, digest: str, user: Any, again: bool
-) -> Job:
+def _job_to_use(question: str, digest: str, user: Any, again: bool) -> Job | None:
     of = Job.objects.filter(question=question)
     job = of.filter(Q(state=State.WAITING) | Q(state=State.RUNNING, digest=digest)).first()
     if job is None and not again:
         job = _ended_for(user, of.filter(digest=digest).exclude(state__in=ACTIVE).last())
-    if job is None:
-        if Job.objects.filter(state=State.WAITING, askers__user=user).count() >= MOST_WAITING:
-            raise TooManyError
-        job = Job.objects.create(
-            kind=kind.name, options=dict(options), question=question, digest=digest
-        )
-        job.refresh_from_db()
     return job
+
+
+def _waiting_for(user: Any) -> int:
+    return Job.objects.filter(state=State.WAITING, askers__user=user).count()
+
+
+def _still_active(job: Job) -> Job | None:
+    """Return a job that was found, unless it has ended or was cancelled since."""
+    return Job.objects.filter(pk=job.pk, state__in=ACTIVE).first()
+
+
+def _added(kind: Kind, options: Options, question: str, digest: str) -> Job:
+    return Job.objects.create(
+        kind=kind.name, options=dict(options), question=question, digest=digest
+    )
+
+
+def _asks(job: Job, user: Any, address: str) -> bool:
+    """Return whether a person asks for a job already, from the same page."""
+    return job.askers.filter(user=user, withdrawn=False, address=address).exists()
+
+
+def _add_asker(job: Job, user: Any, address: str) -> None:
+    actor = current_actor()
+    asker = JobAsker(
+        job=job, user=user, address=address, request=actor.request, network=actor.address
+    )
+    JobAsker.objects.bulk_create(
+        [asker],
+        update_conflicts=True,
+        unique_fields=["job", "user"],
+        update_fields=["withdrawn", "address", "request", "network"],
+    )
 
 
 def _ended_for(user: Any, job: Job | None) -> Job | None:
@@ -212,10 +241,24 @@ def position(job: Job) -> int:
 
 
 def take() -> Job | None:
-    """Lease the job whose turn it is, or one whose worker has died; None if there is none."""
-    with transaction.atomic():
-        _lock()
-        return _take_lost() or _take_next()
+    """Lease the job whose turn it is, or one whose worker has died; None if there is none.
+
+    Whose turn it is takes a while to find out in a long queue. A transaction would keep people from
+    saving on SQLite in the meantime, so it only leases what is still due.
+    """
+    for _ in range(3):
+        chosen = _next()
+        with transaction.atomic():
+            _lock()
+            if lost := _take_lost():
+                return lost
+            if chosen is None:
+                _cancel_those_of_nobody()
+                return None
+            job, person = chosen
+            if _may_begin(job, person):
+                return _lease(job, {"user": person, "started_at": Now(), "attempts": 0})
+    return None
 
 
 def _take_lost() -> Job | None:
@@ -228,22 +271,27 @@ def _take_lost() -> Job | None:
     return _lease(job.pk, {}) if job else None
 
 
-def _take_next() -> Job | None:
+def _next() -> tuple[int, int] | None:
+    """Return the job whose turn it is, and the person."""
     order, running = _turns()
-    if not order:
-        # Jobs of deleted accounts have no askers.
-        alone = Job.objects.filter(state=State.WAITING, askers=None)
-        alone.update(state=State.CANCELLED, ended_at=Now())
-        return None
-    at_work = set(Job.objects.filter(state=State.RUNNING).values_list("question", flat=True))
     free = [(job, person) for job, person in order if running[person] < AT_ONCE]
-    questions = dict(
-        Job.objects.filter(pk__in=[job for job, _ in free]).values_list("pk", "question")
-    )
-    for job, person in free:
-        if questions[job] not in at_work:
-            return _lease(job, {"user": person, "started_at": Now(), "attempts": 0})
-    return None
+    at_work = Job.objects.filter(state=State.RUNNING).values("question")
+    waiting = Job.objects.filter(state=State.WAITING).exclude(question__in=at_work)
+    due = set(waiting.values_list("pk", flat=True))
+    return next(((job, person) for job, person in free if job in due), None)
+
+
+def _may_begin(job: int, person: int) -> bool:
+    """Return whether a chosen job still waits, and neither its question nor its person is busy."""
+    at_work = Job.objects.filter(state=State.RUNNING).values("question")
+    waiting = Job.objects.filter(pk=job, state=State.WAITING).exclude(question__in=at_work)
+    return waiting.exists() and _live().filter(user=person).count() < AT_ONCE
+
+
+def _cancel_those_of_nobody() -> None:
+    """Cancel the jobs of deleted accounts, which have no askers."""
+    alone = Job.objects.filter(state=State.WAITING, askers=None)
+    alone.update(state=State.CANCELLED, ended_at=Now())
 
 
 def lease_now(job: Job) -> Job:
@@ -272,13 +320,12 @@ def _own(job: Job) -> QuerySet[Job]:
 
 def set_digest(job: Job) -> bool:
     """Note that the job is computed from what is there now. False if the turn is another's."""
-    digest = current_digest(kind_named(job.kind), job.options)
-    return bool(_own(job).update(digest=digest))
+    return _note(job, digest=current_digest(kind_named(job.kind), job.options))
 
 
 def renew(job: Job, done: int, total: int) -> bool:
     """Extend the lease and note the progress. False if the job was cancelled or is another's."""
-    return bool(_own(job).update(lease_until=Now() + LEASE, done=done, total=total))
+    return _note(job, lease_until=Now() + LEASE, done=done, total=total)
 
 
 def finish(job: Job, result: Mapping[str, Any]) -> bool:
@@ -291,7 +338,13 @@ def fail(job: Job, reason: str) -> bool:
 
 
 def _end(job: Job, **values: Any) -> bool:
-    return bool(_own(job).update(**values, turn=None, lease_until=None, ended_at=Now()))
+    return _note(job, **values, turn=None, lease_until=None, ended_at=Now())
+
+
+def _note(job: Job, **values: Any) -> bool:
+    # On SQLite, only transactions queue for the writer; others make it wait for the disk.
+    with transaction.atomic():
+        return bool(_own(job).update(**values))
 
 
 def release(job: Job) -> None:
@@ -321,6 +374,11 @@ def has_worker() -> bool:
 
 def note_worker(name: str, places: int) -> None:
     """Note that a worker is there."""
+    with transaction.atomic():
+        _note_worker(name, places)
+
+
+def _note_worker(name: str, places: int) -> None:
     if not Worker.objects.filter(name=name).update(seen_at=Now(), places=places):
         Worker.objects.filter(seen_at__lt=Now() - timedelta(days=1)).delete()
         Worker.objects.update_or_create(name=name, defaults={"places": places, "seen_at": Now()})
