@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_ready
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -32,10 +31,3 @@ class Application(Celery):
 app = Application("tandem")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-
-
-@worker_ready.connect
-def give_way(**_: Any) -> None:
-    from datasets.jobs import worker
-
-    worker.give_way()

@@ -43,7 +43,7 @@ POLL_SECONDS = 1.0
 SWEEP_SECONDS = 600.0
 MOST_SECONDS = 3600.0
 GRACE_SECONDS = 10.0
-NICENESS = 10
+NICENESS, NICENESS_OF_SESSION = 10, 5
 GROUP = Path("/proc/self/autogroup")
 SPENT_MEMORY = 12
 """The exit status of a process that had no memory left, even to say so."""
@@ -89,7 +89,6 @@ class JobWorker:
 
     def run(self) -> None:
         """Work until stopped: by `stop`, or after `idle` seconds without a job."""
-        give_way()
         _import_everything()
         self._bell = Bell()
         if self._bell.descriptor is not None:
@@ -226,7 +225,7 @@ def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         _end_with(parent)
-        os.nice(NICENESS)
+        _give_way()
         with _limited(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
             carry_out(job, _writer(shared))
         status = 0
@@ -238,22 +237,27 @@ def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
         os._exit(status)
 
 
-def give_way() -> None:
+def _give_way() -> None:
     """Let web processes have the processor first.
 
-    On Linux, niceness counts within a session only (sched_autogroup_enabled), and a worker beside
-    the web server has a session of its own, which would get as much as the whole web server.
+    Linux divides it among sessions before it looks at the niceness of processes within each
+    (sched_autogroup_enabled), and a worker has a session of its own, with as much as the web
+    server's. So a job gets a session for itself, and that is nice. It is less nice than a process:
+    while a job that writes waits for the processor, nobody can save on SQLite.
     """
-    if os.getsid(0) != os.getpid():
+    os.nice(NICENESS)
+    if sys.platform != "linux":
         return
+    os.setsid()
     for _ in range(5):
         try:
-            GROUP.write_text(str(NICENESS), "ascii")
-            return
+            GROUP.write_text(str(NICENESS_OF_SESSION), "ascii")
         except BlockingIOError:
             # The kernel allows this ten times a second, for all users together.
             time.sleep(0.1)
         except OSError:
+            return
+        else:
             return
 
 
