@@ -68,9 +68,10 @@ class Line:
         for size in sizes:
             parts.append(message[start : start + size])
             start += size
+        head, data, rest = parts
         real = socket.socket(fileno=descriptors[0])
         body = descriptors[1] if len(descriptors) > 1 else None
-        return Passed(real, _address(client), _address(server), *parts, body)
+        return Passed(real, _address(client), _address(server), head, data, rest, body)
 
 
 def _address(told: Any) -> Any:

@@ -75,11 +75,11 @@ class Passing:
         return True
 
     def _message(self, connection: Connection) -> Passed:
-        incoming = connection.incoming
-        ends = (connection.real, connection.client, connection.server)
+        real, client, server = connection.real, connection.client, connection.server
         if self.worker.is_other:
-            return Passed(*ends, rest=incoming.rest)
-        return Passed(*ends, *incoming.parts())
+            return Passed(real, client, server, rest=connection.incoming.rest)
+        head, data, rest, body = connection.incoming.parts()
+        return Passed(real, client, server, head, data, rest, body)
 
     def _wait_to_send(self, on: bool) -> None:
         if on == self._sends:

@@ -148,6 +148,11 @@ class Worker(_ThreadWorker):
         self.limits = body_limits()
 
     def run(self) -> None:
+        if self.is_other:
+            # While it stops, clients would otherwise wait in vain for somebody to accept them.
+            for listener in self.sockets:
+                listener.close()
+            self.sockets = []
         if self.passing is not None:
             self.passing.begin()
         super().run()
