@@ -120,6 +120,7 @@ class Worker(_ThreadWorker):
     """See the module. `cfg.threads` answer work on items, `cfg.other_threads` all else."""
 
     limits: Limits
+    sockets: list[Any]
     # What the main process says before it forks; without an exchange a process answers everything.
     exchange: Exchange | None = None
     is_other = False
