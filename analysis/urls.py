@@ -35,6 +35,11 @@ urlpatterns = [
     path("campaigns/<int:pk>/report/freeze/", views.freeze_report, name="freeze"),
     path("campaigns/<int:pk>/disagreements/", disagreements.disagreements, name="disagreements"),
     path("campaigns/<int:pk>/disagreements.csv", disagreements.download, name="disagreements-file"),
+    path(
+        "campaigns/<int:pk>/disagreements/actions/<slug:name>/",
+        disagreements.act,
+        name="disagreements-act",
+    ),
     path("campaigns/<int:pk>/disagreements/<int:unit>/", disagreements.unit, name="disagreement"),
     path(
         "campaigns/<int:pk>/disagreements/<int:unit>/tag/",

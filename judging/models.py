@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.models import Assignment, Campaign, Rater, Response
+from annotation.models import Assignment, Campaign, Rater, Response, Unit, User
 from datasets.models import Owned, Share
 
 ACTIVE = ("queued", "running")
@@ -320,3 +320,17 @@ class Review(models.Model):
 
     def __str__(self) -> str:
         return f"{self.response_id} {self.verdict}"
+
+
+class ChosenExample(models.Model):
+    """A unit that a researcher chose as an example for judge files with `draw = "chosen"`."""
+
+    unit = models.OneToOneField(Unit, models.CASCADE, related_name="chosen_example")
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("unit",)
+
+    def __str__(self) -> str:
+        return str(self.unit_id)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.disagreements.votes import Votes
+import numpy as np
+
+from analysis.disagreements.votes import VoteTable
+from analysis.statistics import Bools, Floats, Ints
 
 Show = Literal["judge", "people", "judges", "all"]
 SHOWS: Mapping[Show, str] = {
@@ -22,11 +24,18 @@ SORTS: Mapping[Sort, str] = {
     "sure": "Surest judge first",
     "order": "In the campaign's order",
 }
+WITH_CELL = ("judge", "all")
+"""The lists that a cell of people's code and the judge's can restrict."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a list shows; empty parts restrict nothing. `cell` is people's code and the judge's."""
+    """What a list shows; empty parts restrict nothing. `cell` is people's code and the judge's.
+
+    `stratum` is a name and a value, `guideline` the digest of the one that people followed, and
+    `pair` names two raters: only units with a category from both, and in a list of disagreements
+    only those where these two differ.
+    """
 
     show: Show = "judge"
     judge: str = ""
@@ -34,61 +43,89 @@ class Choice:
     query: int | None = None
     cell: tuple[str, str] | None = None
     sort: Sort = "unanimous"
+    stratum: tuple[str, str] | None = None
+    guideline: str = ""
+    pair: tuple[str, str] | None = None
 
 
-def chosen(
-    votes: Sequence[Votes], choice: Choice, among: Container[int] | None = None
-) -> list[Votes]:
-    """Return the units that a choice shows, sorted; `among` restricts them to these units."""
-    shows = _SHOWS[choice.show]
-    found = [
-        each
-        for each in votes
-        if _is_of(each, choice)
-        and (among is None or each.unit in among)
-        and (cell_of(each, choice.judge) == choice.cell if choice.cell else shows(each, choice))
-    ]
-    return sorted(found, key=lambda each: _ORDERS[choice.sort](each, choice))
+def chosen(table: VoteTable, choice: Choice, among: Bools | None = None) -> Ints:
+    """Return the indices of the units that a choice shows, sorted; `among` (U,) restricts them."""
+    found = _is_of(table, choice)
+    if among is not None:
+        found = found & among
+    if choice.pair:
+        found = found & _pair(table, choice)
+    elif choice.cell and choice.show in WITH_CELL:
+        found = found & _in_cell(table, choice)
+    else:
+        found = found & _SHOWS[choice.show](table, choice)
+    return _sorted(table, choice, np.flatnonzero(found))
 
 
-def cells(votes: Sequence[Votes], choice: Choice) -> Counter[tuple[str, str]]:
+def cells(table: VoteTable, choice: Choice) -> dict[tuple[str, str], int]:
     """Count the units by people's majority and the judge's label, as the report's table does."""
-    found = (cell_of(each, choice.judge) for each in votes if _is_of(each, choice))
-    return Counter(cell for cell in found if cell)
+    people, judge = table.majority, table.codes_by(choice.judge)
+    both = _is_of(table, choice) & (people >= 0) & (judge >= 0)
+    k = len(table.values)
+    counts = np.bincount(people[both] * k + judge[both], minlength=k * k).reshape(k, k)
+    return {
+        (table.values[a], table.values[b]): int(counts[a, b]) for a, b in np.argwhere(counts > 0)
+    }
 
 
-def cell_of(votes: Votes, judge: str) -> tuple[str, str] | None:
-    """Return people's majority and the judge's label, or None without one of them."""
-    people, own = votes.majority, votes.judges.get(judge)
-    return None if people is None or own is None or own in votes.escapes else (people, own)
+def _is_of(table: VoteTable, choice: Choice) -> Bools:
+    found = np.ones(len(table), bool)
+    if choice.system:
+        found &= table.within("system", choice.system)
+    if choice.query is not None:
+        found &= table.queries == choice.query
+    if choice.stratum:
+        found &= table.within(*choice.stratum)
+    if choice.guideline:
+        found &= table.under(choice.guideline)
+    return found
 
 
-def _is_of(votes: Votes, choice: Choice) -> bool:
-    return choice.system in ("", votes.system) and choice.query in (None, votes.query)
+def _in_cell(table: VoteTable, choice: Choice) -> Bools:
+    if choice.cell is None or not set(choice.cell) <= set(table.values):
+        return np.zeros(len(table), bool)
+    people, judge = (table.values.index(code) for code in choice.cell)
+    return np.asarray((table.majority == people) & (table.codes_by(choice.judge) == judge), bool)
 
 
-def _judge_differs(votes: Votes, choice: Choice) -> bool:
-    cell = cell_of(votes, choice.judge)
-    return cell is not None and cell[0] != cell[1]
+def _pair(table: VoteTable, choice: Choice) -> Bools:
+    one, other = (table.codes_by(name) for name in choice.pair or ("", ""))
+    both = (one >= 0) & (other >= 0)
+    return np.asarray(both if choice.show == "all" else both & (one != other), bool)
 
 
-_SHOWS: Mapping[Show, Callable[[Votes, Choice], bool]] = {
+def _judge_differs(table: VoteTable, choice: Choice) -> Bools:
+    people, judge = table.majority, table.codes_by(choice.judge)
+    return np.asarray((people >= 0) & (judge >= 0) & (people != judge), bool)
+
+
+_SHOWS: Mapping[Show, Callable[[VoteTable, Choice], Bools]] = {
     "judge": _judge_differs,
     # Escapes are no categories, here as in the report.
-    "people": lambda votes, choice: len(set(votes.people.values()) - votes.escapes) > 1,
-    "judges": lambda votes, choice: len(set(votes.judges.values()) - votes.escapes) > 1,
-    "all": lambda votes, choice: True,
+    "people": lambda table, choice: table.people_differ,
+    "judges": lambda table, choice: table.judges_differ,
+    "all": lambda table, choice: np.ones(len(table), bool),
 }
 
 
-def _doubt(votes: Votes, judge: str) -> float:
-    """Return how unsure the judge's probability is, from 0 to 0.5; last without one."""
-    score = votes.scores.get(judge)
-    return 1.0 if score is None or not 0 <= score <= 1 else 0.5 - abs(score - 0.5)
+def _doubt(table: VoteTable, judge: str) -> Floats:
+    """Return how unsure the judge's probabilities are, from 0 to 0.5; last without one."""
+    scores = table.scores_by(judge)
+    known = (scores >= 0) & (scores <= 1)
+    return np.where(known, 0.5 - np.abs(scores - 0.5), 1.0)
 
 
-_ORDERS: Mapping[Sort, Callable[[Votes, Choice], tuple[object, ...]]] = {
-    "unanimous": lambda votes, choice: (votes.dissent, -len(votes.people), votes.position),
-    "sure": lambda votes, choice: (_doubt(votes, choice.judge), votes.position),
-    "order": lambda votes, choice: votes.position,
-}
+def _sorted(table: VoteTable, choice: Choice, found: Ints) -> Ints:
+    """Sort indices, which follow the campaign's order."""
+    if choice.sort == "unanimous":
+        keys: tuple[Ints | Floats, ...] = (-table.number_of_people[found], table.dissent[found])
+    elif choice.sort == "sure":
+        keys = (_doubt(table, choice.judge)[found],)
+    else:
+        return found
+    return found[np.lexsort((found, *keys))]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models import Count
 
 from analysis.models import UnitTag
 from annotation.models import Campaign, Unit, User
@@ -56,5 +57,5 @@ def tagged_units(campaign: Campaign, variable: str, tag: str) -> set[int]:
 
 def tag_counts(campaign: Campaign, variable: str) -> Counter[str]:
     """Count the tags of a campaign's units for a variable."""
-    rows = UnitTag.objects.filter(unit__item__campaign=campaign, variable=variable)
-    return Counter(rows.values_list("tag", flat=True))
+    rows = UnitTag.objects.filter(unit__item__campaign=campaign, variable=variable).order_by()
+    return Counter(dict(rows.values_list("tag").annotate(number=Count("pk"))))

@@ -5,26 +5,39 @@ A job collects the labels by unit. The list chooses from those of the last one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from analysis.disagreements.choose import SHOWS, SORTS, Choice, cells, chosen
+from analysis.disagreements.actions import (
+    ACTIONS,
+    Action,
+    ActionError,
+    Chosen,
+    planned,
+    sentences,
+    target_named,
+    targets_of,
+)
+from analysis.disagreements.choose import SHOWS, SORTS
 from analysis.disagreements.detail import detail_of
 from analysis.disagreements.jobs import VOTES, question, votes_in
-from analysis.disagreements.tags import set_tag, tag_counts, tagged_units, tags_of
+from analysis.disagreements.listing import Listed
+from analysis.disagreements.tags import set_tag, tag_counts, tags_of
 from analysis.disagreements.votes import Votes
 from analysis.models import UnitTag
-from annotation.access import get_account, readable_campaign
+from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.adjudication import adjudicable
-from annotation.exposure.ledger import saw_answers, saw_figures
-from annotation.models import Campaign, Unit
+from annotation.exposure.ledger import FEWEST_UNITS, saw_answers, saw_figures
+from annotation.models import Campaign, Unit, User
+from annotation.people.membership import manageable
 from annotation.presentation import preload, present, schema
 from annotation.protocols.base import name_units
 from annotation.spreadsheet import write_rows
@@ -32,83 +45,12 @@ from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
-from datasets.text import number_in
+from datasets.rows import InputError
+from datasets.text import as_sentence
 from judging.access import blind_page
 
 PAGE = 50
 LOOK = "disagreements"
-NAMES = ("show", "variable", "judge", "system", "query", "people", "said", "tag", "find", "sort")
-"""The parts of the address; `people` and `said` are the codes of a cell."""
-
-
-class Listed:
-    """The units that an address asks for, and what the page needs to show its filters."""
-
-    def __init__(
-        self, request: HttpRequest, campaign: Campaign, variable: str, votes: Sequence[Votes]
-    ) -> None:
-        self.campaign, self.variable, self.votes = campaign, variable, votes
-        given = self.given = {name: request.GET.get(name, "").strip() for name in NAMES}
-        self.variables = [each.name for each in schema(campaign).variables]
-        self.judges = sorted({name for each in self.votes for name in each.judges})
-        self.systems = sorted({each.system for each in self.votes if each.system})
-        self.choice = self._choice()
-        self.tag = given["tag"] if given["tag"] in UnitTag.Tag.values else ""
-        self.found = chosen(self.votes, self.choice, self._among())
-
-    def _choice(self) -> Choice:
-        given = self.given
-        judge = given["judge"] if given["judge"] in self.judges else next(iter(self.judges), "")
-        show = given["show"] if given["show"] in SHOWS else "judge" if judge else "people"
-        query = number_in(given["query"]) or None
-        cell = (given["people"], given["said"]) if given["people"] and given["said"] else None
-        sort = given["sort"] if given["sort"] in SORTS else "unanimous"
-        system = given["system"] if given["system"] in self.systems else ""
-        return Choice(show, judge, system, query, cell, sort)  # type: ignore[arg-type]  # checked
-
-    def _among(self) -> set[int] | None:
-        """Return the units that a tag or words restrict the list to, None without either."""
-        found: set[int] | None = None
-        if self.tag:
-            found = tagged_units(self.campaign, self.variable, self.tag)
-        if words := self.given["find"]:
-            units = Unit.objects.filter(item__campaign=self.campaign)
-            named = units.filter(item__query__text__icontains=words) | units.filter(
-                key__icontains=words
-            )
-            hits = set(named.order_by().values_list("pk", flat=True))
-            found = hits if found is None else found & hits
-        return found
-
-    def query(self, **changes: str) -> str:
-        """Return the address's query with changes, without empty parts."""
-        values = {name: text for name, text in ({**self.given, **changes}).items() if text}
-        return urlencode(values)
-
-    def crosstab(self) -> list[dict[str, Any]]:
-        """Return rows of people's codes with the judge's, each a count with its address."""
-        if not self.choice.judge:
-            return []
-        counts = cells(self.votes, self.choice)
-        codes = [c for v in schema(self.campaign).variables if v.name == self.variable
-                 for c in v.codes]  # fmt: skip
-        codes += sorted({code for cell in counts for code in cell} - set(codes))
-        return [
-            {
-                "code": people,
-                "cells": [
-                    {
-                        "code": said,
-                        "number": counts[people, said],
-                        "same": people == said,
-                        "here": self.choice.cell == (people, said),
-                        "query": self.query(people=people, said=said, judge=self.choice.judge),
-                    }
-                    for said in codes
-                ],
-            }
-            for people in codes
-        ]
 
 
 @require_safe
@@ -124,7 +66,8 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
         return shown
     context = {"campaign": campaign, "shown": shown}
     if shown.value is not None:
-        context |= _list(request, campaign, Listed(request, campaign, variable, shown.value))
+        listed = Listed(request.GET.dict(), campaign, variable, shown.value)
+        context |= _list(request, campaign, listed)
     part = request.htmx and not request.htmx.boosted  # type: ignore[attr-defined]
     name = "disagreements/_list.html" if part else "disagreements/list.html"
     return render(request, name, context)
@@ -133,24 +76,29 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
 def _list(request: HttpRequest, campaign: Campaign, listed: Listed) -> dict[str, Any]:
     """Return what the page shows of the chosen units."""
     page = Paginator(listed.found, PAGE).get_page(request.GET.get("page"))
-    counts = tag_counts(campaign, listed.variable)
+    counts, user = tag_counts(campaign, listed.variable), get_account(request)
     return {
         "listed": listed,
         "page": page,
-        "rows": list(_rows(campaign, list(page.object_list), listed)),
+        "rows": list(_rows(campaign, map(listed.table.votes, page.object_list), listed)),
         "shows": SHOWS,
         "sorts": SORTS,
         "tags": UnitTag.Tag.choices,
         "tag_counts": [(tag, label, counts[tag]) for tag, label in UnitTag.Tag.choices],
         "query": listed.query(),
-        "adjudicable": adjudicable(get_account(request)).filter(pk=campaign.pk).exists(),
+        "adjudicable": adjudicable(user).filter(pk=campaign.pk).exists(),
+        "manages": manageable(user).filter(pk=campaign.pk).exists(),
+        "actions": ACTIONS,
     }
 
 
-def _rows(campaign: Campaign, shown: Sequence[Votes], listed: Listed) -> Iterator[dict[str, Any]]:
+def _rows(
+    campaign: Campaign, votes_shown: Iterable[Votes], listed: Listed
+) -> Iterator[dict[str, Any]]:
     """Yield what a line of the list shows of each unit."""
+    shown = list(votes_shown)
     saw_answers(LOOK, campaign, units=[each.unit for each in shown])
-    saw_figures(LOOK, campaign, len(listed.votes))
+    saw_figures(LOOK, campaign, len(listed.table))
     units = Unit.objects.select_related("item__query").in_bulk([each.unit for each in shown])
     preload(campaign, {unit.item_id: unit.item for unit in units.values()}.values())
     tags = tags_of(units, listed.variable)
@@ -226,6 +174,62 @@ def tag(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     return redirect(f"{back}?{urlencode({'variable': _variable(request, campaign)})}")
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*READERS)
+def act(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    """Show what an action can take of the listed units, and carry it out on POST."""
+    campaign = managed_campaign(request, pk)
+    if name not in ACTIONS:
+        raise Http404
+    if blind := blind_page(request, campaign):
+        return blind
+    variable = _variable(request, campaign)
+    asked = jobs.follow(request, VOTES, question(campaign, variable))
+    if not asked.is_current:
+        page = jobs.address_of(request, reverse("disagreements", args=[pk]))
+        return jobs.waiting(request, asked.job, page)
+    try:
+        listed = Listed(request.GET.dict(), campaign, variable, votes_in(asked.job))
+    except results.GoneError:
+        return redirect(request.get_full_path())
+    return _act(request, listed, name)
+
+
+def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
+    campaign, action, user = listed.campaign, ACTIONS[name], get_account(request)
+    wanted = request.POST.get("into", request.GET.get("into", ""))
+    context = {"campaign": campaign, "action": action, "query": listed.query(), "listed": listed}
+    few = listed.units if len(listed.units) < FEWEST_UNITS else ()
+    saw_figures(LOOK, campaign, len(listed.units), units=few)
+    if action.needs_target:
+        context |= {"targets": targets_of(campaign, user), "into": wanted}
+    try:
+        target = target_named(campaign, wanted, user) if wanted else None
+        chosen = Chosen(campaign, listed.variable, listed.units, target)
+        if request.method == "POST":
+            context["done"] = _carried_out(action, chosen, user)
+        elif target is not None or not action.needs_target:
+            found = planned(action, chosen)
+            context |= {"found": found, "told": list(sentences(action, found))}
+    except ActionError as error:
+        context["problem"] = as_sentence(error)
+    return render(
+        request, "disagreements/act.html", context, status=422 if "problem" in context else 200
+    )
+
+
+def _carried_out(action: Action, chosen: Chosen, user: User) -> str:
+    """Carry out an action, and tell how many units it took. Raises ActionError."""
+    found = planned(action, chosen)
+    if not found.units:
+        raise ActionError(". ".join(sentences(action, found)))
+    try:
+        number = action.carry_out(replace(chosen, units=found.units), user)
+    except InputError as error:
+        raise ActionError(f"{error.wrong}; {error.mend}") from error
+    return f"{number:,} unit{'' if number == 1 else 's'} {action.done}."
+
+
 @require_safe
 @role_required(*READERS)
 def download(request: HttpRequest, pk: int) -> HttpResponse | StreamingHttpResponse:
@@ -239,13 +243,12 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | StreamingHttpRespo
         page = jobs.address_of(request, reverse("disagreements", args=[pk]))
         return jobs.waiting(request, asked.job, page)
     try:
-        votes = votes_in(asked.job)
+        listed = Listed(request.GET.dict(), campaign, variable, votes_in(asked.job))
     except results.GoneError:
         return redirect(request.get_full_path())
-    listed = Listed(request, campaign, variable, votes)
     record_export(request, pk, "disagreements", "csv")
-    saw_answers(LOOK, campaign, units=[each.unit for each in listed.found])
-    raters = sorted({name for each in listed.found for name in (*each.people, *each.judges)})
+    saw_answers(LOOK, campaign, units=listed.units)
+    raters = listed.table.names_of(listed.found)
     labels = (f"label of {name}" for name in raters)
     columns = ("item", "unit", "query", "system", "variable", "majority", *labels, "tag", "note")
     response = StreamingHttpResponse(
@@ -257,7 +260,7 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | StreamingHttpRespo
 
 def _lines(listed: Listed) -> Iterator[Mapping[str, object]]:
     for start in range(0, len(listed.found), 1000):
-        part = listed.found[start : start + 1000]
+        part = list(map(listed.table.votes, listed.found[start : start + 1000]))
         units = Unit.objects.select_related("item__query").in_bulk([each.unit for each in part])
         tags = tags_of(units, listed.variable)
         for votes in part:

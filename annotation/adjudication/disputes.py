@@ -9,7 +9,7 @@ label counts. An escape counts as a value like any other.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -17,6 +17,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.exposure.ledger import saw_answers
 from annotation.models import (
+    AdjudicationRequest,
     Campaign,
     Decision,
     Exclusion,
@@ -32,10 +33,11 @@ from annotation.people.membership import Role
 from annotation.presentation import preload, present
 from annotation.protocols.base import name_units
 
-Among = Literal["all", "people", "judges"]
+Among = Literal["all", "sent", "people", "judges"]
 State = Literal["open", "decided"]
 DISPUTES_AMONG: dict[Among, str] = {
     "all": "All disputes",
+    "sent": "Sent by a researcher",
     "people": "People disagree",
     "judges": "A judge disagrees with most people",
 }
@@ -119,7 +121,8 @@ def counted(campaign: Campaign) -> QuerySet[Label]:
 def disputes(labels: QuerySet[Label], of: Among = "all", variable: str = "") -> list[Dispute]:
     """Return the units in dispute among labels that count, unsorted, in one query.
 
-    `variable` restricts the labels to one variable, and `of` the disputes to one kind.
+    `variable` restricts the labels to one variable, and `of` the disputes to one kind; those sent
+    by a researcher are of any kind.
     """
     if variable:
         labels = labels.filter(variable=variable)
@@ -138,7 +141,7 @@ def disputes(labels: QuerySet[Label], of: Among = "all", variable: str = "") -> 
 
 
 def _is_of(disagreement: Disagreement, of: Among) -> bool:
-    if of == "all":
+    if of in ("all", "sent"):
         return disagreement.among_people or disagreement.judges
     return disagreement.judges if of == "judges" else disagreement.among_people
 
@@ -260,12 +263,13 @@ def queue(campaign: Campaign, user: User, part: QueuePart = QueuePart()) -> list
     """Return a part of an adjudicator's queue in order, without units that they labelled."""
     found = _find(campaign, part, user)
     saw_answers("disputes", campaign, units=[each.unit for each in found])
-    return _ordered(found)
+    return _ordered(found, sent_units(campaign))
 
 
 def queued_units(campaign: Campaign, user: User, part: QueuePart = QueuePart()) -> list[int]:
     """Return the primary keys of the units in a part of the queue, which tell of no answer."""
-    return [each.unit for each in _ordered(_find(campaign, part, user))]
+    found = _find(campaign, part, user)
+    return [each.unit for each in _ordered(found, sent_units(campaign))]
 
 
 def queue_sizes(campaign: Campaign, part: QueuePart = QueuePart()) -> dict[State, int]:
@@ -285,6 +289,12 @@ def next_dispute(campaign: Campaign, user: User, unit: Unit, part: QueuePart) ->
     return None
 
 
+def sent_units(campaign: Campaign) -> set[int]:
+    """Return the units that a researcher sent to adjudication."""
+    rows = AdjudicationRequest.objects.filter(unit__item__campaign=campaign)
+    return set(rows.order_by().values_list("unit", flat=True))
+
+
 def decided_units(campaign: Campaign) -> set[int]:
     rows = Decision.objects.filter(unit__item__campaign=campaign, response__current=True)
     return set(rows.order_by().values_list("unit", flat=True))
@@ -296,14 +306,23 @@ def _find(campaign: Campaign, part: QueuePart, user: User | None = None) -> list
         labels = labels.filter(unit__item=part.item)
     if user is not None:
         labels = labels.exclude(unit__in=own_units(user, campaign))
+    if part.of == "sent":
+        labels = labels.filter(unit__adjudication_request__isnull=False)
     done, found = decided_units(campaign), disputes(labels, part.of, part.variable)
     return [each for each in found if (each.unit in done) == (part.state == "decided")]
 
 
-def _ordered(found: list[Dispute]) -> list[Dispute]:
-    """Sort items by their first-ranked dispute, and the disputes within an item by rank."""
+def _ordered(found: list[Dispute], sent: Collection[int]) -> list[Dispute]:
+    """Sort items by their first-ranked dispute, and the disputes within an item by rank.
+
+    Units that a researcher sent come before all others.
+    """
+
+    def rank(each: Dispute) -> tuple[bool, tuple[int, float]]:
+        return each.unit not in sent, each.rank
+
     items: dict[int, list[Dispute]] = defaultdict(list)
-    for each in sorted(found, key=lambda d: (d.rank, d.position)):
+    for each in sorted(found, key=lambda d: (rank(d), d.position)):
         items[each.item].append(each)
-    blocks = sorted(items.values(), key=lambda block: (block[0].rank, block[0].item_position))
+    blocks = sorted(items.values(), key=lambda block: (rank(block[0]), block[0].item_position))
     return [each for block in blocks for each in block]

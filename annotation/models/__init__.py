@@ -6,6 +6,7 @@ imports from those before it; `people` names campaigns by their label.
 """
 
 from annotation.models.answers import (
+    AdjudicationRequest,
     CarriedAnswer,
     Decision,
     Draft,
@@ -59,6 +60,7 @@ __all__ = [
     "MAX_WHAT",
     "REVOKED",
     "ROLES",
+    "AdjudicationRequest",
     "Admission",
     "Allotment",
     "Assignment",

@@ -141,6 +141,20 @@ class Decision(models.Model):
         return f"{self.unit_id} by {self.by_id}"
 
 
+class AdjudicationRequest(models.Model):
+    """A unit that a researcher sent to adjudication: adjudicators decide it before the others."""
+
+    unit = models.OneToOneField(Unit, models.CASCADE, related_name="adjudication_request")
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("unit",)
+
+    def __str__(self) -> str:
+        return str(self.unit_id)
+
+
 class Look(models.Model):
     """What an account could see of others' answers at one moment: one row of the ledger.
 

@@ -27,7 +27,7 @@ MAX_MESSAGES = 50
 MAX_FIXTURES = 200
 ISOLATION = ("unit", "item", "response", "query")
 ORDERS = ("given", "both", "shuffled")
-DRAWS = ("any", "same-category")
+DRAWS = ("any", "same-category", "chosen")
 ROLES = ("system", "user", "assistant")
 TABLES = {
     "judge": (

@@ -2,26 +2,36 @@
 
 They are drawn once for a judge and a campaign, by the judge's seed, and kept in the manifest of its
 first run: labels that people give later change no prompt. No example is of an evaluation query, nor
-of the query that is asked about.
+of the query that is asked about. A researcher may choose units for them under *Disagreements*, from
+which files with `draw = "chosen"` draw.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.campaigns.sampling import DEVELOPMENT
+from django.db import transaction
+
+from annotation.adjudication.requests import Selection
+from annotation.campaigns.sampling import AUDIT, DEVELOPMENT, EVALUATION
 from annotation.exposure.ledger import saw_answers
-from annotation.models import Campaign, Item, Label, QuerySampling, Rater, Unit
+from annotation.models import Campaign, Item, Label, QuerySampling, Rater, Unit, User
 from annotation.presentation import schema
+from audit.recording import record
 from judging.backends.base import JSON
 from judging.judge_file.document import Examples, read_file
-from judging.models import Judge, JudgeRun
+from judging.models import ChosenExample, Judge, JudgeRun
 
 KEY = "examples"
+CHOSEN = "chosen"
+NOT_FOR_EXAMPLES = {
+    EVALUATION: "their queries are for evaluation, on which judges are compared with people",
+    AUDIT: "their queries are for the audit, which is left aside",
+}
 Labels = Mapping[str, str]
 
 
@@ -68,14 +78,21 @@ def drawn(campaign: Campaign, judge: Judge) -> list[Example] | None:
 
 def _draw(campaign: Campaign, judge: Judge, wanted: Examples) -> list[Example]:
     """Draw so many that `k` are left beside any query, and `k` of its category if there are."""
-    reads = read_file(judge.file).parser.reads
-    found = sorted(labelled(campaign, reads), key=lambda each: _rank(judge, each.unit))
+    reads, is_chosen = read_file(judge.file).parser.reads, wanted.draw == CHOSEN
+    only = chosen_units(campaign) if is_chosen else None
+    found = sorted(labelled(campaign, reads, only), key=lambda each: _rank(judge, each.unit))
     by_query = Counter(each.query for each in found)
     if len(found) - max(by_query.values(), default=0) < wanted.k:
+        what = "chosen as examples" if is_chosen else "of development queries"
+        who = "there are" if is_chosen else "people have labelled"
+        mend = (
+            "choose more under Disagreements, from several queries"
+            if is_chosen
+            else "give the campaign a development split of several queries, let people label them"
+        )
         raise ExamplesError(
-            f"judge {judge} shows {wanted.k} examples, and people have labelled "
-            f"{len(found)} units of development queries in {campaign}; give the campaign a "
-            "development split of several queries, let people label them, or set k = 0"
+            f"judge {judge} shows {wanted.k} examples, and {who} "
+            f"{len(found)} units {what} in {campaign}; {mend}, or set k = 0"
         )
     taken: dict[str, Counter[str]] = defaultdict(Counter)
     kept = []
@@ -104,8 +121,13 @@ def choose(
     return others[: wanted.k]
 
 
-def labelled(campaign: Campaign, reads: Iterable[str]) -> list[Example]:
-    """Return the units of development queries on whose labels most people agree."""
+def labelled(
+    campaign: Campaign, reads: Iterable[str], only: Collection[int] | None = None
+) -> list[Example]:
+    """Return the units of development queries on whose labels most people agree.
+
+    `only` restricts them to units whose labels an adjudicator may also have decided.
+    """
     draws = QuerySampling.objects.filter(campaign=campaign, role=DEVELOPMENT).values("query")
     labels = Label.objects.filter(
         unit__item__campaign=campaign,
@@ -115,15 +137,67 @@ def labelled(campaign: Campaign, reads: Iterable[str]) -> list[Example]:
     )
     wanted = set(reads) or {variable.name for variable in schema(campaign).variables}
     votes: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    labels = labels if only is None else labels.filter(unit__in=list(only))
     for unit, variable, value in labels.values_list("unit", "variable", "value"):
         if variable in wanted:
             votes[unit][variable][value] += 1
+    for unit, variable, value in _decided(only or (), wanted):
+        if unit in votes:
+            votes[unit][variable] = Counter({value: 1})
     units = Unit.objects.filter(pk__in=votes).select_related("item__query").order_by("pk")
     return [
         Example(unit.item.query.key, category_of(unit.item), unit.name, unit.item_id, agreed)
         for unit in units
         if (agreed := _agreed(votes[unit.pk]))
     ]
+
+
+def _decided(units: Collection[int], variables: Collection[str]) -> list[tuple[int, str, str]]:
+    rows = Label.objects.filter(
+        unit__in=list(units),
+        variable__in=list(variables),
+        response__current=True,
+        response__decision__isnull=False,
+    )
+    return list(rows.values_list("unit", "variable", "value"))
+
+
+def chosen_units(campaign: Campaign) -> set[int]:
+    """Return the units (primary keys) that researchers chose as examples."""
+    rows = ChosenExample.objects.filter(unit__item__campaign=campaign)
+    return set(rows.order_by().values_list("unit", flat=True))
+
+
+def choosable(campaign: Campaign, units: Collection[int]) -> Selection:
+    """Return which units can be examples: of development queries, with a label of people."""
+    roles = dict(QuerySampling.objects.filter(campaign=campaign).values_list("query", "role"))
+    rows = Unit.objects.filter(pk__in=list(units), item__campaign=campaign).order_by()
+    split = {pk: roles.get(query, EVALUATION) for pk, query in rows.values_list("pk", "item__query")}
+    agreed = {(each.item, each.unit) for each in labelled(campaign, (), units)}
+    named = {pk: (item, name) for pk, item, name in rows.values_list("pk", "item_id", "name")}
+    before = chosen_units(campaign)
+    reasons = {}
+    for unit in units:
+        if unit not in split:
+            reasons[unit] = "they are not of this campaign"
+        elif split[unit] != DEVELOPMENT:
+            reasons[unit] = NOT_FOR_EXAMPLES[split[unit]]
+        elif unit in before:
+            reasons[unit] = "they are examples already"
+        elif named[unit] not in agreed:
+            reasons[unit] = "people do not agree on their label, and nobody decided"
+    return Selection.of(units, reasons)
+
+
+def choose_examples(campaign: Campaign, units: Collection[int], by: User | None) -> int:
+    """Choose units as examples, and return how many. Others than `choosable` are left out."""
+    with transaction.atomic():
+        Campaign.objects.select_for_update().get(pk=campaign.pk)
+        found = choosable(campaign, units).units
+        ChosenExample.objects.bulk_create(ChosenExample(unit_id=unit, by=by) for unit in found)
+        if found:
+            record("examples.chosen", campaign.pk, campaign, units=len(found))
+    return len(found)
 
 
 def _agreed(votes: Mapping[str, Counter[str]]) -> Labels:

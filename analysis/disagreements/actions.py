@@ -1,0 +1,122 @@
+"""What can be done with a list of disagreements: adjudicate, make gold, use as examples.
+
+A page, the command and the API call the same two functions of an action: one says how many of the
+units it can take and why not the others, and one carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from annotation.access import is_blind
+from annotation.adjudication.gold import gold_targets, goldable, make_gold
+from annotation.adjudication.requests import Selection, send, sendable
+from annotation.models import Campaign, User
+from judging.prompts.examples import choosable, choose_examples
+
+MOST = 5000
+"""The most units that an action takes at once, in a web request."""
+
+
+class ActionError(ValueError):
+    """An action cannot be carried out. The message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The units (primary keys) of a list, for an action; gold answers go into `target`."""
+
+    campaign: Campaign
+    variable: str
+    units: Collection[int]
+    target: Campaign | None = None
+
+    @property
+    def gold_target(self) -> Campaign:
+        """The campaign that gets the gold answers. Raises ActionError without one."""
+        if self.target is None:
+            raise ActionError("name the campaign that gets the gold answers")
+        return self.target
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action: its title, what it does, and its two functions. `done` tells what was done."""
+
+    title: str
+    about: str
+    done: str
+    possible: Callable[[Chosen], Selection]
+    carry_out: Callable[[Chosen, User | None], int]
+    needs_target: bool = False
+
+
+ACTIONS: Mapping[str, Action] = {
+    "adjudicate": Action(
+        "Send to adjudication",
+        "Adjudicators get them first, without seeing who gave which label.",
+        "sent to adjudication",
+        lambda chosen: sendable(chosen.campaign, chosen.units),
+        lambda chosen, by: send(chosen.campaign, chosen.units, by),
+    ),
+    "gold": Action(
+        "Make gold",
+        "Units that people decided become gold answers of another campaign, whose people have not "
+        "seen them.",
+        "made gold",
+        lambda chosen: goldable(
+            chosen.campaign, chosen.units, chosen.variable, chosen.gold_target
+        ),
+        lambda chosen, by: make_gold(
+            chosen.campaign, chosen.units, chosen.variable, chosen.gold_target
+        ),
+        needs_target=True,
+    ),
+    "examples": Action(
+        "Use as examples",
+        "Judge files with `draw = \"chosen\"` show them, with people’s labels, beside other queries.",
+        "chosen as examples",
+        lambda chosen: choosable(chosen.campaign, chosen.units),
+        lambda chosen, by: choose_examples(chosen.campaign, chosen.units, by),
+    ),
+}
+
+
+def targets_of(campaign: Campaign, user: User | None) -> list[Campaign]:
+    """Return the campaigns that may get gold answers from this one.
+
+    Whoever has open items of a campaign does not learn its gold answers.
+    """
+    found = gold_targets(campaign, user)
+    return found if user is None else [each for each in found if not is_blind(user, each)]
+
+
+def target_named(campaign: Campaign, name: str, user: User | None) -> Campaign:
+    """Return the campaign of this name that may get gold answers. Raises ActionError."""
+    found = targets_of(campaign, user)
+    for each in found:
+        if each.name == name:
+            return each
+    known = ", ".join(each.name for each in found)
+    offered = f"choose one of {known}" if known else "create one over the same batch first"
+    said = f"{name!r} cannot get gold answers from {campaign}" if name else "no campaign is named"
+    raise ActionError(f"{said}; {offered}")
+
+
+def planned(action: Action, chosen: Chosen) -> Selection:
+    """Return the units that an action can take. Raises ActionError."""
+    if len(chosen.units) > MOST:
+        raise ActionError(
+            f"the list has {len(chosen.units):,} units, and at most {MOST:,} are taken at once; "
+            "restrict it by a filter"
+        )
+    return action.possible(chosen)
+
+
+def sentences(action: Action, found: Selection) -> Iterator[str]:
+    """Yield in words how many units an action can take, and why not the others."""
+    total = len(found.units) + sum(found.refused.values())
+    yield f"{len(found.units):,} of {total:,} units can be {action.done}"
+    for reason, number in sorted(found.refused.items(), key=lambda each: -each[1]):
+        yield f"{number:,} cannot: {reason}"

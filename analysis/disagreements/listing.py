@@ -1,0 +1,171 @@
+"""A list of disagreements: the units that its filters leave, for the page, the file and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+from analysis.data.metadata import in_order
+from analysis.data.selection import OWN_STRATA, read_stratum
+from analysis.data.splits import STRATUM
+from analysis.disagreements.choose import SHOWS, SORTS, WITH_CELL, Choice, cells, chosen
+from analysis.disagreements.tags import tagged_units
+from analysis.disagreements.votes import VoteTable
+from analysis.models import UnitTag
+from analysis.statistics import Bools
+from annotation.models import Campaign, Unit
+from annotation.presentation import schema
+from datasets.models import Query
+from datasets.text import number_in
+
+NAMES: Mapping[str, str] = {
+    "show": "which units: judge, people, judges or all",
+    "variable": "the variable whose labels differ",
+    "judge": "the judge that people are compared with",
+    "system": "only units of this system",
+    "query": "only units of the query with this number",
+    "slice": "only units of one slice of the report, such as length:short",
+    "guideline": "only units that people labelled under the version with this digest",
+    "one": "only units that this rater labelled, and the other one",
+    "other": "the other rater of a pair",
+    "people": "only units with this label from most people",
+    "said": "only units with this label from the judge",
+    "tag": "only units with this tag",
+    "find": "only units with these words in the query or the unit's id",
+    "sort": "the order: unanimous, sure or order",
+}
+"""The parts of an address, each with its meaning; `people` and `said` are the codes of a cell."""
+MOST_QUERIES = 200
+TITLES = {STRATUM: "split"}
+
+
+class Listed:
+    """The units that filters ask for (`found`, indices of the table), and what filters offer."""
+
+    def __init__(
+        self, given: Mapping[str, str], campaign: Campaign, variable: str, table: VoteTable
+    ) -> None:
+        self.campaign, self.variable, self.table = campaign, variable, table
+        self.given = {name: (given.get(name) or "").strip() for name in NAMES}
+        self.variables = [each.name for each in schema(campaign).variables]
+        self.judges = list(table.judges)
+        self.systems = sorted(table.strata["system"].names)
+        self.choice = self._choice()
+        tag = self.given["tag"]
+        self.tag = tag if tag in UnitTag.Tag.values else ""
+        self.found = chosen(table, self.choice, self._among())
+
+    def _choice(self) -> Choice:
+        given, table = self.given, self.table
+        judge = given["judge"] if given["judge"] in self.judges else next(iter(self.judges), "")
+        show = given["show"] if given["show"] in SHOWS else "judge" if judge else "people"
+        stratum = read_stratum(given["slice"]) if given["slice"] else None
+        pair = (given["one"], given["other"])
+        return Choice(
+            show,  # type: ignore[arg-type]  # checked above
+            judge,
+            given["system"] if given["system"] in self.systems else "",
+            number_in(given["query"]) or None,
+            (given["people"], given["said"])
+            if given["people"] and given["said"] and show in WITH_CELL
+            else None,
+            given["sort"] if given["sort"] in SORTS else "unanimous",  # type: ignore[arg-type]
+            stratum,
+            given["guideline"] if given["guideline"] in table.guidelines else "",
+            pair if pair[0] != pair[1] and set(pair) <= set(table.names) else None,
+        )
+
+    def _among(self) -> Bools | None:
+        """Return the units that a tag or words restrict the list to, None without either."""
+        found: Bools | None = None
+        if self.tag:
+            found = self._have(tagged_units(self.campaign, self.variable, self.tag))
+        if words := self.given["find"]:
+            queries = Query.objects.filter(batch=self.campaign.batch_id, text__icontains=words)
+            named = Unit.objects.filter(item__campaign=self.campaign, key__icontains=words)
+            units = set(named.order_by().values_list("pk", flat=True))
+            ids = list(queries.order_by().values_list("pk", flat=True))
+            hits = np.isin(self.table.queries, ids) | self._have(units)
+            found = hits if found is None else found & hits
+        return found
+
+    def _have(self, units: set[int]) -> Bools:
+        return np.isin(self.table.units, np.fromiter(units, np.int64, len(units)))
+
+    @property
+    def units(self) -> list[int]:
+        """The primary keys of the units found, in the list's order."""
+        return [int(unit) for unit in self.table.units[self.found]]
+
+    def query(self, **changes: str) -> str:
+        """Return the address's query with changes, without empty parts."""
+        values = {name: text for name, text in ({**self.given, **changes}).items() if text}
+        return urlencode(values)
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """The filters that have no field of their own on the page, for the form to keep."""
+        names = ["one", "other"] if self.choice.pair else []
+        names += ["people", "said"] if self.choice.cell else []
+        return [(name, self.given[name]) for name in names]
+
+    @property
+    def without_kept(self) -> str:
+        """The address's query without these filters."""
+        return self.query(**{name: "" for name, _ in self.kept})
+
+    def slices(self) -> list[tuple[str, list[str]]]:
+        """Return the report's slices with their values, apart from systems and single values."""
+        return [
+            (name, in_order(sorted(of.names)))
+            for name, of in self.table.strata.items()
+            if name != OWN_STRATA[0] and len(of.names) > 1
+        ]
+
+    def guidelines(self) -> list[tuple[str, str]]:
+        """Return the guidelines that people followed, each digest with its name; none of one."""
+        if len(self.table.guidelines) < 2:
+            return []
+        rows = self.campaign.guidelines.exclude(digest="").values_list("digest", "version")
+        named = {digest: f"version {version}" for digest, version in rows}
+        return [
+            (digest, named.get(digest, "the protocol’s own"))
+            for digest in self.table.guidelines
+            if digest
+        ]
+
+    def queries(self) -> list[tuple[int, str]]:
+        """Return the queries, each primary key with its words; none if there are too many."""
+        ids = np.unique(self.table.queries)
+        if not 1 < len(ids) <= MOST_QUERIES:
+            return []
+        rows = Query.objects.filter(pk__in=ids.tolist()).order_by("position")
+        return list(rows.values_list("pk", "text"))
+
+    def crosstab(self) -> list[dict[str, Any]]:
+        """Return rows of people's codes with the judge's, each a count with its address."""
+        if not self.choice.judge or self.choice.show not in WITH_CELL or self.choice.pair:
+            return []
+        counts = cells(self.table, self.choice)
+        codes = [c for v in schema(self.campaign).variables if v.name == self.variable
+                 for c in v.codes]  # fmt: skip
+        codes += sorted({code for cell in counts for code in cell} - set(codes))
+        return [
+            {
+                "code": people,
+                "cells": [
+                    {
+                        "code": said,
+                        "number": counts.get((people, said), 0),
+                        "same": people == said,
+                        "here": self.choice.cell == (people, said),
+                        "query": self.query(people=people, said=said, judge=self.choice.judge),
+                    }
+                    for said in codes
+                ],
+            }
+            for people in codes
+        ]

@@ -1,0 +1,61 @@
+"""Requests to adjudicate: the units of a list that a researcher sends to adjudicators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from annotation.adjudication.disputes import counted, decided_units, disputes, sent_units
+from annotation.models import AdjudicationRequest, Campaign, User
+from audit.recording import record
+
+AGREED = "no rater disagrees with people about them"
+DECIDED = "an adjudicator has decided them"
+SENT = "they were sent before"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The units (primary keys) that an action can take, and how many it cannot, by reason."""
+
+    units: tuple[int, ...]
+    refused: Mapping[str, int]
+
+    @classmethod
+    def of(cls, units: Iterable[int], reasons: Mapping[int, str]) -> Selection:
+        """Return a selection of units, without those that have a reason."""
+        every = list(units)
+        taken = tuple(unit for unit in every if unit not in reasons)
+        return cls(taken, Counter(reasons[unit] for unit in every if unit in reasons))
+
+
+def sendable(campaign: Campaign, units: Collection[int]) -> Selection:
+    """Return which units can be sent to adjudication: those in dispute that nobody has decided."""
+    disputed = {each.unit for each in disputes(counted(campaign).filter(unit__in=list(units)))}
+    decided, sent = decided_units(campaign), sent_units(campaign)
+    reasons = {}
+    for unit in units:
+        if unit in decided:
+            reasons[unit] = DECIDED
+        elif unit in sent:
+            reasons[unit] = SENT
+        elif unit not in disputed:
+            reasons[unit] = AGREED
+    return Selection.of(units, reasons)
+
+
+def send(campaign: Campaign, units: Collection[int], by: User | None) -> int:
+    """Send units to adjudication, and return how many. Others than `sendable` ones are left out."""
+    with transaction.atomic():
+        # Who sends the same at the same moment waits here.
+        Campaign.objects.select_for_update().get(pk=campaign.pk)
+        found = sendable(campaign, units).units
+        AdjudicationRequest.objects.bulk_create(
+            AdjudicationRequest(unit_id=unit, by=by) for unit in found
+        )
+        if found:
+            record("adjudication.sent", campaign.pk, campaign, units=len(found))
+    return len(found)
