@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .measures.base import percent
@@ -112,6 +112,31 @@ class Number:
         return f"{shown}, {self.rated}" if self.rated else shown
 
 
+class UnitCount(int):
+    """A count of units, with the filters of the list of disagreements that shows just these.
+
+    On a page `address` is that list's.
+    """
+
+    filters: Mapping[str, str] = {}
+    address = ""
+
+    @classmethod
+    def of(cls, number: int, **filters: str) -> UnitCount:
+        made = cls(number)
+        made.filters = filters
+        return made
+
+    def within(self, **filters: str) -> UnitCount:
+        """Return the same count with further filters; its own take precedence."""
+        return UnitCount.of(int(self), **(filters | dict(self.filters)))
+
+    def at(self, address: str) -> UnitCount:
+        made = self.within()
+        made.address = address
+        return made
+
+
 Cell = str | int | RaterName | Number
 
 
@@ -153,6 +178,21 @@ class Block:
     kind: str = ""
 
 
+def with_counts(block: Block, change: Callable[[UnitCount], UnitCount]) -> Block:
+    """Return a block whose counts of units are changed."""
+    tables = tuple(
+        replace(
+            table,
+            rows=tuple(
+                tuple(change(cell) if isinstance(cell, UnitCount) else cell for cell in row)
+                for row in table.rows
+            ),
+        )
+        for table in block.tables
+    )
+    return replace(block, tables=tables)
+
+
 @dataclass(frozen=True)
 class Section:
     """Blocks under a title. Text comes first: `paragraphs`, then `points` as a list.
@@ -183,6 +223,18 @@ class Document:
     about: str
     origin: str
     sections: tuple[Section, ...]
+
+    def linked(self, address: Callable[[Mapping[str, str]], str]) -> Document:
+        """Return the same with an address for each count of units, from its filters."""
+
+        def at(count: UnitCount) -> UnitCount:
+            return count.at(address(count.filters))
+
+        sections = tuple(
+            replace(each, blocks=tuple(with_counts(block, at) for block in each.blocks))
+            for each in self.sections
+        )
+        return replace(self, sections=sections)
 
     def tables(self) -> Iterator[tuple[Section, Block, Table]]:
         """Yield every table with its section and block."""

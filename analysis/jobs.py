@@ -6,6 +6,7 @@ from analysis.attention.checks import CHECKS_KIND
 from analysis.bench.jobs import BENCH_KIND
 from analysis.campaigns.jobs import FIGURE_FILES, REPORTS
 from analysis.disagreements.jobs import VOTES_KIND
+from analysis.drafts.effect import EFFECT_KIND
 from analysis.evaluation.jobs import BATCH_KIND, MEASURES_KIND, TREC_KIND
 from analysis.frozen.jobs import SNAPSHOT_KIND
 from analysis.monitoring.jobs import QUALITY_KIND
@@ -26,6 +27,7 @@ KINDS = (
     TABLES_KIND,
     QUALITY_KIND,
     VOTES_KIND,
+    EFFECT_KIND,
 )
 for kind in KINDS:
     register(kind)

@@ -1,4 +1,4 @@
-"""Snapshots of reports, which never change; studies with their parts; tags of disagreements."""
+"""Snapshots of reports, which never change; studies with their parts; tags and drafts of a change."""
 
 from __future__ import annotations
 
@@ -126,6 +126,7 @@ class UnitTag(models.Model):
     """What a reader makes of the labels of a unit: a tag, and a note that may be empty.
 
     A unit has one tag for each variable; a later one replaces it, and both are in the audit trail.
+    `section` is the heading of the guideline that it is about, and may be empty.
     """
 
     class Tag(models.TextChoices):
@@ -138,6 +139,7 @@ class UnitTag(models.Model):
     variable = models.CharField(max_length=40)
     tag = models.CharField(max_length=13, choices=Tag)
     note = models.CharField(max_length=1000, blank=True)
+    section = models.CharField(max_length=200, blank=True, default="")
     by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
     changed_at = models.DateTimeField(auto_now=True)
 
@@ -154,6 +156,47 @@ class UnitTag(models.Model):
 
     def __str__(self) -> str:
         return f"{self.unit_id} {self.tag}"
+
+
+class Draft(models.Model):
+    """A drafted change of a campaign's guideline or of a judge's prompt, which changes nothing yet.
+
+    `base` is the text that the draft began from. Of a prompt, `judge` is the one whose prompt or
+    judge file it is; of a guideline it is None. A draft that somebody discarded is kept.
+    """
+
+    class Kind(models.TextChoices):
+        GUIDELINE = "guideline"
+        PROMPT = "prompt"
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        DISCARDED = "discarded"
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="drafts")
+    kind = models.CharField(max_length=9, choices=Kind)
+    judge = models.ForeignKey(Judge, models.CASCADE, null=True, related_name="drafts")
+    base = models.TextField()
+    base_sha256 = models.CharField(max_length=64)
+    text = models.TextField()
+    note = models.CharField(max_length=1000, blank=True)
+    state = models.CharField(max_length=9, choices=State, default=State.OPEN)
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(kind="guideline", judge__isnull=True)
+                | models.Q(kind="prompt", judge__isnull=False),
+                name="a_prompt_is_a_judge_s",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"draft {self.pk}"
 
 
 def digest(content: str) -> str:

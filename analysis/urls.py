@@ -11,6 +11,7 @@ from analysis import views
 from analysis.bench import views as benching
 from analysis.cockpit import views as cockpit
 from analysis.disagreements import views as disagreements
+from analysis.drafts import views as drafting
 from analysis.evaluation import views as measuring
 from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.figures.files import FILES
@@ -46,6 +47,9 @@ urlpatterns = [
         disagreements.tag,
         name="disagreement-tag",
     ),
+    path("campaigns/<int:pk>/drafts/", drafting.drafts, name="drafts"),
+    path("campaigns/<int:pk>/drafts/<int:draft>/", drafting.draft, name="draft"),
+    path("campaigns/<int:pk>/drafts/<int:draft>/try/", drafting.try_draft, name="draft-try"),
     path("campaigns/<int:pk>/measures.zip", measuring.runs, name="measures-zip"),
     path("campaigns/<int:pk>/progress/quality/", crowd.campaign_quality, name="campaign-quality"),
     path(

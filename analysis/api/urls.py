@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from analysis.api import attention, bench, measures, papers, quality, reports, studies
+from analysis.api import attention, bench, disagreements, measures, papers, quality, reports, studies
 
 urlpatterns = [
     path("campaigns/<int:pk>/report/", reports.CampaignReport.as_view(), name="api-report"),
@@ -14,6 +14,11 @@ urlpatterns = [
         "campaigns/<int:pk>/attention/",
         attention.CampaignAttention.as_view(),
         name="api-attention",
+    ),
+    path(
+        "campaigns/<int:pk>/disagreements/",
+        disagreements.CampaignDisagreements.as_view(),
+        name="api-disagreements",
     ),
     path("campaigns/<int:pk>/quality/", quality.CampaignQuality.as_view(), name="api-quality"),
     path("studies/", studies.Studies.as_view(), name="api-studies"),

@@ -7,12 +7,13 @@ units it can take and why not the others, and one carries it out.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from annotation.access import is_blind
 from annotation.adjudication.gold import gold_targets, goldable, make_gold
 from annotation.adjudication.requests import Selection, send, sendable
 from annotation.models import Campaign, User
+from datasets.rows import InputError
 from judging.prompts.examples import choosable, choose_examples
 
 MOST = 5000
@@ -112,6 +113,20 @@ def planned(action: Action, chosen: Chosen) -> Selection:
             "restrict it by a filter"
         )
     return action.possible(chosen)
+
+
+def carry_out(action: Action, chosen: Chosen, by: User | None) -> tuple[int, Selection]:
+    """Carry out an action, and return how many units it took, and what it could take.
+
+    Raises ActionError if it can take none.
+    """
+    found = planned(action, chosen)
+    if not found.units:
+        raise ActionError("; ".join(sentences(action, found)))
+    try:
+        return action.carry_out(replace(chosen, units=found.units), by), found
+    except InputError as error:
+        raise ActionError(f"{error.wrong}; {error.mend}") from error
 
 
 def sentences(action: Action, found: Selection) -> Iterator[str]:

@@ -11,11 +11,12 @@ import numpy as np
 from analysis.disagreements.votes import VoteTable
 from analysis.statistics import Bools, Floats, Ints
 
-Show = Literal["judge", "people", "judges", "all"]
+Show = Literal["judge", "people", "judges", "several", "all"]
 SHOWS: Mapping[Show, str] = {
     "judge": "People and the judge differ",
     "people": "People differ among themselves",
     "judges": "Judges differ among themselves",
+    "several": "All that several people labelled",
     "all": "All labelled units",
 }
 Sort = Literal["unanimous", "sure", "order"]
@@ -24,7 +25,7 @@ SORTS: Mapping[Sort, str] = {
     "sure": "Surest judge first",
     "order": "In the campaign's order",
 }
-WITH_CELL = ("judge", "all")
+WITH_CELL = ("judge", "several", "all")
 """The lists that a cell of people's code and the judge's can restrict."""
 
 
@@ -96,7 +97,7 @@ def _in_cell(table: VoteTable, choice: Choice) -> Bools:
 def _pair(table: VoteTable, choice: Choice) -> Bools:
     one, other = (table.codes_by(name) for name in choice.pair or ("", ""))
     both = (one >= 0) & (other >= 0)
-    return np.asarray(both if choice.show == "all" else both & (one != other), bool)
+    return np.asarray(both if choice.show in ("several", "all") else both & (one != other), bool)
 
 
 def _judge_differs(table: VoteTable, choice: Choice) -> Bools:
@@ -109,6 +110,7 @@ _SHOWS: Mapping[Show, Callable[[VoteTable, Choice], Bools]] = {
     # Escapes are no categories, here as in the report.
     "people": lambda table, choice: table.people_differ,
     "judges": lambda table, choice: table.judges_differ,
+    "several": lambda table, choice: table.has_several,
     "all": lambda table, choice: np.ones(len(table), bool),
 }
 

@@ -14,13 +14,18 @@ from audit.recording import record
 
 NO_TAG = ""
 MAX_NOTE = 1000
+MAX_SECTION = 200
 
 
-def set_tag(unit: Unit, variable: str, tag: str, note: str, by: User) -> UnitTag | None:
+def set_tag(
+    unit: Unit, variable: str, tag: str, note: str, by: User, section: str = ""
+) -> UnitTag | None:
     """Set the tag of a unit and variable, or remove it if `tag` is empty.
 
-    Raises ValueError for a tag that there is none, or a note over 1,000 characters.
+    `section` is the heading of the guideline that it is about. Raises ValueError for a tag that
+    there is none, or a note over 1,000 characters.
     """
+    section = section.strip()[:MAX_SECTION]
     if tag and tag not in UnitTag.Tag.values:
         raise ValueError(f"there is no tag {tag!r}; choose one of {', '.join(UnitTag.Tag.values)}")
     if len(note) > MAX_NOTE:
@@ -28,19 +33,23 @@ def set_tag(unit: Unit, variable: str, tag: str, note: str, by: User) -> UnitTag
     with transaction.atomic():
         rows = UnitTag.objects.select_for_update().filter(unit=unit, variable=variable)
         before = rows.first()
-        told = {"tag": before.tag, "note": before.note} if before else None
+        told = _facts(before.tag, before.note, before.section) if before else None
         if not tag:
             rows.delete()
             made = None
         else:
-            values = {"tag": tag, "note": note.strip(), "by": by}
+            values = {"tag": tag, "note": note.strip(), "section": section, "by": by}
             made, _ = UnitTag.objects.update_or_create(
                 unit=unit, variable=variable, defaults=values
             )
-        after = {"tag": tag, "note": note.strip()} if made else None
+        after = _facts(tag, note.strip(), section) if made else None
         if told != after:
             record("unit.tagged", unit.item.campaign_id, unit, before=told, after=after)
     return made
+
+
+def _facts(tag: str, note: str, section: str) -> dict[str, str]:
+    return {"tag": tag, "note": note, **({"section": section} if section else {})}
 
 
 def tags_of(units: Iterable[int], variable: str) -> dict[int, UnitTag]:

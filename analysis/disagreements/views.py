@@ -6,7 +6,6 @@ A job collects the labels by unit. The list chooses from those of the last one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,9 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from analysis.disagreements.actions import (
     ACTIONS,
-    Action,
     ActionError,
     Chosen,
+    carry_out,
     planned,
     sentences,
     target_named,
@@ -32,20 +31,20 @@ from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.listing import Listed
 from analysis.disagreements.tags import set_tag, tag_counts, tags_of
 from analysis.disagreements.votes import Votes
+from analysis.drafts.gather import sections_of
 from analysis.models import UnitTag
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.adjudication import adjudicable
 from annotation.exposure.ledger import FEWEST_UNITS, saw_answers, saw_figures
-from annotation.models import Campaign, Unit, User
+from annotation.models import Campaign, Unit
 from annotation.people.membership import manageable
-from annotation.presentation import preload, present, schema
+from annotation.presentation import preload, present, schema, whole_guideline
 from annotation.protocols.base import name_units
 from annotation.spreadsheet import write_rows
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
-from datasets.rows import InputError
 from datasets.text import as_sentence
 from judging.access import blind_page
 
@@ -85,6 +84,7 @@ def _list(request: HttpRequest, campaign: Campaign, listed: Listed) -> dict[str,
         "sorts": SORTS,
         "tags": UnitTag.Tag.choices,
         "tag_counts": [(tag, label, counts[tag]) for tag, label in UnitTag.Tag.choices],
+        "has_tags": bool(counts),
         "query": listed.query(),
         "adjudicable": adjudicable(user).filter(pk=campaign.pk).exists(),
         "manages": manageable(user).filter(pk=campaign.pk).exists(),
@@ -142,6 +142,7 @@ def _unit_page(
         "variable": variable,
         "tag": tags_of([found.pk], variable).get(found.pk),
         "tags": UnitTag.Tag.choices,
+        "sections": sections_of(whole_guideline(campaign)),
         "problem": problem,
     }
     in_place = bool(request.htmx)  # type: ignore[attr-defined]
@@ -163,9 +164,9 @@ def tag(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     if blind := blind_page(request, campaign):
         return blind
     found, user = _unit(campaign, unit), get_account(request)
-    wanted, note = request.POST.get("tag", ""), request.POST.get("note", "")
+    wanted, note, section = (request.POST.get(name, "") for name in ("tag", "note", "section"))
     try:
-        set_tag(found, _variable(request, campaign), wanted, note, user)
+        set_tag(found, _variable(request, campaign), wanted, note, user, section)
     except ValueError as error:
         return _unit_page(request, campaign, found, str(error), 422)
     if request.htmx:  # type: ignore[attr-defined]
@@ -207,7 +208,8 @@ def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
         target = target_named(campaign, wanted, user) if wanted else None
         chosen = Chosen(campaign, listed.variable, listed.units, target)
         if request.method == "POST":
-            context["done"] = _carried_out(action, chosen, user)
+            number, _ = carry_out(action, chosen, user)
+            context["done"] = f"{number:,} unit{'' if number == 1 else 's'} {action.done}."
         elif target is not None or not action.needs_target:
             found = planned(action, chosen)
             context |= {"found": found, "told": list(sentences(action, found))}
@@ -216,18 +218,6 @@ def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
     return render(
         request, "disagreements/act.html", context, status=422 if "problem" in context else 200
     )
-
-
-def _carried_out(action: Action, chosen: Chosen, user: User) -> str:
-    """Carry out an action, and tell how many units it took. Raises ActionError."""
-    found = planned(action, chosen)
-    if not found.units:
-        raise ActionError(". ".join(sentences(action, found)))
-    try:
-        number = action.carry_out(replace(chosen, units=found.units), user)
-    except InputError as error:
-        raise ActionError(f"{error.wrong}; {error.mend}") from error
-    return f"{number:,} unit{'' if number == 1 else 's'} {action.done}."
 
 
 @require_safe

@@ -20,6 +20,7 @@ from analysis.campaigns.frames import campaign_strata
 from analysis.data.selection import OWN_STRATA
 from analysis.statistics import Bools, Floats, Ints
 from annotation.adjudication.disputes import counted, decided_units
+from annotation.exposure.marks import exposed_labels
 from annotation.models import Campaign, Item, Rater, Unit
 from annotation.presentation import schema
 from datasets.jobs.guard import for_workers
@@ -132,6 +133,12 @@ class VoteTable:
         most = counts.max(axis=1, initial=0)
         share: Floats = 1 - most / np.maximum(self.number_of_people, 1)
         return np.where(self.number_of_people > 0, share, 0.0)
+
+    @cached_property
+    def has_several(self) -> Bools:
+        """Whether two people gave a category, (U,)."""
+        counts = np.where(self.categories, self._counts(by_people=True), 0)
+        return np.asarray(counts.sum(axis=1) > 1, bool)
 
     @cached_property
     def people_differ(self) -> Bools:
@@ -258,17 +265,19 @@ _ARRAYS = tuple(each.name for each in fields(VoteTable) if each.type in ("Ints",
 def votes_of(campaign: Campaign, variable: str) -> VoteTable:
     """Return the units of a variable that anybody labelled, in the campaign's order.
 
-    Excluded raters, replicates and labels given with a judge's in view are left out.
+    Excluded raters, replicates, labels given with a judge's in view and labels of units whose other
+    labels their rater had seen are left out, as from the report.
     """
-    rows = (
-        counted(campaign)
-        .filter(variable=variable)
-        .values_list("unit_id", "response__assignment__rater_id", "value", "score",
-                     "response__basis")
-    )  # fmt: skip
+    labels = counted(campaign).filter(variable=variable)
+    exposed = exposed_labels(labels)
+    rows = labels.values_list(
+        "pk", "unit_id", "response__assignment__rater_id", "value", "score", "response__basis"
+    )
     units, raters, values = _Index(), _Index(), _Index()
     versions, columns = _Index(), ([], [], [], [], [])  # type: ignore[var-annotated]
-    for unit, rater, value, score, basis in rows.iterator(chunk_size=5000):
+    for pk, unit, rater, value, score, basis in rows.iterator(chunk_size=5000):
+        if pk in exposed:
+            continue
         guideline = (basis or "").rpartition("-")[2]
         numbers = (units.of(unit), raters.of(rater), values.of(value), versions.of(guideline))
         for column, each in zip(columns, (*numbers, score), strict=True):

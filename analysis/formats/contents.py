@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ..document import Block, Cell, Number, RaterName, Section, Table, count
+from ..document import Block, Cell, Number, RaterName, Section, Table, count, with_counts
 from ..types import JSON
 from .between_judges import between_judges_blocks
 from .people_sections import MOST_ROWS
@@ -71,7 +71,8 @@ def _titled(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]
     Of a single one the first block needs no fold.
     """
     several = len(report["variables"]) > 1
-    for n, block in enumerate(blocks):
+    for n, untold in enumerate(blocks):
+        block = with_counts(untold, lambda count: count.within(variable=name))
         if several:
             yield replace(block, title=f"{name}: {block.title.lower()}")
         else:
@@ -143,7 +144,9 @@ def judges_sections(report: JSON) -> Iterator[Section]:
             for name, variable in report["variables"].items()
             if judge in variable["judges"]
             for block in _titled(
-                judge_blocks(variable["judges"][judge], variable["measurement"] != "nominal"),
+                judge_blocks(
+                    variable["judges"][judge], variable["measurement"] != "nominal", judge
+                ),
                 name,
                 report,
             )
@@ -210,7 +213,7 @@ def slices_section(report: JSON) -> list[Section]:
     blocks = tuple(
         replace(block, title=f"{name}: {block.title.lower()}" if several else block.title)
         for name, variable in report["variables"].items()
-        for block in slice_blocks(variable)
+        for block in slice_blocks(variable, name)
     )
     return [Section("By slice", blocks, name="slices")] if blocks else []
 

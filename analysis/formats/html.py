@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from html import escape
 
-from ..document import Block, Cell, Document, Format, Number, RaterName, Section, Table
+from ..document import (
+    Block,
+    Cell,
+    Document,
+    Format,
+    Number,
+    RaterName,
+    Section,
+    Table,
+    UnitCount,
+)
 from ..figures import FIGURES, Figure, Subject, subjects
 from ..figures.svg import STATIC
 from ..types import JSON
@@ -80,6 +90,8 @@ def cell_html(value: Cell) -> str:
         return _number(value)
     if isinstance(value, RaterName):
         return sign_html(value.kind) + escape(value.name)
+    if isinstance(value, UnitCount) and value.address and value:
+        return f'<a href="{escape(value.address)}">{value}</a>'
     return escape(str(value))
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..document import Block, Cell, Number, RaterName, Table, count, rounded
+from ..document import (
+    Block,
+    Cell,
+    Number,
+    RaterName,
+    Table,
+    UnitCount,
+    count,
+    rounded,
+    with_counts,
+)
 from ..report.alt_test import describe_verdict
 from ..types import JSON
 from .calibration_tables import calibration_tables
@@ -171,10 +181,18 @@ def _pairs(block: JSON, ordered: bool) -> list[Block]:
     if "pairs_distribution" in block:
         tables += distribution_tables(block["pairs_distribution"])
     listed = block.get("pairs", [])
-    pairs = tuple((f"{p['a']} – {p['b']}", p["units"], *_numbers(p, names)) for p in listed)
+    pairs = tuple(
+        (f"{p['a']} – {p['b']}", _shared(p["units"], p["a"], p["b"]), *_numbers(p, names))
+        for p in listed
+    )
     if pairs:
         tables.append(Table("Pairs of people", ("Pair", "Units", *names.values()), pairs))
     return [Block("Pairs of people", tuple(tables))] if tables else []
+
+
+def _shared(units: int, one: str, other: str) -> UnitCount:
+    """Return the count of the units that two raters labelled."""
+    return UnitCount.of(units, show="all", one=one, other=other)
 
 
 def _answered(report: JSON, block: JSON) -> Block:
@@ -187,9 +205,14 @@ def _answered(report: JSON, block: JSON) -> Block:
     return Block("What was answered", tables, about)
 
 
-def judge_blocks(block: JSON, ordered: bool) -> list[Block]:
+def judge_blocks(block: JSON, ordered: bool, judge: str) -> list[Block]:
     """Return a judge's agreement with people on a variable, its errors, and the test."""
-    tables = [_agreement_table(block)]
+    found = _judge_blocks(block, ordered, judge)
+    return [with_counts(each, lambda count: count.within(judge=judge)) for each in found]
+
+
+def _judge_blocks(block: JSON, ordered: bool, judge: str) -> list[Block]:
+    tables = [_agreement_table(block, judge)]
     if "pairs_distribution" in block:
         tables.append(judged_table(block["pairs_distribution"]))
     tables += gap_tables(block)
@@ -245,9 +268,10 @@ def _scored(block: JSON) -> list[Table]:
     return tables
 
 
-def slice_blocks(variable: JSON) -> list[Block]:
-    """Return agreement within the parts of each stratum."""
-    return [_stratum(names, groups) for names, groups in _strata(variable["strata"])]
+def slice_blocks(variable: JSON, name: str) -> list[Block]:
+    """Return agreement within the parts of each stratum of a variable."""
+    blocks = [_stratum(names, groups) for names, groups in _strata(variable["strata"])]
+    return [with_counts(each, lambda count: count.within(variable=name)) for each in blocks]
 
 
 def _describe_left_out(block: JSON) -> str:
@@ -276,15 +300,19 @@ def _describe_bounds(bounds: JSON | None) -> list[str]:
     ]
 
 
-def _agreement_table(block: JSON) -> Table:
+def _agreement_table(block: JSON, judge: str) -> Table:
     names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
 
     def row(label: str | RaterName, of: JSON) -> tuple[Cell, ...]:
         return (label, of["percent"]["n"], *_numbers(of, names))
 
+    def with_person(rater: str, of: JSON) -> tuple[Cell, ...]:
+        units = _shared(of["percent"]["n"], judge, rater)
+        return (RaterName(rater, "human"), units, *_numbers(of, names))
+
     rows = (
         row(f"{block['reference'].capitalize()} of people", block["agreement"]),
-        *(row(RaterName(rater, "human"), pair) for rater, pair in block.get("pairs", {}).items()),
+        *(with_person(rater, pair) for rater, pair in block.get("pairs", {}).items()),
         row("People with each other", block["human_ceiling"]),
     )
     return Table("Against people", ("Against", "Units", *names.values()), rows, apart=1)
@@ -348,7 +376,17 @@ def _classes(classes: JSON) -> Table:
 
 
 def _confusion(block: JSON) -> Table:
-    rows = tuple((label, *row) for label, row in zip(block["labels"], block["matrix"], strict=True))
+    codes = block["labels"]
+    rows = tuple(
+        (
+            people,
+            *(
+                UnitCount.of(number, show="judge", people=people, said=said)
+                for said, number in zip(codes, row, strict=True)
+            ),
+        )
+        for people, row in zip(codes, block["matrix"], strict=True)
+    )
     return Table("Confusion, people in rows", ("People / judge", *block["labels"]), rows)
 
 
@@ -431,7 +469,7 @@ def _stratum(name: str, groups: JSON) -> Block:
     rows = tuple(
         (
             group,
-            block["agreement"]["units"],
+            UnitCount.of(block["agreement"]["units"], show="several", **_slice(name, group)),
             Number.from_estimate(block["agreement"]["fleiss_kappa"]),
             Number.from_estimate(block["agreement"]["krippendorff_alpha"]),
             *(_kappa_of(block["judges"], judge) for judge in judges),
@@ -445,6 +483,12 @@ def _stratum(name: str, groups: JSON) -> Block:
     few = any(number.value is not None and number.ends is None for number in numbers)
     about = "no interval for numbers that rest on fewer than 10 queries" if few else ""
     return Block(f"By {name}", (Table(caption, (*header, *against), rows),), about)
+
+
+def _slice(names: str, group: str) -> dict[str, str]:
+    """Return the filter of one value of a stratum, or of the first of several that are alike."""
+    name = names.split(", ")[0]
+    return {"system": group} if name == "system" else {"slice": f"{name}:{group}"}
 
 
 def _kappa_of(judges: JSON, judge: str) -> Number:

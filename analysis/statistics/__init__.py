@@ -50,7 +50,9 @@ from .alternative import (
 from .arrays import Bools, Floats, Ints, Level, Value
 from .category_calibration import CategoryCalibration, category_calibration
 from .ceiling import (
+    ComparedJudges,
     ceiling_estimates,
+    compared_judges,
     gap_estimates,
     judge_difference,
     with_people_estimates,
@@ -167,6 +169,7 @@ __all__ = [
     "Bootstrap",
     "Calibration",
     "CategoryCalibration",
+    "ComparedJudges",
     "Comparison",
     "Components",
     "Decision",
@@ -210,6 +213,7 @@ __all__ = [
     "cluster_weights",
     "cohen_kappa",
     "compare_systems",
+    "compared_judges",
     "confusion",
     "correlation_estimates",
     "counts_of",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -170,7 +171,10 @@ class _Nothing:
 
 @dataclass(frozen=True)
 class _Beside:
-    """A judge beside people on the units with labels of the judge and of two people."""
+    """A judge beside people on the units with labels of the judge and of two people.
+
+    `people` are the pairs of people, or those of another judge with people.
+    """
 
     tally: Tally
     judge: PairMean
@@ -227,24 +231,90 @@ def judge_difference(
     name in the method. The other arguments are those of `gap_estimates`.
     """
     less = LESS.format(other=named)
+    beside = _two_beside(judge, other, people, clusters, k)
+    if isinstance(beside, _Nothing):
+        return {name: undefined(beside.reason, beside.n, method_of(name, less)) for name in names}
+    bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
+    left_out = beside.left_out
+    methods = {name: method_of(name, less, left_out, "person", "people") for name in names}
+    means = beside.judge, beside.people
+    return _differences(bootstrap, means, methods, beside.n, beside.clusters)
+
+
+@dataclass(frozen=True)
+class ComparedJudges:
+    """Two judges beside people on the same units: each one's mean, and the first less the other."""
+
+    one: Estimate
+    other: Estimate
+    difference: Estimate
+
+
+def compared_judges(
+    judge: Ints,
+    other: Ints,
+    people: Ints,
+    clusters: Ints,
+    k: int,
+    *,
+    named: str = OTHER,
+    draws: Draws = None,
+    seed: int = 0,
+    interval: Interval = "bca",
+) -> dict[str, ComparedJudges]:
+    """Return `judge_difference` with the two means that it is the difference of.
+
+    All three are of the same units and people, and are resampled together.
+    """
+    differences = judge_difference(
+        judge, other, people, clusters, k,
+        named=named, draws=draws, seed=seed, interval=interval,
+    )  # fmt: skip
+    beside = _two_beside(judge, other, people, clusters, k)
+    if isinstance(beside, _Nothing):
+        none = {n: undefined(beside.reason, beside.n, method_of(n, WITH)) for n in differences}
+        return {n: ComparedJudges(none[n], none[n], differences[n]) for n in differences}
+    bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
+    queries = len(distinct(beside.clusters)[0])
+    functions = {"cohen_kappa": PairMean.kappa, "percent": PairMean.percent}
+
+    def mean(name: str, of: PairMean) -> Estimate:
+        method = method_of(name, WITH, beside.left_out, "person", "people")
+        function = partial(functions[name], of)
+        return bootstrap.estimate(function, beside.n, method, ALIKE, queries)
+
+    return {
+        name: ComparedJudges(mean(name, beside.judge), mean(name, beside.people), difference)
+        for name, difference in differences.items()
+    }
+
+
+def _two_beside(
+    judge: Ints, other: Ints, people: Ints, clusters: Ints, k: int
+) -> _Beside | _Nothing:
+    """Put two judges beside people; the second one is in the place of `people`'s pairs."""
     both = (judge >= 0) & (other >= 0)
     n = int((both & (people >= 0).any(axis=1)).sum())
     if not n:
-        return {name: undefined(NO_SHARED, n, method_of(name, less)) for name in names}
+        return _Nothing(NO_SHARED, n)
     units = (people[both] >= 0).sum(axis=0)
     who, left_out = enough(units, people.shape[1])
     if not len(who):
-        return {name: undefined(NO_PERSON, n, method_of(name, less)) for name in names}
+        return _Nothing(NO_PERSON, n)
     enter = both & (people[:, who] >= 0).any(axis=1)
     columns = np.where(enter[:, None], np.column_stack([judge, other, people[:, who]]), -1)
     rows, kinds = kinds_of(columns)
     places = range(2, len(who) + 2)
-    means = PairMean(rows, _with(0, places), k), PairMean(rows, _with(1, places), k)
     tally = Tally.of(kinds, len(rows), clusters)
-    informative = _informative(tally, rows[:, :2], rows[:, 2:], k)
-    bootstrap = Bootstrap(tally, draws, seed, interval, informative)
-    methods = {name: method_of(name, less, left_out, "person", "people") for name in names}
-    return _differences(bootstrap, means, methods, int(enter.sum()), clusters[enter])
+    return _Beside(
+        tally,
+        PairMean(rows, _with(0, places), k),
+        PairMean(rows, _with(1, places), k),
+        _informative(tally, rows[:, :2], rows[:, 2:], k),
+        left_out,
+        int(enter.sum()),
+        clusters[enter],
+    )
 
 
 def _informative(tally: Tally, judges: Ints, people: Ints, k: int) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -15,6 +16,7 @@ from django.utils.dateformat import format as date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from analysis.data.splits import EVALUATION, STRATUM
 from analysis.document import Cell, Document, Table
 from analysis.figures import Figure, Subject
 from analysis.figures.files import available_kinds
@@ -53,8 +55,11 @@ def report_document(context: Context) -> SafeString:
     if context.get("campaign") and _has_several_judges(report):
         inside["judges"] = _units_of_judges(context)
     opened = ("systems",) if context.get("parts") else ()
+    document = context["document"]
+    if context.get("campaign"):
+        document = document.linked(partial(_listed, context))
     shown = html.document_html(
-        context["document"], report, links, units, folded=folded, inside=inside, opened=opened
+        document, report, links, units, folded=folded, inside=inside, opened=opened
     )
     return mark_safe(shown)
 
@@ -81,17 +86,28 @@ def sections_of(document: Document) -> SafeString:
 
 
 def _units(context: Context) -> Units:
-    address = reverse("disagreements", args=[context["campaign"].pk])
-
     def units(variable: str, judge: str, cells: Cells, show: str) -> str:
         asked = {"show": show or "judge", "variable": variable}
         asked |= {"judge": judge} if judge else {}
         # Of several cells, all units on which the two differ.
         if len(cells) == 1:
             asked |= {"people": cells[0][0], "said": cells[0][1]}
-        return f"{address}?{urlencode(asked)}"
+        return _listed(context, asked)
 
     return units
+
+
+def _listed(context: Context, filters: Mapping[str, str]) -> str:
+    """Return the address of the list of disagreements with filters, and with the report's own."""
+    report: dict[str, Any] = context.get("report") or {}
+    own: dict[str, str] = {}
+    if "judge" in filters and (report.get("roles") or {}).get("compared") == EVALUATION:
+        own["slice"] = f"{STRATUM}:{EVALUATION}"
+    strata = (report.get("options") or {}).get("strata", ())
+    for name, value in strata if len(strata) == 1 else ():
+        own |= {"system": value} if name == "system" else {"slice": f"{name}:{value}"}
+    query = urlencode({**own, **filters})
+    return f"{reverse('disagreements', args=[context['campaign'].pk])}?{query}"
 
 
 def _links(context: Context) -> html.Links:

@@ -50,6 +50,7 @@ KINDS: dict[str, str] = {
     "quality": "agreement and flags during the work",
     "flagged": "the labels behind a flag",
     "disagreements": "the list of disagreements",
+    "draft": "a draft of a change with tagged units, or its effect",
     "disputes": "the list of disputes",
     "dispute": "a dispute",
     "sample": "the sample, whose strata follow answers",

@@ -24,7 +24,7 @@ from annotation.campaign_setup.jobs import PREVIEW, dry_run_of, question
 from annotation.campaign_setup.replay import saw_sample
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, change
 from annotation.exposure.marks import marks_of
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, CarriedAnswer, Item, Rater, User
@@ -291,8 +291,13 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
-    """Store the form's settings, unless they changed since the form was opened."""
+    """Store the form's settings, unless they changed since the form was opened.
+
+    With `propose`, such as from a draft, a guideline is only filled in: nothing is changed yet.
+    """
     user, seen = get_account(request), request.POST.get("seen")
+    if request.POST.get("propose") == "guideline":
+        return _proposed(request, managed_campaign(request, pk))
     with transaction.atomic():
         found = managed_campaign(request, pk, lock=True)
         form = SettingsForm(request.POST)
@@ -309,6 +314,15 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
                 add_design_error(form, error)
     context = _campaign_context(found, user, form)
     return render(request, "campaigns/settings.html", context, status=422)
+
+
+def _proposed(request: HttpRequest, found: Campaign) -> HttpResponse:
+    """Show the settings with a guideline filled in that is not stored."""
+    user, text = get_account(request), request.POST.get("text", "")[:LONGEST_GUIDELINE]
+    form = SettingsForm(initial=initial_settings(found) | {"guideline": text})
+    form.offer_practice(user, found)
+    context = _campaign_context(found, user, form) | {"proposed": True}
+    return render(request, "campaigns/settings.html", context)
 
 
 @require_POST

@@ -18,12 +18,13 @@ import json
 import random
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import cycle, product
 from pathlib import Path
 from typing import Any, Literal
 
-from annotation.models import Assignment, Item
+from annotation.models import Assignment, Campaign, Item
 from annotation.presentation import SWAPPED_CODES, ordered_texts, present, schema
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
 from annotation.protocols.units import beside, opening
@@ -277,6 +278,8 @@ def _insert_attack(spec: ItemSpec, item: Item, chosen: Mapping[str, Any]) -> Ite
     return insert_attack(spec, chosen["family"], item.query.text, variables, chosen["seed"])
 
 
+DRAFT, GUIDELINE = "draft", "guideline"
+"""The kind of a trial of a draft, which is no perturbation, and the member with its guideline."""
 KINDS: dict[str, Kind] = {
     "again": Kind("The same again", "repeat"),
     "unconstrained": Kind("No form enforced", "repeat"),
@@ -292,6 +295,16 @@ def apply_perturbation(judge: Judge, spec: ItemSpec, item: Item) -> ItemSpec:
     """Return the item as this judge is shown it: perturbed only if the judge is a trial."""
     kind = KINDS.get(judge.variation.get("kind", ""))
     return kind.vary(spec, item, judge.variation) if kind and kind.vary else spec
+
+
+def campaign_shown_to(judge: Judge, campaign: Campaign) -> Campaign:
+    """Return the campaign as a judge is shown it: a trial of a draft gets the draft's guideline."""
+    text = judge.variation.get(GUIDELINE)
+    if text is None:
+        return campaign
+    drafted = copy(campaign)
+    drafted.guideline = text
+    return drafted
 
 
 def is_unconstrained(judge: Judge) -> bool:

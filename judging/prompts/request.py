@@ -47,7 +47,12 @@ from judging.prompts.examples import (
     drawn,
 )
 from judging.prompts.isolation import isolated, isolation_of, parser_of, visible_fields
-from judging.prompts.perturbations import apply_perturbation, is_unconstrained, reorder_texts
+from judging.prompts.perturbations import (
+    apply_perturbation,
+    campaign_shown_to,
+    is_unconstrained,
+    reorder_texts,
+)
 from judging.prompts.template import (
     NO_PASSAGES,
     NO_TEXTS,
@@ -139,7 +144,7 @@ class Preparer:
 
     def __init__(self, campaign: Campaign, judge: Judge, prompt: Prompt, backend: Backend) -> None:
         self.campaign, self.judge = campaign, judge
-        self.schema = schema(campaign)
+        self.schema = schema(campaign_shown_to(judge, campaign))
         self.by_unit = judge.granularity == Judge.Granularity.UNIT
         self.unconstrained = is_unconstrained(judge)
         self.prompt = prompt

@@ -244,11 +244,15 @@ def count_missing(campaign: Campaign, judge: Judge) -> dict[str, int]:
 
 
 def trials_in(campaign: Campaign, base: Judge) -> list[Judge]:
-    """Return the trials of a judge with assignments in a campaign, in the order of their kinds."""
+    """Return the trials of a judge with assignments in a campaign, in the order of their kinds.
+
+    Trials of drafts are left out: they are no perturbations.
+    """
     order = list(KINDS)
     asked = Assignment.objects.filter(item__campaign=campaign, rater__judge__base=base)
     trials = Judge.objects.filter(rater__in=asked.order_by().values("rater"), base=base)
-    found = trials.select_related("rater", "base__rater").order_by("pk")
+    rows = trials.select_related("rater", "base__rater").order_by("pk")
+    found = [each for each in rows if each.variation["kind"] in KINDS]
     return sorted(found, key=lambda each: order.index(each.variation["kind"]))
 
 

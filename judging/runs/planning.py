@@ -126,8 +126,16 @@ def plan_trial(campaign: Campaign, trial: Judge, sample: TrialSample) -> int:
     """
     if trial.base is None:
         raise ValueError(f"{trial} is no trial")
-    existing = set(assignments_of(campaign, trial).values_list("item", "scope"))
     rows = sample_assignments(campaign, trial.base, sample, trial.variation["seed"])
+    return plan_copies(campaign, trial, rows)
+
+
+def plan_copies(campaign: Campaign, trial: Judge, rows: Iterable[Assignment]) -> int:
+    """Create the missing assignments of a trial, as copies of those of its base.
+
+    Return the number of units that the trial is asked in all. Existing assignments stay.
+    """
+    existing = set(assignments_of(campaign, trial).values_list("item", "scope"))
     _create(
         trial,
         (

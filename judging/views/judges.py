@@ -46,6 +46,8 @@ from judging.views.judge_files import check_context, library_by_protocol
 
 BUSY = "The maximum number of people are trying judges right now; try again in a moment."
 RUNS_SHOWN, PAGE, TRIALS = 50, 100, 200
+PROPOSED = {"prompt": "own", "file": "file"}
+"""What may be filled in without being stored, each with where the messages then come from."""
 REFUSED = (NothingToTryError, SetupError, PromptError, ForgottenItemError, JudgeError)
 
 
@@ -73,6 +75,14 @@ def judges(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def new_judge(request: HttpRequest) -> HttpResponse:
+    """Show the form of a new judge, and define the judge on POST.
+
+    With `propose`, such as from a draft, a prompt or a judge file is only filled in.
+    """
+    if (what := request.POST.get("propose", "")) in PROPOSED:
+        text = request.POST.get("text", "")
+        initial = _initial(request) | {"prompt_from": PROPOSED[what], what: text}
+        return _form_page(request, JudgeForm(user=get_account(request), initial=initial))
     if request.method != "POST":
         form = JudgeForm(user=get_account(request), initial=_initial(request))
         return _form_page(request, form)

@@ -17,7 +17,7 @@ from django.urls import reverse
 from analysis.evaluation.rendering import FORMATS as MEASURES_FORMATS
 from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
-from analysis.models import FrozenReport, StudyPart
+from analysis.models import Draft, FrozenReport, StudyPart
 from annotation.answers.submission import submit
 from annotation.assignments.withdrawal import give_consent
 from annotation.campaigns.settings import CampaignSettings, change
@@ -238,6 +238,32 @@ def _tagging(world: World) -> Deed:
     unit = Unit.objects.filter(item__campaign=campaign).order_by("pk")[0]
     address = _at(world, "disagreement-tag", campaign.pk, unit.pk)
     return Deed("unit.tagged", address, {"tag": "ambiguous"})
+
+
+def _sending(name: str, *more: str) -> Doing:
+    """Rita sends the units to adjudication on which two raters differ."""
+
+    def deed(world: World) -> Deed:
+        item = world.closed.items.order_by("position")[0]
+        for code in ("no", "yes"):
+            rater = Rater.objects.create(name=f"sent {code}")
+            asked = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
+            submit(asked, payload(code), "api")
+        address = _at(world, name, world.closed.pk, *more)
+        sent = {} if more else {"action": "adjudicate", "show": "people"}
+        return Deed("adjudication.sent", f"{address}?show=people" if more else address, sent)
+
+    return deed
+
+
+def _drafting(world: World) -> Deed:
+    return Deed("draft.made", _at(world, "drafts"), {"text": WORDS})
+
+
+def _redrafting(world: World) -> Deed:
+    draft = Draft.objects.get(campaign=world.study.campaign)
+    address = _at(world, "draft", world.study.campaign.pk, draft.pk)
+    return Deed("draft.changed", address, {"text": WORDS})
 
 
 def _manifest(name: str) -> Doing:
@@ -657,6 +683,10 @@ DEEDS: dict[str, list[Doing]] = {
     "judge-bench-file": [_reading("judge-bench-file")],
     "disagreements-file": [_reading("disagreements-file")],
     "disagreement-tag": [_tagging],
+    "disagreements-act": [_sending("disagreements-act", "adjudicate")],
+    "api-disagreements": [_sending("api-disagreements")],
+    "drafts": [_drafting],
+    "draft": [_redrafting],
     "api-paper": [_reading_tables("api-paper")],
     "study-paper-file": [_reading_tables("study-paper-file", "md")],
     "measures-zip": [_reading("measures-zip")],
@@ -683,6 +713,7 @@ TAKEN_ALONG = (
 
 _CONFIRMED = "asks for the password first; tests/security/test_second_factor.py has its event"
 SILENT = {
+    "draft-try": "nothing is tried without development queries; tests/analysis/drafts has its event",
     "account_login": "another name of login",
     "mfa_authenticate": "nobody here has a code; see tests/security/test_second_factor.py",
     "mfa_activate_totp": _CONFIRMED,

@@ -174,6 +174,13 @@ RULES: dict[str, Rule] = {
     "disagreements": reads(READERS),
     "disagreements-file": reads(READERS),
     "disagreement": reads(READERS),
+    # An empty body acts on all units that the list shows, if it can take any.
+    "disagreements-act": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    "api-disagreements": takes(READERS, 400),
+    # An empty body is a draft without a text.
+    "drafts": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    "draft": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    "draft-try": takes(READERS, 422),
     # An empty body takes the tag away.
     "disagreement-tag": takes(READERS, 302),
     "measures": Rule({"GET": READERS}, frozenset({301})),

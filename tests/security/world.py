@@ -13,8 +13,9 @@ from django.utils import timezone
 from analysis.campaigns.jobs import question
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
+from analysis.drafts.store import begin
 from analysis.frozen.store import freeze
-from analysis.models import FrozenReport, StudyPart
+from analysis.models import Draft, FrozenReport, StudyPart
 from analysis.models import Study as Study_
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
@@ -73,6 +74,7 @@ def make_world() -> World:
     freeze(
         study.campaign, campaign_report(study.campaign, ReportOptions(resamples=2)), "", study.rita
     )
+    begin(study.campaign, None, "Quote what is missing, too.", "", study.rita)
     closed = create_campaign("Closed", "report-coverage", batch, Design(raters_per_item=1)).campaign
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
     _invited(study)
@@ -225,6 +227,11 @@ def _adjudicated(world: World, role: str) -> Objects:
 def _labelled_units(world: World, role: str) -> Objects:
     there = Unit.objects.filter(item__campaign=world.study.campaign).order_by("pk")
     return Objects(tuple(there.values_list("pk", flat=True)[:3]), missing=NO_NUMBERS)
+
+
+def _drafts(world: World, role: str) -> Objects:
+    mine = Draft.objects.filter(campaign=world.study.campaign)
+    return Objects(tuple(mine.values_list("pk", flat=True)), missing=NO_NUMBERS)
 
 
 def _units(world: World, role: str) -> Objects:
@@ -452,6 +459,12 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("disagreement", "unit"): _labelled_units,
     ("disagreement-tag", "pk"): _labelled_campaigns,
     ("disagreement-tag", "unit"): _labelled_units,
+    ("disagreements-act", "pk"): _campaigns,
+    ("disagreements-act", "name"): lambda world, role: Objects(("examples",), missing=("no",)),
+    ("api-disagreements", "pk"): _campaigns,
+    ("drafts", "pk"): _campaigns,
+    **{(name, "pk"): _labelled_campaigns for name in ("draft", "draft-try")},
+    **{(name, "draft"): _drafts for name in ("draft", "draft-try")},
     ("campaign-progress", "pk"): _campaigns,
     ("campaign-quality", "pk"): _campaigns,
     ("campaign-rater", "pk"): _labelled_campaigns,

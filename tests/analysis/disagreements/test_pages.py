@@ -30,9 +30,16 @@ def rita() -> Client:
     return client
 
 
+@pytest.fixture(scope="module")
+def report(ferries: Campaign) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        run("report", "--campaign", ferries.name, "--resamples", "10")
+    )
+    return found
+
+
 @pytest.fixture
-def confusion(labelled: Campaign) -> dict[str, Any]:
-    report = json.loads(run("report", "--campaign", labelled.name, "--resamples", "10"))
+def confusion(report: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = report["variables"]["answerable"]["judges"]["model-x"]["confusion"]
     return found
 
@@ -80,6 +87,18 @@ def test_the_report_s_counts_lead_here(rita: Client, labelled: Campaign) -> None
         assert rita.get(f"{start}{address}").context["page"].paginator.count == int(number)
 
 
+def test_counts_in_the_report_s_tables_lead_here(rita: Client, labelled: Campaign) -> None:
+    page = unescape(rita.get(f"/campaigns/{labelled.pk}/results/").content.decode())
+    start = f"/campaigns/{labelled.pk}/disagreements/?"
+    counts = re.findall(rf'href="{re.escape(start)}([^"]+)">(\d+)</a>', page)
+    kinds = {"people=": 0, "one=": 0, "system=": 0}
+    for address, number in counts:
+        assert rita.get(f"{start}{address}").context["page"].paginator.count == int(number)
+        for kind in kinds:
+            kinds[kind] += kind in address
+    assert all(kinds.values()), kinds
+
+
 def test_unanimous_people_come_first(rita: Client, labelled: Campaign) -> None:
     shown = [row["votes"] for row in listed(rita, labelled)["rows"]]
     dissents = [votes.dissent for votes in shown]
@@ -91,6 +110,38 @@ def test_people_among_themselves_need_no_judge(rita: Client, labelled: Campaign)
     shown = [row["votes"] for row in listed(rita, labelled, show="people")["rows"]]
     assert shown
     assert all(len(set(votes.people.values())) > 1 for votes in shown)
+
+
+def test_a_pair_of_raters_is_listed_with_the_units_that_both_labelled(
+    rita: Client, labelled: Campaign, report: dict[str, Any]
+) -> None:
+    (pair, *_) = report["variables"]["answerable"]["agreement"]["pairs"]
+    both = {"one": pair["a"], "other": pair["b"]}
+    shared = listed(rita, labelled, show="all", **both)
+    assert shared["page"].paginator.count == pair["units"]
+    shown = [row["votes"].people for row in listed(rita, labelled, show="people", **both)["rows"]]
+    assert len(shown) == round(pair["units"] * (1 - pair["percent"]["value"]))
+    assert all(people[pair["a"]] != people[pair["b"]] for people in shown)
+
+
+def test_slices_and_queries_of_the_report_restrict_every_list(
+    rita: Client, labelled: Campaign, report: dict[str, Any]
+) -> None:
+    for name, groups in report["variables"]["answerable"]["strata"].items():
+        for value, of in groups.items():
+            of_slice = {"slice": f"{name}:{value}"} if name != "system" else {"system": value}
+            context = listed(rita, labelled, show="several", **of_slice)
+            assert context["page"].paginator.count == of["agreement"]["units"], (name, value)
+    (query, _), *_ = listed(rita, labelled, show="all")["listed"].queries()
+    for show in ("judge", "people", "judges", "all"):
+        found = [row["query"].pk for row in listed(rita, labelled, show=show, query=query)["rows"]]
+        assert set(found) <= {query}
+
+
+def test_a_cell_restricts_no_list_among_people(rita: Client, labelled: Campaign) -> None:
+    cell = {"people": "yes", "said": "no", "judge": "model-x"}
+    among = listed(rita, labelled, show="people")["page"].paginator.count
+    assert listed(rita, labelled, show="people", **cell)["page"].paginator.count == among
 
 
 def test_a_list_is_restricted_by_system_and_words(rita: Client, labelled: Campaign) -> None:

@@ -1,0 +1,114 @@
+"""API endpoint of what can be done with a list of disagreements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.disagreements.actions import (
+    ACTIONS,
+    ActionError,
+    Chosen,
+    carry_out,
+    planned,
+    target_named,
+)
+from analysis.disagreements.jobs import VOTES, question, votes_in
+from analysis.disagreements.listing import NAMES, Listed
+from annotation.access import get_account, managed_campaign
+from annotation.api.access import check_blind
+from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
+from annotation.presentation import schema
+from datasets.access import READERS
+from datasets.api.base import Resource, Strict, checked, described
+from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.jobs import JobSerializer, accepted, current_job
+from datasets.api.permissions import MANAGE
+
+
+class OrderSerializer(Strict):
+    action = serializers.ChoiceField(list(ACTIONS), help_text="what to do with the units")
+    into = serializers.CharField(
+        required=False,
+        default="",
+        help_text="the name of the campaign that gets the gold answers; for `gold` alone",
+    )
+    dry_run = serializers.BooleanField(
+        default=False, help_text="only tell how many units could be taken, and why not the rest"
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        filters = {
+            name: serializers.CharField(required=False, allow_blank=True, help_text=about)
+            for name, about in NAMES.items()
+            if name != "sort"
+        }
+        return {**super().get_fields(), **filters}
+
+
+class RefusedSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField()
+    units = serializers.IntegerField()
+
+
+class ActedSerializer(serializers.Serializer[Any]):
+    action = serializers.CharField()
+    units = serializers.IntegerField(help_text="units that were taken, or could be in a dry run")
+    refused = RefusedSerializer(many=True, help_text="units that cannot be taken, by reason")
+    dry_run = serializers.BooleanField()
+
+
+class CampaignDisagreements(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
+
+    @described(
+        "Act on disagreements",
+        "Sends the units of a filtered list to adjudication, makes those that people decided gold "
+        "answers of another campaign, or chooses those of development queries as examples for "
+        "judge files. The filters are those of the page. 202 with a job if collecting the labels "
+        "takes more than 20 seconds; send the same again then. 422 if no unit can be taken.",
+        {200: ActedSerializer, 202: JobSerializer},
+        tag="studies",
+        request=OrderSerializer,
+        sent={"action": "adjudicate", "show": "people", "tag": "ambiguous"},
+        example={
+            "action": "adjudicate",
+            "units": 12,
+            "refused": [{"reason": "an adjudicator has decided them", "units": 3}],
+            "dry_run": False,
+        },
+        refuses=(422,),
+        operation_id="disagreements_act",
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        campaign, user = managed_campaign(request, pk), get_account(request)
+        check_blind(user, campaign)
+        wanted = checked(OrderSerializer, request.data)
+        names = [each.name for each in schema(campaign).variables]
+        variable = wanted.get("variable") or names[0]
+        if variable not in names:
+            told = f"is no variable here; there are {', '.join(names)}"
+            raise RefusedBodyError("nothing was done", [problem(told, "variable")])
+        job = current_job(request, VOTES, question(campaign, variable))
+        if job is None:
+            return accepted(request)
+        listed = Listed(wanted, campaign, variable, votes_in(job))
+        few = listed.units if len(listed.units) < FEWEST_UNITS else ()
+        saw_figures("disagreements", campaign, len(listed.units), units=few)
+        action, dry = ACTIONS[wanted["action"]], wanted["dry_run"]
+        try:
+            target = target_named(campaign, wanted["into"], user) if action.needs_target else None
+            chosen = Chosen(campaign, variable, listed.units, target)
+            found = planned(action, chosen) if dry else None
+            number, found = (
+                (len(found.units), found) if found else carry_out(action, chosen, user)
+            )
+        except ActionError as error:
+            raise RefusedBodyError(str(error)) from error
+        refused = [{"reason": why, "units": of} for why, of in sorted(found.refused.items())]
+        told = {"action": wanted["action"], "units": number, "refused": refused, "dry_run": dry}
+        return Response(ActedSerializer(told).data)

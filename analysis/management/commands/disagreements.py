@@ -1,0 +1,70 @@
+"""`disagreements`: how many units a filter leaves, and what can be done with them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.disagreements.actions import (
+    ACTIONS,
+    Action,
+    ActionError,
+    Chosen,
+    carry_out,
+    planned,
+    sentences,
+    target_named,
+)
+from analysis.disagreements.listing import NAMES, Listed
+from analysis.disagreements.votes import votes_of
+from annotation.management.base import campaign_called
+from annotation.presentation import schema
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = (
+        "Count the units on which people or judges differ, and send them to adjudication, make "
+        "them gold answers of another campaign, or use them as examples for judge files."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--campaign", required=True)
+        for name, about in NAMES.items():
+            if name != "sort":
+                parser.add_argument(f"--{name}", default="", help=about)
+        parser.add_argument("--do", choices=list(ACTIONS), help="what to do with the units")
+        parser.add_argument(
+            "--into", default="", metavar="NAME", help="the campaign that gets the gold answers"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only tell how many units could be taken"
+        )
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        names = [each.name for each in schema(campaign).variables]
+        variable = options["variable"] or names[0]
+        if variable not in names:
+            raise CommandError(f"There is no variable {variable!r}; there are {', '.join(names)}.")
+        listed = Listed(options, campaign, variable, votes_of(campaign, variable))
+        self.say(f"{len(listed.found):,} units of {len(listed.table):,} that anybody labelled.")
+        if options["do"] is None:
+            return
+        action = ACTIONS[options["do"]]
+        try:
+            target = target_named(campaign, options["into"], None) if action.needs_target else None
+            self._act(action, Chosen(campaign, variable, listed.units, target), options["dry_run"])
+        except ActionError as error:
+            raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+
+    def _act(self, action: Action, chosen: Chosen, dry_run: bool) -> None:
+        """Carry out an action, or tell what it could do. Raises ActionError."""
+        if not dry_run:
+            number, _ = carry_out(action, chosen, None)
+            self.say(f"{number:,} units {action.done}.")
+            return
+        for line in sentences(action, planned(action, chosen)):
+            self.say(f"{line}.")
