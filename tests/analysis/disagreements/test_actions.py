@@ -19,7 +19,7 @@ from annotation.models import (
 from audit.models import Event
 from judging.models import ChosenExample
 from tests.analysis.conftest import run
-from tests.api.cast import as_api
+from tests.api.cast import script_of
 
 pytestmark = pytest.mark.django_db
 
@@ -91,13 +91,13 @@ def test_command_and_api_do_what_the_page_does(rita: Client, labelled: Campaign)
     options = ("disagreements", "--campaign", labelled.name, "--show", "judge")
     told = run(*options, "--do", "adjudicate", "--dry-run")
     assert f"{len(found.units)} of {len(found.units)} units can be sent" in told
-    api = as_api("researcher", "manage")
+    api = script_of(User.objects.get(username="rita"))
     where = f"/api/v1/campaigns/{labelled.pk}/disagreements/"
     body = {"action": "adjudicate", "show": "judge", "dry_run": True}
-    dry = api.post(where, body, "application/json").json()
+    dry = api.post(where, body).json()
     assert (dry["units"], dry["refused"]) == (len(found.units), [])
     assert f"{len(found.units)} units sent to adjudication" in run(*options, "--do", "adjudicate")
-    refused = api.post(where, body | {"dry_run": False}, "application/json")
+    refused = api.post(where, body | {"dry_run": False})
     assert refused.status_code == 422
     with pytest.raises(CommandError, match="they were sent before"):
         run(*options, "--do", "adjudicate")

@@ -169,7 +169,7 @@ def test_pages_lead_from_tags_to_a_draft_and_from_it_to_the_settings(
     run_scripted(study, trial, no_if_told)
     shown = rita.get(made.headers["Location"]).content.decode()
     assert "Wrong to right: <strong>6</strong>" in shown
-    terms = f"/campaigns/{study.pk}/settings/change/"
+    terms = f"/campaigns/{study.pk}/terms/"
     opened = rita.post(terms, {"propose": "guideline", "text": draft.text})
     assert ADDED in opened.content.decode()
     study.refresh_from_db()
