@@ -1,4 +1,4 @@
-"""Snapshots of reports, which never change; studies with their parts; tags and drafts of a change."""
+"""Snapshots of reports, which never change; studies with their parts; tags, drafts of a change."""
 
 from __future__ import annotations
 

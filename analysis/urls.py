@@ -47,9 +47,9 @@ urlpatterns = [
         disagreements.tag,
         name="disagreement-tag",
     ),
-    path("campaigns/<int:pk>/drafts/", drafting.drafts, name="drafts"),
-    path("campaigns/<int:pk>/drafts/<int:draft>/", drafting.draft, name="draft"),
-    path("campaigns/<int:pk>/drafts/<int:draft>/try/", drafting.try_draft, name="draft-try"),
+    path("campaigns/<int:pk>/drafts/", drafting.drafts, name="change-drafts"),
+    path("campaigns/<int:pk>/drafts/<int:draft>/", drafting.draft, name="change-draft"),
+    path("campaigns/<int:pk>/drafts/<int:draft>/try/", drafting.try_draft, name="change-draft-try"),
     path("campaigns/<int:pk>/measures.zip", measuring.runs, name="measures-zip"),
     path("campaigns/<int:pk>/progress/quality/", crowd.campaign_quality, name="campaign-quality"),
     path(

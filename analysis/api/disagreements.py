@@ -104,9 +104,7 @@ class CampaignDisagreements(Resource):
             target = target_named(campaign, wanted["into"], user) if action.needs_target else None
             chosen = Chosen(campaign, variable, listed.units, target)
             found = planned(action, chosen) if dry else None
-            number, found = (
-                (len(found.units), found) if found else carry_out(action, chosen, user)
-            )
+            number, found = (len(found.units), found) if found else carry_out(action, chosen, user)
         except ActionError as error:
             raise RefusedBodyError(str(error)) from error
         refused = [{"reason": why, "units": of} for why, of in sorted(found.refused.items())]

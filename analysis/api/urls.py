@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
-from analysis.api import attention, bench, disagreements, measures, papers, quality, reports, studies
+from analysis.api import (
+    attention,
+    bench,
+    disagreements,
+    measures,
+    papers,
+    quality,
+    reports,
+    studies,
+)
 
 urlpatterns = [
     path("campaigns/<int:pk>/report/", reports.CampaignReport.as_view(), name="api-report"),

@@ -66,9 +66,7 @@ ACTIONS: Mapping[str, Action] = {
         "Units that people decided become gold answers of another campaign, whose people have not "
         "seen them.",
         "made gold",
-        lambda chosen: goldable(
-            chosen.campaign, chosen.units, chosen.variable, chosen.gold_target
-        ),
+        lambda chosen: goldable(chosen.campaign, chosen.units, chosen.variable, chosen.gold_target),
         lambda chosen, by: make_gold(
             chosen.campaign, chosen.units, chosen.variable, chosen.gold_target
         ),
@@ -76,7 +74,7 @@ ACTIONS: Mapping[str, Action] = {
     ),
     "examples": Action(
         "Use as examples",
-        "Judge files with `draw = \"chosen\"` show them, with people’s labels, beside other queries.",
+        'Judge files with `draw = "chosen"` show them, with people’s labels, beside other queries.',
         "chosen as examples",
         lambda chosen: choosable(chosen.campaign, chosen.units),
         lambda chosen, by: choose_examples(chosen.campaign, chosen.units, by),

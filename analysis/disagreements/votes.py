@@ -65,7 +65,7 @@ class Votes:
 
 @dataclass(frozen=True)
 class Stratum:
-    """The value of each unit in one stratum, such as its report's length, as an index of `names`."""
+    """The value of each unit in a stratum, such as its report's length, as an index of `names`."""
 
     names: tuple[str, ...]
     values: Ints

@@ -87,8 +87,8 @@ def _of_variable(
     resamples: int | None,
     seed: int,
 ) -> JSON:
-    keys = [key for key in after
-            if (key.kind, key.variable) == (variable.kind, variable.name) and key in before]  # fmt: skip
+    place = (variable.kind, variable.name)
+    keys = [key for key in after if (key.kind, key.variable) == place and key in before]
     said = people_of(campaign, variable, [key.unit for key in keys])
     keys = [key for key in keys if key.unit in said]
     codes = {code: n for n, code in enumerate(scale_of(variable).categories)}

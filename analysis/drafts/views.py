@@ -53,7 +53,7 @@ def drafts(request: HttpRequest, pk: int) -> HttpResponse:
         text, note = given.get("text", ""), given.get("note", "")
         try:
             made = store.begin(campaign, judge, text, note, user)
-            return redirect("draft", campaign.pk, made.pk)
+            return redirect("change-draft", campaign.pk, made.pk)
         except DraftError as error:
             problem = as_sentence(error)
     context = {
@@ -107,7 +107,7 @@ def draft(request: HttpRequest, pk: int, draft: int) -> HttpResponse:
     except DraftError as error:
         found.text = request.POST.get("text", found.text)
         return _page(request, found, as_sentence(error))
-    return redirect("draft", campaign.pk, found.pk)
+    return redirect("change-draft", campaign.pk, found.pk)
 
 
 def _draft(campaign: Campaign, pk: int) -> Draft:

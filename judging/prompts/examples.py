@@ -172,7 +172,9 @@ def choosable(campaign: Campaign, units: Collection[int]) -> Selection:
     """Return which units can be examples: of development queries, with a label of people."""
     roles = dict(QuerySampling.objects.filter(campaign=campaign).values_list("query", "role"))
     rows = Unit.objects.filter(pk__in=list(units), item__campaign=campaign).order_by()
-    split = {pk: roles.get(query, EVALUATION) for pk, query in rows.values_list("pk", "item__query")}
+    split = {
+        pk: roles.get(query, EVALUATION) for pk, query in rows.values_list("pk", "item__query")
+    }
     agreed = {(each.item, each.unit) for each in labelled(campaign, (), units)}
     named = {pk: (item, name) for pk, item, name in rows.values_list("pk", "item_id", "name")}
     before = chosen_units(campaign)

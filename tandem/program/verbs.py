@@ -108,7 +108,12 @@ TREE = (
     _team("move", "KIND NAME --to TEAM", "give something to another team"),
     _team("history", "", "what went to which team, at the upgrade and since"),
     _verb("labels import", "import_labels", "import labels from other tools, all or nothing"),
-    _verb("dispute units", "disagreements", "units that differ, and what to do with them", "--campaign"),
+    _verb(
+        "dispute units",
+        "disagreements",
+        "units that differ, and what to do with them",
+        "--campaign",
+    ),
     _verb("dispute list", "disputes", "count disputed and decided units", "--campaign"),
     _verb("audit check", "check_audit", "check that the log is as it was sealed"),
     _verb("audit seal", "seal_audit", "seal the events since the last seal"),

@@ -257,12 +257,12 @@ def _sending(name: str, *more: str) -> Doing:
 
 
 def _drafting(world: World) -> Deed:
-    return Deed("draft.made", _at(world, "drafts"), {"text": WORDS})
+    return Deed("draft.made", _at(world, "change-drafts"), {"text": WORDS})
 
 
 def _redrafting(world: World) -> Deed:
     draft = Draft.objects.get(campaign=world.study.campaign)
-    address = _at(world, "draft", world.study.campaign.pk, draft.pk)
+    address = _at(world, "change-draft", world.study.campaign.pk, draft.pk)
     return Deed("draft.changed", address, {"text": WORDS})
 
 
@@ -685,8 +685,8 @@ DEEDS: dict[str, list[Doing]] = {
     "disagreement-tag": [_tagging],
     "disagreements-act": [_sending("disagreements-act", "adjudicate")],
     "api-disagreements": [_sending("api-disagreements")],
-    "drafts": [_drafting],
-    "draft": [_redrafting],
+    "change-drafts": [_drafting],
+    "change-draft": [_redrafting],
     "api-paper": [_reading_tables("api-paper")],
     "study-paper-file": [_reading_tables("study-paper-file", "md")],
     "measures-zip": [_reading("measures-zip")],
@@ -713,7 +713,7 @@ TAKEN_ALONG = (
 
 _CONFIRMED = "asks for the password first; tests/security/test_second_factor.py has its event"
 SILENT = {
-    "draft-try": "nothing is tried without development queries; tests/analysis/drafts has its event",
+    "change-draft-try": "needs development queries; tests/analysis/drafts has its event",
     "account_login": "another name of login",
     "mfa_authenticate": "nobody here has a code; see tests/security/test_second_factor.py",
     "mfa_activate_totp": _CONFIRMED,

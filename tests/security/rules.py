@@ -178,9 +178,9 @@ RULES: dict[str, Rule] = {
     "disagreements-act": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "api-disagreements": takes(READERS, 400),
     # An empty body is a draft without a text.
-    "drafts": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
-    "draft": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
-    "draft-try": takes(READERS, 422),
+    "change-drafts": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    "change-draft": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    "change-draft-try": takes(READERS, 422),
     # An empty body takes the tag away.
     "disagreement-tag": takes(READERS, 302),
     "measures": Rule({"GET": READERS}, frozenset({301})),

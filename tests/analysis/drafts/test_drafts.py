@@ -89,7 +89,8 @@ def test_a_draft_is_tried_on_development_queries_alone_and_compared_on_the_same_
     assert store.trial_of(draft, asked) == trial
     run, _, backend = run_scripted(study, trial, no_if_told)
     assert run.failed == 0
-    assert backend.asked and all("bridge 2" not in str(each.messages) for each in backend.asked)
+    assert backend.asked
+    assert all("bridge 2" not in str(each.messages) for each in backend.asked)
     assert all(ADDED in str(each.messages) for each in backend.asked)
     found = effect_of(study, trial, resamples=50)["variables"]["answerable"]
     assert (found["units"], found["queries"], found["people"]) == (6, 1, 2)
@@ -110,7 +111,7 @@ def test_a_draft_of_a_prompt_changes_the_prompt_of_the_copy(study: Campaign) -> 
     run_scripted(study, trial, no_if_told)
     found = effect_of(study, trial, resamples=50)["variables"]["answerable"]
     assert found["turns"]["wrong to right"] == 6
-    with pytest.raises(DraftError, match="slot {units} is missing"):
+    with pytest.raises(DraftError, match="is missing; add it"):
         store.begin(study, asked, "Judge {texts}.", "", None)
 
 
