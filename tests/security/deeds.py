@@ -245,13 +245,13 @@ def _sending(name: str, *more: str) -> Doing:
 
     def deed(world: World) -> Deed:
         item = world.closed.items.order_by("position")[0]
-        for code in ("no", "yes"):
+        for code in ("no", "invalid"):
             rater = Rater.objects.create(name=f"sent {code}")
             asked = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
             submit(asked, payload(code), "api")
         address = _at(world, name, world.closed.pk, *more)
-        sent = {} if more else {"action": "adjudicate", "show": "people"}
-        return Deed("adjudication.sent", f"{address}?show=people" if more else address, sent)
+        sent = {} if more else {"action": "adjudicate", "show": "all"}
+        return Deed("adjudication.sent", f"{address}?show=all" if more else address, sent)
 
     return deed
 

@@ -91,12 +91,9 @@ def test_counts_in_the_report_s_tables_lead_here(rita: Client, labelled: Campaig
     page = unescape(rita.get(f"/campaigns/{labelled.pk}/results/").content.decode())
     start = f"/campaigns/{labelled.pk}/disagreements/?"
     counts = re.findall(rf'href="{re.escape(start)}([^"]+)">(\d+)</a>', page)
-    kinds = {"people=": 0, "one=": 0, "system=": 0}
-    for address, number in counts:
+    for kind in ("people=", "judge=model-x&one=", "system="):
+        address, number = next(each for each in counts if kind in each[0].replace("show=all&", ""))
         assert rita.get(f"{start}{address}").context["page"].paginator.count == int(number)
-        for kind in kinds:
-            kinds[kind] += kind in address
-    assert all(kinds.values()), kinds
 
 
 def test_unanimous_people_come_first(rita: Client, labelled: Campaign) -> None:
@@ -128,14 +125,13 @@ def test_slices_and_queries_of_the_report_restrict_every_list(
     rita: Client, labelled: Campaign, report: dict[str, Any]
 ) -> None:
     for name, groups in report["variables"]["answerable"]["strata"].items():
-        for value, of in groups.items():
-            of_slice = {"slice": f"{name}:{value}"} if name != "system" else {"system": value}
-            context = listed(rita, labelled, show="several", **of_slice)
-            assert context["page"].paginator.count == of["agreement"]["units"], (name, value)
-    (query, _), *_ = listed(rita, labelled, show="all")["listed"].queries()
-    for show in ("judge", "people", "judges", "all"):
-        found = [row["query"].pk for row in listed(rita, labelled, show=show, query=query)["rows"]]
-        assert set(found) <= {query}
+        value, of = next(iter(groups.items()))
+        of_slice = {"slice": f"{name}:{value}"} if name != "system" else {"system": value}
+        context = listed(rita, labelled, show="several", **of_slice)
+        assert context["page"].paginator.count == of["agreement"]["units"], (name, value)
+    (query, _), *_ = context["listed"].queries()
+    found = [row["query"].pk for row in listed(rita, labelled, show="all", query=query)["rows"]]
+    assert set(found) == {query}
 
 
 def test_a_cell_restricts_no_list_among_people(rita: Client, labelled: Campaign) -> None:
