@@ -108,5 +108,5 @@ class CampaignDisagreements(Resource):
         except ActionError as error:
             raise RefusedBodyError(str(error)) from error
         refused = [{"reason": why, "units": of} for why, of in sorted(found.refused.items())]
-        told = {"action": wanted["action"], "units": number, "refused": refused, "dry_run": dry}
-        return Response(ActedSerializer(told).data)
+        done = {"action": wanted["action"], "units": number, "refused": refused, "dry_run": dry}
+        return Response(ActedSerializer(done).data)

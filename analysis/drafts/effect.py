@@ -99,7 +99,8 @@ def _of_variable(
             people[row, raters.index(rater)] = codes.get(value, -1)
     queries = {query: n for n, query in enumerate(sorted({after[key].query for key in keys}))}
     clusters = np.array([queries[after[key].query] for key in keys], np.int64)
-    judged = [_codes([of[key].value for key in keys], codes) for of in (after, before)]
+    judged = {of: _codes([labels[key].value for key in keys], codes)
+              for of, labels in (("before", before), ("after", after))}  # fmt: skip
     given = {unit: [value for value in votes.values() if value in codes]
              for unit, votes in said.items()}  # fmt: skip
     pairs = [(key.unit, before[key].value, after[key].value) for key in keys]
@@ -107,7 +108,7 @@ def _of_variable(
     measures: JSON = {}
     if len(codes) <= MANY:
         compared = compared_judges(
-            *judged, people, clusters, max(1, len(codes)),
+            judged["after"], judged["before"], people, clusters, max(1, len(codes)),
             named="the judge before", draws=resamples, seed=seed,
         )  # fmt: skip
         measures = {

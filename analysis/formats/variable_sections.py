@@ -181,7 +181,7 @@ def _pairs(block: JSON, ordered: bool) -> list[Block]:
     if "pairs_distribution" in block:
         tables += distribution_tables(block["pairs_distribution"])
     listed = block.get("pairs", [])
-    pairs = tuple(
+    pairs: tuple[tuple[Cell, ...], ...] = tuple(
         (f"{p['a']} – {p['b']}", _shared(p["units"], p["a"], p["b"]), *_numbers(p, names))
         for p in listed
     )
@@ -466,7 +466,7 @@ def _strata(strata: JSON) -> list[tuple[str, JSON]]:
 
 def _stratum(name: str, groups: JSON) -> Block:
     judges = list(dict.fromkeys(j for g in groups.values() for j in g["judges"]))
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             group,
             UnitCount.of(block["agreement"]["units"], show="several", **_slice(name, group)),

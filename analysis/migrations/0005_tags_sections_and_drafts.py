@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('analysis', '0004_tags_of_units'),
-        ('annotation', '0027_adjudication_requests'),
+        ('annotation', '0028_adjudication_requests'),
         ('judging', '0011_chosen_examples'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0027_adjudication_requests"),
+        ("annotation", "0028_adjudication_requests"),
         ("judging", "0010_owned"),
     ]
 

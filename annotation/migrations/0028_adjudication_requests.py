@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0026_teams_of_invitations")]
+    dependencies = [("annotation", "0027_archived_campaigns")]
 
     operations = [
         migrations.CreateModel(
