@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -21,15 +22,17 @@ from analysis.disagreements.listing import NAMES, Listed
 from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
+from annotation.models import User
 from annotation.presentation import schema
 from datasets.access import READERS
 from datasets.api.base import Resource, Strict, checked, described
+from datasets.api.concurrency import keyed, run_once, was_answered
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.jobs import JobSerializer, accepted, current_job
 from datasets.api.permissions import MANAGE
 
 
-class OrderSerializer(Strict):
+class ActionOrderSerializer(Strict):
     action = serializers.ChoiceField(list(ACTIONS), help_text="what to do with the units")
     into = serializers.CharField(
         required=False,
@@ -49,7 +52,7 @@ class OrderSerializer(Strict):
         return {**super().get_fields(), **filters}
 
 
-class RefusedSerializer(serializers.Serializer[Any]):
+class RefusedUnitsSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
     units = serializers.IntegerField()
 
@@ -57,7 +60,7 @@ class RefusedSerializer(serializers.Serializer[Any]):
 class ActedSerializer(serializers.Serializer[Any]):
     action = serializers.CharField()
     units = serializers.IntegerField(help_text="units that were taken, or could be in a dry run")
-    refused = RefusedSerializer(many=True, help_text="units that cannot be taken, by reason")
+    refused = RefusedUnitsSerializer(many=True, help_text="units that cannot be taken, by reason")
     dry_run = serializers.BooleanField()
 
 
@@ -73,7 +76,7 @@ class CampaignDisagreements(Resource):
         "takes more than 20 seconds; send the same again then. 422 if no unit can be taken.",
         {200: ActedSerializer, 202: JobSerializer},
         tag="studies",
-        request=OrderSerializer,
+        request=ActionOrderSerializer,
         sent={"action": "adjudicate", "show": "people", "tag": "ambiguous"},
         example={
             "action": "adjudicate",
@@ -84,29 +87,43 @@ class CampaignDisagreements(Resource):
         refuses=(422,),
         operation_id="disagreements_act",
     )
+    @keyed
     def post(self, request: Request, pk: int) -> Response:
+        if was_answered(request):
+            return run_once(request, lambda: Response())
         campaign, user = managed_campaign(request, pk), get_account(request)
         check_blind(user, campaign)
-        wanted = checked(OrderSerializer, request.data)
+        wanted = checked(ActionOrderSerializer, request.data)
         names = [each.name for each in schema(campaign).variables]
         variable = wanted.get("variable") or names[0]
         if variable not in names:
             told = f"is no variable here; there are {', '.join(names)}"
             raise RefusedBodyError("nothing was done", [problem(told, "variable")])
-        job = current_job(request, VOTES, question(campaign, variable))
+        # Outside the transaction of `run_once`, in which no worker would see the job.
+        job = current_job(request, VOTES, question(campaign, variable), address="")
         if job is None:
-            return accepted(request)
+            return accepted(request, address="")
         listed = Listed(wanted, campaign, variable, votes_in(job))
         few = listed.units if len(listed.units) < FEWEST_UNITS else ()
         saw_figures("disagreements", campaign, len(listed.units), units=few)
-        action, dry = ACTIONS[wanted["action"]], wanted["dry_run"]
-        try:
-            target = target_named(campaign, wanted["into"], user) if action.needs_target else None
-            chosen = Chosen(campaign, variable, listed.units, target)
-            found = planned(action, chosen) if dry else None
-            number, found = (len(found.units), found) if found else carry_out(action, chosen, user)
-        except ActionError as error:
-            raise RefusedBodyError(str(error)) from error
-        refused = [{"reason": why, "units": of} for why, of in sorted(found.refused.items())]
-        done = {"action": wanted["action"], "units": number, "refused": refused, "dry_run": dry}
-        return Response(ActedSerializer(done).data)
+        return run_once(request, lambda: _acted(listed, wanted, user))
+
+
+def _acted(listed: Listed, wanted: Mapping[str, Any], user: User) -> Response:
+    """Do what is wanted with the units of a list. Raises RefusedBodyError."""
+    action, dry = ACTIONS[wanted["action"]], wanted["dry_run"]
+    try:
+        target = (
+            target_named(listed.campaign, wanted["into"], user) if action.needs_target else None
+        )
+        chosen = Chosen(listed.campaign, listed.variable, listed.units, target)
+        if dry:
+            found = planned(action, chosen)
+            number = len(found.units)
+        else:
+            number, found = carry_out(action, chosen, user)
+    except ActionError as error:
+        raise RefusedBodyError(str(error)) from error
+    refused = [{"reason": why, "units": of} for why, of in sorted(found.refused.items())]
+    done = {"action": wanted["action"], "units": number, "refused": refused, "dry_run": dry}
+    return Response(ActedSerializer(done).data)
