@@ -80,6 +80,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
         list(JudgeRun.objects.filter(campaign=campaign).values_list("judge").distinct()),
         [excluded(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
         [state_of_labels(each) for each in lineages_of(campaign.batch)],
+        _backgrounds(campaign) if campaign.background else None,
         *asked,
     ]
     text = json.dumps(state, default=str, sort_keys=True)
@@ -89,6 +90,11 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
 def _answers(campaign: str) -> dict[str, Any]:
     standing = Response.objects.filter(current=True, assignment__item__campaign__name=campaign)
     return standing.aggregate(number=Count("pk"), newest=Max("pk"), at=Max("created_at"))
+
+
+def _backgrounds(campaign: Campaign) -> list[Any]:
+    answered = campaign.backgrounds.aggregate(number=Count("pk"), newest=Max("answered_at"))
+    return [campaign.background, answered]
 
 
 def _unanswered(campaign: Campaign) -> list[tuple[Any, ...]]:

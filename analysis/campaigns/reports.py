@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from analysis.campaigns.backgrounds import background_questions
 from analysis.campaigns.behind import behind_warnings
 from analysis.campaigns.consistency import add_consistency
 from analysis.campaigns.contamination import contaminated_prompts
@@ -25,6 +28,8 @@ def campaign_report(
     """Create the report of a campaign, as JSON."""
     frame = campaign_frame(campaign, options, campaign_strata(campaign), kind="report")
     frame = with_families(with_floor(frame, campaign), campaign)
+    if options.background:
+        frame = replace(frame, backgrounds=background_questions(campaign))
     head = {
         "campaign": campaign.name,
         "protocol": campaign.protocol,

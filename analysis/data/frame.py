@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..statistics import Floats, Ints
 from .assisted import Assisted, AssistedKey
+from .backgrounds import Question
 from .exposed import Exposed, Marks
 from .labels import Evidence, FloorCodes, Inputs, LabelFact, Scale, number_of
 from .selection import ReportOptions, Strata
@@ -171,7 +172,8 @@ class Families:
 class Frame:
     """The selected labels of a campaign or a file; `strata` are values by stratum and item.
 
-    `inputs` describes all of its labels, selected or not.
+    `inputs` describes all of its labels, selected or not. `backgrounds` are people's answers to
+    background questions, if the report was asked for them.
     """
 
     raters: tuple[RaterFacts, ...]
@@ -184,6 +186,7 @@ class Frame:
     inputs: Inputs = field(default_factory=lambda: Inputs.from_facts(()))
     evidence: Evidence = field(default_factory=Evidence)
     families: Families = field(default_factory=Families)
+    backgrounds: tuple[Question, ...] = ()
 
 
 @dataclass

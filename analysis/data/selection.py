@@ -187,6 +187,14 @@ class ReportOptions:
         ),
     )
     exposed: bool = field(default=False, metadata=EXPOSED)
+    background: bool = field(
+        default=False,
+        metadata=about(
+            "agreement by people's answers to background questions, for groups of at least five",
+            label="Show agreement by people's background",
+            hint="Groups of fewer than five people are never shown.",
+        ),
+    )
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any]) -> ReportOptions:
@@ -206,6 +214,7 @@ class ReportOptions:
             "reference": self.reference,
             "pairs": self.pairs,
             "bootstrap": self.bootstrap,
+            "background": self.background,
         }
 
     def select(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..document import Cell, Number, RaterName, Table
+from ..document import Block, Cell, Number, RaterName, Table
 from ..types import JSON
 
 AIMS = {
@@ -23,6 +23,12 @@ _QUANTILES = {
     "q75": "75 %",
     "q95": "95 %",
     "max": "Most",
+}
+_BY_BACKGROUND = {
+    "percent": "Percent",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "with_others": "Percent with the others",
+    "difference": "Percent above the others'",
 }
 _OF = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
 GAP = (
@@ -116,6 +122,31 @@ def judged_table(found: JSON) -> Table:
     rows = tuple(_quantiles(name, found[key]) for key, name in _OF.items())
     caption = f"Distribution over people who share {found['fewest_units']} units with the judge"
     return Table(caption, ("Agreement", "People", *_QUANTILES.values()), rows)
+
+
+def background_blocks(variable: JSON) -> list[Block]:
+    """Return agreement by people's background, if the report was asked for it."""
+    asked = variable.get("backgrounds")
+    if not asked:
+        return []
+    fewest = max(of["fewest_people"] for of in asked.values())
+    tables = tuple(_background(of) for of in asked.values() if of["groups"])
+    about = f"Groups of fewer than {fewest} people, or that leave as few others, are not shown."
+    return [Block("By background", tables, about if tables else f"{about} None is larger.")]
+
+
+def _background(of: JSON) -> Table:
+    header = ("Answer", "People", "Units", *_BY_BACKGROUND.values())
+    rows = tuple(
+        (
+            value,
+            group["people"],
+            group["units"],
+            *(Number.from_estimate(group[key]) for key in _BY_BACKGROUND),
+        )
+        for value, group in of["groups"].items()
+    )
+    return Table(of["question"], header, rows)
 
 
 def ranking_table(found: JSON) -> Table:

@@ -21,6 +21,7 @@ from .calibration_tables import calibration_tables
 from .graded_tables import graded_tables
 from .people_sections import (
     MOST_ROWS,
+    background_blocks,
     counted_rows,
     distribution_tables,
     first_rows,
@@ -143,6 +144,7 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
         Block("Agreement", tuple(tables), about),
         *_pairs(block, ordered),
         *([_answered(report, variable["distribution"])] if "distribution" in variable else []),
+        *background_blocks(variable),
         *soft_blocks(variable),
     ]
 

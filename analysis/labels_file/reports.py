@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..data.selection import ReportOptions
+from ..data.selection import ReportOptions, UnknownOptionError
 from ..report.build import frame_report
 from ..statistics import Level
 from ..types import JSON
 from .frames import file_frame
+
+NO_BACKGROUND = (
+    "A labels file says nothing of people's background; leave --background out, or name a campaign."
+)
 
 
 def labels_report(paths: list[Path], levels: Mapping[str, Level], options: ReportOptions) -> JSON:
@@ -17,6 +21,8 @@ def labels_report(paths: list[Path], levels: Mapping[str, Level], options: Repor
 
     Raises InputError and UnknownOptionError.
     """
+    if options.background:
+        raise UnknownOptionError({"background": NO_BACKGROUND})
     frame, protocols = file_frame(paths, levels, options)
     protocol = next(iter(protocols)) if len(protocols) == 1 else None
     head = {"campaign": None, "protocol": protocol, "batch": None}

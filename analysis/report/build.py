@@ -21,6 +21,7 @@ from ..types import JSON, Progress, Steps, unheard
 from ..version import VERSION
 from .agreement import agreement, distribution
 from .alt_test import sensitivity_and_power
+from .backgrounds import backgrounds
 from .between_judges import between_judges
 from .evidence import spans
 from .extras import soft_labels
@@ -140,6 +141,7 @@ def _variable(
         "escapes": frame.escapes,
         "distribution": distribution(frame),
         **compared,
+        **({"backgrounds": backgrounds(sample, whole.backgrounds)} if whole.backgrounds else {}),
         **steps.after(spans(frame, whole.evidence, options.resamples, options.seed)),
         "soft_labels": soft_labels(sample),
         **steps.after(between_judges(both)),

@@ -30,7 +30,7 @@ from annotation.campaigns.settings import (
     settings_differ,
 )
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling, User
-from annotation.people.shares import allot
+from annotation.people.shares import ShareError, allot
 from annotation.prerequisites import check_prerequisite
 from annotation.prerequisites.label_validation import check_validates, parse_validates
 from annotation.presentation import design as stored
@@ -268,7 +268,7 @@ def create_campaign(
         _write_items(campaign, design, declared(campaign), progress)
         carried = carry_over(campaign, old) if old else 0
         if campaign.has_shares:
-            allot(campaign)
+            _allot(campaign)
         created = _count_created(campaign, carried=carried)
         if not created.items:
             raise DesignError(
@@ -276,6 +276,13 @@ def create_campaign(
             )
         _record_creation(created, design)
     return created
+
+
+def _allot(campaign: Campaign) -> None:
+    try:
+        allot(campaign)
+    except ShareError as error:
+        raise DesignError(str(error), "shares") from error
 
 
 def _check_batch(campaign: Campaign) -> None:

@@ -4,12 +4,16 @@ A share is a part of all answers that people give. Every slot of an item is allo
 campaign is created or its shares change: to the person who is furthest behind their share, and each
 item to a person at most once. What the shares leave over is for anybody without one. The items come
 in a random order that the campaign's seed determines, so that nobody gets only the hard ones.
+
+An earlier round may keep a person from an item (`earlier_rounds`). It is allotted to somebody else
+as far as that is known, and a share that cannot be reached is refused. If it turns out later, the
+slot is for anybody else.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -18,11 +22,13 @@ from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QueryS
 from django.db.models.functions import Coalesce
 
 from annotation.models import Allotment, Assignment, Campaign, Item, PersonShare, User
+from annotation.people.earlier_rounds import barred, void, why
 from annotation.people.membership import workable
 
 CHUNK = 5000
 OTHERS = 0
 """Stands for everybody without a share."""
+ROUNDING = 1e-9
 FORM = "write NAME=SHARE, such as ada=0.25"
 
 
@@ -58,7 +64,7 @@ def check_shares(shares: Mapping[str, float]) -> None:
     for name, share in shares.items():
         if not 0 < share <= 1:
             raise ShareError(f"the share of {name} is not above 0 and up to 1; {FORM}")
-    if sum(shares.values()) > 1 + 1e-9:
+    if sum(shares.values()) > 1 + ROUNDING:
         raise ShareError(f"the shares are {sum(shares.values()):g} together; give at most 1")
 
 
@@ -95,31 +101,71 @@ def set_shares(campaign: Campaign, shares: Mapping[str, float]) -> None:
 
 @dataclass
 class _Slots:
-    """The slots of one item: its number of them, and who holds some already."""
+    """The slots of one item: its number of them, who holds some already, and who can never."""
 
     pk: int
     key: str
     quota: int
     holders: list[int] = field(default_factory=list)
+    barred: Collection[int] = ()
+
+    def may_go_to(self, user: int) -> bool:
+        return user in self.holders or user not in self.barred
 
 
 def allot(campaign: Campaign) -> None:
-    """Allot the slots of a campaign's study items by its shares; those in use stay as they are."""
+    """Allot the slots of a campaign's study items by its shares; those in use stay as they are.
+
+    Raises ShareError if an earlier round leaves somebody too few items, or an item nobody.
+    """
     shares = dict(campaign.person_shares.values_list("user", "share"))
     items = campaign.items.filter(use=Item.Use.STUDY)
     Allotment.objects.filter(item__campaign=campaign).delete()
     if not shares:
         return
     # Locked, so that nobody takes a slot while it is given away.
-    locked = items.select_for_update().order_by("pk").values_list("pk", "key", "quota")
-    slots = {pk: _Slots(pk, key, quota) for pk, key, quota in locked}
+    locked = items.select_for_update().order_by("pk").values_list("pk", "key", "quota", "query")
+    kept_from = barred(campaign, shares)
+    slots = {
+        pk: _Slots(pk, key, quota, barred=kept_from.get(query, ()))
+        for pk, key, quota, query in locked
+    }
     held = Assignment.objects.filter(item__campaign=campaign, slot__isnull=False)
     for item, user in held.values_list("item", "rater__user"):
         if item in slots:
             slots[item].holders.append(user if user in shares else OTHERS)
     ordered = sorted(slots.values(), key=lambda each: _random_place(campaign.seed, each.key))
-    rows = [Allotment(item_id=item, user_id=user) for item, user in _allotted(shares, ordered)]
+    # Those that fewer people may answer come first, so that the others can even out the shares.
+    ordered.sort(key=lambda each: -len(each.barred))
+    pairs = list(_allotted(shares, ordered))
+    if kept_from:
+        _check_reachable(campaign, shares, ordered, len(pairs))
+    rows = [Allotment(item_id=item, user_id=user) for item, user in pairs]
     Allotment.objects.bulk_create(rows, batch_size=CHUNK)
+
+
+def _check_reachable(
+    campaign: Campaign, shares: Mapping[int, float], items: Sequence[_Slots], allotted: int
+) -> None:
+    """Raise ShareError if an earlier round makes the shares impossible."""
+    total = sum(each.quota for each in items)
+    names = dict(User.objects.filter(pk__in=shares).values_list("pk", "username"))
+    for user, share in shares.items():
+        can = sum(each.quota > 0 and each.may_go_to(user) for each in items)
+        if can < int(share * total + ROUNDING):
+            most = f"give at most {int(1000 * can / total) / 1000:g}" if can else "give no share"
+            raise ShareError(
+                f"{names[user]} can give {can} of {total} answers, fewer than a share of "
+                f"{share:g}: {why(campaign, names[user])}; {most}"
+            )
+    by_others = sum(user == OTHERS for each in items for user in each.holders)
+    lost = total - allotted - by_others
+    if lost > 0 and sum(shares.values()) >= 1 - ROUNDING:
+        who = "everybody with a share who is left"
+        raise ShareError(
+            f"the shares leave {lost} of {total} answers to nobody: {why(campaign, who)}; give a "
+            "share to somebody else, or less than 1 together"
+        )
 
 
 def _random_place(seed: int, key: str) -> bytes:
@@ -128,7 +174,8 @@ def _random_place(seed: int, key: str) -> bytes:
 
 def _allotted(shares: Mapping[int, float], items: Sequence[_Slots]) -> Iterator[tuple[int, int]]:
     """Yield items with the people whom they are allotted to, also those that they hold already."""
-    goals = {**shares, OTHERS: max(0.0, 1 - sum(shares.values()))}
+    rest = 1 - sum(shares.values())
+    goals = {**shares, OTHERS: rest if rest > ROUNDING else 0.0}
     given: dict[int, int] = defaultdict(int)
     for item in items:
         for user in item.holders:
@@ -139,7 +186,8 @@ def _allotted(shares: Mapping[int, float], items: Sequence[_Slots]) -> Iterator[
         yield from ((item.pk, user) for user in sorted(people))
         for _ in range(item.quota - len(item.holders)):
             total += 1
-            free = {user: goal for user, goal in goals.items() if user not in people and goal > 0}
+            out = {*people, *item.barred}
+            free = {user: goal for user, goal in goals.items() if user not in out and goal > 0}
             if not free:
                 break
             user = max(free, key=lambda u: (free[u] * total - given[u], -u))
@@ -149,20 +197,30 @@ def _allotted(shares: Mapping[int, float], items: Sequence[_Slots]) -> Iterator[
                 yield item.pk, user
 
 
-def within_share(rater: int) -> Q:
+def allotments(campaign: Campaign) -> QuerySet[Allotment]:
+    """Return the allotments of a campaign's items, without those that earlier rounds made void."""
+    rows = Allotment.objects.filter(item__campaign=campaign)
+    lost = void(campaign)
+    return rows if lost is None else rows.filter(~lost)
+
+
+def within_share(campaign: Campaign, rater: int) -> Q:
     """Return the condition that a rater may take an item of a campaign with shares.
 
-    A person with a share may take what is allotted to
-    them, others the slots that are allotted to nobody.
+    A person with a share may take what is allotted to them, and others the slots that are allotted
+    to nobody. A slot whose person can no longer answer it is for anybody.
     """
-    mine = Allotment.objects.filter(item=OuterRef("pk"), user__rater=rater)
+    mine = allotments(campaign).filter(item=OuterRef("pk"), user__rater=rater)
     has_share = PersonShare.objects.filter(campaign=OuterRef("campaign"), user__rater=rater)
-    return ~Q(use=Item.Use.STUDY) | Q(Exists(mine)) | (~Q(Exists(has_share)) & _has_open_slot(0))
+    for_all = ~Q(Exists(has_share))
+    if (lost := void(campaign)) is not None:
+        for_all |= Q(Exists(Allotment.objects.filter(lost, item=OuterRef("pk"))))
+    return ~Q(use=Item.Use.STUDY) | Q(Exists(mine)) | (for_all & _has_open_slot(campaign, 0))
 
 
-def _has_open_slot(taken: int) -> Q:
+def _has_open_slot(campaign: Campaign, taken: int) -> Q:
     """Return the condition that fewer slots are used or allotted than there are, by `taken`."""
-    rows = Allotment.objects.filter(item=OuterRef("pk")).order_by().values("item")
+    rows = allotments(campaign).filter(item=OuterRef("pk")).order_by().values("item")
     number = Subquery(rows.annotate(n=Count("pk")).values("n"), IntegerField())
     theirs = Assignment.objects.filter(
         Exists(Allotment.objects.filter(item=OuterRef("item"), user=OuterRef("rater__user"))),
@@ -179,10 +237,10 @@ def keeps_shares(item: Item, rater: int) -> bool:
 
     The claim has locked the item, and counts as taken.
     """
-    mine = Allotment.objects.filter(item=item.pk, user__rater=rater)
+    mine = allotments(item.campaign).filter(item=item.pk, user__rater=rater)
     if item.use != Item.Use.STUDY or mine.exists():
         return True
-    return Item.objects.filter(_has_open_slot(1), pk=item.pk).exists()
+    return Item.objects.filter(_has_open_slot(item.campaign, 1), pk=item.pk).exists()
 
 
 @dataclass(frozen=True)
@@ -199,7 +257,7 @@ class ShareStatus:
 def share_statuses(campaign: Campaign) -> list[ShareStatus]:
     if not campaign.has_shares:
         return []
-    rows = Allotment.objects.filter(item__campaign=campaign).order_by()
+    rows = allotments(campaign).order_by()
     answered = Assignment.objects.filter(
         item=OuterRef("item"), rater__user=OuterRef("user"), status=Assignment.Status.DONE
     )
@@ -222,5 +280,5 @@ def allotted_by_rater(campaign: Campaign) -> dict[int, int]:
     """Return the number of allotted items by rater; raters without a share are left out."""
     if not campaign.has_shares:
         return {}
-    rows = Allotment.objects.filter(item__campaign=campaign, user__rater__isnull=False)
+    rows = allotments(campaign).filter(user__rater__isnull=False)
     return dict(rows.order_by().values_list("user__rater").annotate(n=Count("pk")))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.models import Assignment, Campaign, Item, Rater, Response
+from annotation.people.earlier_rounds import earlier
 from annotation.prerequisites.base import PrerequisiteRule, prerequisite_of
 from annotation.presentation import (
     FirstAnswer,
@@ -35,17 +36,6 @@ def ready(campaign: Campaign, rater: Rater) -> Q:
         return ~Q(Exists(mine))
     answers = first_answers(campaign).filter(assignment__item__query=OuterRef("query"))
     return Q(Exists(answers)) & ~Q(Exists(mine))
-
-
-def earlier(campaign: Campaign) -> list[str]:
-    """Return the names of the campaigns before this one, back to the first."""
-    names: list[str] = []
-    before = prerequisite_of(campaign)
-    while before and before not in names:
-        names.append(before)
-        options = Campaign.objects.filter(name=before).values_list("options", flat=True).first()
-        before = str((options or {}).get("prerequisite") or "")
-    return names
 
 
 def ready_for_judges(campaign: Campaign) -> Q:

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from analysis.campaigns.misplaced_flags import flag_as_json
+from analysis.data.backgrounds import Question
 from analysis.data.frame import Families
 from analysis.data.resampling import Sample
 from analysis.data.selection import ReportOptions
 from analysis.labels_file.frames import file_frame
 from analysis.labels_file.reports import labels_report
+from analysis.report.backgrounds import backgrounds
 from analysis.report.families import own_family
 from annotation.answers.evidence import MisplacedEvidence
 
@@ -62,11 +64,17 @@ def _add_fake(made: dict[str, Any]) -> None:
 
 
 def _add_crowd(made: dict[str, Any]) -> None:
-    """Add what replaces pairs above 30 people to the pairs of three."""
+    """Add what replaces pairs above 30 people to the pairs of three, and groups of people."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "crowd.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _crowd()), "utf-8")
         crowd = labels_report([path], {}, ReportOptions(resamples=20))
+        frame, _ = file_frame([path], {})
+    sample = Sample(frame.variables["answerable"], 20, 0)
+    people = [f"P{turn}" for turn in range(31)]
+    groups = {"ANSWER": frozenset(people[:15]), "OTHER": frozenset(people[15:])}
+    asked = Question("QUESTION", "What is your first language?", groups)
+    made["variables"]["answerable"]["backgrounds"] = backgrounds(sample, [asked])
     here, there = (each["variables"]["answerable"] for each in (made, crowd))
     of = "pairs_distribution"
     here["agreement"][of] = there["agreement"][of]

@@ -31,6 +31,8 @@ PLACES = {
     "distribution.counts": "RATER",
     "counts.RATER": "CODE",
     "labels_per_unit": "NUMBER",
+    "backgrounds": "QUESTION",
+    "groups": "ANSWER",
     "label_first[].labels": "JUDGE",
     "majority": "SYSTEM",
     "soft_labels.raters": "RATER",

@@ -1,0 +1,58 @@
+"""Groups of people by what they answered to a background question, and which may be shown.
+
+A group is shown only if it and the people beside it are at least `FEWEST_PEOPLE`. What is held back
+must not follow from the rest by subtraction, so that a shown group is held back, too, if the small
+ones together are too few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+FEWEST_PEOPLE = 5
+"""The fewest people about whom together anything is said."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A background question with the raters who gave each answer.
+
+    Groups overlap where people could choose several answers (`several`).
+    """
+
+    name: str
+    text: str
+    groups: Mapping[str, frozenset[str]]
+    several: bool = False
+
+    def people(self, there: Collection[str]) -> frozenset[str]:
+        """Return those of some raters who answered."""
+        return frozenset[str]().union(*self.groups.values()) & frozenset(there)
+
+
+def shown_groups(question: Question, there: Collection[str]) -> dict[str, frozenset[str]]:
+    """Return the groups of a question among some raters that are large enough to be shown."""
+    groups = {value: of & frozenset(there) for value, of in question.groups.items()}
+    everybody = question.people(there)
+    large = {value: of for value, of in groups.items() if len(of) >= FEWEST_PEOPLE}
+    if question.several:
+        return {value: of for value, of in large.items() if _is_safe(everybody - of)}
+    while large and not _is_safe(everybody.difference(*large.values())):
+        del large[min(large, key=lambda value: (len(large[value]), value))]
+    return large
+
+
+def _is_safe(rest: Collection[str]) -> bool:
+    return not rest or len(rest) >= FEWEST_PEOPLE
+
+
+def halves(numbers: Mapping[str, float]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield people up to the median of their numbers, and those above it, by rater."""
+    ordered = sorted(numbers.values())
+    if not ordered:
+        return
+    middle = ordered[(len(ordered) - 1) // 2]
+    yield f"up to {middle:g}", frozenset(who for who, n in numbers.items() if n <= middle)
+    if above := frozenset(who for who, n in numbers.items() if n > middle):
+        yield f"above {middle:g}", above
