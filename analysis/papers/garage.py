@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from analysis.data.frame import VariableFrame
+from analysis.evaluation.inputs import PEOPLE, EvaluatorLabels, evaluator_labels
 from analysis.papers.base import (
     Cell,
     Column,
@@ -20,11 +21,10 @@ from analysis.papers.base import (
     told,
 )
 from analysis.papers.long2rag import verifications
-from analysis.papers.material import Material
+from analysis.papers.material import JUDGE, Material
 from analysis.papers.systems import (
     Spec,
     all_evaluators,
-    cell_of,
     grids_by_evaluator,
     sliced,
     systems_of,
@@ -50,6 +50,11 @@ NO_GROUNDING = "the study has no campaign of grounding-relevance"
 NO_RATINGS = "the study has no campaign of answer-rating in which all passages are shown"
 NO_RELEVANT = "the study has no campaign of answer-rating with passages=relevant"
 NO_ANSWERS = "the study has no campaign over a batch with references and reports"
+CLAIMS = (
+    percent("Supported by a passage"),
+    Column("Claims", digits=0),
+    Column("Answers", digits=0),
+)
 NO_CLAIMS = (
     "the study has no campaign of key-point-verification with points=answers, and no validation of "
     "grounded-answer"
@@ -219,18 +224,31 @@ def figures_5_6(material: Material) -> list[Grid]:
 
 def section_2(material: Material) -> list[Grid]:
     """The share of claims that at least one passage supports, of the sample that was checked."""
-    column = (percent("Supported by a passage"),)
     found = []
     for campaign in verifications(material, True):
-        report = material.measures(campaign)
-        for by in all_evaluators(material, [campaign]):
-            rows = tuple(
-                (system or "–", (cell_of(report, "KPP", system, by, ""),))
-                for system in systems_of(report, "KPP")
-            )
-            if rows:
-                found.append(Grid(f"{campaign.name}: claims, by {by}", column, rows))
-    return [*found, *_validated(material)] or [empty("Claims", column, NO_CLAIMS)]
+        variable = material.frame(campaign).variables.get("grounded")
+        for labels in evaluator_labels(variable) if variable is not None else ():
+            if labels.kind in (PEOPLE, JUDGE):
+                assert variable is not None
+                rows = tuple(_claims(variable, labels))
+                caption = f"{campaign.name}: claims, by {labels.rater}"
+                found.append(Grid(caption, CLAIMS, rows))
+    return [*found, *_validated(material)] or [empty("Claims", CLAIMS, NO_CLAIMS)]
+
+
+def _claims(
+    variable: VariableFrame, labels: EvaluatorLabels
+) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    """Yield the supported share of each system's claims, and how many claims and answers."""
+    units = variable.units
+    known = np.isfinite(labels.values)
+    supported = labels.values == variable.scale.categories.index("yes")
+    systems = np.array([system or "–" for system in units.system], str)
+    for system in dict.fromkeys(systems[known].tolist()):
+        own = known & (systems == system)
+        made = mean_by_cluster(supported[own].astype(float), units.query[own], "share of claims")
+        share = told(made.within(0.0, 1.0))
+        yield system, (share, int(own.sum()), len(np.unique(units.item[own])))
 
 
 def _validated(material: Material) -> Iterator[Grid]:
@@ -242,11 +260,11 @@ def _validated(material: Material) -> Iterator[Grid]:
         labels, queries, _ = _decided(variable)
         share = np.array([label == "yes" for label in labels], float)
         made = mean_by_cluster(share, np.array(queries, np.int64), "share of sentences")
-        column = (percent("Supported by a passage"),)
+        columns = (percent("Supported by a passage"), Column("Sentences", digits=0))
         rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
-            ("people's answers", (told(made.within(0.0, 1.0)),)),
+            ("people's answers", (told(made.within(0.0, 1.0)), len(labels))),
         )
-        yield Grid(f"{campaign.name}: sentences", column, rows)
+        yield Grid(f"{campaign.name}: sentences", columns, rows)
 
 
 PAPER = Paper(
@@ -297,7 +315,10 @@ PAPER = Paper(
             "Section 2",
             "Claims that at least one passage supports, of the sample that was checked.",
             section_2,
-            (Printed("2,340 claims of 300 answers", "Supported by a passage", 97),),
+            (
+                Printed("300 answers of people", "Supported by a passage", 97),
+                Printed("300 answers of people", "Claims", 2340),
+            ),
         ),
     ),
     "Labels cannot fill the retrieval that precedes grounding, nor anything about training.",

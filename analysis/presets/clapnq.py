@@ -2,7 +2,8 @@
 
 One person selects sentences and answers, another keeps or changes the answer; both become the
 references. Systems answer the same questions, answerable and not, and three people and a judge
-grade the answers and compare them in pairs.
+grade the answers and compare them in pairs. Three people grade answers from retrieved passages, too,
+and say which of these passages matter.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ SPLITS = ("train", "train", "dev", "test")
 RETRIEVERS = {"bm25": 0.25, "dense": 0.45, "dense-large": 0.7}
 SYSTEMS = {"short-3b": (0.5, 0.4), "long-12b": (0.8, 0.6), "careful-70b": (0.9, 0.95)}
 """The share of an answer's facts that a system tells, and how often it says that it cannot."""
+RETRIEVED = 3
+"""Passages that the answers of the retrieval setting are written from."""
 GRADES = tuple("1234")
 TELLS = (0, 2, 5)
 """The facts that answer the question, told by sentences that do not follow each other."""
@@ -226,12 +229,76 @@ def _preferences(rater: str) -> Iterator[Line]:
             yield label(key, key, "pair", "preferred", said, rater)
 
 
+def _retrieved(of: Question) -> list[str]:
+    """Return the passages that the best retriever ranks first."""
+    gains = {of.gold: 3} | {f"{of.key}-x{n + 1}": 0 for n in range(DISTRACTORS)}
+    name, quality = list(RETRIEVERS.items())[-1]
+    return ranked(Random(f"{SEED} {name} {of.key}"), gains, quality)[:RETRIEVED]
+
+
+def _from_retrieved(of: Question) -> Iterator[Answer]:
+    """Yield the systems' answers, which know nothing where the gold passage was not retrieved."""
+    is_there = of.gold in _retrieved(of)
+    for each in _systems_answers(of):
+        if is_there:
+            yield each
+        else:
+            quality = 0.2 if of.is_answerable else 1.0
+            yield Answer(each.key, each.system, NOT_KNOWN, quality, True)
+
+
+def _rag() -> Iterator[Line]:
+    for line, of in zip(_queries(), _questions(), strict=True):
+        kept = _retrieved(of)
+        passages = {passage["id"]: passage for passage in line["passages"]}
+        yield {
+            "id": of.key,
+            "text": line["text"],
+            "passages": [
+                {key: value for key, value in passages[each].items() if key != "relevant"}
+                for each in kept
+            ],
+            "reports": [
+                {
+                    "id": answer.key,
+                    "text": answer.text,
+                    "system": answer.system,
+                    "context": kept,
+                    "deflected": answer.declines,
+                }
+                for answer in _from_retrieved(of)
+            ],
+            "meta": line["meta"],
+        }
+
+
+def _rag_ratings(rater: str) -> Iterator[Line]:
+    """Yield grades of these answers, and which passages matter to the question and the answers."""
+    rate = ERRORS[rater]
+    for of in _questions():
+        answers = list(_from_retrieved(of))
+        for answer in answers:
+            draw = Random(f"{SEED} retrieval rating {rater} {answer.key}")
+            at = of.key, answer.key, "report"
+            good = str(1 + round(3 * answer.quality))
+            for name, right in (("appropriate", good), ("faithful", "4")):
+                yield label(*at, name, mistaken(draw, right, GRADES, rate), rater)
+        for key in _retrieved(of):
+            draw = Random(f"{SEED} needed {rater} {key}")
+            at = of.key, f"{of.key}/{key}", "passage"
+            asked = "yes" if key == of.gold and of.is_answerable else "no"
+            used = "yes" if key == of.gold and not all(a.declines for a in answers) else "no"
+            for name, right in (("needed_question", asked), ("needed_answer", used)):
+                yield label(*at, name, mistaken(draw, right, ("yes", "no"), rate / 2), rater)
+
+
 def build(study: str) -> dict[str, str]:
     """Return the files of the study."""
     files = {
         "study.toml": STUDY.format(study=study),
         "questions.jsonl": jsonl(_queries()),
         "answers.jsonl": jsonl(_systems()),
+        "retrieval.jsonl": jsonl(_rag()),
         "labels/first-round.jsonl": jsonl(_round(FIRST, second=False)),
         "labels/second-round.jsonl": jsonl(_round(SECOND, second=True)),
         "labels/judge.jsonl": jsonl([*_ratings(JUDGE), *_preferences(JUDGE)]),
@@ -239,6 +306,7 @@ def build(study: str) -> dict[str, str]:
     for person in PEOPLE:
         files[f"labels/ratings-{person}.jsonl"] = jsonl(_ratings(person))
         files[f"labels/pairs-{person}.jsonl"] = jsonl(_preferences(person))
+        files[f"labels/retrieval-{person}.jsonl"] = jsonl(_rag_ratings(person))
     return files
 
 
@@ -309,6 +377,20 @@ batch = "{study}-answers"
 raters_per_item = 3
 labels = ["labels/pairs-mona.jsonl", "labels/pairs-nils.jsonl", "labels/pairs-olga.jsonl"]
 judges = ["pair-judge"]
+
+[batch.{study}-retrieval]         # the same systems, from three retrieved passages
+files = ["retrieval.jsonl"]
+
+[campaign.{study}-retrieval]      # how good are these answers, and which passages matter?
+protocol = "answer-rating"
+batch = "{study}-retrieval"
+raters_per_item = 3
+option = {{ variables = "appropriate,faithful,needed_question,needed_answer" }}
+labels = [
+  "labels/retrieval-mona.jsonl",
+  "labels/retrieval-nils.jsonl",
+  "labels/retrieval-olga.jsonl",
+]
 """
 
 PRESET = Preset(

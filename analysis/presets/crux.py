@@ -2,13 +2,15 @@
 
 People and a judge rate each passage; from their ratings follow the questions that can be answered
 at all, and the required passages. Reports come afterwards: of the oracle, of seven retrieval
-settings, and one written without passages. Their coverage is labelled by people and the judge.
+settings, and one written without passages. Their coverage is labelled by people and the judge. More
+reports are written from contexts that are drawn at random, and read by one person and the judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from random import Random
 
 from analysis.presets.base import Preset
@@ -26,7 +28,7 @@ from analysis.presets.world import (
 
 SEED, TOPICS, ETA = 2025, 12, 3
 PEOPLE = ("anna", "bela", "carl")
-JUDGE = "judge"
+READER, JUDGE = "anna", "judge"
 ERRORS = {"anna": 0.04, "bela": 0.07, "carl": 0.1, JUDGE: 0.09}
 SYSTEMS = {
     "bm25": 0.05,
@@ -41,6 +43,8 @@ SYSTEMS = {
 RATINGS = tuple("012345")
 RELEVANT, PASSAGES, DEPTH = 8, 24, 20
 """Passages of a topic that tell something about it, all of them, and how many are ranked."""
+SAMPLES, SIZE = 2, 4
+"""Random contexts of each system, and their passages."""
 NEVER = (3, 8)
 """Facts that no passage tells, so that their questions cannot be answered."""
 
@@ -142,6 +146,26 @@ def _ranking(of: Material, system: str) -> list[str]:
     return ranked(draw, gains, SYSTEMS[system])[:DEPTH]
 
 
+def sampled_context(query: str, system: str, ranking: list[str], number: int) -> list[str]:
+    """Return a random context of a system, as the rule sampled-contexts draws it."""
+
+    def place(key: str) -> bytes:
+        return sha256(f"0\0context {number} {system} {query}\0{key}".encode()).digest()
+
+    return sorted(ranking, key=place)[:SIZE]
+
+
+def _sampled_reports(of: Material) -> Iterator[Written]:
+    for system in SYSTEMS:
+        ranking = _ranking(of, system)
+        for number in range(1, SAMPLES + 1):
+            key = f"{of.topic.key}-{system}-s{number}"
+            context = sampled_context(of.topic.key, system, ranking, number)
+            told = dict.fromkeys(n for passage in context for n in of.passages[passage])
+            facts = some(Random(f"{SEED} report {key}"), told, 0.88)
+            yield Written(key, f"{system}, sample {number}", tuple(facts), tuple(context))
+
+
 def _report_text(of: Material, facts: tuple[int, ...]) -> str:
     return text_of(of.topic, facts, _opening(of))
 
@@ -172,7 +196,9 @@ def _documents(all_of: list[Material]) -> Iterator[Line]:
         }
 
 
-def _systems(all_of: list[Material]) -> Iterator[Line]:
+def _systems(
+    all_of: list[Material], written: Callable[[Material], Iterator[Written]]
+) -> Iterator[Line]:
     for of in all_of:
         yield {
             "id": of.topic.key,
@@ -185,7 +211,7 @@ def _systems(all_of: list[Material]) -> Iterator[Line]:
                     "setting": report.setting,
                     **({} if report.context is None else {"context": list(report.context)}),
                 }
-                for report in _reports(of)
+                for report in written(of)
             ],
         }
 
@@ -201,6 +227,13 @@ def _report_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
     for of in all_of:
         references = Written(f"{of.topic.key}/reference", "reference", _reference(of), None)
         for report in (*_reports(of), references):
+            for n in range(len(of.topic.facts)):
+                yield from _report_label(of, report, n, rater)
+
+
+def _sampled_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
+    for of in all_of:
+        for report in _sampled_reports(of):
             for n in range(len(of.topic.facts)):
                 yield from _report_label(of, report, n, rater)
 
@@ -224,13 +257,16 @@ def build(study: str) -> dict[str, str]:
     files = {
         "study.toml": STUDY.format(study=study),
         "documents.jsonl": jsonl(_documents(all_of)),
-        "reports.jsonl": jsonl(_systems(all_of)),
+        "reports.jsonl": jsonl(_systems(all_of, _reports)),
+        "sampled.jsonl": jsonl(_systems(all_of, _sampled_reports)),
+        f"labels/sampled-{READER}.jsonl": jsonl(_sampled_labels(all_of, READER)),
     }
     for person in PEOPLE:
         files[f"labels/passages-{person}.jsonl"] = jsonl(_passage_labels(all_of, person))
         files[f"labels/coverage-{person}.jsonl"] = jsonl(_report_labels(all_of, person))
     files["labels/passages-judge.jsonl"] = jsonl(_passage_labels(all_of, JUDGE))
-    files["labels/coverage-judge.jsonl"] = jsonl(_report_labels(all_of, JUDGE))
+    judged = (*_report_labels(all_of, JUDGE), *_sampled_labels(all_of, JUDGE))
+    files["labels/coverage-judge.jsonl"] = jsonl(judged)
     return files
 
 
@@ -284,6 +320,22 @@ batch = "{study}-reports"
 raters_per_item = 3
 option = {{ variables = "answerable,rating" }}
 labels = ["labels/coverage-anna.jsonl", "labels/coverage-bela.jsonl", "labels/coverage-carl.jsonl"]
+judges = ["report-judge"]
+
+[batch.{study}-contexts]          # random contexts of each system, for Figure 5
+rule = "sampled-contexts"
+batch = "{study}-documents"
+set = {{ n = 2, size = 4, depth = 20 }}
+
+[batch.{study}-sampled]           # reports written from them
+files = ["sampled.jsonl"]
+extends = "{study}-contexts"
+
+[campaign.{study}-sampled]
+protocol = "report-coverage"
+batch = "{study}-sampled"
+option = {{ variables = "answerable,rating" }}
+labels = ["labels/sampled-anna.jsonl"]
 judges = ["report-judge"]
 """
 

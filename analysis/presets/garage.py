@@ -2,7 +2,8 @@
 
 People type the questions; those that pass the gate go on. Three people say which passages are
 relevant, one writes a cited answer or declines, and two people and a judge say how far three
-systems serve the person who asked and stay with all passages, and with the relevant ones.
+systems serve the person who asked and stay with all passages, and with the relevant ones. For every
+third answer of the writer two people check claim by claim whether a passage supports it.
 """
 
 from __future__ import annotations
@@ -250,18 +251,50 @@ def _ratings(rater: str, relevant_only: bool) -> Iterator[Line]:
                 yield label(of.key, f"{answer.key}#{n}", "sentence", "support", said, rater)
 
 
+def _sampled() -> Iterator[Question]:
+    """Yield every third question that the writer answers, whose claims are checked."""
+    yield from [of for of in _kept() if of.relevant][::3]
+
+
+def _claims() -> Iterator[Line]:
+    """Yield the sampled answers of the writer as reports, with their claims as points."""
+    texts = {line["item"]: line["units"][line["item"]] for line in _people_answers()}
+    for of in _sampled():
+        told = [of.topic.facts[of.passages[key][0]].sentence for key in of.relevant]
+        report = {
+            "id": f"{of.key}-people",
+            "text": texts[of.key]["written"]["text"],
+            "system": "people",
+            "context": of.relevant,
+            "key_points": [
+                {"id": f"{of.key}-c{n}", "text": text} for n, text in enumerate(told, start=1)
+            ],
+        }
+        yield {"id": of.key, "reports": [report]}
+
+
+def _checked(rater: str) -> Iterator[Line]:
+    for of in _sampled():
+        for n in range(1, len(of.relevant) + 1):
+            draw = Random(f"{SEED} claim {rater} {of.key} {n}")
+            said = mistaken(draw, "yes", ("yes", "no"), ERRORS[rater])
+            yield label(f"{of.key}-people", f"{of.key}-c{n}", "key-point", "grounded", said, rater)
+
+
 def build(study: str) -> dict[str, str]:
     """Return the files of the study."""
     files = {
         "study.toml": STUDY.format(study=study, categories=",".join(CATEGORIES)),
         "questions.jsonl": jsonl(_queries()),
         "answers.jsonl": jsonl(_systems()),
+        "claims.jsonl": jsonl(_claims()),
         "labels/typing.jsonl": jsonl(_typing()),
         "labels/grounding.jsonl": jsonl(_grounding()),
         "labels/written.jsonl": jsonl(_people_answers()),
         "labels/judge.jsonl": jsonl(_ratings(JUDGE, False)),
     }
     for person in RATERS:
+        files[f"labels/claims-{person}.jsonl"] = jsonl(_checked(person))
         files[f"labels/answers-{person}.jsonl"] = jsonl(_ratings(person, False))
         files[f"labels/relevant-{person}.jsonl"] = jsonl(_ratings(person, True))
     return files
@@ -338,6 +371,17 @@ raters_per_item = 2
 option = {{ variables = "eligibility,support", passages = "relevant" }}
 labels = ["labels/relevant-gesa.jsonl", "labels/relevant-hugo.jsonl"]
 judges = ["eligibility-judge", "factuality-judge"]
+
+[batch.{study}-sample]            # claims of a sample of people's answers
+files = ["claims.jsonl"]
+extends = "{study}-judged"
+
+[campaign.{study}-claims]         # is each claim supported by at least one passage?
+protocol = "key-point-verification"
+batch = "{study}-sample"
+raters_per_item = 2
+option = {{ points = "answers" }}
+labels = ["labels/claims-gesa.jsonl", "labels/claims-hugo.jsonl"]
 """
 
 PRESET = Preset(

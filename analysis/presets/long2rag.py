@@ -2,7 +2,8 @@
 
 People verify key points; what most of them call grounded and key are the points that answers are
 held against. Three systems answer in four document settings. Two people and two judges say which
-points an answer makes, and whether its own points stand in its context.
+points an answer makes, and whether its own points stand in its context. One person lists the points
+of each document unaided, and another one and a judge say which of these were extracted.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from analysis.presets.world import (
 SEED, TOPICS, POINTS = 2024, 16, 6
 PEOPLE = ("dora", "emil", "fina")
 READERS = ("dora", "emil")
+WRITER = "fina"
 JUDGES = {"point-judge": 0.06, "second-judge": 0.16}
 CATEGORIES = (
     "factual",
@@ -53,6 +55,8 @@ DOMAINS = (
 SYSTEMS = {"small-8b": 0.5, "medium-32b": 0.66, "large-70b": 0.82}
 SETTINGS = {"full": 1.0, "summary": 0.85, "snippet": 0.7, "none": 0.45}
 """Of the points that a system would make, the share that is left in each document setting."""
+MISSED = 0.1
+"""How often a writer lists a point of a document that was not extracted."""
 FAILURES = ("incomplete", "general", "missing")
 ENTAILED = ("yes", "no", "neutral")
 
@@ -217,6 +221,60 @@ def _precision(rater: str, rate: float) -> Iterator[Line]:
                 yield label(answer.key, unit, "key-point", "grounded", said, rater)
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A point that the writer lists of a document. `extracted` is the place of its key point."""
+
+    text: str
+    extracted: int | None
+
+
+def _lists(topic: Topic) -> dict[str, list[Listed]]:
+    """Return the writer's list of each document; what a list before has is not listed again."""
+    found: dict[str, list[Listed]] = {}
+    seen: set[int] = set()
+    for key, facts in _documents(topic).items():
+        points = [Listed(topic.facts[n].sentence, n) for n in facts if n not in seen]
+        seen.update(facts)
+        if facts and Random(f"{SEED} missed {key}").random() < MISSED:
+            points.append(Listed("The road to it follows the river for a while.", None))
+        found[key] = points
+    return found
+
+
+def _writing() -> Iterator[Line]:
+    for topic, other in _pairs():
+        points = [point for point, _, _ in _points(topic, other)]
+        for key, listed in _lists(topic).items():
+            place = f"{topic.key}/{key}"
+            told = [{"text": each.text, "evidence": [{"quote": each.text[:-1]}]} for each in listed]
+            units: Line = {place: {"holds_points": "yes" if listed else "no"}}
+            if listed:
+                units[place]["points"] = told
+            for n, point in enumerate(points):
+                if point["passage"] == key:
+                    matches = [i for i, each in enumerate(listed, 1) if each.extracted == n]
+                    code = "yes" if matches else "no"
+                    units[point["id"]] = {"matched": code, "matches": matches}
+            yield {"item": place, "rater": WRITER, "units": units}
+
+
+def _matching(rater: str, rate: float) -> Iterator[Line]:
+    """Yield which points of the writer's lists a rater finds among the extracted ones."""
+    for topic, other in _pairs():
+        extracted = [point["text"] for point, _, _ in _points(topic, other)]
+        listed = [each for points in _lists(topic).values() for each in points]
+        for n, each in enumerate(listed, start=1):
+            draw = Random(f"{SEED} matching {rater} {topic.key} {n}")
+            right = "no" if each.extracted is None else "yes"
+            said = mistaken(draw, right, ("yes", "no"), rate)
+            at = f"{topic.key}/extraction", f"{topic.key}/written/{n}", "key-point"
+            quote = extracted[each.extracted or 0] if said == "yes" else ""
+            yield label(*at, "entailed", said, rater, quote)
+            if said == "no":
+                yield label(*at, "failure", "missing", rater)
+
+
 def build(study: str) -> dict[str, str]:
     """Return the files of the study."""
     files = {
@@ -224,12 +282,14 @@ def build(study: str) -> dict[str, str]:
         "documents.jsonl": jsonl(_queries()),
         "answers.jsonl": jsonl(_systems()),
         "labels/verification.jsonl": jsonl(_verification()),
+        "labels/writing.jsonl": jsonl(_writing()),
+        "labels/matching.jsonl": jsonl(_matching(READERS[0], 0.02)),
     }
     for person in READERS:
         files[f"labels/recall-{person}.jsonl"] = jsonl(_recall(person, 0.08))
         files[f"labels/precision-{person}.jsonl"] = jsonl(_precision(person, 0.05))
     for judge, rate in JUDGES.items():
-        lines = [*_recall(judge, rate), *_precision(judge, rate)]
+        lines = [*_recall(judge, rate), *_precision(judge, rate), *_matching(judge, rate)]
         files[f"labels/{judge}.jsonl"] = jsonl(lines)
     return files
 
@@ -292,6 +352,21 @@ raters_per_item = 2
 option = {{ points = "answers" }}
 labels = ["labels/precision-dora.jsonl", "labels/precision-emil.jsonl"]
 judges = ["context-judge"]
+
+[campaign.{study}-writing]        # what would a person have extracted, without help?
+protocol = "key-point-writing"
+batch = "{study}-documents"
+labels = ["labels/writing.jsonl"]
+
+[batch.{study}-written]           # the person's lists, and the extraction as a report
+rule = "written-key-points"
+from = ["{study}-writing"]
+
+[campaign.{study}-extraction]     # which of the person's points were extracted?
+protocol = "key-point-recall"
+batch = "{study}-written"
+labels = ["labels/matching.jsonl"]
+judges = ["point-judge"]
 """
 
 PRESET = Preset(

@@ -16,8 +16,12 @@ from tests.docs.markdown import blocks, read
 
 Line = dict[str, Any]
 QUERIES = ("q1", "q2")
+RANKINGS = {"r1": "ab", "r2": "ad", "r3": "de"}
+"""Rankings of two passages; contexts of two that are drawn from them hold just these."""
+SAMPLED = {"r1": (1, 0), "r2": (1, 1), "r3": (0, 0)}
+"""Which questions the report from each sampled context answers, by the judge."""
 ANSWERS = {"a": (5, 0), "b": (0, 4), "c": (3, 0)}
-"""The ratings of each relevant passage on the two questions of its query; `d` answers nothing."""
+"""The ratings of each relevant passage on the two questions of its query; the others answer none."""
 REPORTS = {
     "direct": (None, (0, 0)),
     "reference": (None, (1, 1)),
@@ -60,6 +64,21 @@ raters_per_item = 2
 option = { variables = "answerable,rating" }
 labels = ["coverage.jsonl"]
 judges = ["replay"]
+
+[batch.contexts]
+rule = "sampled-contexts"
+batch = "documents"
+set = { n = 1, size = 2, depth = 2 }
+
+[batch.sampled]
+files = ["sampled.jsonl"]
+extends = "contexts"
+
+[campaign.sampled-coverage]
+protocol = "report-coverage"
+batch = "sampled"
+option = { variables = "answerable,rating" }
+judges = ["replay"]
 """
 
 
@@ -69,7 +88,13 @@ def documents() -> Iterator[Line]:
             "id": query,
             "text": f"Tell me about {query}.",
             "questions": [{"id": f"{query}:{n}", "text": f"Question {n}?"} for n in (1, 2)],
-            "passages": [{"id": f"{query}{p}", "text": TEN, "relevant": p != "d"} for p in "abcd"],
+            "passages": [
+                {"id": f"{query}{p}", "text": TEN, "relevant": p not in "de"} for p in "abcde"
+            ],
+            "rankings": [
+                {"system": system, "passages": [query + p for p in ranked]}
+                for system, ranked in RANKINGS.items()
+            ],
             "references": [{"text": TEN}],
         }
 
@@ -83,6 +108,29 @@ def reports() -> Iterator[Line]:
                 report["context"] = [query + p for p in context]
             made.append(report)
         yield {"id": query, "text": f"Tell me about {query}.", "reports": made}
+
+
+def sampled() -> Iterator[Line]:
+    for query in QUERIES:
+        reports = [
+            {
+                "id": f"{query}-{system}",
+                "text": TEN,
+                "system": f"{system}, sample 1",
+                "context": [query + p for p in ranked],
+            }
+            for system, ranked in RANKINGS.items()
+        ]
+        yield {"id": query, "reports": reports}
+
+
+def sampled_labels(rater: str) -> Iterator[Line]:
+    for query in QUERIES:
+        for system, told in SAMPLED.items():
+            for n, answer in enumerate(told, start=1):
+                at = f"{query}-{system}", f"{query}:{n}"
+                yield _label(*at, "answerable", "yes" if answer else "no", rater)
+                yield _label(*at, "rating", 3 if answer else 0, rater)
 
 
 def passage_labels(rater: str) -> Iterator[Line]:
@@ -115,7 +163,9 @@ def write_files(folder: Path) -> None:
     write_lines(folder / "reports.jsonl", reports())
     write_lines(folder / "passages.jsonl", [x for r in people for x in passage_labels(r)])
     write_lines(folder / "coverage.jsonl", [x for r in people for x in report_labels(r)])
-    write_lines(folder / "judge.jsonl", [*passage_labels("replay"), *report_labels("replay")])
+    judged = (passage_labels, report_labels, sampled_labels)
+    write_lines(folder / "sampled.jsonl", sampled())
+    write_lines(folder / "judge.jsonl", [x for labels in judged for x in labels("replay")])
 
 
 @pytest.fixture(scope="module")

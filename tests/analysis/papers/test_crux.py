@@ -74,7 +74,8 @@ def test_two_judges_of_one_model_are_one_evaluator(tables: Any, tmp_path: Path) 
     del tables  # of one judge, that rated both
     text = STUDY.replace('"small"', '"two"').replace('judges = ["replay"]', 'judges = ["first"]', 1)
     text = text.replace('judges = ["replay"]', 'judges = ["other"]')
-    for name in ("documents", "passages", "answered", "coverage"):
+    names = ("documents", "passages", "answered", "coverage", "contexts", "sampled")
+    for name in (*names, "sampled-coverage"):
         text = text.replace(f".{name}]", f".two-{name}]").replace(f'"{name}"', f'"two-{name}"')
     (judge,) = re.findall(r"\[judge.replay\]\n.*\n.*\n", text)
     first = judge.replace("replay", "first") + 'family = "made-up"\n'
@@ -112,9 +113,19 @@ def test_table_2_says_why_yes_and_no_have_no_other_threshold(tables: Any) -> Non
 
 def test_table_3_and_figure_5_compare_measures(tables: Any) -> None:
     assert row_of(tables["table-3"][0], "documents · 10")[0] == 1.0
-    matrix = tables["figure-5"][0]
-    assert row_of(matrix, "Cov(Z)")[0] == ""
-    assert "sampled-contexts" in reason_of(matrix, "Cov(Z)", 5)
+
+
+def test_figure_5_takes_reports_from_sampled_contexts(tables: Any) -> None:
+    people, judge = tables["figure-5"]
+    assert judge["caption"] == "sampled, by replay: 3 sampled contexts"
+    # The contexts cover both questions, one and none; their reports one, both and none: of three
+    # pairs one is the other way round.
+    assert row_of(judge, "Cov(Z)")[0] == ""
+    assert row_of(judge, "Cov(Z)")[5] == pytest.approx(1 / 3)
+    assert row_of(judge, "Cov(y)")[0] == pytest.approx(1 / 3)
+    assert "people labelled no report in campaign sampled-coverage" in reason_of(
+        people, "Cov(Z)", 5
+    )
 
 
 def test_table_4_counts(tables: Any) -> None:

@@ -15,6 +15,8 @@ from tests.databases import rolled_back
 pytestmark = [pytest.mark.django_db]
 Line = dict[str, Any]
 SYSTEMS = ("good", "loose")
+CLAIMS = {"q1": {1: "yy", 2: "yn", 3: "yy"}, "q2": {1: "nn"}}
+"""What two people say of the claims of each answer of `good`."""
 
 STUDY = """\
 [study]
@@ -39,6 +41,13 @@ protocol = "answer-rating"
 batch = "questions"
 option = { variables = "eligibility,support" }
 labels = ["answers.jsonl"]
+
+[campaign.claims]
+protocol = "key-point-verification"
+batch = "questions"
+raters_per_item = 2
+option = { points = "answers" }
+labels = ["claims.jsonl"]
 """
 
 
@@ -59,6 +68,7 @@ def questions() -> Iterator[Line]:
                     "sentences": ["It is old.", "It is red."],
                     "system": name,
                     "citations": [f"{query}a"] if name == "good" else [f"{query}a", f"{query}b"],
+                    **(claims(query) if name == "good" else {}),
                     "deflected": query == "q2" and name == "good",
                 }
                 for name in SYSTEMS
@@ -69,6 +79,20 @@ def questions() -> Iterator[Line]:
                 else {"text": "Nothing.", "deflected": True}
             ],
         }
+
+
+def claims(query: str) -> Line:
+    points = [{"id": f"{query}c{n}", "text": f"Claim {n}."} for n in CLAIMS[query]]
+    return {"context": [f"{query}a", f"{query}b"], "key_points": points}
+
+
+def checked() -> Iterator[Line]:
+    for query, told in CLAIMS.items():
+        for n, said in told.items():
+            for rater, value in zip(("ada", "ben"), said, strict=True):
+                at = {"item": f"{query}-good", "unit": f"{query}c{n}", "kind": "key-point"}
+                value = {"y": "yes", "n": "no"}[value]
+                yield {**at, "variable": "grounded", "value": value, "rater": rater}
 
 
 def typed() -> Iterator[Line]:
@@ -114,6 +138,7 @@ def tables(
     write_lines(folder / "typing.jsonl", typed())
     write_lines(folder / "grounding.jsonl", grounded())
     write_lines(folder / "answers.jsonl", rated())
+    write_lines(folder / "claims.jsonl", checked())
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         run("apply_study", folder)
@@ -142,6 +167,10 @@ def test_tables_3_and_4_have_deflection_and_attribution(tables: Any) -> None:
     assert row_of(grid, "loose")[:5] == pytest.approx([0, 0, 0.5, 1, 2 / 3])
 
 
+def test_section_2_counts_claims_with_a_passage_and_leaves_ties_out(tables: Any) -> None:
+    (grid,) = tables["section-2"]
+    assert row_of(grid, "good") == [pytest.approx(2 / 3), 3, 2]
+
+
 def test_what_the_study_lacks_is_named(tables: Any) -> None:
     assert "passages=relevant" in reason_of(tables["figures-5-6"][0], "none yet", 0)
-    assert "points=answers" in reason_of(tables["section-2"][0], "none yet", 0)

@@ -21,6 +21,9 @@ QUERIES = ("q1", "q2")
 MADE = {"small (full)": (1, 0), "small (none)": (0, 0), "large (full)": (1, 1)}
 """Which of a query's two points each answer makes."""
 
+OWN = {"o1": ((1, 0, 0), (1, 1, 1, 0)), "o2": ((1, 0), (0, 0))}
+"""By query: which of its points an answer makes, and which of its own its context has."""
+
 STUDY = """\
 [study]
 name = "points"
@@ -43,6 +46,20 @@ protocol = "key-point-recall"
 batch = "documents"
 labels = ["recall.jsonl"]
 judges = ["one"]
+
+[batch.own]
+files = ["own.jsonl"]
+
+[campaign.own-recall]
+protocol = "key-point-recall"
+batch = "own"
+labels = ["own-recall.jsonl"]
+
+[campaign.own-precision]
+protocol = "key-point-verification"
+batch = "own"
+option = { points = "answers" }
+labels = ["own-precision.jsonl"]
 
 [campaign.writing]
 protocol = "key-point-writing"
@@ -86,6 +103,36 @@ def documents() -> Iterator[Line]:
             ],
             "meta": {"domain": ("sea", "land")[n]},
         }
+
+
+def own_answers() -> Iterator[Line]:
+    for query, (made, own) in OWN.items():
+        points = [
+            {"id": f"{query}k{k}", "text": f"Point {k}.", "passage": f"{query}p"}
+            for k in range(len(made))
+        ]
+        report = {
+            "id": f"{query}-small",
+            "text": "It is old.",
+            "system": "small",
+            "context": [f"{query}p"],
+            "key_points": [{"id": f"{query}a{n}", "text": f"Own {n}."} for n in range(len(own))],
+        }
+        passages = [{"id": f"{query}p", "text": "It is old."}]
+        line = {"id": query, "text": "What of it?", "passages": passages}
+        yield {**line, "key_points": points, "reports": [report]}
+
+
+def own_labels(recall: bool) -> Iterator[Line]:
+    for query, told in OWN.items():
+        for n, yes in enumerate(told[0] if recall else told[1]):
+            unit = f"{query}{'k' if recall else 'a'}{n}"
+            label = {"item": f"{query}-small", "unit": unit, "kind": "key-point", "rater": "ada"}
+            spans = {"spans": [{"field": "report", "text": "It is old."}]} if recall and yes else {}
+            variable = "entailed" if recall else "grounded"
+            yield {**label, "variable": variable, "value": "yes" if yes else "no", **spans}
+            if recall and not yes:
+                yield {**label, "variable": "failure", "value": "missing"}
 
 
 def recall(rater: str) -> Iterator[Line]:
@@ -153,6 +200,9 @@ def tables(
     write_lines(folder / "one.jsonl", recall("one"))
     write_lines(folder / "writing.jsonl", lists())
     write_lines(folder / "matching.jsonl", matched())
+    write_lines(folder / "own.jsonl", own_answers())
+    write_lines(folder / "own-recall.jsonl", own_labels(recall=True))
+    write_lines(folder / "own-precision.jsonl", own_labels(recall=False))
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         run("apply_study", folder)
@@ -160,7 +210,7 @@ def tables(
 
 
 def test_table_1_divides_kpr_by_the_questions(tables: Any) -> None:
-    people, judge = tables["table-1"]
+    people, judge, *_ = tables["table-1"]
     assert [column["name"] for column in people["columns"]] == ["land", "sea", "average"]
     assert row_of(people, "small (full)") == [0.5, 0.5, 0.5]
     assert row_of(judge, "small (none)") == [0, 0.5, 0.25]
@@ -168,8 +218,10 @@ def test_table_1_divides_kpr_by_the_questions(tables: Any) -> None:
 
 def test_table_2_has_a_column_for_each_document_setting(tables: Any) -> None:
     grid = tables["table-2"][0]
-    assert row_of(grid, "small") == [0.5, 0]
-    assert row_of(grid, "large") == [1, None]
+    heads = [column["name"] for column in grid["columns"]]
+    assert heads == ["documents: full", "documents: none", "own"]
+    assert row_of(grid, "small") == [0.5, 0, pytest.approx((1 / 3 + 1 / 2) / 2)]
+    assert row_of(grid, "large") == [1, None, None]
     assert "in this setting" in reason_of(grid, "large", 1)
 
 
@@ -180,8 +232,15 @@ def test_table_3_needs_a_second_judge_and_table_4_the_answers_own_points(tables:
     assert "points=answers" in reason_of(grid, "large (full)", 0)
 
 
+def test_table_4_averages_kpf_answer_by_answer(tables: Any) -> None:
+    grid = next(g for g in tables["table-4"] if g["caption"] == "own-recall, by people")
+    # The first answer: 3 of 4 and 1 of 3; the second: none of 2, so that its F is 0, and 1 of 2.
+    f = 2 * 0.75 / 3 / (0.75 + 1 / 3)
+    assert row_of(grid, "small") == pytest.approx([0.375, 5 / 12, f / 2, 3])
+
+
 def test_section_6_compares_the_evaluator_with_people(tables: Any) -> None:
-    failures, _, accuracy = tables["section-6"]
+    failures, _, accuracy, *_ = tables["section-6"]
     assert row_of(failures, "small (none)") == [0, 0, 1]
     # 11 of 12 alike; by chance 6/12 * 7/12 + 6/12 * 5/12 = 1/2.
     assert row_of(accuracy, "one") == pytest.approx([11 / 12, (11 / 12 - 0.5) / 0.5])
