@@ -21,7 +21,7 @@ RANKINGS = {"r1": "ab", "r2": "ad", "r3": "de"}
 SAMPLED = {"r1": (1, 0), "r2": (1, 1), "r3": (0, 0)}
 """Which questions the report from each sampled context answers, by the judge."""
 ANSWERS = {"a": (5, 0), "b": (0, 4), "c": (3, 0)}
-"""The ratings of each relevant passage on the two questions of its query; the others answer none."""
+"""The ratings of relevant passages on the two questions of their query; others answer none."""
 REPORTS = {
     "direct": (None, (0, 0)),
     "reference": (None, (1, 1)),
