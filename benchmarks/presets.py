@@ -1,4 +1,4 @@
-"""The presets from an empty folder and database to their end: `init`, `apply` and `freeze`."""
+"""The presets from an empty folder and database to their tables, and on to a checked release."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from benchmarks.suite import throw_away
 
 Figures = dict[str, Any]
 BAR = 60
-"""Seconds in which a study has to be at its end."""
+"""Seconds in which a study has to go from nothing to its tables."""
+TO_THE_TABLES = ("init", "apply", "paper")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ def _run(name: str) -> Figures:
         steps = {
             "init": ("init_study", study, "--preset", name),
             "apply": ("apply_study", study),
+            "paper": ("paper", name, "--study", name, "--output", folder / "tables.md"),
             "freeze": ("freeze_study", study, "--output", release, "--resamples", 200),
             "verify": ("verify", release),
         }
@@ -49,13 +51,18 @@ def _run(name: str) -> Figures:
 
 
 def lines(figures: Figures) -> str:
-    """Return the figures as lines, with the bar that applying has to keep."""
+    """Return the figures as lines, with the bar that each study has to keep."""
     found = [f"{'preset':10} {'step':8} {'seconds':>8} {'processor':>9} {'MB':>6}"]
     for name, steps in figures.items():
         for step, cost in steps.items():
             numbers = f"{cost['seconds']:8.1f} {cost['processor']:9.1f} {cost['megabytes']:6.0f}"
             found.append(f"{name:10} {step:8} {numbers}")
-        total = steps["init"]["seconds"] + steps["apply"]["seconds"]
+        total, work = (
+            sum(steps[step][of] for step in TO_THE_TABLES) for of in ("seconds", "processor")
+        )
         kept = "kept" if total <= BAR else "not kept"
-        found.append(f"{name:10} to its end in {total:.1f} s; the bar of {BAR} s is {kept}")
+        found.append(
+            f"{name:10} to its tables in {total:.1f} s, {work:.1f} of them processor time; the bar "
+            f"of {BAR} s is {kept}"
+        )
     return "\n".join(found)

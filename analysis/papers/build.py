@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from analysis.campaigns.behind import behind_sentence, units_behind
 from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.papers.base import Grid, Paper, PaperTable, Printed
@@ -59,6 +60,10 @@ def paper_tables(
 def _notes(paper: Paper, material: Material) -> Iterator[str]:
     if fakes := material.fakes:
         yield FAKE.format(judges=", ".join(fakes))
+    behind: dict[str, int] = {}
+    for campaign in material.every_campaign:
+        behind |= units_behind(campaign)
+    yield from (behind_sentence(name, units) for name, units in behind.items())
     unseen = [table.name for table in paper.tables if not table.data_released]
     if unseen:
         yield NOT_VALIDATED.format(paper=paper.title, tables=", ".join(unseen))

@@ -2,7 +2,7 @@
 
 One person selects sentences and answers, another keeps or changes the answer; both become the
 references. Systems answer the same questions, answerable and not, and three people and a judge
-grade the answers and compare them in pairs. Three people grade answers from retrieved passages, too,
+grade the answers and compare them in pairs. People also grade answers from retrieved passages,
 and say which of these passages matter.
 """
 

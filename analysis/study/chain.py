@@ -108,7 +108,8 @@ class Step:
 class Card:
     """A batch or campaign of the chain. `state` is one of those of `analysis.study.status`.
 
-    `flows` are the kinds of parts whose number changed, and `has` what is simply there.
+    `flows` are the kinds of parts whose number changed, and `has` what is simply there. `progress`
+    is the address of the list behind the answers.
     """
 
     kind: str
@@ -121,6 +122,7 @@ class Card:
     note: str = ""
     raters: tuple[Answers, ...] = ()
     places: Places | None = None
+    progress: str = ""
     links: tuple[tuple[str, str], ...] = ()
     steps: tuple[Step, ...] = ()
 
@@ -313,7 +315,7 @@ class _Cards:
     def campaign(self, campaign: Campaign) -> Card:
         page, progress = _pages(campaign, "campaign", "campaign-progress")
         places = cached(f"places-{campaign.pk}", lambda: _sized(places_of(campaign)))
-        raters = tuple(self._raters(campaign))
+        raters = tuple(self._raters(campaign, progress))
         steps = tuple(self._steps(campaign, places, raters, progress))
         return Card(
             "campaign",
@@ -326,11 +328,12 @@ class _Cards:
             "" if campaign.is_open else "closed",
             raters,
             places,
+            progress,
             tuple(self._links(campaign)),
             steps,
         )
 
-    def _raters(self, campaign: Campaign) -> Iterator[Answers]:
+    def _raters(self, campaign: Campaign, progress: str) -> Iterator[Answers]:
         counts = self.counts[campaign.pk]
         for pk, rater in self.raters.items():
             if pk not in counts:
@@ -338,7 +341,8 @@ class _Cards:
             done, reserved, failed = (_count(counts[pk], status) for status in STATUSES)
             if rater.kind == Rater.Kind.JUDGE:
                 run = self.runs.get((campaign.pk, pk))
-                address = reverse("judge-run", args=[run.pk]) if run else ""
+                # Imported labels of a judge have no run.
+                address = reverse("judge-run", args=[run.pk]) if run else progress
                 of = done + reserved + failed
                 fake = rater.name in self.fakes
                 yield Answers(rater.name, True, done, of, 0, failed, address, fake)
@@ -366,7 +370,9 @@ class _Cards:
                     f"Judge {rater.name} has answered {rater.done} of {rater.of} requests{failed} "
                     f"in campaign {campaign.name}."
                 )
-                yield Step("researcher", what, "Run" if rater.address else "", rater.address)
+                has_run = rater.address != progress
+                action, address = ("Run", rater.address) if has_run else ("", "")
+                yield Step("researcher", what, action, address)
 
     def _links(self, campaign: Campaign) -> Iterator[tuple[str, str]]:
         names = {"Results": "results", "Disagreements": "disagreements"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.presets import PRESETS, files
+from analysis.presets.crux import SIZE, sampled_context
 from analysis.study import read_study, status
-from annotation.models import Campaign
+from annotation.campaigns.sampling import shuffled
+from annotation.models import Campaign, User
+from annotation.people.shares import share_statuses
 from judging.models import Judge
 from tests.cast import run
 
@@ -31,6 +35,7 @@ def test_it_runs_as_it_stands_to_its_end(db: None, folder: Path, preset: str) ->
     said = run("apply_study", folder)
     assert said.endswith("Done: study 'pilot' is as its file says.\n")
     assert run("apply_study", folder) == "Nothing to do: study 'pilot' is as its file says.\n"
+    assert empty_tables(preset) == set()
     found = status(read_study(folder))
     assert found.preset == preset
     assert {stage.state for stage in found.stages} == {"done"}
@@ -38,6 +43,21 @@ def test_it_runs_as_it_stands_to_its_end(db: None, folder: Path, preset: str) ->
     for campaign in Campaign.objects.all():
         report = json.loads(run("report", "--campaign", campaign.name, "--resamples", "2"))
         assert_judged(report)
+
+
+def empty_tables(preset: str) -> set[str]:
+    """The tables of the paper that have no number at all."""
+    text = run("paper", preset, "--study", "pilot", "--format", "json", "--resamples", "2")
+    return {
+        table["key"]
+        for table in json.loads(text)["tables"]
+        if not any(isinstance(value, int | float) for value in values_of(table))
+    }
+
+
+def values_of(table: Any) -> Iterator[Any]:
+    cells = (cell for grid in table["grids"] for row in grid["rows"] for cell in row["cells"])
+    return (cell.get("value") if isinstance(cell, dict) else cell for cell in cells)
 
 
 def assert_judged(report: Any) -> None:
@@ -59,6 +79,32 @@ def test_a_folder_is_the_same_each_time_and_its_file_is_valid(preset: str, folde
     readme = (folder / "README.md").read_text("utf-8")
     assert len([line for line in readme.splitlines() if line]) <= 12
     assert "made up" in readme
+
+
+def test_random_contexts_of_the_crux_preset_are_those_of_the_rule() -> None:
+    ranking = [f"p{n}" for n in range(9)]
+    drawn = shuffled(ranking, 0, "context 2 dense t01")[:SIZE]
+    assert sampled_context("t01", "dense", ranking, 2) == drawn
+
+
+@pytest.mark.every_case
+def test_the_split_that_long2rag_suggests_gives_each_of_four_a_quarter(
+    db: None, tmp_path: Path
+) -> None:
+    people = ("ada", "ben", "carla", "david")
+    for name in people:
+        User.objects.create(username=name, role="annotator")
+    run("init_study", tmp_path / "pilot", "--preset", "long2rag")
+    path = tmp_path / "pilot/study.toml"
+    text = path.read_text("utf-8").replace("# overlap =", "overlap =").replace("# share", "share")
+    text = text.replace("raters_per_item = 3", "raters_per_item = 4")
+    path.write_text(text.replace('labels = ["labels/verification.jsonl"]\n', ""), "utf-8")
+    with pytest.raises(CommandError, match="People give"):
+        run("apply_study", tmp_path / "pilot")
+    campaign = Campaign.objects.get()
+    # A tenth of 144 points is for all four, and each of the others for one: 14 * 4 + 130.
+    assert [status.account for status in share_statuses(campaign)] == list(people)
+    assert sorted(status.allotted for status in share_statuses(campaign)) == [46, 46, 47, 47]
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:

@@ -111,6 +111,8 @@ def test_a_batch_says_that_labels_changed_since_and_its_rule_never_changes(chain
     found = status(read_study(path))
     assert [stage.state for stage in found.stages][2] == "behind"
     assert found.next.startswith("batch 'points' is behind: 4 units have other labels since")
+    tables = run("paper", "long2rag", "--study", "chain", "--resamples", "2")
+    assert "Batch points is behind: 4 units have other labels than when it was derived." in tables
     path.write_text(CHAIN.replace('["verify"]', '["verify"]\nset = { key = "agree,neutral" }'))
     error = refused("apply_study", path)
     assert str(error).startswith(f"{path}, line 15: batch 'points' is there, and its set is")

@@ -46,6 +46,7 @@ def test_each_number_leads_to_the_list_behind_it(chain: Path, rita: User) -> Non
     text = text_of(page)
     assert f"Key points in: {len(POINTS)} → out: {len(POINTS) - 1}" in text
     assert "1 not grounded" in text
+    assert "</a> answers by people" in page
     assert "Verified key points from verify, decided by the Reference" in text
     out = re.search(r'href="([^"]+left-out/\?reason=not\+grounded)"', page)
     assert out
