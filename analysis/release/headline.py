@@ -1,7 +1,7 @@
 """The headline numbers of a labels file, as `verify` computes them from the labels alone.
 
-They are the labels of each rater in each category, the agreement of people, and that of each judge
-with most of them.
+They are the labels of each rater in each category, the agreement of people, that of each judge with
+most of them, and the score of each system by each rater.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import numpy as np
 
 from analysis.data.frame import VariableFrame
 from analysis.data.reference import reference
+from analysis.data.resampling import Scores, systems_of
 from analysis.labels_file.frames import file_frame
-from analysis.statistics import Level
+from analysis.report.systems import scores_of_items
+from analysis.statistics import SHARE, Level, mean_by_cluster
 from analysis.statistics.agreement import (
     cohen_kappa,
     confusion,
@@ -39,16 +41,25 @@ def computed(path: Path, report: JSON) -> dict[str, Numbers]:
     """
     frame, _ = file_frame([path], _levels(report))
     out = {rater["name"]: rater["excluded"] for rater in report["raters"]}
-    return {
-        name: dict(_computed(_excluding(of, out), bool(report["roles"])))
-        for name, of in frame.variables.items()
+    frame = replace(frame, variables={n: _excluding(of, out) for n, of in frame.variables.items()})
+    found = {
+        name: dict(_computed(of, bool(report["roles"]))) for name, of in frame.variables.items()
     }
+    return found | {name: dict(_scored(of)) for name, of in scores_of_items(frame).items()}
 
 
 def reported(report: JSON) -> dict[str, Numbers]:
     """Return the same numbers as a report has them."""
-    return {
+    found = {
         name: dict(_reported(of, bool(report["roles"]))) for name, of in report["variables"].items()
+    }
+    return found | {
+        name: {
+            _score(system, rater): _value(estimate)
+            for system, of in score["systems"].items()
+            for rater, estimate in of.items()
+        }
+        for name, score in report["scores"].items()
     }
 
 
@@ -84,6 +95,17 @@ def _computed(of: VariableFrame, has_roles: bool) -> Iterator[tuple[str, Any]]:
         share = np.trace(table) / table.sum() if table.sum() else np.nan
         yield f"{name}: percent", _number(share)
         yield f"{name}: cohen_kappa", _number(cohen_kappa(table))
+
+
+def _scored(table: Scores) -> Iterator[tuple[str, float | None]]:
+    for system, items in systems_of(table.frame).items():
+        for rater, values in table.columns().items():
+            mean = mean_by_cluster(values[items], table.queries[items], "").within(*SHARE)
+            yield _score(system, rater), _number(mean.value)
+
+
+def _score(system: str, rater: str) -> str:
+    return f"{system or 'no system'} by {rater}"
 
 
 def _categories(of: VariableFrame, column: int) -> Iterator[tuple[str, int]]:
@@ -123,7 +145,9 @@ def differences(path: Path, report: JSON) -> Iterator[str]:
     now, before = computed(path, report), reported(report)
     for variable in dict.fromkeys((*before, *now)):
         found, told = now.get(variable, {}), before.get(variable, {})
-        for name in dict.fromkeys((*told, *found)):
+        # Of a crowd a report has only the mean, and labels of one category alone make no score.
+        is_score = variable in report["scores"]
+        for name in (n for n in told if n in found) if is_score else dict.fromkeys((*told, *found)):
             one, other = told.get(name) or 0, found.get(name) or 0
             if not np.isclose(one, other, rtol=0, atol=10.0**-DIGITS * 2):
                 yield f"{variable}, {name}: {one:g} in the report, {other:g} by the labels"

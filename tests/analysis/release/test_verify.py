@@ -82,6 +82,17 @@ def test_a_changed_figure_of_the_report_is_found(release: Path) -> None:
     assert line.startswith("campaign coverage: answerable, replay: percent: ")
 
 
+def test_a_changed_score_of_a_system_is_found(release: Path) -> None:
+    path = release / FOLDER / "report.json"
+    report = json.loads(path.read_text("utf-8"))
+    estimate = report["scores"]["coverage"]["systems"]["one"]["ada"]
+    estimate["value"] = 1 - estimate["value"] / 2
+    path.write_text(json.dumps(report), "utf-8")
+    sign_again(release)
+    (line,) = verify(release).wrong
+    assert line.startswith("campaign coverage: coverage, one by ada: ")
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
