@@ -126,7 +126,7 @@ def free_items(campaign: Campaign, rater: Rater) -> QuerySet[Item]:
     """
     free = campaign.items.filter(~_has_assignment(rater.pk, ~Q(**EXPIRED)), taken__lt=F("quota"))
     if campaign.has_shares:
-        free = free.filter(within_share(campaign, rater.pk))
+        free = free.filter(within_share(campaign, rater.user_id))
     return free.filter(may_take(campaign.pk, rater.pk)).order_by("position")
 
 

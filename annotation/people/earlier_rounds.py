@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from annotation.models import Allotment, Assignment, Campaign, Item
 from annotation.registry import declared
@@ -121,7 +121,8 @@ def _taking_part(first: str) -> QuerySet[Assignment]:
 
 
 def _free(first: str) -> QuerySet[Item]:
-    """Return the items of a campaign that somebody can still take."""
-    return Item.objects.filter(
+    """Return the items of a campaign that anybody can still take."""
+    items = Item.objects.filter(
         campaign__name=first, campaign__is_open=True, use=Item.Use.STUDY, taken__lt=F("quota")
     )
+    return items.annotate(shared=Count("allotments")).filter(shared__lt=F("quota"))

@@ -204,14 +204,14 @@ def allotments(campaign: Campaign) -> QuerySet[Allotment]:
     return rows if lost is None else rows.filter(~lost)
 
 
-def within_share(campaign: Campaign, rater: int) -> Q:
-    """Return the condition that a rater may take an item of a campaign with shares.
+def within_share(campaign: Campaign, user: int | None) -> Q:
+    """Return the condition that an account may take an item of a campaign with shares.
 
     A person with a share may take what is allotted to them, and others the slots that are allotted
     to nobody. A slot whose person can no longer answer it is for anybody.
     """
-    mine = allotments(campaign).filter(item=OuterRef("pk"), user__rater=rater)
-    has_share = PersonShare.objects.filter(campaign=OuterRef("campaign"), user__rater=rater)
+    mine = allotments(campaign).filter(item=OuterRef("pk"), user=user)
+    has_share = PersonShare.objects.filter(campaign=OuterRef("campaign"), user=user)
     for_all = ~Q(Exists(has_share))
     if (lost := void(campaign)) is not None:
         for_all |= Q(Exists(Allotment.objects.filter(lost, item=OuterRef("pk"))))

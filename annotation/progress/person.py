@@ -12,7 +12,7 @@ from annotation.assignments.queue import free_items
 from annotation.gold.scoring import count_remaining_gold, is_ready
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
-from annotation.people.shares import share_statuses
+from annotation.people.shares import within_share
 from datasets.db.prepared import Parameter, Prepared
 
 FEWEST_TIMED = 3
@@ -97,8 +97,8 @@ def _limit_to_allotted(user: User, campaign: Campaign, numbers: Progress) -> Pro
     rater = Rater.objects.filter(user=user).first()
     if rater is None:
         # Whoever has no pseudonym yet has had no item, either.
-        mine = next((s.allotted for s in share_statuses(campaign) if s.user == user.pk), None)
-        return numbers if mine is None else replace(numbers, free=min(numbers.free, mine))
+        free = campaign.items.filter(within_share(campaign, user.pk), taken__lt=F("quota"))
+        return replace(numbers, free=free.filter(use=Item.Use.STUDY).count())
     return replace(numbers, free=free_items(campaign, rater).filter(use=Item.Use.STUDY).count())
 
 
