@@ -19,7 +19,7 @@ QUERIES = ("q1", "q2")
 RANKINGS = {"r1": "ab", "r2": "ad", "r3": "de"}
 """Rankings of two passages; contexts of two that are drawn from them hold just these."""
 SAMPLED = {"r1": (1, 0), "r2": (1, 1), "r3": (0, 0)}
-"""Which questions the report from each sampled context answers, by the judge."""
+"""Which questions the report from each sampled context answers, by all raters."""
 ANSWERS = {"a": (5, 0), "b": (0, 4), "c": (3, 0)}
 """The ratings of relevant passages on the two questions of their query; others answer none."""
 REPORTS = {
@@ -78,6 +78,7 @@ extends = "contexts"
 protocol = "report-coverage"
 batch = "sampled"
 option = { variables = "answerable,rating" }
+labels = ["sampled-ada.jsonl"]
 judges = ["replay"]
 """
 
@@ -165,6 +166,7 @@ def write_files(folder: Path) -> None:
     write_lines(folder / "coverage.jsonl", [x for r in people for x in report_labels(r)])
     judged = (passage_labels, report_labels, sampled_labels)
     write_lines(folder / "sampled.jsonl", sampled())
+    write_lines(folder / "sampled-ada.jsonl", sampled_labels("ada"))
     write_lines(folder / "judge.jsonl", [x for labels in judged for x in labels("replay")])
 
 
