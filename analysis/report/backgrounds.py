@@ -112,7 +112,7 @@ def _mean_share(sample: Sample, parts: list[tuple[Floats, Floats]], method: str)
         sums += [ratio(np.where(there, agreeing, 0.0), np.where(there, pairs, 1.0)), there]
     table = np.column_stack(sums).astype(float)
     units = int(np.all(table[:, 1::2] > 0, axis=1).sum())
-    if not all(table[:, 1::2].any(axis=0)):
+    if not np.all(table[:, 1::2].sum(axis=0) > 0):
         return undefined(NO_PAIR, 0, method)
     given = sample.resampling_arguments
     bootstrap = Bootstrap(
