@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.data.frame import VariableFrame
 from analysis.evaluation.answers import written_parts
@@ -46,7 +47,7 @@ NEEDED = {
 }
 NEEDED_COLUMNS = (
     percent("Passages"),
-    percent("Questions with one"),
+    percent("Questions or answers with one"),
     Column("Passages seen by two", digits=0),
 )
 NO_REPORTS = "no batch of the study has both references and reports of systems"
@@ -321,32 +322,53 @@ def _percent_agreement(
 
 
 def _needed(material: Material, rated: Sequence[Campaign]) -> list[Grid]:
-    """Return which passages two or more people call needed, and the questions that have one."""
+    """Return which passages two or more people call needed, and what has such a passage."""
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     for campaign in rated:
         for name, words in NEEDED.items():
             variable = material.frame(campaign).variables.get(name)
             if variable is not None:
-                rows.append((f"{words} ({campaign.name})", _by_two(variable)))
+                queries = material.queries(campaign.batch)
+                rows.append((f"{words} ({campaign.name})", by_two(variable, queries)))
     reason = "no campaign of answer-rating asks needed_question or needed_answer"
     if not rows:
         return [empty("Passages", NEEDED_COLUMNS, reason, "Share")]
     return [Grid("Passages, by two or more people", NEEDED_COLUMNS, tuple(rows), stub="Share")]
 
 
-def _by_two(variable: VariableFrame) -> tuple[Cell, ...]:
-    """Return shares of passages and of questions, and the passages that two people saw."""
+def by_two(variable: VariableFrame, queries: Sequence[Query]) -> tuple[Cell, ...]:
+    """Return the share of passages that two people call needed, and of what has one of them.
+
+    What has one is the question, or the answer if passages are asked about for each answer. The
+    last number counts the passages that two people saw, for each answer if so asked.
+    """
     codes = variable.codes_of("human")
     categories = variable.scale.categories
     yes = categories.index("yes") if "yes" in categories else len(categories)
     asked: Bools = (codes >= 0).sum(axis=1) >= 2
     needed = ((codes == yes).sum(axis=1) >= 2)[asked].astype(float)
-    queries = variable.units.query[asked]
-    of_passages = _mean(needed.tolist(), queries.tolist(), "passages seen by two people")
-    there = np.unique(queries)
-    found = [float(needed[queries == query].max()) for query in there]
-    of_questions = _mean(found, there.tolist(), "questions with such passages")
-    return of_passages, of_questions, int(asked.sum())
+    at = variable.units.query[asked]
+    _, first, of = np.unique(
+        _about(variable, queries)[asked], return_index=True, return_inverse=True
+    )
+    has = (np.bincount(of, needed) > 0).astype(float)
+    of_passages = _mean(needed.tolist(), at.tolist(), "passages seen by two people")
+    of_those = _mean(has.tolist(), at[first].tolist(), "passages seen by two people")
+    return of_passages, of_those, int(asked.sum())
+
+
+def _about(variable: VariableFrame, queries: Sequence[Query]) -> NDArray[np.str_]:
+    """Return what each unit's passage is asked about: an answer, or a question."""
+    answers = {f"{r.id}/{p.id}": r.id for q in queries for r in q.reports for p in q.passages}
+    return np.array(
+        [
+            f"answer {answers.get(key, key)}" if kind == "report-passage" else f"question {query}"
+            for (_, kind, key), query in zip(
+                variable.units.names, variable.units.query.tolist(), strict=True
+            )
+        ],
+        str,
+    )
 
 
 PAPER = Paper(

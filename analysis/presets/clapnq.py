@@ -285,11 +285,14 @@ def _rag_ratings(rater: str) -> Iterator[Line]:
                 yield label(*at, name, mistaken(draw, right, GRADES, rate), rater)
         for key in _retrieved(of):
             draw = Random(f"{SEED} needed {rater} {key}")
-            at = of.key, f"{of.key}/{key}", "passage"
-            asked = "yes" if key == of.gold and of.is_answerable else "no"
-            used = "yes" if key == of.gold and not all(a.declines for a in answers) else "no"
-            for name, right in (("needed_question", asked), ("needed_answer", used)):
-                yield label(*at, name, mistaken(draw, right, ("yes", "no"), rate / 2), rater)
+            right = "yes" if key == of.gold and of.is_answerable else "no"
+            said = mistaken(draw, right, ("yes", "no"), rate / 2)
+            yield label(of.key, f"{of.key}/{key}", "passage", "needed_question", said, rater)
+            for answer in answers:
+                right = "yes" if key == of.gold and not answer.declines else "no"
+                said = mistaken(draw, right, ("yes", "no"), rate / 2)
+                at = of.key, f"{answer.key}/{key}", "report-passage"
+                yield label(*at, "needed_answer", said, rater)
 
 
 def build(study: str) -> dict[str, str]:
