@@ -108,4 +108,13 @@ urlpatterns = [
         )
         for suffix in FILES
     ),
+    *(
+        path(
+            f"campaigns/<int:pk>/measures/figures/<slug:name>.{suffix}",
+            measuring.figure,
+            {"suffix": suffix},
+            name=f"measures-figure-{suffix}",
+        )
+        for suffix in FILES
+    ),
 ]

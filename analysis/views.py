@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.campaigns.frames import offered_options
-from analysis.campaigns.jobs import FIGURE, REPORT, figure_question, question
-from analysis.figures import FIGURES, Figure, Subject, subjects
+from analysis.campaigns.jobs import REPORT, question
+from analysis.figures import FIGURES
 from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
 from analysis.forms import ReportForm
 from analysis.frozen.jobs import SNAPSHOT
 from analysis.frozen.jobs import question as snapshot_question
-from analysis.pages import attached, options_query, report_address
+from analysis.pages import (
+    BESIDE,
+    attached,
+    figure_response,
+    options_query,
+    report_address,
+)
 from analysis.robustness.document import robustness_document
 from analysis.robustness.jobs import ROBUSTNESS
 from analysis.robustness.jobs import question as robustness_question
@@ -114,44 +118,20 @@ def _stored(request: HttpRequest, campaign: Campaign, job: Job) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpResponseBase:
-    """Return a figure as a file; `of` in the address names the variable or score that it shows.
-
-    Without `of` it is the first one that the figure suits.
-    """
+    """Return a figure as a file; `of` in the address names the variable or score that it shows."""
     campaign = readable_campaign(request, pk)
-    chosen = next((each for each in available_kinds() if each.suffix == suffix), None)
-    if name not in FIGURES or chosen is None:
+    if name not in FIGURES or suffix not in {each.suffix for each in available_kinds()}:
         raise Http404("No such figure, or not as such a file.")
     if blind := blind_page(request, campaign):
         return blind
-    form = _form(request, campaign, "of")
+    form = _form(request, campaign, *BESIDE)
     if not form.is_valid():
         return _refused(form)
     job = _current_job(request, campaign, form)
     if isinstance(job, HttpResponse):
         return job
-    try:
-        report = results.value(job)["report"]
-    except results.GoneError:
-        return redirect(request.get_full_path())
-    drawn, subject = FIGURES[name], request.GET.get("of", "")
-    found = _subject(drawn, report, subject)
-    if chosen.slow:
-        wanted = figure_question(job, name, suffix, found.name)
-        back = report_address(campaign, options_query(request))
-        told = partial(record_export, request, pk, f"figure-{drawn.name}", suffix)
-        return jobs.file(request, FIGURE, wanted, back, told)
-    content = chosen.render(drawn, found)
-    record_export(request, pk, f"figure-{drawn.name}", suffix)
-    file_name = f"{drawn.name}-{slugify(found.name) or 'figure'}-{pk}.{suffix}"
-    return attached(content, chosen.media_type, file_name)
-
-
-def _subject(drawn: Figure, report: dict[str, Any], name: str) -> Subject:
-    for subject in subjects(report, drawn):
-        if name in ("", subject.name):
-            return subject
-    raise Http404("This report has no data for the figure.")
+    back = report_address(campaign, options_query(request))
+    return figure_response(request, job, name, suffix, back)
 
 
 @require_safe

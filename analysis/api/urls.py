@@ -8,6 +8,7 @@ from analysis.api import (
     attention,
     bench,
     disagreements,
+    figures,
     measures,
     papers,
     quality,
@@ -19,6 +20,11 @@ urlpatterns = [
     path("campaigns/<int:pk>/report/", reports.CampaignReport.as_view(), name="api-report"),
     path("campaigns/<int:pk>/measures/", measures.CampaignMeasures.as_view(), name="api-measures"),
     path("campaigns/<int:pk>/bench/", bench.CampaignBench.as_view(), name="api-bench"),
+    path(
+        "campaigns/<int:pk>/figures/<slug:name>/<slug:form>/",
+        figures.CampaignFigure.as_view(),
+        name="api-figure",
+    ),
     path(
         "campaigns/<int:pk>/attention/",
         attention.CampaignAttention.as_view(),

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from django.utils.text import slugify
-
 from analysis.campaigns.cache import computed_report, state_of
 from analysis.data.selection import ReportOptions
-from analysis.figures import FIGURES, subjects
-from analysis.figures.files import FILES
+from analysis.figures.files import AS_SHOWN, FigureError, Look, figure_file
+from analysis.types import JSON
 from annotation.access import may_read
 from annotation.models import Campaign, User
 from datasets.jobs import JobError, Kind, Options, Progress, Result, results
@@ -55,22 +53,35 @@ def _carry_out(options: Options, progress: Progress) -> Result:
     return Result.of({"report": found.report, "newest": found.newest})
 
 
-def figure_question(report: Job, name: str, suffix: str, subject: str) -> dict[str, Any]:
-    """Return the question of a figure's file, drawn from a finished report."""
+def figure_question(
+    report: Job, name: str, suffix: str, subject: str, look: Look = AS_SHOWN
+) -> dict[str, Any]:
+    """Return the question of a figure's file, drawn from a finished report or from measures."""
     campaign = report.options["campaign"]
-    of = {"figure": name, "suffix": suffix, "subject": subject}
+    of = {"figure": name, "suffix": suffix, "subject": subject, "look": asdict(look)}
     return {"campaign": campaign, "report": report.key, **of}
+
+
+def report_in(job: Job) -> JSON:
+    """Return the report that a finished job computed, the agreement report or that of measures.
+
+    Raises GoneError if it was deleted meanwhile.
+    """
+    found: JSON = results.value(job)
+    return found["report"] if job.kind == REPORT else found
 
 
 def _figure(options: Options, progress: Progress) -> Result:
     job = Job.objects.filter(key=options["report"]).first()
     if job is None or not results.is_there(job):
         raise JobError("the report that it shows was deleted; open the report and ask again")
-    report = results.value(job)["report"]
-    figure, kind = FIGURES[options["figure"]], FILES[options["suffix"]]
-    found = next(each for each in subjects(report, figure) if each.name == options["subject"])
-    name = f"{figure.name}-{slugify(found.name) or 'figure'}-{options['campaign']}.{kind.suffix}"
-    return Result([kind.render(figure, found)], name, kind.media_type)
+    of, look = options["subject"], restored(Look, options.get("look", {}))
+    try:
+        made = figure_file(report_in(job), options["figure"], options["suffix"], of, look)
+    except FigureError as error:
+        raise JobError(str(error)) from error
+    name = f"{made.name}-{options['campaign']}.{made.kind.suffix}"
+    return Result([made.content], name, made.kind.media_type)
 
 
 REPORTS = Kind(REPORT, "Results", _state, _carry_out, may_see)

@@ -37,6 +37,8 @@ COLUMNS = (
 )  # fmt: skip
 ESTIMATE = ("value", "low", "high", "n", "method", "reason", "judged")
 NO_LABELS = "no labels here"
+RANKS = "Do evaluators order the systems alike?"
+COMPARED = "Measures compared with each other"
 #: With more systems than this, pairs are only in JSON and CSV.
 MOST_PAIRED = 6
 ERRORS = {
@@ -125,12 +127,15 @@ def _number(cell: JSON | None, letters: JSON) -> Number:
     return replace(Number.from_estimate(cell), above=above)
 
 
-def rank_sections(report: JSON) -> list[Section]:
-    """Return whether people and judges order the systems alike, also by two forms of a measure."""
+def rank_sections(report: JSON, with_evaluators: bool = True) -> list[Section]:
+    """Return whether people and judges order the systems alike, also by two forms of a measure.
+
+    A page that draws the evaluators as matrices needs no tables of them.
+    """
     beside: list[tuple[Cell, ...]] = []
     squares: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}
     for name, of in report["measures"].items():
-        if of["evaluators"]:
+        if with_evaluators and of["evaluators"]:
             names = tuple(of["evaluator_matrix"]["evaluators"])
             squares.setdefault(names, []).extend(_square(name, names, of["evaluators"]))
         beside += [
@@ -153,7 +158,7 @@ def rank_sections(report: JSON) -> list[Section]:
         "Needs six systems besides the oracle. Whole queries are resampled; if queries have "
         "splits, only evaluation queries."
     )
-    return [Section("Do evaluators order the systems alike?", (Block("", tuple(tables)),), about)]
+    return [Section(RANKS, (Block("", tuple(tables)),), about)]
 
 
 def _square(measure: str, names: tuple[str, ...], pairs: list[JSON]) -> Iterator[tuple[Cell, ...]]:
@@ -390,7 +395,7 @@ def _metrics(report: JSON) -> list[Section]:
         for key, what in (("metrics", "systems"), ("sampled", "sampled contexts"))
         for rater, pairs in report[key].items()
     )
-    return [Section("Measures compared with each other", (Block("", tables),))] if tables else []
+    return [Section(COMPARED, (Block("", tables),))] if tables else []
 
 
 def _printed_orders(caption: str, pairs: list[JSON]) -> Table:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -15,10 +15,13 @@ from django.views.decorators.http import require_safe
 from analysis.document import Document, Table, count
 from analysis.evaluation.jobs import MEASURES, TREC, question
 from analysis.evaluation.rendering import (
+    COMPARED,
     FORMATS,
+    RANKS,
     board_table,
     cuts_of,
     document,
+    rank_sections,
     shown_boards,
     tested,
     title_of,
@@ -31,8 +34,9 @@ from analysis.evaluation.selection import (
     own_measures,
     select_shown,
 )
-from analysis.evaluation.slicing import slice_views
-from analysis.pages import attached
+from analysis.figures import FIGURES, subjects
+from analysis.figures.files import available_kinds
+from analysis.pages import BESIDE, attached, figure_response
 from analysis.types import JSON
 from annotation.access import get_account, readable_campaign
 from annotation.models import Campaign
@@ -43,6 +47,8 @@ from datasets.jobs import results
 from judging.access import blind_page
 
 RENDERED_ABOVE = ("System rankings", "Options")
+MATRICES, SLICES = ("evaluators", "metrics", "sampled"), ("measure-slices",)
+"""The figures that stand on the page in place of tables."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +141,20 @@ def filters(offered: AvailableParts, shown: Shown, query: QueryDict) -> JSON:
     }
 
 
-def rest_of(report: JSON) -> Document:
-    """Return the document without the parts that the page shows by itself."""
+def rest_of(report: JSON, matrices: Sequence[str]) -> Document:
+    """Return the document without the parts that the page shows by itself, as figures as well."""
     whole = document(report)
-    kept = tuple(each for each in whole.sections if each.title not in RENDERED_ABOVE)
-    return replace(whole, sections=kept)
+    above = [*RENDERED_ABOVE, *([COMPARED] if "metrics" in matrices else [])]
+    kept = [each for each in whole.sections if each.title not in above]
+    if "evaluators" in matrices:
+        rest = rank_sections(report, with_evaluators=False)
+        kept = [*rest, *(each for each in kept if each.title != RANKS)]
+    return replace(whole, sections=tuple(kept))
+
+
+def _drawn(report: JSON, names: Sequence[str]) -> list[str]:
+    """Return the figures that the report has data for."""
+    return [name for name in names if any(subjects(report, FIGURES[name]))]
 
 
 def sliced_by(report: JSON, campaigns: Iterable[str]) -> list[str]:
@@ -183,11 +198,13 @@ def measures_context(
         report = select_shown(whole, shown)
     except ValueError as error:
         return {**context, "problem": str(error)}
+    matrices = _drawn(report, MATRICES)
     return context | {
         "board_report": report,
         "boards": board_views(report, shown, query),
-        "document": rest_of(report),
-        "slices": slice_views(report),
+        "document": rest_of(report, matrices),
+        "matrices": matrices,
+        "slices": _drawn(report, SLICES),
         "sliced": sliced_by(report, [each.name for each in form.resolved.slices]),
     }
 
@@ -214,6 +231,25 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
         return _refused(str(error))
     record_export(request, pk, "measures", suffix)
     return attached(chosen.render(report), chosen.media_type, f"measures-{pk}.{suffix}")
+
+
+@require_safe
+@role_required(*READERS)
+def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpResponseBase:
+    """Return a figure of the measures as a file; `of` in the address names the measure or rater."""
+    campaign = readable_campaign(request, pk)
+    if name not in FIGURES or suffix not in {each.suffix for each in available_kinds()}:
+        raise Http404("No such figure, or not as such a file.")
+    if blind := blind_page(request, campaign):
+        return blind
+    query = jobs.options_of(request, *BESIDE)
+    form = MeasuresForm(query, get_account(request), campaign)
+    if not form.is_valid():
+        return _refused("\n".join(form.problems()))
+    asked = jobs.follow(request, MEASURES, question(campaign, form.resolved))
+    if not asked.is_current:
+        return jobs.waiting(request, asked.job, _page_of(request, campaign))
+    return figure_response(request, asked.job, name, suffix, _page_of(request, campaign))
 
 
 @require_safe

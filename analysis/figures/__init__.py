@@ -1,8 +1,8 @@
-"""The figures of the report, each drawn from its JSON.
+"""The figures of the report and of measures, each drawn from the report's JSON.
 
 Each module is one figure: what it shows, its data and its drawing. `base` holds scales, axes, keys,
-panels and grids, `svg` the marks and texts, `vega` the charts as Vega-Lite, and `files` writes a
-figure as a file.
+panels and grids, `multiples` small multiples, `svg` the marks and texts, `vega` the
+charts as Vega-Lite, and `files` writes a figure as a file.
 `FIGURES` is the registry.
 """
 
@@ -16,9 +16,12 @@ from . import (
     confusion,
     coverage,
     epsilon,
+    measure_slices,
     missing,
+    rank_correlation,
     raters,
     reliability,
+    slices,
     systems,
     thresholds,
 )
@@ -30,6 +33,7 @@ FIGURES: dict[str, Figure] = {
     for each in (
         coverage.FIGURE,
         systems.FIGURE,
+        rank_correlation.RATERS,
         raters.FIGURE,
         agreement.FIGURE,
         confusion.FIGURE,
@@ -37,14 +41,19 @@ FIGURES: dict[str, Figure] = {
         epsilon.FIGURE,
         reliability.FIGURE,
         missing.FIGURE,
+        slices.FIGURE,
+        rank_correlation.EVALUATORS,
+        rank_correlation.METRICS,
+        rank_correlation.SAMPLED,
+        measure_slices.FIGURE,
     )
 }
 
 
 def subjects(report: dict[str, Any], figure: Figure) -> Iterator[Subject]:
-    """Return the variables or scores of a report that a figure can show."""
+    """Return the parts of a report that a figure can show: variables, scores, or measures."""
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    for name, block in report[figure.part].items():
-        subject = Subject(name, block, kinds)
+    for name, block in report.get(figure.part, {}).items():
+        subject = Subject(name, {"pairs": block} if isinstance(block, list) else block, kinds)
         if figure.suits(subject):
             yield subject

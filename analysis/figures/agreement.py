@@ -13,9 +13,9 @@ LEFT, WIDTH, HEIGHT = 52, 460, 180
 MOST_NAMED = 8
 
 
-def draw(subject: Subject) -> Drawing:
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     if bars := _bars(subject):
-        return _of_crowd(subject, bars)
+        return _of_crowd(subject, bars, room)
     found = _pairs(subject)
     columns = list(dict.fromkeys(b for _, b in found))
     # Names fit above few columns only; with many, numbers replace them and precede the names.
@@ -25,14 +25,12 @@ def draw(subject: Subject) -> Drawing:
     cells = [[_cell(found.get((a, b)), (a, b), notes) for b in columns] for a in rows]
     at = {name: f"{n + 1}" for n, name in enumerate(columns)}
     css = ["judge-cell" if subject.kinds.get(a) == "judge" else "people-cell" for a in rows]
-    grid = Grid(
-        [f"{at[a]}  {a}" if many and a in at else a for a in rows],
-        [at[b] if many else b for b in columns],
-        cells,
-        css,
-    )
-    names = base.gutter(grid.rows, NAMES)
-    left = names + 16
+    named = [f"{at[a]}  {a}" if many and a in at else a for a in rows]
+    names = base.gutter(named, room.names(NAMES))
+    left = names + 16 + base.SIGN_ROOM
+    above = [at[b] if many else b for b in columns]
+    kinds = [subject.kinds.get(a, "human") for a in rows]
+    grid = Grid(named, above, cells, css, room.within(left + 8), kinds)
     width = max(left + grid.width + 8, 320)
     end = notes.draw(8, TOP + grid.height, width - 16)
     drawn = grid.draw(left, TOP, names)
@@ -40,9 +38,10 @@ def draw(subject: Subject) -> Drawing:
     return Drawing(title, width, end.bottom + 8, (drawn, end.markup))
 
 
-def _of_crowd(subject: Subject, bars: list[JSON]) -> Drawing:
+def _of_crowd(subject: Subject, bars: list[JSON], room: base.Room) -> Drawing:
     """Draw how many people have each kappa with the others; a matrix of hundreds is unreadable."""
-    x = base.Scale(bars[0]["from"], bars[-1]["to"], LEFT, LEFT + WIDTH)
+    wide = room.plot(LEFT + 24, WIDTH)
+    x = base.Scale(bars[0]["from"], bars[-1]["to"], LEFT, LEFT + wide)
     y = base.Scale(0, max(bar["people"] for bar in bars), TOP + HEIGHT, TOP)
     parts = [
         base.y_axis(y, x.start, x.end),
@@ -51,10 +50,10 @@ def _of_crowd(subject: Subject, bars: list[JSON]) -> Drawing:
     for bar in bars:
         left, top = x.at(bar["from"]) + 1, y.at(bar["people"])
         title = f"{bar['from']:g} to {bar['to']:g}: {bar['people']} people"
-        wide, high = x.at(bar["to"]) - left - 1, TOP + HEIGHT - top
-        parts.append(svg.rectangle("people-cell", left, top, wide, high, title))
+        size = x.at(bar["to"]) - left - 1, TOP + HEIGHT - top
+        parts.append(svg.rectangle("people-cell", left, top, *size, title))
     title = f"Agreement of people with the others on {subject.name}: Cohen's kappa"
-    return Drawing(title, LEFT + WIDTH + 24, TOP + HEIGHT + 44, tuple(parts))
+    return Drawing(title, LEFT + wide + 24, TOP + HEIGHT + 44, tuple(parts))
 
 
 def data(subject: Subject) -> Table:

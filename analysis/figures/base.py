@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
 
 from ..document import Table
 from ..types import JSON
 from . import svg
 from .svg import Drawing
 
-Part = Literal["variables", "scores"]
-Place = Literal["people", "judges", "systems"]
+Part = Literal["variables", "scores", "measures", "metrics", "sampled"]
+"""The part of a report that has a figure's subjects; from `measures` on, of that of measures."""
+Place = Literal["people", "judges", "systems", "slices"]
 """The section that a figure is in."""
 MARK_ROOM, KEY_GAP, LINE = 46, 18, 16
 TEXT_DROP = 4
@@ -25,8 +26,11 @@ LEFT, HEAD, FOOT, GAP = 44, 30, 52, 24
 NARROWEST = 440
 """The smallest width of a figure of panels, whose key is on one line."""
 ACROSS = 2
+NAMES_SHARE = 0.34
 CELL, CELL_GAP = 40, 2
-NARROWEST_CELL, WIDEST = 48, 104
+NARROWEST_CELL, WIDEST, LEAST_CELL = 48, 104, 33
+NUMBER_ROOM, SIGN_ROOM = 8, 14
+"""The room that a cell keeps free beside its words."""
 DARKEST = 0.45
 """The share of colour in the darkest cell, on which letters are readable in light and dark."""
 
@@ -46,13 +50,50 @@ class Subject:
 
 
 @dataclass(frozen=True)
+class Room:
+    """The width that a drawing has, in pixels; None on a page, where it is as wide as it wants.
+
+    `height` is what drawings of many parts keep to: two screens, or a page of a paper.
+    """
+
+    width: float | None = None
+    height: float = 1480
+
+    def names(self, most: float) -> float:
+        """Return the most that names beside a plot may take."""
+        return most if self.width is None else min(most, NAMES_SHARE * self.width)
+
+    def plot(self, beside: float, natural: float) -> float:
+        """Return the width of a plot that leaves `beside` to names and margins."""
+        return natural if self.width is None else self.width - beside
+
+    def within(self, beside: float) -> float | None:
+        """Return what a matrix may take that leaves `beside` to names and margins."""
+        return None if self.width is None else self.width - beside
+
+    @property
+    def is_narrow(self) -> bool:
+        return self.width is not None and self.width < 2 * WIDTH
+
+
+PAGE, TELEPHONE = Room(), Room(340)
+
+
+class Draw(Protocol):
+    """Draws a subject into the room that there is."""
+
+    def __call__(self, subject: Subject, room: Room = PAGE) -> Drawing: ...
+
+
+@dataclass(frozen=True)
 class Figure:
     """A figure: its name in addresses, its title, and the part of the report that it shows.
 
     `place` is its section. `suits` says whether there is anything to draw. `data` has the drawn
     numbers in full precision, `chart` is its Vega-Lite view of them, and `caption` explains how to
     read the figure. `size` is the number of things along the axis that grows, where a page may have
-    to leave the drawing out.
+    to leave the drawing out. One that `turns` is drawn a second time for pages as narrow as a
+    column.
     """
 
     name: str
@@ -61,10 +102,16 @@ class Figure:
     caption: str
     suits: Callable[[Subject], bool]
     data: Callable[[Subject], Table]
-    draw: Callable[[Subject], Drawing]
+    draw: Draw
     chart: Callable[[Subject], JSON]
     place: Place = "judges"
     size: Callable[[Subject], int] = lambda subject: 0
+    turns: bool = False
+
+    @property
+    def of_measures(self) -> bool:
+        """Whether it shows the report of measures instead of the agreement report."""
+        return self.part in ("measures", "metrics", "sampled")
 
 
 @dataclass(frozen=True)
@@ -79,6 +126,10 @@ class Scale:
     def at(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
+
+    @property
+    def width(self) -> float:
+        return abs(self.end - self.start)
 
     def ticks(self, most: int = 7) -> list[float]:
         """Return round numbers on the scale, including round ends."""
@@ -110,15 +161,19 @@ def format_tick(value: float) -> str:
     return f"{round(value, 6) + 0.0:g}"
 
 
-def x_axis(scale: Scale, top: float, bottom: float, label: str = "", whole: bool = False) -> str:
+def x_axis(
+    scale: Scale, top: float, bottom: float, label: str = "", whole: bool = False, ticks: int = 7
+) -> str:
     """Draw lines from top to bottom at the ticks, with numbers below them and a label."""
     parts = []
-    ticks = [t for t in scale.ticks() if not whole or t == round(t)]
-    for tick in ticks:
+    marked = [t for t in scale.ticks(ticks) if not whole or t == round(t)]
+    for tick in marked:
         x = scale.at(tick)
         parts.append(svg.line("grid", (x, top), (x, bottom)))
-        parts.append(svg.text("tick", x, bottom + 14, _tick(tick, ticks), "middle"))
-    if label:
+        parts.append(svg.text("tick", x, bottom + 14, _tick(tick, marked), "middle"))
+    if label and svg.width_of(label) > scale.width:
+        parts.append(svg.text("label", scale.end, bottom + 31, label, "end"))
+    elif label:
         middle = (scale.start + scale.end) / 2
         parts.append(svg.text("label", middle, bottom + 31, label, "middle"))
     return "".join(parts)
@@ -209,14 +264,15 @@ def gutter(names: Iterable[str], most: float, least: float = 0) -> float:
 
 @dataclass(frozen=True)
 class Panel:
-    """The position of a panel's plot on the figure."""
+    """The position of a panel's plot on the figure, and its width."""
 
     left: float
     top: float
+    width: float = WIDTH
 
     @property
     def right(self) -> float:
-        return self.left + WIDTH
+        return self.left + self.width
 
     @property
     def bottom(self) -> float:
@@ -232,47 +288,75 @@ class Panel:
         """Draw the judge's name after the sign of judges."""
         y = self.top - 16
         return svg.square("judge", self.left + 5, y) + svg.name(
-            "group", self.left + 16, y + TEXT_DROP, name, WIDTH - 16
+            "group", self.left + 16, y + TEXT_DROP, name, self.width - 16
         )
 
 
-def panels(number: int) -> list[Panel]:
-    """Return this many panels in rows of two."""
-    across, down = LEFT + WIDTH + GAP, HEAD + HEIGHT + FOOT + GAP / 2
-    return [Panel(LEFT + across * (n % ACROSS), HEAD + down * (n // ACROSS)) for n in range(number)]
+def panels(number: int, room: Room = PAGE) -> list[Panel]:
+    """Return this many panels in rows of two, or one below the other in a column."""
+    columns = 1 if room.is_narrow else ACROSS
+    wide = room.plot((LEFT + GAP) * columns, WIDTH * columns) / columns
+    across, down = LEFT + wide + GAP, HEAD + HEIGHT + FOOT + GAP / 2
+    return [
+        Panel(LEFT + across * (n % columns), HEAD + down * (n // columns), wide)
+        for n in range(number)
+    ]
 
 
-def extent(placed: Sequence[Panel]) -> tuple[float, float]:
+def extent(placed: Sequence[Panel], room: Room = PAGE) -> tuple[float, float]:
     """Return the width and the height that panels take."""
-    return max(NARROWEST, *(p.right + 16 for p in placed)), max(p.bottom for p in placed) + FOOT
+    least = NARROWEST if room.width is None else 0
+    return max(least, *(p.right + 16 for p in placed)), max(p.bottom for p in placed) + FOOT
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The content of a cell; `share` from 0 to 1 is its darkness, and None leaves it empty."""
+    """The content of a cell; `share` from 0 to 1 is its darkness, and None leaves it empty.
+
+    `edge` is a further class of its frame. A `short` cell keeps what is below only if it is a
+    letter for a reason.
+    """
 
     words: str
     below: str = ""
     share: float | None = None
     title: str = ""
+    edge: str = ""
+
+    def short(self) -> Cell:
+        return self if self.words == "–" else replace(self, below="")
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows of cells under the names of columns; None leaves a cell out."""
+    """Rows of cells under the names of columns; None leaves a cell out.
+
+    Cells are narrower if `room` is; what is below their words goes first. `kinds` of raters, one
+    for each row or none at all, are signs after the names.
+    """
 
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Sequence[Sequence[Cell | None]]
     css: Sequence[str]
+    room: float | None = None
+    kinds: Sequence[str] = ()
 
     @property
     def cell_width(self) -> float:
-        below = (c.below for cells in self.cells for c in cells if c)
-        least = max(
-            NARROWEST_CELL, 12 + max((svg.width_of(words, 10.5) for words in below), default=0)
+        natural = max(
+            NARROWEST_CELL, 4 + self._for_all_words, 12 + gutter(self.columns, WIDEST - 12)
         )
-        return max(least, 12 + gutter(self.columns, WIDEST - 12))
+        if self.room is None:
+            return natural
+        return max(LEAST_CELL, min(natural, self.room / max(1, len(self.columns))))
+
+    @property
+    def _for_all_words(self) -> float:
+        """The width of a cell with its words and those below them."""
+        below = (c.below for cells in self.cells for c in cells if c)
+        widest = max((svg.width_of(words, 10.5) for words in below), default=0)
+        return NUMBER_ROOM + widest
 
     @property
     def width(self) -> float:
@@ -285,18 +369,29 @@ class Grid:
     def draw(self, left: float, top: float, names: float) -> str:
         """Draw the grid with its cells from `left` on; `names` is the room for its rows' names."""
         wide = self.cell_width
+        is_whole = wide >= self._for_all_words
         parts = [
-            svg.name("label", left + wide * (n + 0.5), top + 14, each, wide - 8, "middle")
+            svg.name("label", left + wide * (n + 0.5), top + 14, each, wide - 4, "middle")
             for n, each in enumerate(self.columns)
         ]
         for n, (row, cells) in enumerate(zip(self.rows, self.cells, strict=True)):
             y = top + 24 + CELL * n
             middle = y + CELL / 2 + TEXT_DROP
-            parts.append(svg.name("label", left - 10, middle, row, names, "end"))
+            aside = SIGN_ROOM if self.kinds else 0
+            parts.append(svg.name("label", left - 10 - aside, middle, row, names, "end"))
+            parts.append(sign(self.kinds[n], left - 13, y + CELL / 2 - 1) if self.kinds else "")
             for m, cell in enumerate(cells):
                 if cell:
-                    parts.append(_cell(cell, left + wide * m, y, wide, self.css[n]))
+                    shown = cell if is_whole else cell.short()
+                    parts.append(_cell(shown, left + wide * m, y, wide, self.css[n]))
         return "".join(parts)
+
+
+def sign(kind: str, x: float, y: float) -> str:
+    """Draw the sign of a kind of rater: people round, judges square, nothing for others."""
+    if kind == "human":
+        return svg.circle("person", x, y)
+    return svg.square("judge", x, y) if kind == "judge" else ""
 
 
 def _cell(cell: Cell, x: float, y: float, wide: float, css: str) -> str:
@@ -304,9 +399,10 @@ def _cell(cell: Cell, x: float, y: float, wide: float, css: str) -> str:
     opacity = f' fill-opacity="{svg.number(share * DARKEST * 100)}%"'
     size = wide - CELL_GAP, CELL - CELL_GAP
     middle, centre = x + (wide - CELL_GAP) / 2, y + CELL / 2
+    frame = f"frame {cell.edge}" if cell.edge else "frame"
     parts = [
         svg.rectangle(css, x, y, *size, more=opacity),
-        svg.rectangle("frame", x, y, *size),
+        svg.rectangle(frame, x, y, *size),
         svg.text("cell", middle, centre + (-1 if cell.below else 4), cell.words, "middle"),
         svg.text("share", middle, centre + 12, cell.below, "middle") if cell.below else "",
     ]

@@ -14,13 +14,17 @@ NARROWEST, ROOM = 250, 640
 NEVER = "people never give this category"
 
 
-def draw(subject: Subject) -> Drawing:
-    grids = {judge: _grid(of["confusion"]) for judge, of in _tables(subject).items()}
-    names = base.gutter((row for grid in grids.values() for row in grid.rows), NAMES, 24)
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
+    tables = _tables(subject)
+    labels = (label for of in tables.values() for label in of["confusion"]["labels"])
+    names = base.gutter(labels, room.names(NAMES), 24)
+    within = room.within(names + 26)
+    grids = {judge: _grid(of["confusion"], within) for judge, of in tables.items()}
+    most = ROOM if room.width is None else room.width
     parts, x, y, width, height = [], 0.0, float(TOP), 0.0, 0.0
     for judge, grid in grids.items():
         wide = max(NARROWEST, names + 18 + grid.width + 8)
-        if x and x + wide > ROOM:
+        if x and x + wide > most:
             x, y, height = 0.0, y + height + GAP, 0.0
         parts.append(_panel(judge, grid, x, y, names, wide))
         height = max(height, HEAD + grid.height)
@@ -55,13 +59,13 @@ def _tables(subject: Subject) -> JSON:
     return {judge: of for judge, of in subject.judges.items() if of["confusion"]["labels"]}
 
 
-def _grid(confusion: JSON) -> Grid:
+def _grid(confusion: JSON, room: float | None) -> Grid:
     labels, matrix = confusion["labels"], confusion["matrix"]
     cells = [
         [_cell(label, judged, count, row) for judged, count in zip(labels, row, strict=True)]
         for label, row in zip(labels, matrix, strict=True)
     ]
-    return Grid(labels, labels, cells, ["judge-cell"] * len(labels))
+    return Grid(labels, labels, cells, ["judge-cell"] * len(labels), room)
 
 
 def _cell(label: str, judged: str, count: int, row: list[int]) -> Cell:

@@ -35,11 +35,12 @@ class Row:
 
 @dataclass(frozen=True)
 class _Placed:
-    """The rows with the height of each one's middle, and the scale of the scores."""
+    """The rows with the height of each one's middle, the scale of the scores, room for names."""
 
     rows: list[tuple[Row, float]]
     scale: base.Scale
     bottom: float
+    names: float
 
 
 def figure_rows(subject: Subject) -> list[Row]:
@@ -54,19 +55,20 @@ def figure_rows(subject: Subject) -> list[Row]:
     return sorted(rows, key=lambda row: (systems.index(row.group), -(row.mean or 0.0)))
 
 
-def draw(subject: Subject) -> Drawing:
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     rows = figure_rows(subject)
     judges = _judges(rows)
-    left = 24 + base.gutter((row.label for row in rows), NAMES)
-    placed = _place(rows, base.Scale(0, 1, left, left + WIDTH))
-    entries = _entries(rows, judges)
-    key = base.key(entries, left, placed.bottom + 8, WIDTH)
+    names = base.gutter((row.label for row in rows), room.names(NAMES))
+    left = 24 + names
+    wide = room.plot(left + RIGHT, WIDTH)
+    placed = _place(rows, base.Scale(0, 1, left, left + wide), names)
+    key = base.key(_entries(rows, judges), left, placed.bottom + 8, wide)
     parts = [_axis(placed), *_groups(placed), *(_row(row, y, placed) for row, y in placed.rows)]
     parts += [_line(placed, judge, n, len(judges)) for n, judge in enumerate(judges)]
     parts += [_people(row, y, placed) for row, y in placed.rows]
     parts += [_lacking(row, y, judges, placed) for row, y in placed.rows]
     title = f"{subject.name.capitalize()} of {len(rows)} reports by people and judges"
-    return Drawing(title, left + WIDTH + RIGHT, key.bottom + 8, (*parts, key.markup))
+    return Drawing(title, left + wide + RIGHT, key.bottom + 8, (*parts, key.markup))
 
 
 def data(subject: Subject) -> Table:
@@ -91,7 +93,7 @@ def _judges(rows: list[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row.judges))
 
 
-def _place(rows: list[Row], scale: base.Scale) -> _Placed:
+def _place(rows: list[Row], scale: base.Scale, names: float) -> _Placed:
     """Place the rows; a system's name is above its first row."""
     placed: list[tuple[Row, float]] = []
     y, group = float(TOP), ""
@@ -100,14 +102,14 @@ def _place(rows: list[Row], scale: base.Scale) -> _Placed:
         group = row.group
         placed.append((row, y + ROW / 2))
         y += ROW
-    return _Placed(placed, scale, y + 8)
+    return _Placed(placed, scale, y + 8, names)
 
 
 def _groups(placed: _Placed) -> Iterator[str]:
     for group, rows in groupby(placed.rows, key=lambda each: each[0].group):
         if group:
             y = next(rows)[1] - ROW / 2 - 8
-            yield svg.name("group", placed.scale.start, y, group, WIDTH)
+            yield svg.name("group", placed.scale.start, y, group, placed.scale.width)
 
 
 def _axis(placed: _Placed) -> str:
@@ -121,7 +123,7 @@ def _axis(placed: _Placed) -> str:
 
 def _row(row: Row, y: float, placed: _Placed) -> str:
     start, scale = placed.scale.start, placed.scale
-    parts = [svg.name("label", start - 14, y + base.TEXT_DROP, row.label, NAMES, "end")]
+    parts = [svg.name("label", start - 14, y + base.TEXT_DROP, row.label, placed.names, "end")]
     if row.mean is not None:
         wide, title = scale.at(row.mean) - start, f"{MEAN_NAME}: {row.mean:.3f}"
         parts.append(svg.rectangle("mean", start, y - BAR / 2, wide, BAR, title))

@@ -12,30 +12,31 @@ from .base import Figure, Subject
 from .coverage import DASHES, judge_css, judge_mark
 from .svg import Drawing
 
-LEFT, TOP, WIDTH, HEIGHT = 52, 46, 400, 200
+LEFT, TOP, WIDTH, HEIGHT, RIGHT = 52, 46, 400, 200, 60
 PASS, BESIDE, ASIDE = 0.5, 9, 18
 READINGS = {"by_query": "queries", "items": "items"}
 
 
-def draw(subject: Subject) -> Drawing:
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     tests = _tests(subject)
     drawn = {judge: test for judge, test in tests.items() if test.get("curve")}
     last = max(point["epsilon"] for test in drawn.values() for point in test["curve"])
-    x = base.Scale(0, last, LEFT + ASIDE, LEFT + WIDTH - ASIDE)
+    wide = room.plot(LEFT + RIGHT, WIDTH)
+    x = base.Scale(0, last, LEFT + ASIDE, LEFT + wide - ASIDE)
     y = base.Scale(0, 1, TOP + HEIGHT, TOP)
     chosen = next(iter(drawn.values()))["epsilon"]
-    parts = [_frame(x, y, chosen)]
+    parts = [_frame(x, y, chosen, LEFT + wide)]
     for n, (judge, test) in enumerate(drawn.items()):
         # Judges are drawn slightly beside each other, since equal rates would overlap.
         aside = (n - (len(drawn) - 1) / 2) * min(BESIDE, 2.5 * BESIDE / len(drawn))
         place = replace(x, start=x.start + aside, end=x.end + aside)
         parts.append(_line(judge, test, n, place, y))
     entries = [(judge_mark(n), _named(j, test)) for n, (j, test) in enumerate(drawn.items())]
-    key = base.key(entries, LEFT, TOP + HEIGHT + 40, WIDTH)
+    key = base.key(entries, LEFT, TOP + HEIGHT + 40, wide)
     notes = base.Notes([f"{j}, {t['reason']}" for j, t in tests.items() if "reason" in t])
-    under = notes.draw(LEFT, key.bottom, WIDTH)
+    under = notes.draw(LEFT, key.bottom, wide)
     title = f"Winning rate of judges on {subject.name} over epsilon"
-    return Drawing(title, LEFT + WIDTH + 60, under.bottom + 8, (*parts, key.markup, under.markup))
+    return Drawing(title, LEFT + wide + RIGHT, under.bottom + 8, (*parts, key.markup, under.markup))
 
 
 def data(subject: Subject) -> Table:
@@ -77,14 +78,14 @@ def rate(test: JSON, point: JSON) -> float:
     return float(reading["winning_rate"])
 
 
-def _frame(x: base.Scale, y: base.Scale, chosen: float) -> str:
+def _frame(x: base.Scale, y: base.Scale, chosen: float, right: float) -> str:
     parts = [
         svg.text("label", LEFT - 40, TOP - 30, "winning rate"),
-        base.y_axis(y, LEFT, LEFT + WIDTH),
+        base.y_axis(y, LEFT, right),
         base.x_axis(x, TOP, TOP + HEIGHT, "epsilon"),
-        svg.line("mark-line", (LEFT, y.at(PASS)), (LEFT + WIDTH, y.at(PASS))),
-        svg.text("note", LEFT + WIDTH + 6, y.at(PASS) + base.TEXT_DROP, "passes"),
-        svg.text("note", LEFT + WIDTH + 6, y.at(PASS) - 9, "↑"),
+        svg.line("mark-line", (LEFT, y.at(PASS)), (right, y.at(PASS))),
+        svg.text("note", right + 6, y.at(PASS) + base.TEXT_DROP, "passes"),
+        svg.text("note", right + 6, y.at(PASS) - 9, "↑"),
     ]
     if x.low <= chosen <= x.high:
         at = x.at(chosen)

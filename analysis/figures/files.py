@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from typing import Literal, Protocol
 
 from annotation.spreadsheet import write_rows
 
-from ..document import Cell, Number, Table
-from .base import Figure, Subject
+from ..data.selection import about
+from ..document import Cell, Number, Table, slug
+from ..types import JSON
+from . import FIGURES, subjects
+from .base import PAGE, Figure, Room, Subject
 from .vega import as_vega, column
 
-PAGE = b"""\
+DOCUMENT = b"""\
 #set page(width: auto, height: auto, margin: 0pt)
 #set document(title: sys.inputs.title, date: none)
 #image(bytes(sys.inputs.svg), format: "svg", alt: sys.inputs.title)
@@ -31,7 +35,7 @@ def as_pdf(svg: str, title: str) -> bytes:
     """Return a drawing as PDF. Raises ImportError if `typst` is not installed."""
     import typst
 
-    made: bytes = typst.compile(PAGE, sys_inputs={"svg": svg, "title": title}, format="pdf")
+    made: bytes = typst.compile(DOCUMENT, sys_inputs={"svg": svg, "title": title}, format="pdf")
     return made
 
 
@@ -40,43 +44,168 @@ def as_png(svg: str, title: str) -> bytes:
     import typst
 
     inputs = {"svg": svg, "title": title}
-    made: bytes = typst.compile(PAGE, sys_inputs=inputs, format="png", ppi=float(DOTS_PER_INCH))
+    made: bytes = typst.compile(DOCUMENT, sys_inputs=inputs, format="png", ppi=float(DOTS_PER_INCH))
     return made
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A width in print: its words, its millimetres, and the room of a drawing that is set in it."""
+
+    label: str
+    millimetres: float | None
+    room: Room
+
+
+PIXELS = 96 / 25.4
+TYPE = 0.9
+"""How much smaller than on a page type is in print: from 7 to 9 points."""
+PAGE_OF_A_PAPER = 1000
+
+
+def _paper(label: str, millimetres: float) -> Paper:
+    return Paper(label, millimetres, Room(round(millimetres * PIXELS / TYPE, 1), PAGE_OF_A_PAPER))
+
+
+PAPERS: dict[str, Paper] = {
+    "page": Paper("as on the page", None, PAGE),
+    "column": _paper("a column, 84 mm", 84),
+    "text": _paper("the whole text, 174 mm", 174),
+}
+TONES = {"colour": "in colour", "black": "black and white"}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure's file is to look, declared once for form, API, command and docs."""
+
+    tone: Literal["colour", "black"] = field(
+        default="colour",
+        metadata=about(
+            "colours, or black and white, told apart by mark and dash",
+            label="Colours",
+            values=TONES,
+        ),
+    )
+    paper: Literal["page", "column", "text"] = field(
+        default="page",
+        metadata=about(
+            "the width: as on the page, a column (84 mm) or the whole text (174 mm) of a paper, "
+            "with type of 7 to 9 points",
+            label="Width",
+            values={name: paper.label for name, paper in PAPERS.items()},
+        ),
+    )
+
+
+AS_SHOWN = Look()
+
+
+class FigureError(ValueError):
+    """A figure that cannot be had as such a file; the text says what is wrong."""
+
+
+class NoFigureError(FigureError):
+    """A figure that does not exist, or that the report has no data for."""
+
+
+class Render(Protocol):
+    """Writes a figure of a subject as a file."""
+
+    def __call__(self, figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes: ...
 
 
 @dataclass(frozen=True)
 class FileKind:
     """A kind of file for figures: its label, its suffix, its media type.
 
-    One that another program draws is `slow`: on a site a job writes it.
+    One that another program draws is `slow`: on a site a job writes it. One that is `drawn` has a
+    look.
     """
 
     label: str
     suffix: str
     media_type: str
-    render: Callable[[Figure, Subject], bytes]
+    render: Render
     slow: bool = False
+    drawn: bool = True
 
 
-def svg_file(figure: Figure, subject: Subject) -> bytes:
-    return figure.draw(subject).file().encode()
+@dataclass(frozen=True)
+class FigureFile:
+    """A figure as a file: its content, a name without a suffix, and its kind."""
+
+    content: bytes
+    name: str
+    kind: FileKind
 
 
-def pdf_file(figure: Figure, subject: Subject) -> bytes:
-    drawing = figure.draw(subject)
-    return as_pdf(drawing.file(), drawing.title)
+def figure_file(
+    report: JSON, name: str, suffix: str, of: str = "", look: Look = AS_SHOWN
+) -> FigureFile:
+    """Return a figure of a report, or of the report of measures, as a file.
+
+    `of` names the variable, score or measure that it shows; without it, it is the first one that
+    the figure suits. Raises FigureError.
+    """
+    figure, kind, subject = figure_of(report, name, suffix, of, look)
+    parts = [figure.name, slug(subject.name)]
+    parts += [value for value in (look.paper, look.tone) if value not in ("page", "colour")]
+    return FigureFile(kind.render(figure, subject, look), "-".join(parts), kind)
 
 
-def png_file(figure: Figure, subject: Subject) -> bytes:
-    drawing = figure.draw(subject)
-    return as_png(drawing.file(), drawing.title)
+def figure_of(
+    report: JSON, name: str, suffix: str, of: str, look: Look
+) -> tuple[Figure, FileKind, Subject]:
+    """Return what a file of a figure needs. Raises FigureError if the report has no such figure."""
+    figure, kind = FIGURES.get(name), FILES.get(suffix)
+    if figure is None:
+        raise NoFigureError(f"there is no figure {name!r}; there are {', '.join(FIGURES)}")
+    if kind is None or kind not in available_kinds():
+        there = ", ".join(each.suffix for each in available_kinds())
+        raise NoFigureError(f"figures are no {suffix} here; they are {there}")
+    if look != AS_SHOWN and not kind.drawn:
+        raise FigureError(f"{kind.label} has no colours and no width; ask for SVG, PDF or PNG")
+    found = list(subjects(report, figure))
+    subject = next((each for each in found if of in ("", each.name)), None)
+    if subject is None:
+        there = f"; it shows {', '.join(each.name for each in found)}" if found else ""
+        which = f" of {of!r}" if of else ""
+        raise NoFigureError(f"this report has no data for the figure {name!r}{which}{there}")
+    return figure, kind, subject
 
 
-def vega_file(figure: Figure, subject: Subject) -> bytes:
+def _drawn(figure: Figure, subject: Subject, look: Look) -> tuple[str, str]:
+    """Return the drawing as SVG, and its title."""
+    paper = PAPERS[look.paper]
+    drawing = figure.draw(subject, paper.room)
+    if paper.room.width is not None:
+        if drawing.width > paper.room.width + 0.5:
+            raise FigureError(
+                f"{figure.title} of {subject.name} does not fit {paper.label} in type of 7 points; "
+                "take a wider one, or fewer raters"
+            )
+        drawing = replace(drawing, width=paper.room.width)
+    return drawing.file(look.tone == "black", paper.millimetres), drawing.title
+
+
+def svg_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
+    return _drawn(figure, subject, look)[0].encode()
+
+
+def pdf_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
+    return as_pdf(*_drawn(figure, subject, look))
+
+
+def png_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
+    return as_png(*_drawn(figure, subject, look))
+
+
+def vega_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
     return as_vega(figure.data(subject), figure.chart(subject), figure.caption).encode()
 
 
-def csv_file(figure: Figure, subject: Subject) -> bytes:
+def csv_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
     """Return the data in full precision; a missing number has its reason in the last column."""
     table = figure.data(subject)
     columns = list(dict.fromkeys(name for row in table.rows for name in _cells(table, row)))
@@ -106,8 +235,8 @@ FILES: dict[str, FileKind] = {
         FileKind("SVG", "svg", "image/svg+xml", svg_file),
         FileKind("PDF", "pdf", "application/pdf", pdf_file, slow=True),
         FileKind("PNG", "png", "image/png", png_file, slow=True),
-        FileKind("Vega-Lite", "json", "application/json", vega_file),
-        FileKind("CSV", "csv", "text/csv; charset=utf-8", csv_file),
+        FileKind("Vega-Lite", "json", "application/json", vega_file, drawn=False),
+        FileKind("CSV", "csv", "text/csv; charset=utf-8", csv_file, drawn=False),
     )
 }
 

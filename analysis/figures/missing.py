@@ -14,22 +14,23 @@ NAMES, WIDTH, RIGHT, TOP = 170, 340, 60, 8
 ROW, HEAD, BAR = 24, 28, 14
 
 
-def draw(subject: Subject) -> Drawing:
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     counts = _counts(subject)
-    left = 20 + base.gutter((reason for _, reason, _ in counts), NAMES, 60)
-    most = max(count for *_, count in counts)
-    scale = base.Scale(0, most, left, left + WIDTH)
+    names = base.gutter((reason for _, reason, _ in counts), room.names(NAMES), 60)
+    left = 20 + names
+    wide = room.plot(left + RIGHT, WIDTH)
+    scale = base.Scale(0, max(count for *_, count in counts), left, left + wide)
     rows, y = [], float(TOP)
     for judge, of_judge in groupby(counts, key=lambda each: each[0]):
         rows.append(svg.square("judge", left + 5, y + 12))
-        rows.append(svg.name("group", left + 16, y + 16, judge, WIDTH - 16))
+        rows.append(svg.name("group", left + 16, y + 16, judge, wide - 16))
         y += HEAD
         for _, reason, count in of_judge:
-            rows.append(_bar(reason, count, scale, y))
+            rows.append(_bar(reason, count, scale, y, names))
             y += ROW
     axis = base.x_axis(scale, TOP + HEAD, y + 2, "missing labels", whole=True)
     title = f"Missing labels of judges on {subject.name}, by reason"
-    return Drawing(title, left + WIDTH + RIGHT, y + 44, (axis, *rows))
+    return Drawing(title, left + wide + RIGHT, y + 44, (axis, *rows))
 
 
 def data(subject: Subject) -> Table:
@@ -48,12 +49,12 @@ def _counts(subject: Subject) -> list[tuple[str, str, int]]:
     ]
 
 
-def _bar(reason: str, count: int, scale: base.Scale, y: float) -> str:
+def _bar(reason: str, count: int, scale: base.Scale, y: float, names: float) -> str:
     wide = scale.at(count) - scale.start
     title = f"{reason}: {count}"
     middle = y + ROW / 2 + base.TEXT_DROP
     return (
-        svg.name("label", scale.start - 10, middle, reason, NAMES, "end")
+        svg.name("label", scale.start - 10, middle, reason, names, "end")
         + svg.rectangle("bar", scale.start, y + (ROW - BAR) / 2, wide, BAR, title)
         + svg.text("label", scale.start + wide + 6, middle, f"{count}")
     )

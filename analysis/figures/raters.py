@@ -25,12 +25,13 @@ class Place:
     units: int
 
 
-def draw(subject: Subject) -> Drawing:
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     found, band = places(subject), _band(subject)
     numbers = [n for each in (*found, *([band] if band else [])) for n in _ends(each.kappa)]
-    names = base.gutter([each.name for each in found] + [OF_PEOPLE], NAMES)
+    names = base.gutter([each.name for each in found] + [OF_PEOPLE], room.names(NAMES))
     start = LEFT + names + 26
-    x = base.Scale.over(numbers, start, start + WIDTH)
+    wide = room.plot(start + 24, WIDTH)
+    x = base.Scale.over(numbers, start, start + wide)
     rows = [band, *found] if band else list(found)
     bottom = TOP + ROW * len(rows)
     parts = []
@@ -43,7 +44,7 @@ def draw(subject: Subject) -> Drawing:
     parts.append(base.x_axis(x, TOP, bottom, "Cohen's kappa with each person, mean"))
     parts += [_row(each, x, TOP + ROW * (n + 0.5), names) for n, each in enumerate(rows)]
     title = f"All raters of {subject.name} on one axis: mean Cohen's kappa with each person"
-    return Drawing(title, start + WIDTH + 24, bottom + 44, tuple(parts))
+    return Drawing(title, start + wide + 24, bottom + 44, tuple(parts))
 
 
 def _row(place: Place, x: base.Scale, y: float, names: float) -> str:

@@ -12,10 +12,10 @@ WHOSE = {"yes": "the judge's probability of yes", "label": "the judge's probabil
 SHARES = {False: "Share to which people say yes", True: "Share that people label alike"}
 
 
-def draw(subject: Subject) -> Drawing:
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     found = _calibrations(subject)
-    placed = base.panels(len(found))
-    width, bottom = base.extent(placed)
+    placed = base.panels(len(found), room)
+    width, bottom = base.extent(placed, room)
     parts = [_panel(at, judge, of) for at, (judge, of) in zip(placed, found.items(), strict=True)]
     entries: list[tuple[base.Mark, str]] = [
         (lambda x, y: svg.square("judge", x, y), "a bin of about equally many units"),
@@ -86,7 +86,8 @@ def _bin(of: JSON, at: svg.Point, y: base.Scale) -> str:
 
 
 def chart(subject: Subject) -> JSON:
-    share = vega.column(SHARES[_of_labels(subject)])
+    title = SHARES[_of_labels(subject)]
+    share = vega.column(title)
     across = {"x": vega.number("mean_probability", "Mean probability", (0, 1))}
     said = [{"mean_probability": end, share: end} for end in (0, 1)]
     view = {
@@ -96,10 +97,18 @@ def chart(subject: Subject) -> JSON:
             {
                 "data": {"values": said},
                 "mark": {"type": "line", "strokeDash": [2, 3], "color": vega.INK},
-                "encoding": {**across, "y": vega.number(share, SHARES[_of_labels(subject)])},
+                "encoding": {
+                    **across,
+                    "y": vega.number(share, title, (0, 1)),
+                },
             },
             *vega.whiskers(
-                "y", share, SHARES[_of_labels(subject)], {"color": {"value": vega.JUDGE}}, across
+                "y",
+                share,
+                title,
+                {"color": {"value": vega.JUDGE}},
+                across,
+                (0, 1),
             ),
         ],
     }

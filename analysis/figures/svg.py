@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
-SHEET, TOKENS = "css/figures.css", "css/tandem.css"
+SHEET, TOKENS, BLACK = "css/figures.css", "css/tandem.css", "css/figures-black.css"
 FACES = '"Helvetica Neue", Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 SIZE, BOLD = 12, 14.5
@@ -21,11 +21,22 @@ Point = tuple[float, float]
 
 
 @cache
-def file_style() -> str:
-    """Return `figures.css` with the light value of each colour filled in; it contains no markup."""
+def file_style(is_black: bool = False) -> str:
+    """Return `figures.css` with the light value of each colour filled in; it contains no markup.
+
+    In black and white `figures-black.css` follows, which replaces every colour.
+    """
     light = dict(re.findall(r"(--[\w-]+): light-dark\((#\w+),", _read(TOKENS))) | {"--ui": FACES}
-    sheet = re.sub(r"/\*.*?\*/\s*", "", _read(SHEET), flags=re.DOTALL)
-    return re.sub(r"var\((--[\w-]+)\)", lambda token: light[token[1]], sheet)
+    sheets = [_read(SHEET), *([_read(BLACK)] if is_black else [])]
+    sheet = re.sub(r"/\*.*?\*/\s*", "", "\n".join(sheets), flags=re.DOTALL)
+    filled = re.sub(r"var\((--[\w-]+)\)", lambda token: light[token[1]], sheet)
+    return re.sub(r"#[0-9a-f]{6}\b", _grey, filled) if is_black else filled
+
+
+def _grey(colour: re.Match[str]) -> str:
+    """Return the grey that is as light as a colour."""
+    red, green, blue = (int(colour[0][n : n + 2], 16) for n in (1, 3, 5))
+    return "#" + 3 * f"{round(0.2126 * red + 0.7152 * green + 0.0722 * blue):02x}"
 
 
 def _read(sheet: str) -> str:
@@ -41,22 +52,29 @@ class Drawing:
     height: float
     parts: tuple[str, ...]
 
-    def inline(self) -> str:
+    def inline(self, css: str = "figure") -> str:
         """Return it for a page, whose style sheet gives the colours for light, dark and print."""
-        return self._svg(f'role="img" aria-label="{attribute(self.title)}"', "")
+        name = f'role="img" aria-label="{attribute(self.title)}"'
+        return self._svg(name, f'width="{self.width}" height="{self.height}"', "", css)
 
-    def file(self) -> str:
-        """Return it as a self-contained file: light colours on white, as on paper."""
+    def file(self, is_black: bool = False, millimetres: float | None = None) -> str:
+        """Return it as a self-contained file: light colours on white, as on paper.
+
+        `millimetres` is its width in print; otherwise a pixel is one of a page's.
+        """
         paper = f'<rect class="paper" width="{self.width}" height="{self.height}"/>'
-        head = f"<title>{clean(self.title)}</title><style>{file_style()}</style>{paper}"
+        head = f"<title>{clean(self.title)}</title><style>{file_style(is_black)}</style>{paper}"
+        size = f'width="{self.width}" height="{self.height}"'
+        if millimetres is not None:
+            high = self.height * millimetres / self.width
+            size = f'width="{millimetres:g}mm" height="{high:.2f}mm"'
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + self._svg(
-            f'{NAMESPACE} role="img"', head
+            f'{NAMESPACE} role="img"', size, head
         )
 
-    def _svg(self, attributes: str, head: str) -> str:
-        size = f'width="{self.width}" height="{self.height}"'
+    def _svg(self, attributes: str, size: str, head: str, css: str = "figure") -> str:
         box = f'viewBox="0 0 {self.width} {self.height}"'
-        return f'<svg class="figure" {attributes} {size} {box}>{head}{"".join(self.parts)}</svg>'
+        return f'<svg class="{css}" {attributes} {size} {box}>{head}{"".join(self.parts)}</svg>'
 
 
 def clean(text: str) -> str:

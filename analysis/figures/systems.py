@@ -36,10 +36,12 @@ SERIES = (
 )
 
 
-def draw(subject: Subject) -> Drawing:
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     scores = _scores(subject)
     labels = [_label(system) for of in scores.values() for system in of]
-    left = 20 + base.gutter(labels, NAMES, 40)
+    names = base.gutter(labels, room.names(NAMES), 40)
+    left = 20 + names
+    wide = room.plot(left + RIGHT, WIDTH)
     ends = [
         v
         for of in scores.values()
@@ -48,18 +50,17 @@ def draw(subject: Subject) -> Drawing:
         for v in (e["value"], e["low"], e["high"])
         if v is not None
     ]
-    scale = base.Scale.over(ends, left, left + WIDTH)
+    scale = base.Scale.over(ends, left, left + wide)
     notes, parts, y = base.Notes(), [], 8.0
     for judge, systems in scores.items():
-        drawn = _panel(judge, systems, scale, y, notes)
+        drawn = _panel(judge, systems, scale, y, notes, names)
         parts.append(drawn.markup)
         y = drawn.bottom
     used = _used(scores)
-    key = base.key([(s.mark, s.label) for s in used], left, y, WIDTH)
-    under = notes.draw(left, key.bottom, WIDTH)
+    key = base.key([(s.mark, s.label) for s in used], left, y, wide)
+    under = notes.draw(left, key.bottom, wide)
     title = f"{subject.name.capitalize()} of systems under people and judges"
-    width = left + WIDTH + RIGHT
-    return Drawing(title, width, under.bottom + 8, (*parts, key.markup, under.markup))
+    return Drawing(title, left + wide + RIGHT, under.bottom + 8, (*parts, key.markup, under.markup))
 
 
 def data(subject: Subject) -> Table:
@@ -100,19 +101,24 @@ def _label(system: str) -> str:
 
 
 def _panel(
-    judge: str, systems: dict[str, JSON], scale: base.Scale, top: float, notes: base.Notes
+    judge: str,
+    systems: dict[str, JSON],
+    scale: base.Scale,
+    top: float,
+    notes: base.Notes,
+    names: float,
 ) -> base.Key:
     """Draw the systems under one judge, a row of marks each, and return the panel's lower edge."""
     parts, y = [], top
     if judge:
         parts.append(svg.square("judge", scale.start + 5, y + 6))
-        parts.append(svg.name("group", scale.start + 16, y + 10, judge, WIDTH - 16))
+        parts.append(svg.name("group", scale.start + 16, y + 10, judge, scale.width - 16))
         y += HEAD - 6
     bottom = y + sum(STEP * len(of) + GAP for of in systems.values())
     parts.append(base.x_axis(scale, y, bottom))
     for system, of in systems.items():
         middle = y + (STEP * len(of) + GAP) / 2
-        label = svg.name("label", scale.start - 12, middle + 4, _label(system), NAMES, "end")
+        label = svg.name("label", scale.start - 12, middle + 4, _label(system), names, "end")
         parts.append(label + svg.line("grid", (scale.start, y), (scale.end, y)))
         parts += [
             _estimate(series, of[series.key], scale, y + (GAP + STEP) / 2 + STEP * n, notes)
@@ -144,7 +150,7 @@ def chart(subject: Subject) -> JSON:
     view = {
         "width": 2 * vega.COLUMN,
         "transform": vega.folded(columns),
-        "layer": vega.whiskers("x", "value", subject.name.capitalize(), channels, more),
+        "layer": vega.whiskers("x", "value", subject.name.capitalize(), channels, more, (0, 1)),
     }
     return {"facet": {"row": vega.name("judge", None)}, "spec": view}
 

@@ -47,10 +47,10 @@ SERIES = (
 )
 
 
-def draw(subject: Subject) -> Drawing:
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     cuts = _cuts(subject)
-    placed = base.panels(len(cuts))
-    width, bottom = base.extent(placed)
+    placed = base.panels(len(cuts), room)
+    width, bottom = base.extent(placed, room)
     notes, drawn = base.Notes(), _series(cuts)
     ends = [v for of in cuts.values() for cut in of for s in drawn for v in _ends(cut[s.key])]
     parts = [
@@ -109,7 +109,7 @@ def _panel(
     x = at.x(-0.5, len(cuts) - 0.5)
     parts = [at.heading(judge), base.y_axis(y, at.left, at.right)]
     for n, cut in enumerate(cuts):
-        words = svg.fitted(f"≥ {cut['threshold']}", base.WIDTH / len(cuts), 11)
+        words = svg.fitted(f"≥ {cut['threshold']}", at.width / len(cuts), 11)
         parts.append(svg.text("tick", x.at(n), at.bottom + 14, words, "middle"))
     parts += [_band(cuts, series, x, y) for series in told if series.banded]
     parts += [_line(cuts, n, x, y, notes) for n in range(len(told))]

@@ -99,12 +99,19 @@ def folded(columns: list[str], into: str = "value", by: str = "series") -> list[
     ]
 
 
-def whiskers(at: str, field: str, title: str, channels: JSON, more: JSON) -> list[JSON]:
+def whiskers(
+    at: str,
+    field: str,
+    title: str,
+    channels: JSON,
+    more: JSON,
+    bounds: tuple[float, float] | None = None,
+) -> list[JSON]:
     """Return layers of points with their intervals along `at`, x or y; `more` has the rest."""
-    place = number(field, title)
+    place = number(field, title, bounds)
     channels = {**channels, **more}
     colour = {"color": channels["color"]} if "color" in channels else {}
-    low = {at: number(f"{field}_low", title), f"{at}2": {"field": f"{field}_high"}}
+    low = {at: number(f"{field}_low", title, bounds), f"{at}2": {"field": f"{field}_high"}}
     placed = {key: value for key, value in more.items() if key != "shape"}
     return [
         {"mark": {"type": "rule"}, "encoding": {**low, **placed, **colour}},

@@ -215,7 +215,9 @@ def slices_section(report: JSON) -> list[Section]:
         for name, variable in report["variables"].items()
         for block in slice_blocks(variable, name)
     )
-    return [Section("By slice", blocks, name="slices")] if blocks else []
+    subjects = tuple(report["variables"])
+    whole = Section("By slice", blocks, name="slices", place="slices", subjects=subjects)
+    return [whole] if blocks else []
 
 
 def planning_section(report: JSON) -> list[Section]:

@@ -24,6 +24,7 @@ from ..document import (
     UnitCount,
 )
 from ..figures import FIGURES, Figure, Subject, subjects
+from ..figures.base import TELEPHONE
 from ..figures.svg import STATIC
 from ..types import JSON
 from .build import VERDICT, document
@@ -39,6 +40,8 @@ SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css", "css/figures.css"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 FIRST = "raters"
 """The figure below the verdict."""
+OPEN = "slices"
+"""The section whose figures are open, since they take the place of its tables."""
 AFTER = ("evidence", "slices", "planning", "methods")
 """The sections before which systems come."""
 Links = Callable[[Figure, Subject], str]
@@ -287,10 +290,28 @@ def _figures(section: Section, report: JSON, links: Links, folded: bool) -> str:
             anchor = f"figure-{section.address}-{figure.name}-{n}"
             made = _figure(figure, subject, escape(anchor), links(figure, subject))
             title = f"{figure.title}: {subject.name}" if len(drawn) > 1 else figure.title
-            found.append(
-                f'<details class="fold"{"" if folded else " open"}>'
-                f"<summary><h3>{escape(title)}</h3></summary>\n{made}</details>\n"
-            )
+            is_open = not folded or (figure.place == OPEN and n == 1)
+            found.append(_figure_fold(title, made, is_open))
+    return "".join(found)
+
+
+def _figure_fold(title: str, made: str, is_open: bool, level: int = 3) -> str:
+    return (
+        f'<details class="fold"{" open" if is_open else ""}>'
+        f"<summary><h{level}>{escape(title)}</h{level}></summary>\n{made}</details>\n"
+    )
+
+
+def figures_html(report: JSON, names: Iterable[str], links: Links = without_links) -> str:
+    """Render figures by name, each in a fold below a heading of the third level, the first open."""
+    found: list[str] = []
+    for name in names:
+        figure = FIGURES[name]
+        for n, subject in enumerate(subjects(report, figure), start=1):
+            anchor = f"figure-measures-{name}-{n}"
+            made = _figure(figure, subject, anchor, links(figure, subject))
+            title = f"{figure.title.removesuffix('?')}: {subject.name}"
+            found.append(_figure_fold(title, made, not found, 4))
     return "".join(found)
 
 
@@ -313,7 +334,7 @@ def _figure(figure: Figure, subject: Subject, anchor: str, files: str) -> str:
     table = table_html(replace(data, rows=data.rows[:MOST_ROWS]))
     drawing = (
         f'<div class="figure-frame" tabindex="0" role="group" aria-label="{title}">'
-        f"{figure.draw(subject).inline()}</div>\n"
+        f"{_drawings(figure, subject)}</div>\n"
     )
     return (
         f'<figure class="drawn" aria-labelledby="{anchor}">\n'
@@ -325,6 +346,14 @@ def _figure(figure: Figure, subject: Subject, anchor: str, files: str) -> str:
         f"{table}</div>{more}\n"
         f"</details>{files}</div>\n</figure>\n"
     )
+
+
+def _drawings(figure: Figure, subject: Subject) -> str:
+    """Render the drawing, and one for telephones if the figure has another form there."""
+    if not figure.turns:
+        return figure.draw(subject).inline()
+    narrow = figure.draw(subject, TELEPHONE)
+    return figure.draw(subject).inline("figure wide-only") + narrow.inline("figure narrow-only")
 
 
 @cache

@@ -15,6 +15,7 @@ from ..document import (
     rounded,
     with_counts,
 )
+from ..figures.slices import divisions
 from ..report.alt_test import describe_verdict
 from ..types import JSON
 from .calibration_tables import calibration_tables
@@ -272,7 +273,7 @@ def _scored(block: JSON) -> list[Table]:
 
 def slice_blocks(variable: JSON, name: str) -> list[Block]:
     """Return agreement within the parts of each stratum of a variable."""
-    blocks = [_stratum(names, groups) for names, groups in _strata(variable["strata"])]
+    blocks = [_stratum(names, groups) for names, groups in divisions(variable["strata"])]
     return [with_counts(each, lambda count: count.within(variable=name)) for each in blocks]
 
 
@@ -452,18 +453,6 @@ def _annotators(annotators: list[JSON], reading: str) -> Table:
     caption, shown = first_rows(caption, rows, order, "with the highest p")
     header = ("Annotator", reading.removeprefix("By ").capitalize(), "p", "Judge wins")
     return Table(caption, header, shown)
-
-
-def _strata(strata: JSON) -> list[tuple[str, JSON]]:
-    """Merge strata that divide the units alike, as `system` and `setting` mostly do."""
-    found: list[tuple[str, JSON]] = []
-    for name, groups in strata.items():
-        same = next((n for n, (_, of) in enumerate(found) if of == groups), None)
-        if same is None:
-            found.append((name, groups))
-        else:
-            found[same] = (f"{found[same][0]}, {name}", groups)
-    return found
 
 
 def _stratum(name: str, groups: JSON) -> Block:

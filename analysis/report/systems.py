@@ -310,12 +310,18 @@ def _spearman(x: Floats, y: Floats) -> float:
 
 
 def _correlations(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
+    """Return each judge's correlation with each person, people's mean, and each later judge."""
     raters, people = table.labels.raters, table.people
+    judges = table.labels.columns("judge")
     alone = [] if is_crowd(table.labels) else table.labels.columns("human")
     return {
         raters[judge].name: {
-            **{raters[n].name: compare(table.values[:, judge], table.values[:, n]) for n in alone},
+            **{raters[p].name: compare(table.values[:, judge], table.values[:, p]) for p in alone},
             MEAN: compare(table.values[:, judge], people),
+            **{
+                raters[other].name: compare(table.values[:, judge], table.values[:, other])
+                for other in judges[n + 1 :]
+            },
         }
-        for judge in table.labels.columns("judge")
+        for n, judge in enumerate(judges)
     }

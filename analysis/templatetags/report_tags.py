@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from django import template
+from django.http import QueryDict
 from django.template import Context
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -24,6 +25,7 @@ from analysis.formats import html
 from analysis.formats.html import Row
 from analysis.formats.verdict import Cells, Units, without_units
 from analysis.models import Study
+from analysis.pages import LOOK
 from analysis.papers import PAPERS, Paper
 from analysis.papers.reading import studies_of
 
@@ -110,25 +112,35 @@ def _listed(context: Context, filters: Mapping[str, str]) -> str:
     return f"{reverse('disagreements', args=[context['campaign'].pk])}?{query}"
 
 
-def _links(context: Context) -> html.Links:
-    campaign, query = context["campaign"], context.get("query", "")
+@register.simple_tag(takes_context=True)
+def measure_figures(context: Context, names: Sequence[str]) -> SafeString:
+    """Render figures of the page's measures, as it shows them, with links to their files."""
+    links = _links(context, "measures-figure", context.get("measures_query", ""))
+    return mark_safe(html.figures_html(context["board_report"], names, links))
+
+
+def _links(context: Context, route: str = "report-figure", query: str | None = None) -> html.Links:
+    campaign = context["campaign"]
+    query = context.get("query", "") if query is None else query
 
     def links(figure: Figure, subject: Subject) -> str:
-        asked = f"?of={quote(subject.name, safe='')}"
-        parts = (
-            (
-                reverse(f"report-figure-{file.suffix}", args=[campaign.pk, figure.name]) + asked,
-                format_html("&amp;{}", query) if query else "",
-                file.label,
-            )
-            for file in available_kinds()
-        )
-        return format_html(
+        kinds, asked = available_kinds(), f"?of={quote(subject.name, safe='')}"
+        addresses = {
+            kind.suffix: reverse(f"{route}-{kind.suffix}", args=[campaign.pk, figure.name])
+            for kind in kinds
+        }
+        more = format_html("&amp;{}", query) if query else ""
+        parts = ((addresses[kind.suffix] + asked, more, kind.label) for kind in kinds)
+        files = format_html(
             '\n<p class="figure-files"><span class="sr">Download {} of {}:</span>{}</p>',
             figure.title,
             subject.name,
             format_html_join("", ' <a href="{}{}">{}</a>', parts),
         )
+        drawn = [(kind.label, addresses[kind.suffix]) for kind in kinds if kind.drawn]
+        found = {"look": LOOK, "drawn": drawn, "figure": figure, "subject": subject}
+        found["kept"] = QueryDict(query)
+        return files + render_to_string("results/_figure_print.html", found)
 
     return links
 

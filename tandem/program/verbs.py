@@ -57,6 +57,7 @@ def _team(action: str, usage: str, help: str) -> Verb:
 TREE = (
     _verb("report", "report", "agreement of people, judges, and scores of systems", "--campaign"),
     _verb("measures", "measures", "the papers' measures, by system", "--campaign"),
+    _verb("figures", "figure", "figures as files, also for print", "--campaign"),
     _verb("progress", "progress", "the status of a campaign, person by person"),
     _verb("export", "export", "labels, answers, spans and units of a campaign", "--campaign"),
     _verb("work", "work", "carry out reports and exports that pages ask for"),

@@ -215,6 +215,11 @@ def _reading(route: str, **more: str) -> Doing:
     return deed
 
 
+def _reading_figure(world: World) -> Deed:
+    of = world.study.campaign.pk, "coverage", "csv"
+    return Deed("export", _at(world, "api-figure", *of), method="GET")
+
+
 def _reading_tables(route: str, *more: str) -> Doing:
     """A paper's tables of the study that the campaign is in."""
 
@@ -697,6 +702,7 @@ DEEDS: dict[str, list[Doing]] = {
         f"report-figure-{suffix}": [_reading(f"report-figure-{suffix}", name="coverage")]
         for suffix in FIGURES
     },
+    "api-figure": [_reading_figure],
 }  # fmt: skip
 
 TAKEN_ALONG = (
@@ -704,7 +710,7 @@ TAKEN_ALONG = (
     "campaign-audit-file", "campaign-draws", "judge-run-manifest", "api-run-manifest",
     "api-report", "api-frozen", "api-measures", "measures-zip", "api-bench", "judge-bench-file",
     "disagreements-file",
-    "api-paper", "study-paper-file",
+    "api-paper", "study-paper-file", "api-figure",
     *(f"measures-{suffix}" for suffix in MEASURES),
     *(f"{name}-{suffix}" for name in ("report", "frozen") for suffix in REPORTS),
     *(f"report-figure-{suffix}" for suffix in FIGURES),

@@ -251,6 +251,7 @@ RULES: dict[str, Rule] = {
     "api-responses": reads(READERS),
     "api-report": reads(READERS),
     "api-bench": reads(READERS),
+    "api-figure": reads(READERS),
     "api-paper": reads(READERS),
     "api-studies": reads(READERS),
     "api-study": reads(READERS),
@@ -324,6 +325,8 @@ BY_SESSION_TOO = {"api-schema"}
 FAMILIES: dict[str, Rule] = {
     # One address for each format of the registry.
     "report-": reads(READERS),
+    # Few systems have no rank correlation, and queries of one kind no slices.
+    "measures-figure-": Rule({"GET": READERS}, frozenset({200, 404})),
     "measures-": reads(READERS),
     "frozen-": reads(READERS),
 }

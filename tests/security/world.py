@@ -286,6 +286,10 @@ def _figures(world: World, role: str) -> Objects:
     return Objects(("coverage",), missing=("nothing",))
 
 
+def _figure_forms(world: World, role: str) -> Objects:
+    return Objects(("csv",), missing=("gif",))
+
+
 def _exports(world: World, role: str) -> Objects:
     return Objects(("label-studio",), missing=("qrels", "nothing"))
 
@@ -593,6 +597,10 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("study-paper-file", "suffix"): _files,
 }
 FAMILIES: dict[tuple[str, str], Provider] = {
+    ("measures-figure-", "name"): _figures,
+    ("api-figure", "pk"): _labelled_campaigns,
+    ("api-figure", "name"): _figures,
+    ("api-figure", "form"): _figure_forms,
     ("report-figure-", "pk"): _labelled_campaigns,
     ("report-figure-", "name"): _figures,
     ("report", "pk"): _campaigns,

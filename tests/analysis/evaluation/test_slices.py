@@ -250,7 +250,7 @@ class TestOverTheWeb:
             del each["generated_at"]
         assert found == told == expected
         body = client.get(f"{self.page(study)}?slices=typing").content.decode()
-        assert "By sensitivity, as labelled in typing" in body
+        assert ">sensitivity in typing: static</text>" in body
         assert "sensitivity of 2 queries" in body
 
     def test_only_campaigns_that_were_labelled_over_the_same_batch_are_offered(

@@ -20,45 +20,13 @@ from analysis.figures.base import Notes, Scale
 from analysis.figures.files import available_kinds, csv_file, svg_file, vega_file
 from analysis.figures.svg import fitted, width_of, wrapped
 from tests.analysis.figure_cast import report_of
+from tests.analysis.figures.conftest import ODD
 from tests.analysis.hostile import HOSTILE
 
 JSON = dict[str, Any]
 SVG = "{http://www.w3.org/2000/svg}"
 OF_ALL = {"raters", "coverage", "systems", "agreement", "confusion", "thresholds", "epsilon",
-          "missing", "reliability"}  # fmt: skip
-ODD: dict[str, JSON] = {
-    "full": {},
-    "one rater": {"people": ("Ada",)},
-    "no judge": {"judges": ()},
-    "judges alone": {"people": ()},
-    "few queries": {"queries": 3},
-    "forty systems": {
-        "systems": [f"system {n} by a name of many words" for n in range(40)],
-        "queries": 1,
-    },
-    "hostile names": {
-        "people": (HOSTILE["ada"], HOSTILE["bram"], HOSTILE["chidi"]),
-        "judges": (HOSTILE["model-x"], "g" * 140),
-        "systems": (HOSTILE["short"],),
-    },
-}
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], JSON]:
-    made: dict[str, JSON] = {}
-
-    def of(name: str) -> JSON:
-        if name not in made:
-            made[name] = report_of(tmp_path_factory.mktemp("labels"), **ODD[name])
-        return made[name]
-
-    return of
-
-
-@pytest.fixture
-def full(report: Callable[[str], JSON]) -> JSON:
-    return report("full")
+          "missing", "reliability", "rankings", "slices"}  # fmt: skip
 
 
 def drawn(report: JSON, name: str, of: str = "") -> ET.Element:

@@ -1,0 +1,238 @@
+"""Small multiples: a panel for each part of the data, with raters' marks on one shared axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..document import Number
+from . import base, svg
+from .base import Room
+from .coverage import DASHES, judge_css, judge_mark
+from .svg import Drawing
+
+STEP, BETWEEN = 13, 9
+"""The height of a rater's mark, and the room between rows."""
+HEAD, FOOT, GAP = 26, 26, 28
+NAMES, COUNTS, NATURAL = 120, 40, 340
+"""The most room for names, the room for counts, and the width of a panel on a page."""
+MOST_ROWS = 12
+_OTHERS = {"human": "person", "": "both"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its name, the units that it rests on (None: not counted), and a number by rater."""
+
+    name: str
+    units: int | None
+    numbers: Mapping[str, Number]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel under its title. `left_out` counts the rows in the middle that are not drawn."""
+
+    title: str
+    rows: Sequence[Row]
+    left_out: int = 0
+
+    def cut(self) -> Panel:
+        """Return the panel with the first and the last rows only, if it has too many."""
+        if len(self.rows) <= MOST_ROWS:
+            return self
+        half = MOST_ROWS // 2
+        kept = (*self.rows[:half], *self.rows[-half:])
+        return replace(self, rows=kept, left_out=len(self.rows) - MOST_ROWS)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A rater in all panels: its key in rows, its words in the key, and its kind."""
+
+    name: str
+    label: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What all panels share: the raters, where the plot is in a panel, and the numbers' reach."""
+
+    series: Sequence[Series]
+    names: float
+    width: float
+    scale: base.Scale
+    notes: base.Notes
+
+    def height(self, panel: Panel) -> float:
+        rows = len(panel.rows) * self.row + (base.LINE if panel.left_out else 0)
+        return HEAD + rows + FOOT
+
+    @property
+    def row(self) -> float:
+        return STEP * len(self.series) + BETWEEN
+
+
+def sorted_rows(rows: Sequence[Row], first: str) -> list[Row]:
+    """Return rows by their number of one rater, the highest first; undefined ones come last."""
+
+    def rank(row: Row) -> float:
+        value = row.numbers[first].value if first in row.numbers else None
+        return float("inf") if value is None else -value
+
+    return sorted(rows, key=rank)
+
+
+def spread(rows: Sequence[Row], series: Sequence[Series]) -> float:
+    """Return how far the numbers of the rows are apart, for the rater where they are furthest."""
+    reach = [0.0]
+    for each in series:
+        known = [row.numbers[each.name].value for row in rows if each.name in row.numbers]
+        values = [value for value in known if value is not None]
+        reach.append(max(values) - min(values) if values else 0.0)
+    return max(reach)
+
+
+def draw(
+    title: str, panels: Sequence[Panel], series: Sequence[Series], label: str, room: Room
+) -> Drawing:
+    """Draw panels in rows of two, one below the other in a column, until the height is used up."""
+    columns = 1 if room.is_narrow or len(panels) == 1 else 2
+    wide = room.plot(8 + GAP * (columns - 1), NATURAL * columns) / columns
+    cut = [panel.cut() for panel in panels]
+    frame = _frame(cut, series, wide, room)
+    parts, y, drawn = [], 4.0, 0
+    for start in range(0, len(cut), columns):
+        row = cut[start : start + columns]
+        height = max(frame.height(panel) for panel in row)
+        if drawn and y + height > room.height:
+            break
+        for n, panel in enumerate(row):
+            parts.append(_panel(panel, frame, 4 + n * (wide + GAP), y))
+        y, drawn = y + height, drawn + len(row)
+    width = 8 + columns * wide + GAP * (columns - 1)
+    middle = 4 + (frame.scale.start + frame.scale.end) / 2
+    parts.append(svg.text("label", middle, y + 6, label, "middle"))
+    key = base.key(list(_entries(series)), 8, y + 22, width - 16)
+    under = frame.notes.draw(8, key.bottom, width - 16)
+    rest = [panel.title for panel in cut[drawn:]]
+    words = f"Not drawn, but in the data: {', '.join(rest)}" if rest else ""
+    left_out = _lines(words, under.bottom, width - 16)
+    return Drawing(
+        title,
+        width,
+        left_out.bottom + 8,
+        (*parts, key.markup, under.markup, left_out.markup),
+    )
+
+
+def _lines(words: str, top: float, width: float) -> base.Key:
+    parts, y = [], top
+    for line in svg.wrapped(words, width, 11) if words else ():
+        y += base.LINE
+        parts.append(svg.text("note", 8, y, line))
+    return base.Key("".join(parts), y)
+
+
+def _frame(panels: Sequence[Panel], series: Sequence[Series], wide: float, room: Room) -> _Frame:
+    names = base.gutter((row.name for each in panels for row in each.rows), room.names(NAMES), 40)
+    counted = any(row.units is not None for each in panels for row in each.rows)
+    right = wide - (COUNTS if counted else 10)
+    ends = [
+        end
+        for each in panels
+        for row in each.rows
+        for number in row.numbers.values()
+        for end in (number.value, number.low, number.high)
+        if end is not None
+    ]
+    scale = base.Scale.over(ends, names + 14, right)
+    return _Frame(series, names, wide, scale, base.Notes())
+
+
+def _panel(panel: Panel, frame: _Frame, left: float, top: float) -> str:
+    scale = replace(frame.scale, start=frame.scale.start + left, end=frame.scale.end + left)
+    bottom = top + frame.height(panel) - FOOT
+    parts = [
+        svg.name("group", left, top + 14, panel.title, frame.width - COUNTS - 10),
+        base.x_axis(scale, top + HEAD - 4, bottom, ticks=5),
+    ]
+    if any(row.units is not None for row in panel.rows):
+        parts.append(svg.text("tick", left + frame.width, top + 14, "units", "end"))
+    y = top + HEAD
+    for n, row in enumerate(panel.rows):
+        if panel.left_out and n == len(panel.rows) // 2:
+            words = f"… {panel.left_out} more in the data"
+            parts.append(svg.text("note", scale.start + 4, y + 12, words))
+            y += base.LINE
+        parts.append(_row(row, frame, scale, left, y))
+        y += frame.row
+    return "".join(parts)
+
+
+def _row(row: Row, frame: _Frame, scale: base.Scale, left: float, top: float) -> str:
+    middle = top + frame.row / 2
+    at = middle + base.TEXT_DROP
+    parts = [
+        svg.name("label", left + frame.names, at, row.name, frame.names, "end"),
+        svg.line("grid", (scale.start, middle), (scale.end, middle)),
+    ]
+    if row.units is not None:
+        parts.append(svg.text("tick", left + frame.width, at, f"{row.units:,}", "end"))
+    place = 0
+    for n, series in enumerate(frame.series):
+        y = top + BETWEEN / 2 + STEP * (n + 0.5)
+        place += series.kind == "judge"
+        if number := row.numbers.get(series.name):
+            parts.append(_mark(series, place - 1, number, row.name, scale, y, frame.notes))
+    return "".join(parts)
+
+
+def _mark(
+    series: Series,
+    judge: int,
+    number: Number,
+    row: str,
+    scale: base.Scale,
+    y: float,
+    notes: base.Notes,
+) -> str:
+    told = f"{row}, {series.label}: {number}"
+    if number.value is None:
+        letter = notes.letter(number.reason)
+        cross = svg.cross(scale.start + 8, y, f"{told}, {number.reason}")
+        return cross + svg.text("note", scale.start + 15, y + 4, letter)
+    css = f"judge dash{judge % DASHES}" if series.kind == "judge" else _OTHERS[series.kind]
+    parts = [f"<title>{svg.clean(told)}</title>"]
+    if number.low is not None and number.high is not None:
+        low, high = max(scale.low, number.low), min(scale.high, number.high)
+        parts.append(base.whisker(css, scale, y, low, high))
+    x = scale.at(number.value)
+    if series.kind == "judge":
+        parts.append(svg.square(judge_css(judge), x, y, "", 8))
+    elif series.kind == "human":
+        parts.append(svg.circle("person", x, y, "", 4.5))
+    else:
+        parts.append(svg.triangle("both", x, y, "", 5))
+    return f"<g>{''.join(parts)}</g>"
+
+
+def _entries(series: Sequence[Series]) -> Iterator[tuple[base.Mark, str]]:
+    judge = 0
+    for each in series:
+        if each.kind == "judge":
+            yield judge_mark(judge), each.label
+            judge += 1
+        elif each.kind == "human":
+            yield _of_people, each.label
+        else:
+            yield _of_others, each.label
+
+
+def _of_people(x: float, y: float) -> str:
+    return svg.line("person", (x - 20, y), (x + 16, y)) + svg.circle("person", x, y)
+
+
+def _of_others(x: float, y: float) -> str:
+    return svg.line("both", (x - 20, y), (x + 16, y)) + svg.triangle("both", x, y)

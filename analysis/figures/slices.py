@@ -1,0 +1,122 @@
+"""Figure: agreement within the parts of each division, as small multiples on one axis."""
+
+from __future__ import annotations
+
+from ..document import Number, RaterName, Table
+from ..types import JSON
+from . import base, multiples, vega
+from .base import Figure, Subject
+from .multiples import Panel, Row, Series
+from .svg import Drawing
+
+PEOPLE = "people with each other"
+ORDERED = ("length",)
+"""The divisions whose parts have an order of their own."""
+NO_LABELS = "no labels here"
+
+
+def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
+    series = _series(subject)
+    panels = sorted(panels_of(subject), key=lambda panel: -multiples.spread(panel.rows, series))
+    title = f"Agreement on {subject.name} by slice: kappa"
+    return multiples.draw(title, panels, series, "Kappa", room)
+
+
+def panels_of(subject: Subject) -> list[Panel]:
+    """Return a panel for each division of the units; equal divisions share one."""
+    return [Panel(name, list(_rows(name, of))) for name, of in divisions(subject.block["strata"])]
+
+
+def divisions(strata: JSON) -> list[tuple[str, JSON]]:
+    """Merge strata that divide the units alike, as `system` and `setting` mostly do."""
+    found: list[tuple[str, JSON]] = []
+    for name, groups in strata.items():
+        same = next((n for n, (_, of) in enumerate(found) if of == groups), None)
+        if same is None:
+            found.append((name, groups))
+        else:
+            found[same] = (f"{found[same][0]}, {name}", groups)
+    return found
+
+
+def _rows(name: str, groups: JSON) -> list[Row]:
+    rows = [_row(group, block) for group, block in groups.items()]
+    if name in ORDERED:
+        return rows
+    known = any(row.numbers[PEOPLE].value is not None for row in rows)
+    judges = [each for row in rows for each in row.numbers if each != PEOPLE]
+    return multiples.sorted_rows(rows, PEOPLE if known or not judges else judges[0])
+
+
+def _row(group: str, block: JSON) -> Row:
+    numbers = {PEOPLE: Number.from_estimate(block["agreement"]["fleiss_kappa"])}
+    for judge, of in block["judges"].items():
+        numbers[judge] = Number.from_estimate(of["agreement"]["cohen_kappa"])
+    units = [block["agreement"]["units"], *(of["units"] for of in block["judges"].values())]
+    return Row(group, max(units), numbers)
+
+
+def _series(subject: Subject) -> list[Series]:
+    """Return people and each judge, without those that have no number in any part."""
+    rows = [row for panel in panels_of(subject) for row in panel.rows]
+    known = {name for row in rows for name, of in row.numbers.items() if of.value is not None}
+    judges = dict.fromkeys(name for row in rows for name in row.numbers if name != PEOPLE)
+    found = [Series(PEOPLE, "people with each other (Fleiss' kappa)", "human")]
+    found += [Series(name, f"{name} with people together (Cohen's)", "judge") for name in judges]
+    return [each for each in found if each.name in known]
+
+
+def data(subject: Subject) -> Table:
+    rows = tuple(
+        (
+            panel.title,
+            row.name,
+            RaterName(name, "human" if name == PEOPLE else "judge"),
+            row.units or 0,
+            number,
+        )
+        for panel in panels_of(subject)
+        for row in panel.rows
+        for name, number in row.numbers.items()
+    )
+    header = ("Division", "Part", "Rater", "Units", "Kappa")
+    return Table(f"Agreement on {subject.name} by slice", header, rows)
+
+
+def chart(subject: Subject) -> JSON:
+    return multiples_chart("division", "part", "kappa", "Kappa", None)
+
+
+def multiples_chart(
+    facet: str, row: str, field: str, title: str, bounds: tuple[float, float] | None
+) -> JSON:
+    """Return small multiples of raters' marks with their intervals, on one axis."""
+    channels = vega.kinds("rater_kind")
+    more = {"y": vega.name(row, None), "yOffset": {"field": "rater", "sort": None}}
+    view = {
+        "width": vega.COLUMN,
+        "layer": vega.whiskers("x", field, title, channels, more, bounds),
+    }
+    return {
+        "facet": {**vega.name(facet, None)},
+        "columns": 2,
+        "spec": view,
+        "resolve": {"scale": {"y": "independent"}},
+    }
+
+
+FIGURE = Figure(
+    "slices",
+    "Agreement by slice",
+    "variables",
+    "A panel for each division of the units, the one whose parts differ most first, and the parts "
+    "from the highest to the lowest, with 95 % intervals, which need ten queries. Lengths are in "
+    "their own order. Intervals of parts are each by itself: parts whose intervals overlap may "
+    "still differ.",
+    lambda subject: bool(subject.block["strata"]) and bool(_series(subject)),
+    data,
+    draw,
+    chart,
+    "slices",
+    turns=True,
+)

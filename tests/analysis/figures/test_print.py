@@ -1,0 +1,161 @@
+"""Figures for print: at the widths of a paper, in type of 7 to 9 points, and without colour."""
+
+from __future__ import annotations
+
+import copy
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.figures import FIGURES, subjects
+from analysis.figures.files import (
+    PAPERS,
+    TYPE,
+    FigureError,
+    Look,
+    NoFigureError,
+    csv_file,
+    figure_file,
+    svg_file,
+)
+from analysis.figures.svg import file_style, width_of
+
+JSON = dict[str, Any]
+SVG = "{http://www.w3.org/2000/svg}"
+SIZES = {"share": 10.5, "tick": 11, "note": 11, "group": 13, "cell": 13}
+
+
+@pytest.mark.parametrize(("paper", "width"), [("column", 84), ("text", 174)])
+def test_every_figure_fits_a_papers_width_with_all_its_words(
+    full: JSON, paper: Any, width: int
+) -> None:
+    for figure in FIGURES.values():
+        for each in subjects(full, figure):
+            root = ET.fromstring(svg_file(figure, each, Look(paper=paper)))
+            assert root.get("width") == f"{width}mm"
+            box = float(root.get("viewBox", "").split()[2])
+            assert box == pytest.approx(PAPERS[paper].room.width)
+            for text in root.iter(f"{SVG}text"):
+                left, right = ends(text)
+                told = figure.name, "".join(text.itertext())
+                assert -1 <= left <= right <= box + 1, told
+
+
+def ends(text: ET.Element) -> tuple[float, float]:
+    """Where a text begins and ends, by its estimated width."""
+    words = "".join(part for part in text.itertext()) if text.text is None else text.text
+    shown = words if (title := text.find(f"{SVG}title")) is None else (title.tail or "")
+    wide, x = width_of(shown, SIZES.get(text.get("class", ""), 12)), float(text.get("x", ""))
+    anchor = text.get("text-anchor", "start")
+    start = x - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+    return start, start + wide
+
+
+def test_type_is_of_7_to_9_points_at_a_papers_width() -> None:
+    sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", file_style())]
+    assert len(sizes) > 4
+    assert all(7 <= size * TYPE * 0.75 <= 9 for size in sizes)
+
+
+def test_black_and_white_has_no_colour_and_other_marks_for_people_and_judges(full: JSON) -> None:
+    for figure in FIGURES.values():
+        for each in subjects(full, figure):
+            drawn = svg_file(figure, each, Look(tone="black")).decode()
+            for colour in re.findall(r"#([0-9a-f]{6})\b", drawn):
+                assert colour[:2] == colour[2:4] == colour[4:], figure.name
+    sheet = Path("static/css/figures-black.css").read_text("utf-8")
+    (person,) = re.findall(r"\.figure \.person \{ fill: (#\w+)", sheet)
+    (judge,) = re.findall(r"\.figure \.judge, [^{]*\{ fill: (#\w+)", sheet)
+    assert {person, judge} == {"#ffffff", "#000000"}
+
+
+def test_a_matrix_too_wide_for_a_column_is_refused_with_what_to_do(full: JSON) -> None:
+    many = copy.deepcopy(full)
+    (pair, *_) = many["variables"]["rating"]["agreement"]["pairs"]
+    of = [{**pair, "a": f"p{a}", "b": f"p{b}"} for a, b in combinations(range(11), 2)]
+    many["variables"]["rating"]["agreement"]["pairs"] = of
+    with pytest.raises(FigureError, match="does not fit a column, 84 mm in type of 7 points; take"):
+        figure_file(many, "agreement", "svg", "rating", Look(paper="column"))
+    assert figure_file(many, "agreement", "svg", "rating", Look(paper="text")).content
+
+
+def test_what_a_figure_cannot_be_is_said_in_one_line(full: JSON) -> None:
+    with pytest.raises(NoFigureError, match="there is no figure 'bars'; there are coverage, "):
+        figure_file(full, "bars", "svg")
+    with pytest.raises(NoFigureError, match="figures are no gif here; they are svg, "):
+        figure_file(full, "coverage", "gif")
+    with pytest.raises(NoFigureError, match=r"the figure 'slices' of 'x'; it shows answerable,"):
+        figure_file(full, "slices", "svg", "x")
+    with pytest.raises(FigureError, match="CSV has no colours and no width; ask for SVG"):
+        figure_file(full, "coverage", "csv", look=Look(tone="black"))
+    made = figure_file(full, "slices", "svg", "rating", Look("black", "column"))
+    assert made.name == "slices-rating-column-black"
+
+
+def test_a_rank_correlation_is_in_the_cell_of_its_two_raters(full: JSON) -> None:
+    figure, block = FIGURES["rankings"], full["scores"]["coverage"]
+    (subject,) = subjects(full, figure)
+    raters = [
+        *block["pairs"],
+        {"a": "mild", "b": "strict", **block["correlation"]["mild"]["strict"]},
+    ]
+    drawn = svg_file(figure, subject).decode()
+    lines = csv_file(figure, subject).decode().splitlines()
+    for pair in raters:
+        tau = pair["kendall"]["value"]
+        assert f">{tau:.2f}<".replace("-", "\u2212") in drawn
+        found = [line for line in lines if f"{tau!r}" in line]
+        assert any({pair["a"], pair["b"]} <= set(line.split(",")) for line in found)
+    # Each two of three people, people's mean and two judges, but for people and their mean.
+    assert len(lines) - 1 == 3 + 2 * 4 + 1
+    assert drawn.count("a person is part of people together") == 3 + 1
+
+
+def test_raters_stand_by_their_mean_tau_and_a_negative_one_has_a_broken_frame(full: JSON) -> None:
+    block = {
+        "evaluators": [
+            {"a": a, "b": b, "kendall": {"value": t, "low": None, "high": None, "n": 6,
+             "method": "tau", **({"reason": "all alike"} if t is None else {})}}
+            for a, b, t in (("people", "odd", -0.5), ("people", "near", 0.9), ("near", "odd", None))
+        ],
+        "slices": {}, "cut": "", "systems": {},
+    }  # fmt: skip
+    kinds = [{"name": name, "kind": "judge"} for name in ("odd", "near")]
+    report = {"raters": kinds, "measures": {"Cov(y)": block}}
+    drawn = figure_file(report, "evaluators", "svg").content.decode()
+    for named in (">1 near<", ">2 people together<", ">3 odd<"):
+        assert named in drawn
+    assert drawn.count('class="frame below"') == 1
+    assert "(a) not defined: all alike" in drawn
+    (chart,) = re.findall(
+        r'"domain": \[\s*0,\s*1\s*\]', figure_file(report, "evaluators", "json").content.decode()
+    )
+    assert chart
+
+
+def test_slices_are_panels_sorted_by_people_on_one_axis(full: JSON) -> None:
+    (subject,) = (each for each in subjects(full, FIGURES["slices"]) if each.name == "rating")
+    lines = csv_file(FIGURES["slices"], subject).decode().splitlines()
+    groups = subject.block["strata"]["system"]
+    ranked = sorted(groups, key=lambda name: -groups[name]["agreement"]["fleiss_kappa"]["value"])
+    assert [line.split(",")[1] for line in lines[1::3]] == ranked
+    drawn = figure_file(full, "slices", "svg", "rating").content.decode()
+    for name in groups:
+        kappa = groups[name]["judges"]["mild"]["agreement"]["cohen_kappa"]["value"]
+        assert f"{name}, mild with people together (Cohen's): {kappa:.3f}" in drawn
+
+
+def test_forty_parts_are_cut_to_twelve_and_stay_within_two_screens(
+    report: Callable[[str], JSON],
+) -> None:
+    many = report("forty systems")
+    for look in (Look(), Look(paper="column")):
+        drawn = figure_file(many, "slices", "svg", "rating", look).content.decode()
+        assert "… 28 more in the data" in drawn
+        height = float(re.findall(r'viewBox="0 0 \S+ (\S+)"', drawn)[0])
+        assert height < 1600
