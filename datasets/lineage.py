@@ -81,8 +81,9 @@ def _difference(lineage: Lineage, now: UnitDigests) -> int:
     if now.hexdigest() == lineage.labels:
         return 0
     stored = LabelsRead.objects.filter(lineage=lineage).values_list("digests", flat=True).first()
-    before = np.frombuffer(bytes(stored or b""), ">u8")
-    found = now.array()
+    # NumPy finds the difference of few numbers in the machine's own byte order only.
+    before = np.frombuffer(bytes(stored or b""), ">u8").astype(np.uint64)
+    found = now.array().astype(np.uint64)
     new, gone = (
         len(np.setdiff1d(found, before, assume_unique=True)),
         len(np.setdiff1d(before, found, assume_unique=True)),

@@ -17,6 +17,7 @@ from annotation.campaigns.settings import (
     LONGEST_CONSENT,
     CampaignSettings,
     change,
+    check_named,
     open_now,
     read_deadline,
 )
@@ -258,6 +259,14 @@ class TestTerms:
         with pytest.raises(CommandError, match=said):
             campaign_of("report-coverage", option, value)
         assert not Campaign.objects.exists()
+
+    def test_a_campaign_that_one_may_not_read_is_none_to_name(self, study: Study) -> None:
+        check_named("practice_of", study.campaign.name, study.rita)
+        check_named("practice_of", "nowhere", None)
+        check_named("practice_of", "", study.ada)
+        for field, told in (("practice_of", "practice names"), ("prerequisite", "option prereq")):
+            with pytest.raises(DesignError, match=f"{told}.*which does not exist"):
+                check_named(field, study.campaign.name, study.ada)
 
     def test_what_a_script_gives_wrong_is_told_with_its_field(self, study: Study) -> None:
         cases: list[tuple[str, Any, str]] = [

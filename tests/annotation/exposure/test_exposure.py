@@ -20,7 +20,7 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exposure import ledger
 from annotation.exposure.marking import _content, evidence_against
-from annotation.exposure.marks import marks_of, marks_of_person
+from annotation.exposure.marks import has_exposed, marks_of, marks_of_person
 from annotation.integrity import CHECKS, exposure
 from annotation.models import Assignment, Campaign, Exposure, Item, Look, Response, User, rater_of
 from annotation.protocols.base import UnitSpec
@@ -354,6 +354,9 @@ class TestWhatIsToldOfPeople:
         mine = answer(study, study.rita)
         Item.objects.filter(pk=mine.assignment.item_id).update(use=Item.Use.PRACTICE)
         assert marks_of(study.campaign) == []
+        assert has_exposed(study.campaign)
+        Exposure.objects.all().delete()
+        assert not has_exposed(study.campaign)
         assert marks_of_person(study.campaign, rater_of(study.rita).pk).answers == 0
 
     def test_a_kind_that_is_no_longer_known_keeps_its_name(self) -> None:

@@ -19,7 +19,8 @@ from pytest_django.fixtures import Settings
 from annotation.models import User
 from datasets import tasks
 from datasets.jobs import launching, queue
-from datasets.jobs.worker import GRACE_SECONDS, TOO_LONG, Child, JobWorker, _why
+from datasets.jobs import worker as worker_module
+from datasets.jobs.worker import GRACE_SECONDS, TOO_LONG, Child, JobWorker, _end_with, _why
 from tests.datasets.jobs.conftest import Asking, Labels
 from tests.queue_cast import ended
 
@@ -150,3 +151,14 @@ class TestAWorker:
         assert "more memory" in _why(12)
         assert "killed (SIGKILL)" in _why(-signal.SIGKILL)
         assert "status 1;" in _why(1)
+
+    def test_has_the_system_end_a_process_with_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[tuple[int, ...]] = []
+        exits: list[int] = []
+        system = SimpleNamespace(prctl=lambda *order: asked.append(order))
+        monkeypatch.setattr(worker_module, "ctypes", SimpleNamespace(CDLL=lambda name: system))
+        monkeypatch.setattr(os, "_exit", exits.append)
+        _end_with(os.getppid())
+        assert (asked, exits) == ([(1, signal.SIGKILL)], [])
+        _end_with(-1)
+        assert exits == [1], "it had ended before the system was asked"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
+from django.db import IntegrityError
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
@@ -216,3 +218,40 @@ def test_old_results_go_and_so_do_those_beyond_the_room(
     settings.TANDEM_JOB_RESULTS_MB = 2
     assert results.sweep() == 1
     assert sorted(Job.objects.values_list("options__name", flat=True)) == ["new", "read"]
+
+
+def test_a_job_that_is_taken_up_begins_anew_and_waits_for_nobody(asked: Asking, ada: User) -> None:
+    job = asked("kappa", ada)
+    assert queue.position(job) == 1
+    Job.objects.update(done=3, total=5)
+    held = queue.take()
+    assert held is not None
+    assert (held.done, held.total, held.attempts, held.state) == (0, 0, 1, "running")
+    assert queue.position(held) == 1
+
+
+def test_a_question_that_others_add_at_the_same_moment_is_looked_for_again(
+    asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, failures = queue._join_or_add, [2]
+
+    def clashes(*arguments: Any) -> Job:
+        if failures[0]:
+            failures[0] -= 1
+            raise IntegrityError
+        return whole(*arguments)
+
+    monkeypatch.setattr(queue, "_join_or_add", clashes)
+    assert asked("kappa", ada).state == "waiting"
+    failures[0] = 3
+    with pytest.raises(RuntimeError, match="can be neither found nor added"):
+        asked("alpha", ada)
+
+
+def test_of_a_list_of_jobs_those_are_shown_that_one_may_see(
+    asked: Asking, labels: Labels, ada: User, ben: User
+) -> None:
+    job = asked("kappa", ada)
+    labels.hidden_from.add("ben")
+    assert queue.see([job], ada) == [job]
+    assert queue.see([job], ben) == []

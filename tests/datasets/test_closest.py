@@ -1,0 +1,109 @@
+"""Finding a quote in a text: what folding makes alike, and the part that is most like the quote."""
+
+from __future__ import annotations
+
+import pytest
+
+from datasets.quotes import (
+    MOST_TOKENS,
+    _common_characters,
+    _ratio,
+    _trimmed,
+    _weight,
+    closest,
+    fold,
+    tokens,
+)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [
+            ("a \u00a0\n b", "a b"), ("a—–-b", "a-b"), ("“a” ‘b’ ´", "\"a\" 'b' '"), ("…", "..."),
+            ("a\u00adb\u200dc", "abc"), ("\u2764\ufe0f", "\u2764"), ("ﬁn", "fin"), ("é", "e\u0301"),
+        ]
+    ],
+)  # fmt: skip
+def test_typography_is_made_alike(pairs: list[tuple[str, str]]) -> None:
+    for text, plain in pairs:
+        assert fold(text).text == plain
+    assert (fold("Straße").text, fold("Straße", True).text) == ("Straße", "strasse")
+
+
+def test_a_place_begins_and_ends_between_whole_characters() -> None:
+    text = fold("a ﬁn e\u0301 e 🌉\ufe0f.")
+    assert text.find("f") is None
+    assert text.find("i") is None
+    assert text.span(*(text.find("fi") or (0, 0))) == (2, 3)
+    assert text.span(*(text.find("e") or (0, 0))) == (8, 9), "not the letter without its accent"
+    assert text.span(*(text.find("🌉") or (0, 0))) == (10, 12)
+    assert text.find("a", 1) is None
+    assert text.find("in", 0) is None
+    assert (text.find("a"), text.find("a ")) == ((0, 1), (0, 2))
+
+
+def test_words_have_their_places_and_some_scripts_a_word_for_each_character() -> None:
+    found = tokens("so, it is so.")
+    assert found.words == ("so", "it", "is", "so")
+    assert found.at["so"] == [0, 3]
+    assert found.ends[1] == (4, 6)
+    assert tokens("日本 กข ab1").words == ("日", "本", "ก", "ข", "ab1")
+
+
+TEXT = "The bridge was opened in 1901 by Anna Lee. Nobody knows who paid for its two towers."
+
+
+@pytest.mark.parametrize(
+    "quotes",
+    [
+        [
+            ("The bridge was opened in 1902 by Anna Lee", TEXT[:41]),
+            ("bridge WAS opened, in 1901", "bridge was opened in 1901"),
+            ("Nobody knows who had paid for its two towers",
+             "Nobody knows who paid for its two towers"),
+            ("The bridge was closed long after the last war", None),
+            ("opened in 1901 by", None),
+            ("opened in 1901 by A", None),
+            ("opened in 1901 by Anna", "opened in 1901 by Anna"),
+            ("1901xxxxxxxxxxxxxxxxxxxx by Anna", None),
+        ]
+    ],
+)  # fmt: skip
+def test_the_part_most_like_a_quote_is_found(quotes: list[tuple[str, str | None]]) -> None:
+    for quote, found in quotes:
+        place = closest(TEXT, quote)
+        assert (None if place is None else TEXT[slice(*place)]) == found, quote
+
+
+def test_of_two_parts_the_more_similar_one_is_found() -> None:
+    same = "one two three four five six seven eight"
+    near = f"{same}h"
+    filler = " ".join(f"w{n}" for n in range(60))
+    for text in (f"{near}. {filler}. {same}.", f"{same}. {filler}. {near}."):
+        place = closest(text, same)
+        assert place is not None
+        assert text[slice(*place)] == same
+
+
+def test_a_quote_has_at_most_two_thousand_words() -> None:
+    words = " ".join(f"w{n}" for n in range(MOST_TOKENS))
+    assert closest(words + " end", words) == (0, len(words))
+    assert closest(words + " end", words + " end") is None
+
+
+def test_the_ratio_is_that_of_characters_and_words_replaced_at_length_have_none_in_common() -> None:
+    assert _weight(["ab", "c"]) == 5
+    assert _ratio(["ab", "c"], ["ab", "c"]) == 1
+    assert _ratio(["abcd"], ["abce"]) == pytest.approx(2 * 3 / 10)
+    assert _ratio(["a", "bc"], ["a"]) == pytest.approx(2 * 2 / 7)
+    assert _common_characters("a" * 200, "a" * 200) == 200
+    assert _common_characters("a" * 201, "a") == _common_characters("a", "a" * 201) == 0
+
+
+def test_a_window_is_cut_to_what_is_alike_once_alone_and_once_with_room() -> None:
+    wanted, words = ["a", "b", "c", "d"], ["x", "y", "b", "c", "z", "a"]
+    assert list(_trimmed(wanted, words, 0, 6)) == [(2, 4), (1, 5)]
+    assert list(_trimmed(wanted, words, 4, 5)) == []
+    assert list(_trimmed(["b", "c"], words, 1, 6)) == [(2, 4)]
+    assert list(_trimmed(["q", "x"], words, 0, 6)) == [(0, 1), (0, 1)]
