@@ -157,7 +157,6 @@ def nuggets_for(assignment: Assignment) -> dict[str, Nuggets]:
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign__name=prerequisite_of(assignment.item.campaign),
-        response__assignment__item__campaign__protocol=PROTOCOL,
         response__assignment__item__query=assignment.item.query_id,
         response__assignment__rater=assignment.rater_id,
         response__assignment__replicate=0,

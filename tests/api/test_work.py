@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from annotation.answers.types import LostLeaseError
 from annotation.models import Draft, Label, Response, Span
 from tests.api.cast import QUOTE, Script, assert_told, body, place, script_of
 from tests.page_cast import TEXT, Study, answers, client_of, make_study, page, payload
@@ -64,6 +65,29 @@ def test_the_order_of_the_units_is_the_pages(study: Study, ada: Script) -> None:
     mine.save()
     item = ada.get(place(mine)).json()
     assert [unit["name"] for unit in item["units"]] == ["q:2", "q:0", "q:1"]
+
+
+def test_ones_assignments_are_listed_by_campaign_and_status(study: Study, ada: Script) -> None:
+    mine, pk = study.assignment(study.ada), study.campaign.pk
+    for query, found in (("", 1), (f"campaign={pk}", 1), (f"campaign={pk + 1}", 0),
+                         (f"campaign={pk}&status=open", 1), ("status=done", 0)):  # fmt: skip
+        listed = ada.get(f"assignments/?{query}").json()
+        assert (listed["count"], len(listed["results"])) == (found, found), query
+    assert ada.get("assignments/").json()["results"][0]["uid"] == str(mine.uid)
+
+
+def test_an_item_that_is_lost_while_its_answer_is_stored_is_gone(
+    study: Study, ada: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = study.assignment(study.ada)
+
+    def lost(*arguments: object) -> None:
+        raise LostLeaseError
+
+    monkeypatch.setattr("annotation.api.answers._store", lost)
+    sent = ada.put(place(mine, "response/"), body("no", "no", "no"))
+    assert_told(sent, 422)
+    assert "another person has it now" in sent.content.decode()
 
 
 def test_the_guideline_is_at_hand(study: Study, ada: Script) -> None:

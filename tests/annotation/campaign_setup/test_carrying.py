@@ -178,6 +178,7 @@ def test_a_judges_answers_need_the_same_guideline_and_prompt(tmp_path: Path) -> 
     words.runs.filter(campaign__name="old").update(prompt_sha256="0" * 64)
     with pytest.raises(ChangedPromptError, match="carries answers of judge words over from old"):
         check_prompt(campaign, words, used)
+    check_prompt(Campaign.objects.get(name="other"), words, used)
 
 
 def test_another_protocol_and_an_unknown_campaign_are_refused(tmp_path: Path) -> None:

@@ -375,3 +375,20 @@ class TestTokens:
         assert len(ada.get(where).context["grants"]) == 2
         assert ada.get(where).context["new_token"] == ""
         assert not client_of(study.ben).get(where).context["grants"]
+
+    def test_an_account_with_the_most_tokens_is_told_to_revoke_some(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("datasets.api_tokens.MOST_TOKENS", 1)
+        ada, where = client_of(study.ada), reverse("tokens")
+        form = {"note": "", "scopes": ada.get(where).context["form"].initial["scopes"], "days": "9"}
+        assert [ada.post(where, form).status_code for _ in range(2)] == [200, 422]
+        assert b"revoke some first" in ada.post(where, form).content
+
+    def test_a_name_that_no_account_has_is_no_member(self, study: Study) -> None:
+        sent = {"order": "add", "account": "nobody", "role": "annotator"}
+        address = reverse("campaign-people-change", args=[study.campaign.pk])
+        answer = client_of(study.rita).post(address, sent)
+        assert answer.status_code == 422
+        assert b"No account has this name; invite the person." in answer.content
+        assert client_of(study.rita).post(address, {**sent, "account": "ben "}).status_code == 302

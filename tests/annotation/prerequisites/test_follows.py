@@ -15,6 +15,7 @@ from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.exports import rows as exporting
 from annotation.models import Assignment, Campaign, Item
+from annotation.prerequisites import units_asked
 from annotation.prerequisites.rubric_passage import alternating
 from judging.models import Judge
 from judging.runs import ledger, planning
@@ -112,6 +113,17 @@ class TestShared:
         for key, names in asked.items():
             assert names == by_hand(SAID, key)
             assert OPENED in names
+
+    def test_of_two_processes_that_draw_at_once_the_first_counts(self, first: Campaign) -> None:
+        second = rating()
+        held = [answer(first, item, "ann", SAID) for item in ("r", "r#1")]
+        one, other = (second.items.get(key="q/1/p") for _ in range(2))
+        names = list(one.units.values_list("name", flat=True))
+        drawn_first = units_asked(one, rater("ann"), names)
+        for each in held:
+            submit(each, coverage_payload(each, {BUILT: "yes", OLD: "yes"}), "page")
+        assert units_asked(other, rater("bo"), names) == drawn_first
+        assert other.drawn == one.drawn
 
     def test_the_majority_of_people_parts_the_questions(self, batch: Path) -> None:
         first, second = coverage(people=3), rating("per_passage=1")

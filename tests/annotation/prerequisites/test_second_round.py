@@ -301,6 +301,13 @@ class TestValidation:
         submit(fresh, {"units": given, "comment": None}, "page")
         assert {x["value"] for x in exported("Third", "labels")} == {"yes"}
 
+    def test_a_judge_is_asked_every_sentence(self, study: Study) -> None:
+        write(study)
+        item = after(study, "Third", variables=self.VALIDATION).items.get()
+        names = list(item.units.order_by("position").values_list("name", flat=True))
+        assert prerequisites.units_asked_of_judges(item, names) == names != []
+        assert study.campaign.items.filter(prerequisites.ready_for_judges(study.campaign)).exists()
+
     def test_nobody_validates_the_own_answer(self, study: Study) -> None:
         write(study)
         made = after(study, "Third", variables=self.VALIDATION)

@@ -17,13 +17,17 @@ from pytest_django.fixtures import Settings
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
+from annotation.campaigns.design import Design
 from annotation.models import Admission, Campaign, GoldAnswer, Item, Rater, User, rater_of
 from annotation.protocols import PROTOCOLS
 from annotation.views.campaign_forms import CampaignForm, TaskForm
-from datasets.models import Batch
+from annotation.views.settings_forms import SettingsForm
+from datasets.models import Batch, Team
 from tests import queue_cast
 from tests.page_cast import Study, client_of, make_study, payload
+from tests.team_cast import given_away
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +47,10 @@ def study() -> Study:
 @pytest.fixture
 def rita(study: Study) -> Client:
     return client_of(study.rita)
+
+
+def make_campaign(name: str, batch: Batch) -> Campaign:
+    return create_campaign(name, "report-coverage", batch, Design()).campaign
 
 
 def at(study: Study, rest: str = "") -> str:
@@ -383,3 +391,49 @@ def test_a_preview_is_computed_by_a_job_and_comes_in_place(
     ready = rita.post(NEW, sent, headers={"HX-Request": "true"}).content.decode()
     assert ready.lstrip().startswith('<section class="card rehearsal"')
     assert "what this design would give" in rita.post(NEW, sent).content.decode()
+
+
+class TestWhatAFormOffers:
+    def form(self, study: Study, protocol: str = "report-coverage") -> CampaignForm:
+        return CampaignForm(user=study.root, protocol=protocol, batch=study.campaign.batch)
+
+    def test_a_team_is_asked_for_where_one_manages_several(self, study: Study) -> None:
+        assert "team" not in self.form(study).fields
+        other = Team.objects.create(name="another")
+        field = self.form(study).fields["team"]
+        assert field.initial == study.campaign.batch.team
+        given = self.form(study).fields["team"].clean("another")
+        assert given == other
+
+    def test_a_second_round_may_be_of_answers_with_a_gap(self, study: Study) -> None:
+        gate = self.form(study, "grounded-answer").fields["gate"]
+        assert [value for value, _ in gate.choices] == ["", "gap"]  # type: ignore[attr-defined]
+        assert not gate.required
+        assert "gate" not in self.form(study).fields
+
+    def test_practice_is_offered_from_what_one_may_read_and_what_is_chosen(
+        self, study: Study
+    ) -> None:
+        def offered(campaign: Campaign | None = study.campaign) -> list[str]:
+            form = SettingsForm()
+            form.offer_practice(study.rita, campaign)
+            return [value for value, _ in form.fields["practice_of"].choices]  # type: ignore[attr-defined]
+
+        other = make_campaign("Other", study.campaign.batch)
+        for campaign in (other, study.campaign):
+            campaign.items.filter(position=0).update(use="practice")
+        assert offered() == ["", "Other"]
+        assert offered(None) == ["", "Other", "Pilot"]
+        given_away(other)
+        assert offered() == [""]
+        study.campaign.practice_of = other
+        assert offered() == ["", "Other"], "one that is used already stays"
+        study.campaign.practice_of = study.campaign
+        assert offered() == [""]
+
+    def test_background_questions_that_cannot_be_read_are_told(
+        self, rita: Client, study: Study
+    ) -> None:
+        answer = rita.post(at(study, "terms/"), {"background": "[[question"})
+        assert answer.status_code == 422
+        assert list(answer.context["form"].errors) == ["background"]

@@ -7,6 +7,7 @@ import os
 import signal
 import uuid
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,17 +15,27 @@ import pytest
 from django.db import InterfaceError
 from django.utils import timezone
 
-from annotation.models import Assignment, Campaign, User
+from annotation.answers.submission import LostLeaseError
+from annotation.models import Assignment, Campaign, Rater, User
 from judging import lanes, manifest, servers, tasks
 from judging.backends.base import SetupError
 from judging.backends.scripted import Scripted
 from judging.engine import GRACE_SECONDS, Control, Ending, drain_calls, worker
 from judging.engine.worker import work
-from judging.models import JudgeRun, Lane, Strike
+from judging.models import Judge, JudgeRun, Key, Lane, Strike
 from judging.runs import ledger, lifecycle, planning
-from judging.runs.lifecycle import next_run, runs_without_worker, without_lease
-from judging.servers import Server, known_servers, listed_hosts_for, new_server
-from tests.judging.cast import command, judge, yes
+from judging.runs.lifecycle import (
+    LeasedRunError,
+    check_file,
+    next_run,
+    refuse_lost_lease,
+    runs_without_worker,
+    without_lease,
+)
+from judging.servers import Server, known_servers, listed_hosts_for, may_use_key, new_server
+from tests.judging.cast import campaign_of, command, judge, yes
+from tests.judging.judge_file.test_document import GRADED
+from tests.team_cast import apart
 
 SERVER = "http://127.0.0.1:9/v1"
 
@@ -225,6 +236,44 @@ class TestServers:
         settings.TANDEM_JUDGE_HOSTS = []
         with pytest.raises(SetupError):
             new_server(SERVER, "", admin)
+
+    def test_on_a_site_of_several_teams_keys_are_those_of_ones_own(self, db: None) -> None:
+        rita = User.objects.create(username="rita", role="researcher")
+        olga = User.objects.create(username="olga", role="researcher")
+        own: dict[str, Any] = {"backend": "openai", "model": "m", "base_url": SERVER}
+        judge("a", api_key_env="OURS", **own)
+        theirs = judge("b", api_key_env="THEIRS", **own)
+        assert may_use_key(rita, "THEIRS")
+        team = apart(olga, name="others")
+        Judge.objects.filter(pk=theirs.pk).update(team=team)
+        Key.objects.filter(variable="THEIRS").update(team=team)
+        usable = [
+            [key for key in ("", "OURS", "THEIRS", "NEW") if may_use_key(user, key)]
+            for user in (rita, olga, ADMIN)
+        ]
+        assert usable == [["", "OURS", "NEW"], ["", "THEIRS"], ["", "OURS", "THEIRS", "NEW"]]
+        assert [each.api_key_env for each in known_servers(olga) if each.base_url == SERVER] == [
+            "THEIRS"
+        ]
+        assert "OPENAI_API_KEY" not in {each.api_key_env for each in known_servers(olga)}
+
+
+class TestStarting:
+    def test_a_run_that_is_taken_over_meanwhile_is_another_processes(self) -> None:
+        with pytest.raises(LeasedRunError, match="another process took"), refuse_lost_lease():
+            raise LostLeaseError
+
+    def test_a_judge_file_reads_what_the_campaign_asks(self, tmp_path: Path) -> None:
+        text = GRADED.replace("grounding-relevance", "report-coverage")
+        text = text.replace("relevant", "answerable").replace("passage.text", "report.text")
+        model = Judge(rater=Rater(name="j"), file=text[: text.index("[[fixture]]")])
+        study = campaign_of(tmp_path)
+        check_file(study, model)
+        study.options = {**study.options, "variables": ["rating"]}
+        with pytest.raises(SetupError, match=r"reads answerable, which .* does not ask"):
+            check_file(study, model)
+        with pytest.raises(SetupError, match="is from a file about grounding-relevance"):
+            check_file(study, Judge(rater=Rater(name="j"), file=GRADED))
 
 
 class TestLanes:
