@@ -9,6 +9,7 @@ from django.urls import path
 
 from analysis import views
 from analysis.bench import views as benching
+from analysis.cockpit import judges
 from analysis.cockpit import views as cockpit
 from analysis.disagreements import views as disagreements
 from analysis.drafts import views as drafting
@@ -69,6 +70,7 @@ urlpatterns = [
     ),
     path("reports/<slug:key>/", frozen.frozen, name="frozen"),
     path("reports/<slug:key>/compare/", frozen.compare, name="frozen-compare"),
+    path("campaigns/<int:pk>/judges/", judges.judges, name="judges-compared"),
     path("campaigns/<int:pk>/judges/bench/", benching.judge_bench, name="judge-bench"),
     path("campaigns/<int:pk>/judges/bench.json", benching.bench_file, name="judge-bench-file"),
     path("judges/runs/<int:pk>/robustness/", views.robustness, name="judge-robustness"),

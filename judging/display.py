@@ -17,7 +17,7 @@ from judging.costs import with_last_cost
 from judging.models import ACTIVE, JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
 
-UNTAKEN_SECONDS = 30
+UNTAKEN_SECONDS = 10
 RECENT_CALLS = 200
 STALE_SECONDS = 120.0
 LONGEST_SHOWN = 40_000
@@ -35,6 +35,8 @@ class Standing:
     kind: str = ""
     note: str = ""
     paused: bool = False
+    untaken: bool = False
+    """No worker took the run, so that it can be worked on beside the web server."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,9 @@ def _untaken(run: Any) -> Standing:
     return Standing(
         "No worker",
         "no",
-        f"No worker has started it for over {UNTAKEN_SECONDS} seconds. Start a worker with make "
-        "worker, or celery -A config worker. The run then continues by itself.",
+        f"No worker has started it for over {UNTAKEN_SECONDS} seconds. Run it here, beside the "
+        "website, or start a worker with make worker, or celery -A config worker.",
+        untaken=True,
     )
 
 

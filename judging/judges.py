@@ -16,12 +16,12 @@ from typing import Any
 from django.db import transaction
 
 from annotation.label_rows import LabelRow
-from annotation.models import Rater, User
+from annotation.models import Campaign, Rater, User
 from annotation.presentation import SWAPPED_CODES
 from annotation.protocols import PROTOCOLS
 from audit.recording import record
 from datasets.models import Team, only_team
-from datasets.teams import seen_by, there_are_several
+from datasets.teams import managed_by, seen_by, team_for, there_are_several
 from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, read_answers
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
@@ -45,6 +45,8 @@ from judging.models import Judge, Key
 from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED
 
+BASELINE = "lexical"
+"""The backend that compares words, and the name of the judge that is offered first."""
 MAX_PROMPT_LENGTH = 1_000_000
 MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100, "family": 255}
 ONE_LINE_FIELDS = ("name", "model", "base_url", "family")
@@ -116,6 +118,21 @@ def define(
             _record_creation(judge)
             return judge, True
         return _existing_judge(rater, judge), False
+
+
+def baseline_judge(campaign: Campaign, user: User) -> Judge:
+    """Return a judge that compares words and that the account may run.
+
+    It is created if there is none, for the campaign's team if the account manages that. Raises
+    JudgeError or TeamError.
+    """
+    known = managed_by(user, Judge.objects.filter(backend=BASELINE, base=None, granularity="item"))
+    if judge := known.order_by("pk").first():
+        return judge
+    taken = set(Rater.objects.filter(name__startswith=BASELINE).values_list("name", flat=True))
+    names = (BASELINE, *(f"{BASELINE}-{number}" for number in range(2, len(taken) + 3)))
+    name = next(name for name in names if name not in taken)
+    return define(Definition(name, BASELINE), team_for(user, like=campaign.team), user)[0]
 
 
 def claim_key(judge: Judge) -> None:

@@ -19,7 +19,7 @@ from kombu.exceptions import OperationalError
 
 from annotation.models import Campaign
 from audit.recording import record
-from judging import lanes
+from judging import lanes, launching
 from judging.engine import Control
 from judging.engine.worker import is_ending, stopping_with_worker, work
 from judging.models import ACTIVE, Judge, JudgeRun
@@ -109,8 +109,15 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
         run = lifecycle.start(campaign, judge, queued=True, **limits)
     except lifecycle.LeasedRunError:
         run = lifecycle.queue_active(campaign, judge)
-    transaction.on_commit(lambda: ring(run.pk))
+    transaction.on_commit(partial(_wake, run))
     return run
+
+
+def _wake(run: JudgeRun) -> None:
+    """Have a worker take a run up, or work on it here where the site has none."""
+    ring(run.pk)
+    if not launching.has_workers():
+        launching.start_here(run)
 
 
 def resume(run: JudgeRun) -> bool:
@@ -121,5 +128,5 @@ def resume(run: JudgeRun) -> bool:
             record("run.changed", run.campaign_id, run, resumed=True)
     if run.state not in ACTIVE:
         return False
-    transaction.on_commit(lambda: ring(run.pk))
+    transaction.on_commit(partial(_wake, run))
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.views import judge_files, judges, preparation, runs
+from judging.views import answers, judge_files, judges, preparation, runs
 
 urlpatterns = [
     path("judges/", judges.judges, name="judges"),
@@ -40,5 +40,10 @@ urlpatterns = [
     ),
     path("preparation/<uuid:uid>/", preparation.review, name="review"),
     path("campaigns/<int:pk>/judges/start/", runs.start_here, name="campaign-judge-start"),
-    path("campaigns/<int:pk>/judges/", runs.compare, name="judges-compared"),
+    path(
+        "campaigns/<int:pk>/judges/<int:judge>/answers/",
+        answers.judge_answers,
+        name="judge-answers",
+    ),
+    path("campaigns/<int:pk>/judges/baseline/", runs.start_baseline, name="campaign-baseline"),
 ]

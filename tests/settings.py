@@ -23,6 +23,9 @@ from tests.patience import wait_long
 JOBS_EAGER = True
 JOBS_STRICT = True
 
+# No page starts a process of its own for a judge's run, but in tests of that.
+TANDEM_WITH_WORKERS = True
+
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.MD5PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",

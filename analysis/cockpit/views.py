@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +10,6 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from analysis.attention import facts_of, matters, note_look
@@ -21,6 +19,7 @@ from analysis.campaigns.cache import labels_since
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
 from analysis.cockpit.data import answers_of, rows_of
+from analysis.cockpit.following import followed
 from analysis.cockpit.home import MOST_CHECKED, STATES, counts_of, found_campaigns, note_looks
 from analysis.cockpit.home import rows_of as rows_of_home
 from analysis.cockpit.search import MOST, search
@@ -31,12 +30,10 @@ from annotation.models import Campaign, Item, Rater, User
 from annotation.people.membership import manageable
 from annotation.presentation import schema
 from datasets.access import READERS, role_required
-from datasets.jobs import TooManyError, ask, queue
+from datasets.jobs import queue
 from datasets.models import Job
 from judging.access import blind_page
 
-REST = 10
-"""A new report is asked for here once the last one is as many times its own computing time old."""
 State = Job.State
 PAGE, MOST_LISTED = 50, 100
 LONGEST_SEARCH = 300
@@ -86,7 +83,8 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     blind = is_blind(user, found)
     jobs: list[Job] = []
     if (in_place or "now" in request.GET) and not blind:
-        jobs = _followed(request, found, user)
+        asked = {REPORT: report_question(found, ReportOptions()), CHECKS: checks_question(found)}
+        jobs = followed(request, asked, reverse("campaign", args=[pk]))
     seen = ".".join(f"{job.key}-{job.state}" for job in jobs)
     if in_place and seen and request.GET.get("seen") == seen:
         return HttpResponse(status=204)
@@ -110,32 +108,6 @@ def _context(found: Campaign, user: User, blind: bool) -> dict[str, Any]:
         "manages": manages,
         "newer": labels_since(found, newest) if facts.report else 0,
     }
-
-
-def _followed(request: HttpRequest, campaign: Campaign, user: User) -> list[Job]:
-    """Return the jobs of the page's figures: those that the address names, or those asked for."""
-    page = reverse("campaign", args=[campaign.pk])
-    asked = {REPORT: report_question(campaign, ReportOptions()), CHECKS: checks_question(campaign)}
-    found = []
-    for kind, options in asked.items():
-        question = queue.question_of(kind, options)
-        job = Job.objects.filter(key=request.GET.get(kind, ""), question=question).first()
-        if job is None and _is_due(queue.last_finished(question), timezone.now()):
-            try:
-                job = ask(kind, options, user, page).job
-            except TooManyError:
-                continue
-        if job is not None:
-            found.append(job)
-    return found
-
-
-def _is_due(last: Job | None, now: datetime) -> bool:
-    """Whether the first page should ask again: less often for what took long to compute."""
-    if last is None or last.started_at is None or last.ended_at is None:
-        return True
-    took = max(last.ended_at - last.started_at, timedelta(0))
-    return now - last.ended_at >= REST * took
 
 
 @require_safe

@@ -55,6 +55,8 @@ KINDS: dict[str, str] = {
     "dispute": "a dispute",
     "sample": "the sample, whose strata follow answers",
     "judge": "a judge's answer",
+    "judged": "a judge's answers, beside those of people",
+    "judges": "the list of judges",
     "trial": "a judge's answer while it was tried",
     "prompt": "a prompt with people's labels as examples",
     "prepared": "prepared material",

@@ -1,6 +1,6 @@
-"""Pages of runs: start after an estimate, watch, control; every call; judges compared.
+"""Pages of runs: start after an estimate, watch, control; every call.
 
-Jobs compute estimates, manifests and comparisons.
+Jobs compute estimates and manifests.
 """
 
 from __future__ import annotations
@@ -19,13 +19,23 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.access import check_managed_campaign, get_account, is_blind, readable_campaign
+from annotation.access import (
+    check_managed_campaign,
+    get_account,
+    is_blind,
+    managed_campaign,
+    readable_campaign,
+)
 from annotation.label_rows import GRADE
 from annotation.models import Campaign, Label
+from annotation.people.membership import manageable
 from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
+from datasets.teams import TeamError
+from datasets.text import as_sentence
+from judging import launching
 from judging.access import (
     BLIND,
     blind_page,
@@ -39,18 +49,18 @@ from judging.access import (
 )
 from judging.answers.results import answer_of
 from judging.backends.base import SetupError
-from judging.display import file_of, is_cut, logprob_facts, progress_of, seconds_in_words, shown
-from judging.forms import CampaignForm, ConcurrencyForm, StartForm
-from judging.jobs import (
-    COMPARISON,
-    ESTIMATE,
-    MANIFEST,
-    compared_in,
-    comparison_question,
-    estimate_in,
-    estimate_question,
-    manifest_question,
+from judging.display import (
+    file_of,
+    is_cut,
+    logprob_facts,
+    progress_of,
+    seconds_in_words,
+    shown,
+    standing_of,
 )
+from judging.forms import CampaignForm, ConcurrencyForm, StartForm
+from judging.jobs import ESTIMATE, MANIFEST, estimate_in, estimate_question, manifest_question
+from judging.judges import JudgeError, baseline_judge
 from judging.lanes import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable
@@ -87,19 +97,15 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
         return _start_page(request, judge, campaign, form)
     try:
         run = begin(judge, campaign, form.cleaned_data)
-    except (
-        NothingOpenError,
-        runs.ChangedPromptError,
-        runs.BatchOutError,
-        runs.LeasedRunError,
-        SetupError,
-        PromptError,
-    ) as error:
-        form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+    except (NothingOpenError, *NOT_STARTED) as error:
+        form.add_error(None, as_sentence(error))
         return _start_page(request, judge, campaign, form, 409)
     return redirect("judge-run", run.pk)
 
 
+NOT_STARTED = (
+    runs.ChangedPromptError, runs.BatchOutError, runs.LeasedRunError, SetupError, PromptError,
+)  # fmt: skip
 LIMITS = ("reuse", "limit", "concurrency")
 """The limits that an estimate depends on."""
 
@@ -126,8 +132,34 @@ def start_here(request: HttpRequest, pk: int) -> HttpResponse:
     judge = judges.filter(pk=wanted).first() if wanted.isascii() and wanted.isdigit() else None
     judge = judge or judges.filter(pk__in=ran[:1]).first() or judges.first()
     if judge is None:
-        return render(request, "judges/start_here.html", {"campaign": campaign})
+        return _first_page(request, campaign)
     return _start_page(request, judge, campaign, _proposed(request), judges=judges[:MOST_JUDGES])
+
+
+def _first_page(
+    request: HttpRequest, campaign: Campaign, problem: str = "", status: int = 200
+) -> HttpResponse:
+    """Render the page of a campaign whose reader has no judge yet."""
+    manages = manageable(get_account(request)).filter(pk=campaign.pk).exists()
+    context = {"campaign": campaign, "manages": manages, "problem": problem}
+    return render(request, "judges/start_here.html", context, status=status)
+
+
+@require_POST
+@role_required(*READERS)
+def start_baseline(request: HttpRequest, pk: int) -> HttpResponse:
+    """Run the judge that compares words, which is created if the account has none yet."""
+    campaign, user = managed_campaign(request, pk), get_account(request)
+    try:
+        judge = baseline_judge(campaign, user)
+        # A second click is no second run.
+        if not runs.active(campaign, judge).exists():
+            begin(judge, campaign, {})
+    except NothingOpenError:
+        pass
+    except (*NOT_STARTED, JudgeError, TeamError) as error:
+        return _first_page(request, campaign, as_sentence(error), 409)
+    return redirect("judges-compared", pk)
 
 
 def runs_of(campaign: Campaign) -> QuerySet[JudgeRun]:
@@ -212,7 +244,7 @@ def _most_at_once(run: JudgeRun) -> int:
 @require_POST
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stop, cancel, resume the server, or another number of requests at once."""
+    """Stop, cancel, resume the server, work on it here, or another number of requests at once."""
     found, wanted = managed_run(request, pk), request.POST.get("order", "")
     if wanted == "concurrency":
         form = ConcurrencyForm(request.POST)
@@ -225,6 +257,10 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
         runs.ask_to_cancel(found)
     elif wanted == "resume" and found.lane is not None:
         resume(found)
+    elif wanted == "here" and standing_of(found).untaken:
+        launching.start_here(found)
+        if request.POST.get("back") == "judges":
+            return redirect("judges-compared", found.campaign_id)
     return redirect("judge-run", pk)
 
 
@@ -356,22 +392,3 @@ def _labels(call: JudgeCall) -> list[dict[str, Any]]:
         }
         for each in labels[:LABELS]
     ]
-
-
-@require_safe
-@role_required(*READERS)
-def compare(request: HttpRequest, pk: int) -> HttpResponse:
-    campaign = readable_campaign(request, pk)
-    wanted, page = comparison_question(campaign), request.path
-    shown = jobs.shown(request, COMPARISON, wanted, page, page, "#compared", compared_in)
-    if isinstance(shown, HttpResponse):
-        return shown
-    rows = shown.value or []
-    context = {
-        "campaign": campaign,
-        "shown": shown,
-        "rows": [row for row in rows if row["judge"].base_id is None],
-        "trials": [row for row in rows if row["judge"].base_id],
-    }
-    name = "judges/_comparison.html" if request.htmx else "judges/compare.html"  # type: ignore[attr-defined]
-    return render(request, name, context)

@@ -63,7 +63,8 @@ def failed(facts: Facts) -> Iterator[Finding]:
             reasons = sorted(run.failures.items(), key=lambda each: (-each[1], each[0]))
             why = in_list([f"{n} {reason}" for reason, n in reasons]) if reasons else ""
             text = f"{count(number, 'answer')} of {name} {'is' if number == 1 else 'are'} missing"
-            calls = Action("Look", "judge-calls", (run.pk,))
+            shown = (facts.campaign.pk, run.judge_id)
+            calls = Action("Look", "judge-answers", shown, query={"state": "failed"})
             yield Finding("warning", f"{text}{f' ({why})' if why else ''}.", (calls,))
 
 

@@ -37,7 +37,8 @@ def disputes(facts: Facts) -> Iterator[Finding]:
     decided = f"{found['decided']:,} decided" if found["decided"] else "none decided"
     number = found["open"] + found["decided"]
     text = f"{count(number, 'unit')} {'is' if number == 1 else 'are'} in dispute, {decided}."
-    ask = Action("Ask an adjudicator", "campaign-people", (pk,), anchor="add-head", changes=True)
+    whom = {"add": 1, "role": "adjudicator"}
+    ask = Action("Ask an adjudicator", "campaign-people", (pk,), whom, changes=True)
     look = Action("Look", "disagreements", (pk,))
     yield Finding("hint" if facts.places.open else "warning", text, (look, ask))
 

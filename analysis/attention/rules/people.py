@@ -18,9 +18,7 @@ def nobody(facts: Facts) -> Iterator[Finding]:
     campaign = facts.campaign
     closed_pool = campaign.pool == Campaign.Pool.NAMED
     if campaign.takes_answers and closed_pool and not facts.members and facts.places.open:
-        invite = Action(
-            "Invite", "campaign-people", (campaign.pk,), anchor="invite-head", changes=True
-        )
+        invite = Action("Add people", "campaign-people", (campaign.pk,), {"add": 1}, changes=True)
         text = "Only members may answer, and nobody is a member."
         yield Finding("warning", text, (invite,))
 

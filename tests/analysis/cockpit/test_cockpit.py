@@ -91,7 +91,7 @@ class TestSmall:
     def test_a_judge_is_chosen_and_started_from_the_campaign(self, study: Study) -> None:
         rita = client_of(study.rita)
         address = f"/campaigns/{study.campaign.pk}/judges/start/"
-        assert "No judge yet" in rita.get(address).content.decode()
+        assert "There is none yet" in rita.get(address).content.decode()
         run("create_judge", "words", "--backend", "lexical")
         shown = rita.get(address).content.decode()
         assert "<option" in shown

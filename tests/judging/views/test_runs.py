@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, User, rater_of
+from judging import launching
 from judging.backends.base import Answer, FinalError
 from judging.backends.logprobs import STORED_KEY
 from judging.display import (
@@ -296,7 +297,7 @@ def test_a_cost_that_is_not_known_is_unknown_and_never_0(
     assert f"<dt>Cost</dt><dd>{told}</dd>" in get(rita, "judge-run", run.pk)
     cell = f'<td data-label="Cost" class="number">{told}</td>'
     assert cell in get(rita, "judge", run.judge_id)
-    assert cell in get(rita, "judges-compared", campaign.pk)
+    assert f"{told}<span" in get(rita, "judges-compared", campaign.pk, now=1)
     assert (run.manifest["cost"] is None) == (rates is None)
 
 
@@ -324,7 +325,7 @@ def test_trials_stand_apart_from_the_judges_that_are_compared(
     trial = ensure_trials(campaign, base, "again")[0]
     plan_trial(campaign, trial, TrialSample())
     run_scripted(campaign, trial)
-    page = get(rita, "judges-compared", campaign.pk)
+    page = get(rita, "judges-compared", campaign.pk, now=1)
     judges, trials = page.split("1 trial under perturbations")
     assert "floor" in judges
     assert "floor~again" not in judges
@@ -426,23 +427,63 @@ def test_judges_of_a_campaign_stand_side_by_side(
 ) -> None:
     for n in range(3):
         run_scripted(ended.campaign, judge(f"other {n}"))
-    get(rita, "judges")
-    get(rita, "judges-compared", ended.campaign_id)
-    with django_assert_max_num_queries(14):
+    get(rita, "judges-compared", ended.campaign_id, now=1)
+    with django_assert_max_num_queries(60):
         page = get(rita, "judges-compared", ended.campaign_id)
-    assert page.count('class="sign judge"') == Judge.objects.count() == 4
-    assert "1 refused" in page
-    assert ended.prompt_sha256[:12] in page
+    tabled, prompts = page.split("Prompts, calls and tokens")
+    assert tabled.count('class="sign judge"') == Judge.objects.count() == 4
+    assert "1 missing" in tabled
+    assert "1 refused" in prompts
+    assert ended.prompt_sha256[:12] in prompts
 
 
 def test_the_robustness_of_a_judge_is_one_step_away(rita: Client, ended: JudgeRun) -> None:
     address = reverse("judge-robustness", args=[ended.pk])
-    assert address in get(rita, "judges-compared", ended.campaign_id)
+    assert address in get(rita, "judges-compared", ended.campaign_id, now=1)
     assert "Robustness of" in get(rita, "judge-robustness", ended.pk)
 
 
 def test_a_campaign_without_judges_says_how_to_begin(rita: Client, campaign: Campaign) -> None:
-    assert "No judge has run here" in get(rita, "judges-compared", campaign.pk)
+    page = get(rita, "judges-compared", campaign.pk)
+    assert "A judge is a model with its prompt under one name" in page
+    assert "No judge has run here" in page
+    assert reverse("campaign-baseline", args=[campaign.pk]) in page
+
+
+def test_the_baseline_runs_by_one_button_and_is_created_once(
+    rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        for _ in range(2):
+            answer = post(rita, "campaign-baseline", campaign.pk)
+            assert answer.headers["Location"] == reverse("judges-compared", args=[campaign.pk])
+    run = JudgeRun.objects.get()
+    assert (run.judge.rater.name, run.queued, rung) == ("lexical", True, [run.pk])
+
+
+def test_a_run_that_no_worker_takes_is_worked_on_beside_the_website(
+    rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Any] = []
+    monkeypatch.setattr(launching.threading, "Thread", lambda **given: Started(started, given))
+    run = lifecycle.start(campaign, judge("floor"), queued=True)
+    order(rita, run, "here")
+    assert not started, "a worker may still take it"
+    changed(run, started_at=timezone.now() - timedelta(minutes=1))
+    assert "Run it here" in get(rita, "judges-compared", campaign.pk)
+    order(rita, run, "here")
+    order(rita, run, "here")
+    assert len(started) == 1, "the lease is taken, so a second click starts nothing"
+    run.refresh_from_db()
+    assert started[0] == (run, run.lease)
+
+
+class Started:
+    def __init__(self, started: list[Any], given: dict[str, Any]) -> None:
+        self.started, self.given = started, given
+
+    def start(self) -> None:
+        self.started.append(self.given["args"])
 
 
 def test_times_and_probabilities_are_told_in_plain_figures() -> None:

@@ -1,0 +1,203 @@
+"""The judges of a campaign: how well each agrees with people, what it cost, and how far it is.
+
+Agreement comes from the last finished report and costs from the last finished comparison, each with
+its age. Only how far a run is comes from the counters, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from analysis.attention import Facts, facts_of
+from analysis.campaigns.cache import labels_since
+from analysis.campaigns.jobs import REPORT
+from analysis.campaigns.jobs import question as report_question
+from analysis.cockpit.following import followed
+from analysis.data.selection import ReportOptions
+from analysis.types import JSON
+from annotation.access import get_account, is_blind, readable_campaign
+from annotation.counters import answers, answers_by_rater, raters_in
+from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
+from annotation.models import Campaign, Item, Rater
+from annotation.people.membership import manageable
+from datasets.access import READERS, role_required
+from datasets.jobs import queue, results
+from datasets.models import Job
+from judging.display import (
+    Progress,
+    Standing,
+    progress_of,
+    seconds_in_words,
+    standing_of,
+    with_clock,
+)
+from judging.jobs import COMPARISON, compared_in, comparison_question
+from judging.judges import BASELINE
+from judging.models import ACTIVE, Judge, JudgeRun
+
+LOOK = "judges"
+
+
+@dataclass(frozen=True)
+class JudgeRow:
+    """A judge of a campaign. `judge` and `run` are None if its labels come from a file.
+
+    `done`, `failed` and `open` count its requests. `figures` are those of the report on the page's
+    variable, and `spent` those of the comparison; both are None where they are not known.
+    `progress` is of a run under way, and `left` the time that it takes, in words.
+    """
+
+    name: str
+    judge: Judge | None
+    run: JudgeRun | None
+    standing: Standing | None
+    progress: Progress | None
+    done: int
+    failed: int
+    open: int
+    figures: JSON | None
+    spent: Mapping[str, Any] | None
+
+    @property
+    def left(self) -> str:
+        return seconds_in_words(self.progress.left) if self.progress else ""
+
+
+@require_safe
+@role_required(*READERS)
+def judges(request: HttpRequest, pk: int) -> HttpResponse:
+    """Render the page with the last figures; for htmx its changing part, and ask for newer ones.
+
+    Without scripts, `now` in the address asks for newer ones.
+    """
+    campaign, user = readable_campaign(request, pk), get_account(request)
+    in_place, blind = bool(request.htmx), is_blind(user, campaign)  # type: ignore[attr-defined]
+    jobs: list[Job] = []
+    if in_place or "now" in request.GET:
+        asked = {COMPARISON: comparison_question(campaign)}
+        if not blind:
+            asked[REPORT] = report_question(campaign, ReportOptions())
+        jobs = followed(request, asked, reverse("judges-compared", args=[pk]))
+    context = _context(request, campaign, blind)
+    seen = _seen(jobs, context["rows"])
+    if in_place and seen and request.GET.get("seen") == seen:
+        return HttpResponse(status=204)
+    under_way = [job for job in jobs if job.state in queue.ACTIVE]
+    polled = {"seen": seen, **{job.kind: job.key for job in jobs}}
+    if context["variables"]:
+        polled["variable"] = context["variable"]
+    context |= {
+        "manages": manageable(user).filter(pk=pk).exists(),
+        "under_way": under_way,
+        "failed": next((job for job in jobs if job.state == Job.State.FAILED), None),
+        "polls": bool(under_way) or any(row.progress for row in context["rows"]),
+        "poll": f"{request.path}?{urlencode(polled)}",
+    }
+    name = "cockpit/_judges.html" if in_place else "cockpit/judges.html"
+    return render(request, name, context)
+
+
+def _context(request: HttpRequest, campaign: Campaign, blind: bool) -> dict[str, Any]:
+    (facts,) = facts_of([campaign.pk])
+    report = None if blind else facts.report
+    variables = [each["name"] for each in (report or {}).get("variables", ())]
+    wanted = request.GET.get("variable", "")
+    variable = wanted if wanted in variables else next(iter(variables), "")
+    compared, compared_at = _last_comparison(campaign)
+    rows = _rows(facts, _figures(campaign, report, variable), compared)
+    return {
+        "campaign": campaign,
+        "rows": rows,
+        "variables": variables if len(variables) > 1 else [],
+        "variable": variable,
+        "hidden": blind,
+        "report_at": facts.report_at if report else None,
+        "newer": labels_since(campaign, report.get("newest", 0)) if report else 0,
+        "compared_at": compared_at,
+        "compared": [row for row in compared if row["judge"].base_id is None],
+        "trials": [row for row in compared if row["judge"].base_id],
+        "has_baseline": any(row.judge and row.judge.backend == BASELINE for row in rows),
+        "people_done": facts.campaign.people_done,  # type: ignore[attr-defined]  # of with_counts
+    }
+
+
+def _figures(campaign: Campaign, report: JSON | None, variable: str) -> Mapping[str, JSON]:
+    """Return the judges' figures by name, and note that they are shown.
+
+    Those over fewer than `FEWEST_UNITS` units are not, so that the page is free to open.
+    """
+    blocks = [each for each in (report or {}).get("variables", ()) if each["name"] == variable]
+    found = {
+        each["name"]: each
+        for block in blocks
+        for each in block["judges"]
+        if each["units"] >= FEWEST_UNITS
+    }
+    if found:
+        saw_figures(LOOK, campaign, min(each["units"] for each in found.values()))
+    return found
+
+
+def _last_comparison(campaign: Campaign) -> tuple[list[dict[str, Any]], Any]:
+    """Return the rows of the last finished comparison, and when it ended."""
+    last = queue.last_finished(queue.question_of(COMPARISON, comparison_question(campaign)))
+    if last is None:
+        return [], None
+    try:
+        return compared_in(last), last.ended_at
+    except results.GoneError:
+        return [], None
+
+
+def _rows(
+    facts: Facts, figures: Mapping[str, JSON], compared: Sequence[Mapping[str, Any]]
+) -> list[JudgeRow]:
+    campaign = facts.campaign
+    counts = answers_by_rater(campaign)
+    raters = Rater.objects.filter(kind=Rater.Kind.JUDGE)
+    there = raters.filter(pk__in=raters_in(campaign.pk)).select_related("judge").order_by("name")
+    newest = with_clock(JudgeRun.objects.filter(pk__in=[run.pk for run in facts.runs]))
+    runs = {run.judge.rater_id: run for run in newest}
+    spent = {row["judge"].pk: row for row in compared}
+    rows = []
+    for rater in there:
+        run, judge = runs.get(rater.pk), getattr(rater, "judge", None)
+        known = counts.get(rater.pk, {})
+        done, failed, waiting = (
+            sum(known.get(answers(use, status, False), 0) for use in Item.Use.values)
+            for status in ("done", "failed", "open")
+        )
+        rows.append(
+            JudgeRow(
+                rater.name,
+                judge,
+                run,
+                standing_of(run) if run else None,
+                progress_of(run) if run and run.state in ACTIVE else None,
+                done,
+                failed,
+                waiting,
+                figures.get(rater.name),
+                spent.get(judge.pk) if judge else None,
+            )
+        )
+    return rows
+
+
+def _seen(jobs: Sequence[Job], rows: Sequence[JudgeRow]) -> str:
+    """Return what a person sees of the page's moving parts, in short."""
+    moving = [f"{job.key}-{job.state}" for job in jobs]
+    moving += [
+        f"{row.run.pk}-{row.standing.word}-{row.done}-{row.failed}"
+        for row in rows
+        if row.run and row.standing
+    ]
+    return ".".join(moving).replace(" ", "_")

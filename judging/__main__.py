@@ -1,0 +1,41 @@
+"""`python -m judging RUN LEASE`: the process that works on one run, and on those that follow it.
+
+The web server starts it where there is no worker (`judging.launching`). TERM ends it in order: its
+run is left to the next process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import uuid
+
+import django
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    from judging.engine import Control
+    from judging.engine.worker import work
+    from judging.models import JudgeRun
+    from judging.runs import lifecycle
+
+    control = Control()
+    signal.signal(signal.SIGTERM, lambda *_: control.stop())
+    # Pages come first, since people wait for them.
+    os.nice(5)
+    key, token = sys.argv[1:]
+    run: JudgeRun | None = JudgeRun.objects.select_related("campaign", "judge__rater").get(pk=key)
+    lease: uuid.UUID | None = uuid.UUID(token)
+    while run is not None and lease is not None:
+        ending = work(run, lease, control)
+        if ending.how in ("stopped", "lost"):
+            return
+        run = lifecycle.next_run(run)
+        lease = lifecycle.take(run) if run else None
+
+
+if __name__ == "__main__":
+    main()

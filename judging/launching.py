@@ -1,0 +1,60 @@
+"""Work on a run beside the web server, where no worker takes it.
+
+The web server takes the run's lease and hands it to a process of its own, so that a second click,
+or a worker that comes late, starts nothing. A site without a broker and without workers beside it
+does so for every run; elsewhere a run's page offers it after a while.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import uuid
+
+from django.conf import settings
+from django.db import connection
+
+from judging.models import JudgeRun
+from judging.runs import lifecycle
+
+logger = logging.getLogger("tandem.judging")
+
+
+def has_workers() -> bool:
+    """Return whether this site is configured for workers of judges. None need be running."""
+    broker = str(settings.CELERY_BROKER_URL)
+    return settings.TANDEM_WITH_WORKERS or not broker.startswith("filesystem:")
+
+
+def start_here(run: JudgeRun) -> bool:
+    """Work on a queued run in a process beside the web server. Return False if that cannot be.
+
+    It cannot if a process works on the run already, or on another run of its lane.
+    """
+    lease = lifecycle.take(run) if run.queued else None
+    if lease is None:
+        return False
+    threading.Thread(target=_run_and_wait, args=(run, lease), daemon=True).start()
+    return True
+
+
+def _run_and_wait(run: JudgeRun, lease: uuid.UUID) -> None:
+    # The query timeout for pages, in PGOPTIONS, would end long statements.
+    kept = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "judging", str(run.pk), str(lease)],
+            cwd=settings.BASE_DIR,
+            env=kept,
+            check=False,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode:
+            logger.error("the process of %s ended with status %s", run, done.returncode)
+            lifecycle.hand_over(run, lease)
+    finally:
+        connection.close()

@@ -1,0 +1,117 @@
+"""A judge's answers as cards: words, quotes, reasons, filters, pages."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Assignment, Campaign, Look, User
+from judging.backends.base import Answer, FinalError, Request
+from judging.models import JudgeRun
+from judging.views import answers
+from tests.judging.cast import judge, run_scripted, yes
+from tests.page_cast import client_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rita(db: None) -> Client:
+    return client_of(User.objects.create(username="rita", role="researcher"))
+
+
+def mixed(request: Request) -> Answer | str | BaseException:
+    """Refuse one report, say no to another, and yes with a reason to the rest."""
+    text = request.facts.texts[0]
+    if text.startswith("Nobody knows 1"):
+        return FinalError("refused", "the model refused")
+    if text.startswith("Nobody knows 2"):
+        units = request.facts.units
+        return json.dumps({unit.name: {"evidence": [], "answerable": "no"} for unit in units})
+    return Answer(yes(request), reasoning="The text says so <b>plainly</b>.",
+                  usage={"prompt_tokens": 900, "completion_tokens": 100})  # fmt: skip
+
+
+@pytest.fixture
+def run(campaign: Campaign) -> JudgeRun:
+    return run_scripted(campaign, judge("mixed"), mixed)[0]
+
+
+def shown(client: Client, run: JudgeRun, status: int = 200, **query: Any) -> str:
+    address = reverse("judge-answers", args=[run.campaign_id, run.judge_id])
+    answer = client.get(address, query)
+    assert answer.status_code == status
+    return str(answer.content.decode())
+
+
+def test_a_card_has_the_question_the_word_the_quote_the_reason_and_what_it_took(
+    rita: Client, run: JudgeRun
+) -> None:
+    page = shown(rita, run)
+    assert page.count('answer-card"') == 4
+    assert "How was bridge 1 built?" in page
+    assert '<span class="pill judge-pill yes">Yes</span>' in page
+    assert "<mark>Anna Lee 🌉</mark> built bridge 1." in page
+    assert "The text says so &lt;b&gt;plainly&lt;/b&gt;." in page
+    assert "1,000 tokens" in page
+    assert "missing: refused" in page
+    assert "the model refused" in page
+    assert reverse("judge-call", args=[run.judge_calls.first().pk]) in page  # type: ignore[union-attr]
+    assert set(Look.objects.values_list("kind", flat=True)) == {"judged"}
+
+
+def test_cards_are_also_of_single_units_and_filters_choose_among_them(
+    rita: Client, run: JudgeRun
+) -> None:
+    def cards(**query: Any) -> int:
+        return shown(rita, run, **query).count('answer-card"')
+
+    assert cards(by="unit") == 12
+    assert cards(by="unit", verdict="yes") == 6
+    assert cards(verdict="no") == 1
+    assert cards(by="unit", state="failed") == 3
+    assert cards(state="repaired") == 0
+    assert cards(find="bridge 2") == 2
+    assert cards(item=0) == 1
+    assert "No answer matches" in shown(rita, run, find="nothing")
+
+
+def test_pages_follow_each_other_and_any_address_is_a_page(
+    rita: Client, run: JudgeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "ITEMS", 3)
+    first = shown(rita, run, verdict="nonsense", state="?", by="x")
+    assert first.count('answer-card"') == 3
+    assert 'rel="next"' in first
+    last = shown(rita, run, page=2)
+    assert last.count('answer-card"') == 1
+    assert 'rel="prev"' in last
+    assert 'rel="next"' not in last
+    assert "No answer matches" in shown(rita, run, page=10**9)
+
+
+def test_long_texts_are_cut_to_what_stands_near_the_quotes() -> None:
+    from annotation.models import Span
+    from annotation.protocols.base import Text
+    from judging.answer_cards import AROUND, _excerpt
+
+    text = "a" * 3000 + "quoted" + "b" * 3000
+    found = _excerpt(Text("t", text, "T"), [Span(field="t", start=3000, end=3006, quote="quoted")])
+    assert [piece.text for piece in found.pieces if piece.is_quoted] == ["quoted"]
+    assert "".join(piece.text for piece in found.pieces[1:-1]) == (
+        "a" * AROUND + "quoted" + "b" * AROUND
+    )
+    assert found.is_cut
+    short = _excerpt(Text("t", "short", "T"), [])
+    assert ("".join(piece.text for piece in short.pieces), short.is_cut) == ("short", False)
+
+
+def test_a_judge_that_was_not_asked_here_has_no_page(rita: Client, run: JudgeRun) -> None:
+    other = judge("idle")
+    address = reverse("judge-answers", args=[run.campaign_id, other.pk])
+    assert rita.get(address).status_code == 404
+    assert Assignment.objects.filter(rater=other.rater).count() == 0
