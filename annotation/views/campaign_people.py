@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
@@ -12,20 +13,22 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_account, managed_campaign, visible_raters
-from annotation.models import Campaign, Rater, User
+from annotation.models import Campaign, Membership, Rater, User
 from annotation.people import membership, prolific
 from annotation.people.accounts import campaign_raters, invitations_of
 from annotation.people.background import background_counts
 from annotation.people.consent import counts_of_consents, revoked_raters
 from annotation.people.invitations import invite
 from annotation.people.leases import free, set_lease
-from annotation.people.membership import PeopleError, readable
+from annotation.people.membership import PeopleError, manageable, readable
 from annotation.people.pay import PayTable, pay_table
+from annotation.people.search import LONGEST, find_people
 from annotation.people.shares import share_statuses
 from annotation.progress.counts import cached
 from annotation.views.orders import FormError, carry_out, clean, posted_number
 from annotation.views.people import MAX_INVITATIONS, PAGE, TOO_MANY, show_link
 from annotation.views.people_forms import (
+    CAMPAIGN_ROLES,
     CampaignInviteForm,
     MemberForm,
     ParticipationForm,
@@ -43,7 +46,27 @@ MemberAct = Callable[[Campaign, HttpRequest], None]
 @require_safe
 @role_required(*READERS)
 def campaign_people(request: HttpRequest, pk: int) -> HttpResponse:
-    return _campaign_page(request, _campaign(request, pk))
+    """Render the page; for htmx, the accounts that the words of `find` name."""
+    campaign = _campaign(request, pk)
+    if request.htmx:  # type: ignore[attr-defined]
+        context = {"campaign": campaign, **_found(request, campaign)}
+        return render(request, "people/_found.html", context)
+    return _campaign_page(request, campaign)
+
+
+def _found(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
+    """Return what the search shows: accounts to add, in the chosen role."""
+    user = get_account(request)
+    find, role = request.GET.get("find", "").strip(), request.GET.get("role", "")
+    if not manageable(user).filter(pk=campaign.pk).exists():
+        return {"manages": False}
+    return {
+        "manages": True,
+        "find": find[:LONGEST],
+        "found": find_people(user, campaign, find),
+        "role": role if role in Membership.Role.values else Membership.Role.ANNOTATOR.value,
+        "roles": CAMPAIGN_ROLES,
+    }
 
 
 @require_POST
@@ -52,7 +75,10 @@ def change_people(request: HttpRequest, pk: int) -> HttpResponse:
     """Change settings, members, exclusions, slots or Prolific, as `order` says."""
     campaign = managed_campaign(request, pk)
     wrong = carry_out(MEMBER_ORDERS, campaign, request, _campaign_page, PeopleError)
-    return wrong or redirect("campaign-people", pk)
+    if wrong or request.POST.get("order") != "add":
+        return wrong or redirect("campaign-people", pk)
+    query = urlencode({"added": request.POST.get("account", "")[:LONGEST]})
+    return redirect(f"{reverse('campaign-people', args=[pk])}?{query}")
 
 
 @require_POST
@@ -188,8 +214,16 @@ def _campaign_page(
         "consents": counts_of_consents(campaign) if campaign.consent_texts.exists() else None,
         "background": background_counts(campaign, revoked_raters(campaign)),
         "wrong": wrong,
+        "added": _added(request, campaign),
+        **_found(request, campaign),
     }
     return render(request, "people/campaign.html", context, status=status)
+
+
+def _added(request: HttpRequest, campaign: Campaign) -> Membership | None:
+    """Return the member that was just added, whom the address names."""
+    members = campaign.memberships.filter(ended_at=None).select_related("user")
+    return members.filter(user__username=request.GET.get("added", "")).first()
 
 
 def current_pay(campaign: Campaign) -> PayTable:

@@ -1,0 +1,123 @@
+"""Finding the accounts that can be added to a campaign: by the beginning of a name, e-mail or team.
+
+A person finds whoever shares a team with them or with the campaign's team, and an admin finds
+everybody. Guests and admins are not found, since neither is added to a campaign.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from annotation.models import Campaign, User
+from datasets.models import TeamMember
+from datasets.teams import teams_of
+
+MOST, MOST_COMPARED = 8, 500
+LONGEST = 100
+NAME, PART, MAIL, MAIL_PART, TEAM = range(5)
+"""Ranks of what begins with a word: the best first."""
+_APART = re.compile(r"[\s._+@-]+")
+
+
+@dataclass(frozen=True)
+class Found:
+    """An account, with its teams and its role in the campaign, empty if it has none.
+
+    `email` is given only to admins, and to whoever wrote its beginning.
+    """
+
+    account: User
+    email: str
+    teams: tuple[str, ...]
+    role: str
+
+
+def find_people(by: User, campaign: Campaign, text: str, most: int = MOST) -> list[Found]:
+    """Return the accounts of which a name, e-mail or team begins with each word, best first.
+
+    Without words they are those of the campaign's team that have no role in it yet.
+    """
+    words = text[:LONGEST].casefold().split()
+    rows = findable(by, campaign)
+    roles = dict(campaign.memberships.filter(ended_at=None).values_list("user", "role"))
+    if words:
+        for word in words:
+            rows = rows.filter(_contains(word))
+    else:
+        rows = rows.filter(teams__team=campaign.team_id).exclude(pk__in=roles)
+    accounts = list(rows.distinct().order_by("username")[:MOST_COMPARED])
+    teams = _teams(by, accounts)
+    ranked = [(rank, each) for each in accounts
+              if (rank := _rank(words, each, teams.get(each.pk, ()))) is not None]  # fmt: skip
+    ranked.sort(key=lambda pair: (pair[0], pair[1].username.casefold()))
+    return [
+        Found(
+            each,
+            each.email if by.role == User.Role.ADMIN or _wrote_mail(words, each) else "",
+            tuple(teams.get(each.pk, ())),
+            str(roles.get(each.pk, "")),
+        )
+        for _, each in ranked[:most]
+    ]
+
+
+def findable(by: User, campaign: Campaign) -> QuerySet[User]:
+    """Return the accounts that a person may find for a campaign."""
+    rows = User.objects.filter(is_active=True, is_guest=False).exclude(role=User.Role.ADMIN)
+    if by.role == User.Role.ADMIN:
+        return rows
+    beside = TeamMember.objects.filter(Q(team__in=teams_of(by)) | Q(team=campaign.team_id)).values(
+        "user"
+    )
+    return rows.filter(pk__in=beside)
+
+
+def _contains(word: str) -> Q:
+    fields = ("username", "first_name", "last_name", "email", "teams__team__name")
+    found = Q()
+    for field in fields:
+        found |= Q(**{f"{field}__icontains": word})
+    return found
+
+
+def _teams(by: User, accounts: Sequence[User]) -> Mapping[int, list[str]]:
+    """Return the names of the accounts' teams that `by` knows, too."""
+    rows = TeamMember.objects.filter(user__in=accounts).order_by("team__name")
+    if by.role != User.Role.ADMIN:
+        rows = rows.filter(team__in=teams_of(by))
+    found: dict[int, list[str]] = {}
+    for user, name in rows.values_list("user", "team__name"):
+        found.setdefault(user, []).append(name)
+    return found
+
+
+def _rank(words: Sequence[str], user: User, teams: Sequence[str]) -> tuple[int, ...] | None:
+    """Return what each word begins, as ranks in ascending order; None if one begins nothing."""
+    ranks = [_rank_of(word, user, teams) for word in words]
+    return None if None in ranks else tuple(sorted(each for each in ranks if each is not None))
+
+
+def _rank_of(word: str, user: User, teams: Sequence[str]) -> int | None:
+    names = (user.username, user.first_name, user.last_name)
+    if user.username.casefold().startswith(word):
+        return NAME
+    if any(part.startswith(word) for name in names for part in _parts(name)):
+        return PART
+    if user.email.casefold().startswith(word):
+        return MAIL
+    if any(part.startswith(word) for part in _parts(user.email)):
+        return MAIL_PART
+    return TEAM if any(part.startswith(word) for team in teams for part in _parts(team)) else None
+
+
+def _parts(text: str) -> list[str]:
+    folded = text.casefold()
+    return [folded, *_APART.split(folded)] if folded else []
+
+
+def _wrote_mail(words: Sequence[str], user: User) -> bool:
+    return any(len(word) > 2 and user.email.casefold().startswith(word) for word in words)
